@@ -10,12 +10,8 @@ pub mod databases;
 pub mod latency;
 pub mod qemu;
 
-use std::path::PathBuf;
-
-use anyhow::Context as _;
 use clap::Subcommand;
 
-use crate::command::{self, root};
 use crate::test;
 
 #[derive(Debug, Subcommand)]

@@ -67,8 +67,8 @@ pub fn laptop() -> Machine {
     machine
 }
 
-/// A server: two SATA SSDs, RAID1 over their second partitions, dm-crypt on that, LVM on that, xfs in a volume. The
-/// first partition of each drive is a spare.
+/// A server: two SATA SSDs, RAID1 over their second partitions, dm-crypt on that, LVM on that, xfs
+/// in a volume. The first partition of each drive is unused.
 pub fn raid_server() -> Machine {
     let machine = Machine::new();
     for (index, name, serial) in [(0, "sda", "PHYF0001"), (1, "sdb", "PHYF0002")] {
@@ -141,7 +141,8 @@ pub fn raid_server() -> Machine {
     machine
 }
 
-/// A virtual machine at a cloud provider: a virtio disk that says it rotates, without partitions.
+/// A cloud provider's virtual machine: a virtio disk that reports itself as rotational, without
+/// partitions.
 pub fn cloud_vm() -> Machine {
     let machine = Machine::new();
     machine
@@ -168,7 +169,7 @@ pub fn cloud_vm() -> Machine {
     machine
 }
 
-/// A container: overlay as root, the host's disk bound in at `/data`.
+/// A container: overlay as root, the host's disk bind-mounted at `/data`.
 pub fn container() -> Machine {
     let machine = cloud_vm();
     machine.mounts(

@@ -1,9 +1,10 @@
-//! Machines laid out in temporary directories, for tests: the parts of procfs and sysfs that flushmark reads, of machines
-//! that look nothing like the one that the tests run on.
+//! Machines laid out in temporary directories, for tests: the parts of procfs and sysfs that
+//! flushmark reads, of machines that differ from the one that the tests run on.
 //!
-//! Machines that are read as a whole are text files in `trees/`, written by hand after the kernel's documentation
-//! (Documentation/ABI, Documentation/admin-guide); [`tree`] reads that format. Small ones are [`built`] from a few devices,
-//! and a test adds to them what it is about. No serial number or address in them belongs to anybody.
+//! Whole machines are text files in `trees/`, written by hand from the kernel's documentation
+//! (Documentation/ABI, Documentation/admin-guide); [`tree`] parses that format. Small machines are
+//! [`built`] from a few devices, to which a test adds what it needs. All serial numbers and
+//! addresses are fictitious.
 //!
 //! ```
 //! let machine = captures::lay_out("cloud-vm");
@@ -26,7 +27,7 @@ const MACHINES: [(&str, &str); 4] = [
     ("cloud-vm", include_str!("../trees/cloud-vm.txt")),
 ];
 
-/// The machines that there are.
+/// The names of all machines in `trees/`.
 pub const NAMES: [&str; 4] = [MACHINES[0].0, MACHINES[1].0, MACHINES[2].0, MACHINES[3].0];
 
 /// The text of a machine.
@@ -34,19 +35,20 @@ fn text(name: &str) -> Result<&'static str, String> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
     found
         .map(|(_, text)| *text)
-        .ok_or_else(|| format!("no captured machine is called {name}: there are {}", NAMES.join(", ")))
+        .ok_or_else(|| format!("unknown captured machine `{name}`; expected one of {}", NAMES.join(", ")))
 }
 
-/// Lays the machine out.
+/// Lays out the machine with this name.
 ///
 /// # Panics
 ///
-/// When there is no such machine, its text is malformed, or the temporary directory cannot be written.
+/// If there is no such machine, its text is malformed, or the temporary directory cannot be written
+/// to.
 pub fn lay_out(name: &str) -> Machine {
     let text = text(name).unwrap_or_else(|error| panic!("{error}"));
     let entries = tree::parse(text).unwrap_or_else(|error| panic!("trees/{name}.txt, {error}"));
     let machine = Machine::new();
-    // Files first: they make the directories that links lead through.
+    // Files first: they create the directories that links lead through.
     let (files, links): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|entry| matches!(entry.content, Content::File(_)));
     for Entry { path, content } in files.into_iter().chain(links) {
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_machine_can_be_laid_out_and_no_link_hangs() {
+    fn every_machine_can_be_laid_out_without_dangling_links() {
         for name in NAMES {
             let machine = lay_out(name);
             let (_, text) = MACHINES.iter().find(|(known, _)| *known == name).unwrap();
@@ -103,6 +105,6 @@ mod tests {
     #[test]
     fn an_unknown_machine_is_refused() {
         let refused = text("toaster").unwrap_err();
-        assert!(refused.starts_with("no captured machine is called toaster: there are nvme-server,"), "{refused}");
+        assert!(refused.starts_with("unknown captured machine `toaster`; expected one of nvme-server,"), "{refused}");
     }
 }

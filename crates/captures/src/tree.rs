@@ -1,45 +1,45 @@
-//! The text form of a tree of small files and links.
+//! The text format of a tree of small files and links.
 //!
 //! ```text
 //! # a comment
 //! /proc/sys/vm/dirty_ratio = 20
 //!
-//! [/sys/devices/virtual/block/md0]     what follows lies in this directory, unless it begins with a slash
+//! [/sys/devices/virtual/block/md0]     base directory of the relative paths that follow
 //! dev = 9:0
 //! slaves/sda1 -> /sys/devices/pci0000:00/.../sda/sda1
 //!
 //! /proc/swaps <<<
-//! lines as they are, up to one that is nothing but
+//! literal lines, up to a line that consists of
 //! >>>
 //! ```
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// One file or link.
+/// A file or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Absolute, as on the machine.
+    /// Absolute path on the machine.
     pub path: String,
-    /// What is there.
+    /// The file's text or the link's target.
     pub content: Content,
 }
 
-/// What is at a path.
+/// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// A file with this text, its last newline included.
+    /// A file with this text, including its last newline.
     File(String),
     /// A link to this absolute path.
     Link(String),
 }
 
-/// A line that cannot be understood.
+/// A line that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub because: &'static str,
 }
 
@@ -51,11 +51,12 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Reads a tree.
+/// Parses a tree.
 ///
 /// # Errors
 ///
-/// [`Malformed`] for the first line that is none of the forms above, names a place twice, or leads out of the tree.
+/// [`Malformed`] for the first line that has none of the forms above, repeats a path, or leads out
+/// of the tree.
 pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
     let mut entries = Vec::new();
     let mut places = BTreeSet::new();
@@ -68,7 +69,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
             continue;
         }
         if let Some(section) = line.strip_prefix('[') {
-            directory = section.strip_suffix(']').ok_or(malformed("a directory ends with `]`"))?;
+            directory = section.strip_suffix(']').ok_or(malformed("expected `]` after the directory"))?;
             continue;
         }
         let (path, content) = if let Some(path) = line.strip_suffix(" <<<") {
@@ -77,28 +78,31 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
                 match lines.next() {
                     Some((_, ">>>")) => break,
                     Some((_, line)) => block.extend([line, "\n"]),
-                    None => return Err(malformed("a block ends with `>>>`")),
+                    None => return Err(malformed("expected `>>>` after the block")),
                 }
             }
             (path, Content::File(block))
         } else if let Some((path, target)) = line.split_once(" -> ") {
-            (path, Content::Link(sound(target).ok_or(malformed("a link leads to an absolute path"))?))
+            (
+                path,
+                Content::Link(sound(target).ok_or(malformed("expected an absolute path as the target of the link"))?),
+            )
         } else if let Some((path, value)) = line.split_once(" = ") {
             (path, Content::File(format!("{value}\n")))
         } else {
-            return Err(malformed("neither `path = value`, `path -> target` nor `path <<<`"));
+            return Err(malformed("expected `path = value`, `path -> target` or `path <<<`"));
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("{directory}/{path}") };
-        let path = sound(&path).ok_or(malformed("a path is absolute, or follows a directory in brackets"))?;
+        let path = sound(&path).ok_or(malformed("expected an absolute path, or one after a directory in brackets"))?;
         if !places.insert(path.clone()) {
-            return Err(malformed("this path was there already"));
+            return Err(malformed("this path is repeated"));
         }
         entries.push(Entry { path, content });
     }
     Ok(entries)
 }
 
-/// An absolute path without `.`, `..` or empty parts.
+/// The path, if it is absolute and has no `.`, `..` or empty parts.
 fn sound(path: &str) -> Option<String> {
     let below = path.strip_prefix('/')?;
     below.split('/').all(|part| !matches!(part, "" | "." | "..") && part == part.trim()).then(|| path.to_owned())
@@ -109,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_understood() {
+    fn every_form_is_parsed() {
         let text =
             "# comment\n/a/b = 1 = 2\n\n[/sys/x]\ndev = 8:0\nslaves/y -> /sys/y\n/proc/z <<<\n  two\n# lines\n>>>\n";
         let file = |path: &str, text: &str| Entry { path: path.into(), content: Content::File(text.into()) };
@@ -126,15 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_refused_with_its_line() {
+    fn malformed_lines_are_refused_with_their_number() {
         for (text, message) in [
-            ("/a = 1\n/b", "line 2: neither `path = value`, `path -> target` nor `path <<<`"),
-            ("/a = 1\n/a = 2", "line 2: this path was there already"),
-            ("/../etc/passwd = 1", "line 1: a path is absolute, or follows a directory in brackets"),
-            ("/a//b = 1", "line 1: a path is absolute, or follows a directory in brackets"),
-            ("/a -> b", "line 1: a link leads to an absolute path"),
-            ("/a <<<\nb", "line 1: a block ends with `>>>`"),
-            ("[/a", "line 1: a directory ends with `]`"),
+            ("/a = 1\n/b", "line 2: expected `path = value`, `path -> target` or `path <<<`"),
+            ("/a = 1\n/a = 2", "line 2: this path is repeated"),
+            ("/../etc/passwd = 1", "line 1: expected an absolute path, or one after a directory in brackets"),
+            ("/a//b = 1", "line 1: expected an absolute path, or one after a directory in brackets"),
+            ("/a -> b", "line 1: expected an absolute path as the target of the link"),
+            ("/a <<<\nb", "line 1: expected `>>>` after the block"),
+            ("[/a", "line 1: expected `]` after the directory"),
         ] {
             assert_eq!(parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");
         }

@@ -1,4 +1,4 @@
-//! The process.
+//! The browser process.
 
 use std::io;
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use crate::error::ChromiumError;
 use crate::page::Page;
 
-/// Longer than a start on a machine that compiles on all its processors.
-const START_MOST: Duration = Duration::from_mins(1);
+/// Longer than a start on a machine that compiles on all of its processors.
+const START_MAX: Duration = Duration::from_mins(1);
 
-/// A Chromium with a profile of its own; both are gone when this is dropped.
+/// A Chromium with its own profile; both are removed on drop.
 #[derive(Debug)]
 pub struct Browser {
     process: Child,
@@ -24,10 +24,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it.
+    /// Starts a headless Chromium.
     ///
     /// # Errors
-    /// When it is not installed, or does not start.
+    /// If it is not installed, or does not start.
     pub fn start() -> Result<Browser, ChromiumError> {
         let profile = tempfile::tempdir().map_err(ChromiumError::Start)?;
         let mut command = Command::new("chromium");
@@ -39,7 +39,8 @@ impl Browser {
                 "--disable-sync",
                 "--disable-dev-shm-usage",
             ])
-            // No page is in front of a person here, and none may be slowed down for that: a page that draws when it is seen would not.
+            // No page is visible here, and none may be throttled for that: a page that draws when
+            // it comes into view would never draw.
             .args([
                 "--disable-background-timer-throttling",
                 "--disable-backgrounding-occluded-windows",
@@ -60,29 +61,29 @@ impl Browser {
             io::ErrorKind::NotFound => ChromiumError::NotInstalled,
             _ => ChromiumError::Start(error),
         })?;
-        // The process is owned from here on, so that a failed wait ends it.
+        // From here on the process is owned, so it is ended if the wait fails.
         let mut browser = Browser { process, port: 0, profile };
         browser.port = browser.listening()?;
         Ok(browser)
     }
 
-    /// The port, which it writes into its profile once it listens.
+    /// The DevTools port, which Chromium writes into its profile once it listens.
     fn listening(&self) -> Result<u16, ChromiumError> {
         let file = self.profile.path().join("DevToolsActivePort");
         let begun = Instant::now();
-        while begun.elapsed() < START_MOST {
+        while begun.elapsed() < START_MAX {
             if let Some(port) = port_in(&file) {
                 return Ok(port);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(ChromiumError::Silent(START_MOST))
+        Err(ChromiumError::Silent(START_MAX))
     }
 
-    /// A new page in a window of its own context: no cookies, no cache of another.
+    /// Opens a page in a separate browser context: it shares no cookies and no cache with others.
     ///
     /// # Errors
-    /// When the connection cannot be made.
+    /// If the connection cannot be made.
     pub fn page(&self) -> Result<Page, ChromiumError> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(ChromiumError::Start)?;
         let path =

@@ -1,55 +1,55 @@
-//! What may go wrong between a test and the browser.
+//! Errors between a test and the browser.
 
 use std::path::PathBuf;
 
-/// Why Chromium did not do what a test asked.
+/// Why Chromium did not do what a test requested.
 #[derive(Debug, thiserror::Error)]
 pub enum ChromiumError {
-    /// It is not installed.
-    #[error("there is no `chromium` in PATH; on Debian: apt-get install chromium")]
+    /// Chromium is not installed.
+    #[error("`chromium` not found in PATH; on Debian, run apt-get install chromium")]
     NotInstalled,
-    /// It could not be started.
-    #[error("chromium cannot be started: {0}")]
+    /// The process could not be started.
+    #[error("cannot start chromium: {0}")]
     Start(std::io::Error),
-    /// It did not say where it listens.
-    #[error("chromium did not say within {0:?} where it listens")]
+    /// It did not report its DevTools port in time.
+    #[error("chromium did not report its port within {0:?}")]
     Silent(std::time::Duration),
-    /// It answers no more, or a promise that a script waits for is not kept.
-    #[error("chromium has said nothing for {0:?}")]
+    /// It does not respond, or a promise that a script awaits is never resolved.
+    #[error("chromium has not responded for {0:?}")]
     Unanswered(std::time::Duration),
     /// The connection broke.
     #[error("the connection to chromium broke: {0}")]
     Connection(#[from] Box<tungstenite::Error>),
-    /// It refused a command.
-    #[error("chromium refused {method}: {message}")]
+    /// It rejected a command.
+    #[error("chromium rejected {method}: {message}")]
     Refused {
-        /// The command.
+        /// The rejected DevTools method.
         method: String,
-        /// What it said.
+        /// Chromium's error message.
         message: String,
     },
-    /// A script on the page threw.
+    /// A script on the page threw an exception.
     #[error("the script `{script}` threw: {message}")]
     Threw {
-        /// The script.
+        /// Source of the script.
         script: String,
-        /// What it threw.
+        /// The exception as text.
         message: String,
     },
-    /// Something did not come true in time.
-    #[error("`{what}` did not come true within {within:?}")]
+    /// A condition did not become true in time.
+    #[error("`{what}` did not become true within {within:?}")]
     Late {
-        /// What was waited for.
+        /// Source of the condition.
         what: String,
-        /// How long.
+        /// How long the test waited.
         within: std::time::Duration,
     },
-    /// A picture or PDF could not be kept.
+    /// A screenshot or PDF could not be written.
     #[error("cannot write {path}: {error}")]
     Keep {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
 }

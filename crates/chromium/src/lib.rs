@@ -1,13 +1,15 @@
-//! A real Chromium for tests of pages: Debian's `chromium`, without a window, driven over the DevTools protocol.
+//! A real Chromium for tests of pages: Debian's `chromium`, headless, controlled over the DevTools
+//! protocol.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`browser`] | the process, its profile, and pages in it |
-//! | [`page`] | one page: what it shows, runs, asks of the network, complains of; what a person presses |
-//! | [`error`] | what may go wrong |
+//! | [`browser`] | the process, its profile, and its pages |
+//! | [`page`] | one page: its content, scripts, network requests and complaints; user input |
+//! | [`error`] | errors |
 //!
-//! The protocol itself and not WebDriver, because it alone tells of network requests, policy violations and the accessibility tree, prints to PDF and
-//! switches light and dark. Sandboxing is off: the pages are ours, and tests run as root in containers.
+//! The DevTools protocol is used instead of WebDriver because only it reports network requests,
+//! policy violations and the accessibility tree, prints to PDF and switches between light and dark.
+//! The sandbox is off: the pages are our own, and tests run as root in containers.
 //!
 //! ```no_run
 //! let mut browser = chromium::Browser::start()?;

@@ -11,14 +11,14 @@ use tungstenite::{Message, WebSocket};
 
 use crate::error::ChromiumError;
 
-/// How long a page may take to come true.
-const WAIT_MOST: Duration = Duration::from_secs(30);
-/// How long it may say nothing while it is waited for: a test that hangs would hang all others with it.
-const SILENCE_MOST: Duration = Duration::from_mins(2);
-/// How often is asked.
+/// How long to wait for a condition on the page.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long the connection may be silent during a wait: a test that hangs would stop all others.
+const SILENCE_MAX: Duration = Duration::from_mins(2);
+/// Interval at which a condition is checked.
 const WAIT_STEP: Duration = Duration::from_millis(25);
 
-/// A page, its connection, and what it told of itself.
+/// A page, its connection, and the events that it reported.
 #[derive(Debug)]
 pub struct Page {
     socket: WebSocket<TcpStream>,
@@ -29,31 +29,32 @@ pub struct Page {
 
 impl Page {
     pub(crate) fn attach(stream: TcpStream, address: &str) -> Result<Page, ChromiumError> {
-        stream.set_read_timeout(Some(SILENCE_MOST)).map_err(ChromiumError::Start)?;
+        stream.set_read_timeout(Some(SILENCE_MAX)).map_err(ChromiumError::Start)?;
         let (socket, _) = tungstenite::client(address, stream).map_err(|error| ChromiumError::Refused {
             method: "the connection".to_owned(),
             message: error.to_string(),
         })?;
         let mut page = Page { socket, session: None, last_id: 0, events: Vec::new() };
-        let context = page.tell("Target.createBrowserContext", &json!({}))?;
-        let target = page.tell(
+        let context = page.command("Target.createBrowserContext", &json!({}))?;
+        let target = page.command(
             "Target.createTarget",
             &json!({"url": "about:blank", "browserContextId": context["browserContextId"]}),
         )?;
-        let session = page.tell("Target.attachToTarget", &json!({"targetId": target["targetId"], "flatten": true}))?;
+        let session =
+            page.command("Target.attachToTarget", &json!({"targetId": target["targetId"], "flatten": true}))?;
         page.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
-            page.tell(&format!("{domain}.enable"), &json!({}))?;
+            page.command(&format!("{domain}.enable"), &json!({}))?;
         }
-        page.tell("Page.setLifecycleEventsEnabled", &json!({"enabled": true}))?;
+        page.command("Page.setLifecycleEventsEnabled", &json!({"enabled": true}))?;
         Ok(page)
     }
 
-    /// Gives a command of the protocol; its answer.
+    /// Sends a DevTools command and returns its result.
     ///
     /// # Errors
-    /// When it is refused, or the connection broke.
-    pub fn tell(&mut self, method: &str, params: &Value) -> Result<Value, ChromiumError> {
+    /// If the command is rejected, or the connection broke.
+    pub fn command(&mut self, method: &str, params: &Value) -> Result<Value, ChromiumError> {
         self.last_id += 1;
         let id = self.last_id;
         let mut command = json!({"id": id, "method": method, "params": params});
@@ -62,7 +63,7 @@ impl Page {
         }
         self.socket.send(Message::text(command.to_string())).map_err(Box::new)?;
         loop {
-            let message = self.hear()?;
+            let message = self.next_message()?;
             if message["id"] == json!(id) {
                 return match message.get("error") {
                     Some(error) => Err(ChromiumError::Refused {
@@ -75,13 +76,13 @@ impl Page {
         }
     }
 
-    /// The next message; events are kept.
-    fn hear(&mut self) -> Result<Value, ChromiumError> {
+    /// The next message; events are stored.
+    fn next_message(&mut self) -> Result<Value, ChromiumError> {
         loop {
             let message = self.socket.read().map_err(|error| match error {
-                // What a socket's time limit ends a read with.
+                // The kinds of error with which a socket's timeout ends a read.
                 tungstenite::Error::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    ChromiumError::Unanswered(SILENCE_MOST)
+                    ChromiumError::Unanswered(SILENCE_MAX)
                 }
                 error => ChromiumError::Connection(Box::new(error)),
             })?;
@@ -94,17 +95,17 @@ impl Page {
         }
     }
 
-    /// Opens an address and waits until it is loaded. What was told before is forgotten.
+    /// Opens an address and waits until it is loaded. Earlier events are discarded.
     ///
     /// # Errors
-    /// When it cannot be loaded.
+    /// If it cannot be loaded.
     pub fn open(&mut self, address: &str) -> Result<(), ChromiumError> {
         self.events.clear();
-        let answer = self.tell("Page.navigate", &json!({"url": address}))?;
+        let answer = self.command("Page.navigate", &json!({"url": address}))?;
         if let Some(message) = answer["errorText"].as_str() {
             return Err(ChromiumError::Refused { method: address.to_owned(), message: message.to_owned() });
         }
-        // Its own load: that of a page which was left may still be told of.
+        // Its own load: that of the previous page may still be reported.
         let is_loaded = |event: &Value| {
             let params = &event["params"];
             event["method"] == "Page.lifecycleEvent"
@@ -112,18 +113,18 @@ impl Page {
                 && params["loaderId"] == answer["loaderId"]
         };
         while !self.events.iter().any(is_loaded) {
-            self.hear()?;
+            self.next_message()?;
         }
         Ok(())
     }
 
-    /// The value of an expression on the page; a promise is waited for.
+    /// The value of an expression on the page; a promise is awaited.
     ///
     /// # Errors
-    /// When it throws.
+    /// If it throws an exception.
     pub fn value(&mut self, script: &str) -> Result<Value, ChromiumError> {
         let params = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
-        let answer = self.tell("Runtime.evaluate", &params)?;
+        let answer = self.command("Runtime.evaluate", &params)?;
         match answer.get("exceptionDetails") {
             Some(details) => Err(ChromiumError::Threw {
                 script: script.to_owned(),
@@ -136,19 +137,20 @@ impl Page {
     /// Waits until an expression is true.
     ///
     /// # Errors
-    /// When it does not become so in half a minute.
+    /// If it does not become true within half a minute.
     pub fn wait_for(&mut self, script: &str) -> Result<(), ChromiumError> {
         let begun = Instant::now();
         while self.value(script)? != json!(true) {
-            if begun.elapsed() > WAIT_MOST {
-                return Err(ChromiumError::Late { what: script.to_owned(), within: WAIT_MOST });
+            if begun.elapsed() > WAIT_MAX {
+                return Err(ChromiumError::Late { what: script.to_owned(), within: WAIT_MAX });
             }
             std::thread::sleep(WAIT_STEP);
         }
         Ok(())
     }
 
-    /// What the page complained of since it was opened: console errors and warnings, exceptions, breaches of its content security policy.
+    /// Complaints of the page since it was opened: console errors and warnings, exceptions,
+    /// violations of its content security policy.
     pub fn complaints(&self) -> Vec<String> {
         let told = self.events.iter().filter_map(|event| {
             let params = &event["params"];
@@ -166,16 +168,17 @@ impl Page {
         told.collect()
     }
 
-    /// What the page asked of the network since it was opened, itself included.
+    /// The network requests of the page since it was opened, including its own.
     pub fn requests(&self) -> Vec<String> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned())).collect()
     }
 
-    /// Presses a key, as DevTools names it: `Tab`, `Enter`, `ArrowDown`, or a character.
+    /// Presses a key, with the name that DevTools uses: `Tab`, `Enter`, `ArrowDown`, or a
+    /// character.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn press(&mut self, key: &str) -> Result<(), ChromiumError> {
         let (code, text) = match key {
             "Tab" => (9, ""),
@@ -193,20 +196,20 @@ impl Page {
             let text = if kind == "keyDown" { text } else { "" };
             json!({"type": kind, "key": key, "code": named, "windowsVirtualKeyCode": code, "text": text})
         };
-        self.tell("Input.dispatchKeyEvent", &event("keyDown"))?;
-        self.tell("Input.dispatchKeyEvent", &event("keyUp"))?;
+        self.command("Input.dispatchKeyEvent", &event("keyDown"))?;
+        self.command("Input.dispatchKeyEvent", &event("keyUp"))?;
         Ok(())
     }
 
-    /// Moves the mouse to a point of the view, in CSS pixels, and presses its button there.
+    /// Moves the mouse to a point of the view, in CSS pixels, and clicks.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn click(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
         self.point(x, y)?;
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
-            self.tell("Input.dispatchMouseEvent", &event)?;
+            self.command("Input.dispatchMouseEvent", &event)?;
         }
         Ok(())
     }
@@ -214,72 +217,73 @@ impl Page {
     /// Moves the mouse to a point of the view, in CSS pixels.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn point(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
-        self.tell("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y})).map(|_| ())
+        self.command("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y})).map(|_| ())
     }
 
-    /// Lets the page believe that the person wants `light` or `dark`.
+    /// Emulates the user's preference for the colour scheme `light` or `dark`.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn prefer(&mut self, scheme: &str) -> Result<(), ChromiumError> {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        self.tell("Emulation.setEmulatedMedia", &features).map(|_| ())
+        self.command("Emulation.setEmulatedMedia", &features).map(|_| ())
     }
 
-    /// Makes the view so wide and high, in CSS pixels.
+    /// Resizes the view, in CSS pixels.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn resize(&mut self, width: u32, height: u32) -> Result<(), ChromiumError> {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.tell("Emulation.setDeviceMetricsOverride", &metrics).map(|_| ())
+        self.command("Emulation.setDeviceMetricsOverride", &metrics).map(|_| ())
     }
 
-    /// Switches scripts on or off, for pages opened from then on.
+    /// Enables or disables scripts, for pages opened from then on.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn scripts(&mut self, on: bool) -> Result<(), ChromiumError> {
-        self.tell("Emulation.setScriptExecutionDisabled", &json!({"value": !on})).map(|_| ())
+        self.command("Emulation.setScriptExecutionDisabled", &json!({"value": !on})).map(|_| ())
     }
 
-    /// What a screen reader hears: role and name of every node that is not ignored.
+    /// The accessibility tree as a screen reader presents it: role and name of every node that is
+    /// not ignored.
     ///
     /// # Errors
-    /// When the connection broke.
+    /// If the connection broke.
     pub fn accessible(&mut self) -> Result<Vec<(String, String)>, ChromiumError> {
-        let tree = self.tell("Accessibility.getFullAXTree", &json!({}))?;
+        let tree = self.command("Accessibility.getFullAXTree", &json!({}))?;
         let nodes = tree["nodes"].as_array().cloned().unwrap_or_default();
         let heard = nodes.iter().filter(|node| node["ignored"] != json!(true));
         let text = |value: &Value| value["value"].as_str().unwrap_or_default().to_owned();
         Ok(heard.map(|node| (text(&node["role"]), text(&node["name"]))).collect())
     }
 
-    /// Keeps a picture of the view as PNG.
+    /// Writes a screenshot of the view as PNG.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn picture(&mut self, file: &Path) -> Result<(), ChromiumError> {
-        let answer = self.tell("Page.captureScreenshot", &json!({"format": "png"}))?;
-        keep(&answer, file).map(|_| ())
+        let answer = self.command("Page.captureScreenshot", &json!({"format": "png"}))?;
+        write_decoded(&answer, file).map(|_| ())
     }
 
-    /// Prints on A4 as a PDF; its bytes.
+    /// Prints the page as an A4 PDF; returns its bytes.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn print(&mut self, file: &Path) -> Result<Vec<u8>, ChromiumError> {
         let params =
             json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
-        let answer = self.tell("Page.printToPDF", &params)?;
-        keep(&answer, file)
+        let answer = self.command("Page.printToPDF", &params)?;
+        write_decoded(&answer, file)
     }
 }
 
-/// Writes what an answer carries.
-fn keep(answer: &Value, file: &Path) -> Result<Vec<u8>, ChromiumError> {
+/// Decodes the data in a result and writes it to a file.
+fn write_decoded(answer: &Value, file: &Path) -> Result<Vec<u8>, ChromiumError> {
     let bytes = BASE64.decode(answer["data"].as_str().unwrap_or_default()).unwrap_or_default();
     let failed = |error| ChromiumError::Keep { path: file.to_owned(), error };
     if let Some(directory) = file.parent() {

@@ -1,21 +1,28 @@
 //! How far a ratio of two means could be off by chance.
 //!
-//! Neighbouring seconds resemble each other, so seconds are drawn in blocks: the moving-block bootstrap (Künsch, The jackknife and the bootstrap for
-//! general stationary observations, Annals of Statistics 17, 1989), in its circular form, which gives the first and last seconds their share (Politis &
-//! Romano, A circular block-resampling procedure for stationary data, 1992). The block has n^(1/3) seconds, rounded up: the order that is best for a
-//! variance (Hall, Horowitz & Jing, On blocking rules for the bootstrap with dependent data, Biometrika 82, 1995).
+//! Neighbouring seconds are correlated, so seconds are drawn in blocks: the moving-block bootstrap
+//! (Künsch, The jackknife and the bootstrap for general stationary observations, Annals of
+//! Statistics 17, 1989), in its circular form, which gives the first and last seconds equal weight
+//! (Politis & Romano, A circular block-resampling procedure for stationary data, 1992). The block
+//! has n^(1/3) seconds, rounded up: the order that is best for a variance (Hall, Horowitz & Jing,
+//! On blocking rules for the bootstrap with dependent data, Biometrika 82, 1995).
 //!
-//! Blocks are too short for seconds that depend strongly on each other: what one remembers of the last block is lost between two. The memory from one second
-//! to the next is estimated, its bias taken off (Kendall, Note on bias in the estimation of autocorrelation, Biometrika 41, 1954), and deviations are
-//! widened by what blocks of that length lose of the noise of a first-order autoregression.
+//! For strongly correlated seconds these blocks are too short, because the correlation across block
+//! boundaries is lost. The lag-1 autocorrelation is estimated and corrected for bias (Kendall, Note
+//! on bias in the estimation of autocorrelation, Biometrika 41, 1954), and deviations are widened
+//! by the noise of a first-order autoregression that blocks of that length lose.
 //!
-//! Several runs differ by more than their seconds do, so whole runs are drawn, and nothing within them: how a run's mean lies off holds the noise of its seconds
-//! already, and to draw those, too, would count it twice (Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). A single run
-//! against several is taken to vary from run to run as those do, or as its own seconds make it, whichever is more.
+//! Several runs differ by more than their seconds do, so whole runs are drawn, and nothing within
+//! them: the deviation of a run's mean already contains the noise of its seconds, and drawing those
+//! as well would count it twice (Davison & Hinkley, Bootstrap Methods and their Application, 1997,
+//! section 3.8). A single run against several is assumed to vary from run to run as those do, or as
+//! its own seconds suggest, whichever is more.
 //!
-//! From few values a bootstrap interval comes out too narrow (Hesterberg, What teachers should know about the bootstrap, The American Statistician 69,
-//! 2015): deviations are widened by sqrt(k / (k - 1)) and by the ratio of Student's quantile to the normal one, k being the number of independent pieces:
-//! runs where there are several, else blocks. Degrees of freedom of the two sides join by Welch's formula.
+//! A bootstrap interval from few values is too narrow (Hesterberg, What teachers should know about
+//! the bootstrap, The American Statistician 69, 2015): deviations are widened by sqrt(k / (k - 1))
+//! and by the ratio of Student's quantile to the normal one, where k is the number of independent
+//! pieces: runs if there are several, otherwise blocks. The degrees of freedom of the two sides are
+//! combined by Welch's formula.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
@@ -23,54 +30,57 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use crate::metric::Seconds;
 use crate::student;
 
-/// Resamples of one comparison. The ends of an interval then vary by about 3 % of its width from seed to seed.
+/// Resamples per comparison. The ends of an interval then vary by about 3 % of its width from seed
+/// to seed.
 const RESAMPLES: usize = 2000;
-/// One seed for all, so that the same runs always give the same page.
+/// A fixed seed, so the same runs always give the same page.
 const SEED: u64 = 0x666c_7573_686d_6172;
-/// Share of intervals that may miss.
+/// Share of intervals that may miss the true ratio.
 const MISSES: f64 = 0.05;
 /// The normal distribution's two-sided 5 % point.
 const NORMAL: f64 = 1.959_964;
-/// Where each side is a single run, fewer seconds say nothing of its noise: there would be fewer than five blocks (`docs/compare.md` has the coverage by length).
-/// Against several runs, half of their length will do.
+/// If each side is a single run, fewer seconds do not show its noise: there would be fewer than
+/// five blocks (`docs/compare.md` has the coverage by length). Against several runs, half of their
+/// length is enough.
 pub const SECONDS_MIN: usize = 15;
 
-/// Where seconds resemble each other more than this, the run is about one state of the drive, however long it was.
-const MEMORY_MOST: f64 = 0.9;
+/// If the correlation of seconds is higher than this, the run shows a single state of the drive,
+/// however long it was.
+const MEMORY_MAX: f64 = 0.9;
 
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
-    /// A run, or all of a side, kept no series.
+    /// A run, or all runs of a side, have no series.
     NoSeries,
     /// A single run has too few seconds.
     TooShort {
-        /// How many it has.
+        /// Seconds that the run has.
         seconds: usize,
-        /// How many it takes.
+        /// Seconds that are needed.
         least: usize,
     },
-    /// So much of a run stood still that some resamples see no operation at all.
+    /// A run stalled for so long that some resamples contain no operation at all.
     Stalled,
 }
 
-/// How far the logarithm of a ratio could be off.
+/// How far the logarithm of a ratio could be off by chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The ratio of the series' means, candidate by baseline.
     pub ratio: f64,
-    /// What multiplies a ratio to the lower end of its 95 % interval.
+    /// Factor from a ratio to the lower end of its 95 % interval.
     pub low: f64,
-    /// And to the upper end.
+    /// Factor from a ratio to the upper end.
     pub high: f64,
     /// Standard error of the ratio's logarithm.
     pub error: f64,
-    /// Degrees of freedom that it was estimated with.
+    /// Degrees of freedom of the standard error.
     pub freedom: f64,
 }
 
 impl Spread {
-    /// How probable so large a ratio is if there were no difference.
+    /// Probability of a ratio at least this far from 1 if there is no difference.
     pub fn chance_of(&self, ratio: f64) -> f64 {
         if self.error > 0.0 {
             student::two_sided(ratio.ln() / self.error, self.freedom)
@@ -90,11 +100,11 @@ struct Side {
     geometric: bool,
 }
 
-/// A run's seconds as sums, so that a block costs one subtraction.
+/// Prefix sums of a run's seconds, so the sum of a block costs one subtraction.
 struct Run {
     seconds: usize,
     block: usize,
-    /// Sums of the first 0, 1, 2... seconds, twice round.
+    /// Sums of the first 0, 1, 2... seconds, with the run repeated twice.
     sums: Vec<f64>,
 }
 
@@ -113,8 +123,8 @@ impl Run {
         self.sums[self.seconds]
     }
 
-    /// By how much resampled means vary too little, as a factor, because seconds remember those before them.
-    fn forgotten(&self) -> f64 {
+    /// Factor by which resampled means vary too little because blocks lose correlation.
+    fn lost_correlation(&self) -> f64 {
         let count = self.seconds as f64;
         let off = |at: usize| self.sums[at + 1] - self.sums[at] - self.total() / count;
         let squares: f64 = (0..self.seconds).map(|at| off(at).powi(2)).sum();
@@ -123,7 +133,7 @@ impl Run {
             return 1.0;
         }
         // The estimate is too low by (1 + 3 memory) / count.
-        let memory = ((products / squares * count + 1.0) / (count - 3.0)).clamp(0.0, MEMORY_MOST);
+        let memory = ((products / squares * count + 1.0) / (count - 3.0)).clamp(0.0, MEMORY_MAX);
         let (mut kept, mut power) = (1.0, 1.0);
         for lag in 1..self.block {
             power *= memory;
@@ -145,9 +155,9 @@ impl Run {
     }
 }
 
-/// Seconds in a block.
+/// Seconds per block.
 fn block_length(seconds: usize) -> usize {
-    // A cube's root may come out a last digit too high.
+    // A cube root may be too high in the last digit.
     ((seconds as f64).cbrt() - 1e-9).ceil().max(1.0) as usize
 }
 
@@ -175,7 +185,7 @@ impl Side {
         if self.geometric { mean } else { mean.ln() }
     }
 
-    /// Independent pieces that the side's noise is estimated from.
+    /// Number of independent pieces that the side's noise is estimated from.
     fn pieces(&self) -> f64 {
         match self.runs.as_slice() {
             [run] => run.seconds as f64 / run.block as f64,
@@ -183,23 +193,23 @@ impl Side {
         }
     }
 
-    /// How far a run's level lies from that of all, as a standard deviation.
+    /// Standard deviation of the runs' levels.
     fn between(&self) -> f64 {
         let off = |run: &Run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level;
         (self.runs.iter().map(|run| off(run).powi(2)).sum::<f64>() / (self.runs.len() - 1) as f64).sqrt()
     }
 
-    /// Seconds of a run, on average.
+    /// Average seconds per run.
     fn length(&self) -> f64 {
         self.runs.iter().map(|run| run.seconds).sum::<usize>() as f64 / self.runs.len() as f64
     }
 
-    /// How far the levels of resamples lie from the side's.
+    /// Deviations of the resamples' levels from the side's level.
     fn deviations(&self, draw: &mut Draw) -> Vec<f64> {
         let widened = widened(self.pieces());
         match self.runs.as_slice() {
             [run] => {
-                let widened = widened * run.forgotten();
+                let widened = widened * run.lost_correlation();
                 let level = |draw: &mut Draw| self.level_of(std::iter::once((run.resampled_total(draw), run.seconds)));
                 (0..RESAMPLES).map(|_| widened * (level(draw) - self.level)).collect()
             }
@@ -220,7 +230,7 @@ impl Side {
 struct Draw(Xoshiro256PlusPlus);
 
 impl Draw {
-    /// Below `count`, which is far too small for the remainder to show.
+    /// The bias of the remainder is negligible because `count` is tiny compared to 2^64.
     fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
@@ -229,18 +239,20 @@ impl Draw {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of the standard normal distribution (Box & Muller, A note on the generation of random normal deviates, 1958).
+    /// Standard normal distribution (Box & Muller, A note on the generation of random normal
+    /// deviates, 1958).
     fn normal(&mut self) -> f64 {
         (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 
-/// A single piece never deviates from itself.
+/// A single piece has no deviation from its own mean.
 fn widened(pieces: f64) -> f64 {
     if pieces > 1.0 { (pieces / (pieces - 1.0)).sqrt() } else { 0.0 }
 }
 
-/// A single run has to have seconds enough: for a noise of its own, or to be held against that of the other side's runs.
+/// A single run needs enough seconds: to estimate its own noise, or to be compared with the runs of
+/// the other side.
 fn long_enough(sides: &[Side; 2]) -> Result<(), NoInterval> {
     for (own, other) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
         let [run] = &own.runs[..] else { continue };
@@ -253,17 +265,19 @@ fn long_enough(sides: &[Side; 2]) -> Result<(), NoInterval> {
     Ok(())
 }
 
-/// What a single run lacks, several of the other side lend: how much a run of its length varies from run to run, as a standard deviation. Shorter runs vary
-/// more, at worst as if all of it came from their seconds.
-fn lent_by(other: &Side, own: &Side) -> Option<f64> {
+/// If this side is a single run and the other has several: how much a run of this length varies
+/// from run to run, as a standard deviation, taken from the other side. Shorter runs vary more, at
+/// worst as if all variation came from their seconds.
+fn variation_from(other: &Side, own: &Side) -> Option<f64> {
     let lends = own.runs.len() == 1 && other.runs.len() > 1;
     lends.then(|| other.between() * (other.length() / own.length()).max(1.0).sqrt())
 }
 
-/// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each a list of runs.
+/// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each is a
+/// list of runs.
 ///
 /// # Errors
-/// When a side kept no series, is too short, or stood still.
+/// If a side has no series, is too short, or stalled.
 pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoInterval> {
     let sides = [Side::new(baseline)?, Side::new(candidate)?];
     long_enough(&sides)?;
@@ -272,7 +286,7 @@ pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoI
     let pieces = sides.each_ref().map(Side::pieces);
     let mut lent = None;
     for (own, other) in [(0, 1), (1, 0)] {
-        let Some(between) = lent_by(&sides[other], &sides[own]) else { continue };
+        let Some(between) = variation_from(&sides[other], &sides[own]) else { continue };
         lent = Some(pieces[other] - 1.0);
         if between.powi(2) >= variance(&deviations[own]) {
             deviations[own] = (0..RESAMPLES).map(|_| between * draw.normal()).collect();
@@ -288,7 +302,7 @@ pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoI
     let joined: f64 = variances.iter().zip(pieces).map(|(variance, pieces)| variance * variance / (pieces - 1.0)).sum();
     let freedom = match lent {
         _ if error <= 0.0 => f64::INFINITY,
-        // One estimate stands for both sides, and twice the same knows no more than once.
+        // Both sides use the same estimate, and using it twice adds no information.
         Some(freedom) => freedom,
         None => error.powi(4) / joined,
     };

@@ -1,9 +1,12 @@
-//! A baseline against one or more candidates: both values of every figure, their ratio, how sure it is, and a verdict where it is sure enough.
+//! A baseline against one or more candidates: both values of every figure, their ratio, its
+//! confidence interval, and a verdict if the evidence is sufficient.
 //!
-//! Many tests are many chances: of a hundred figures that did not change, five would leave their 95 % interval by accident. So a verdict needs more than
-//! its interval: among the tests of a comparison, the figures of one metric are taken in order of how unlikely they are, and as many are called different
-//! as keeps the expected share of false ones among them at 5 % (Benjamini & Hochberg, Controlling the false discovery rate, Journal of the Royal
-//! Statistical Society B 57, 1995).
+//! Many tests mean many chances to be wrong: of a hundred figures that did not change, five would
+//! leave their 95 % interval by accident. So the interval alone does not make a verdict. For each
+//! metric, the figures of all tests are sorted by how unlikely they are without a difference, and
+//! as many are called different as keeps the expected share of false ones among them at 5 %
+//! (Benjamini & Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical
+//! Society B 57, 1995).
 
 use std::fmt;
 
@@ -21,107 +24,108 @@ use crate::pairing::{self, Pair, Unpaired};
 pub const SCHEMA: &str = "flushmark/compare/1";
 /// Expected share of false ones among the figures that are called different.
 const FALSE_SHARE: f64 = 0.05;
-/// A ratio within this of 1 beyond its interval's width is still the series' own: the series leaves out a last, shorter interval.
+/// Tolerance when comparing a figure's ratio with that of its series, which leaves out a shorter
+/// last interval.
 const SLACK: f64 = 0.01;
 
-/// A baseline and what stands against it.
+/// A baseline and the candidates compared with it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// What the others are compared with.
+    /// What the candidates are compared with.
     pub baseline: GroupRecord,
-    /// Each candidate against it.
+    /// The comparison of each candidate with the baseline.
     pub candidates: Vec<Against>,
 }
 
-/// One candidate against the baseline.
+/// One candidate compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
-    /// The candidate.
+    /// The runs of the candidate.
     pub candidate: GroupRecord,
-    /// Tests that both have, in the baseline's order.
+    /// Tests that both sides have, in the baseline's order.
     pub tests: Vec<TestComparison>,
-    /// Tests that have no counterpart.
+    /// Tests without a counterpart on the other side.
     pub unpaired: Vec<Unpaired>,
-    /// What else differs.
+    /// Other differences, such as kernel or drive.
     pub differences: Vec<FactDifference>,
 }
 
-/// A test of both.
+/// A test that both sides have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TestComparison {
-    /// Its name in the baseline.
+    /// Name of the test in the baseline.
     pub test: String,
-    /// Its name in the candidate, where that is another one.
+    /// Name of the test in the candidate, if different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_test: Option<String>,
-    /// The metric that stands for the test where one has to: `commits_per_s` or `iops`.
+    /// The metric that represents the test in summaries: `commits_per_s` or `iops`.
     pub leading: String,
-    /// Every figure that both have.
+    /// Every figure that both sides have.
     pub metrics: Vec<MetricComparison>,
     /// Figures that the candidate lacks.
     #[schemars(with = "Vec<String>")]
     pub only_in_baseline: Vec<Metric>,
-    /// Whether a run of it failed, or was interrupted before it said enough; it has no verdicts then.
+    /// Whether one of its runs failed or was interrupted too early; the test then has no verdicts.
     pub broken_off: bool,
-    /// What to know when reading them, one sentence each.
+    /// Caveats for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One figure of both.
+/// One figure of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricComparison {
-    /// Which.
+    /// The figure compared.
     #[schemars(with = "String")]
     pub metric: Metric,
-    /// Its unit: `1/s`, `MiB/s`, `s` or `us`.
+    /// Unit of the values: `1/s`, `MiB/s`, `s` or `us`.
     pub unit: &'static str,
-    /// The baseline's value.
+    /// Value of the baseline.
     pub baseline: f64,
-    /// The candidate's.
+    /// Value of the candidate.
     pub candidate: f64,
-    /// Candidate by baseline; `null` where the baseline's is 0.
+    /// Candidate divided by baseline; `null` if the baseline is 0.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval, where a series gives one.
+    /// The ratio's 95 % confidence interval; `null` without a series.
     pub interval: Option<Interval>,
-    /// What is to be thought of it.
+    /// Whether the difference is more than noise.
     pub verdict: Verdict,
 }
 
-/// Where a ratio lies, at 95 % confidence.
+/// The range of a ratio at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// How probable so large a ratio is without any difference.
+    /// Probability of a ratio at least this far from 1 without any difference.
     pub chance: f64,
 }
 
-/// Which way a figure moved.
+/// The direction in which a figure changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// More per second, or sooner done.
+    /// A higher rate or a shorter time.
     Better,
-    /// Less per second, or later done.
+    /// A lower rate or a longer time.
     Worse,
 }
 
-/// What is to be thought of a ratio.
+/// Whether a difference is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Verdict {
-    /// More than noise.
+    /// The difference is more than noise.
     Different {
-        /// Which way.
+        /// Whether the candidate is better or worse.
         direction: Direction,
     },
-    /// Not known.
+    /// Undecided.
     Open {
-        /// Why.
+        /// The reason, in one sentence.
         #[serde(serialize_with = "sentence")]
         #[schemars(with = "String")]
         because: Undecided,
@@ -135,35 +139,36 @@ pub enum Undecided {
     Noise,
     /// The interval excludes 1, but among so many tests some do by chance.
     Chance {
-        /// How many tests have an interval.
+        /// Number of tests that have an interval.
         tests: usize,
     },
-    /// A run kept no series: another tool's, or a run too short for one interval.
+    /// A run has no series: it comes from another tool, or was shorter than one interval.
     NoSeries,
-    /// The series does not tell this figure.
+    /// The series does not include this figure.
     NotInSeries,
-    /// A single run of so few seconds.
+    /// A single run is too short.
     TooShort {
-        /// How many there are.
+        /// Length of the run, in whole seconds.
         seconds: usize,
-        /// How many it takes.
+        /// Length needed, in seconds.
         least: usize,
     },
-    /// A run failed, or was interrupted, after so many seconds.
+    /// A run failed or was interrupted.
     BrokenOff {
-        /// How many.
+        /// Length of the run until then.
         seconds: u64,
     },
-    /// So much of a run stood still that chance may have made anything.
+    /// A run stalled for so long that its rate is a matter of chance.
     Stalled,
-    /// The percentile of the whole run moved otherwise than those of its seconds did: few seconds decide it.
+    /// The percentile of the whole run moved differently from those of its seconds, so a few
+    /// seconds decide it.
     FewSecondsDecide,
     /// A value is 0.
     Zero,
 }
 
 impl Undecided {
-    /// Whether the figures were looked at and found to be no more than noise, as against not known enough of.
+    /// Whether there was enough data and the difference was within noise.
     pub const fn is_noise(self) -> bool {
         matches!(self, Undecided::Noise | Undecided::Chance { .. })
     }
@@ -174,18 +179,18 @@ impl fmt::Display for Undecided {
         match self {
             Undecided::Noise => write!(f, "within noise: the interval includes 1"),
             Undecided::Chance { tests } => {
-                write!(f, "the interval excludes 1, as that of one or another of {tests} tests does by chance")
+                write!(f, "the interval excludes 1, but among {tests} tests some do by chance")
             }
-            Undecided::NoSeries => write!(f, "a run kept no series, so nothing tells how much it varied"),
+            Undecided::NoSeries => write!(f, "a run has no series, so its variation is unknown"),
             Undecided::NotInSeries => {
-                write!(f, "the series does not have this figure, so nothing tells how much it varied")
+                write!(f, "the series does not have this figure, so its variation is unknown")
             }
             Undecided::TooShort { seconds, least } => {
-                write!(f, "a single run of {seconds} s is too short; it takes {least} s, or several runs on its side")
+                write!(f, "a single run of {seconds} s is too short; {least} s or several runs are needed")
             }
-            Undecided::BrokenOff { seconds } => write!(f, "a run broke off after {seconds} s"),
-            Undecided::Stalled => write!(f, "a run stood still for so long that its rate is a matter of chance"),
-            Undecided::FewSecondsDecide => write!(f, "a few seconds decide it: those of most say something else"),
+            Undecided::BrokenOff { seconds } => write!(f, "a run ended early, after {seconds} s"),
+            Undecided::Stalled => write!(f, "a run stalled for so long that its rate is a matter of chance"),
+            Undecided::FewSecondsDecide => write!(f, "a few seconds decide it; most seconds show something else"),
             Undecided::Zero => write!(f, "a value is 0"),
         }
     }
@@ -196,7 +201,8 @@ fn sentence<S: Serializer>(because: &Undecided, serializer: S) -> Result<S::Ok, 
 }
 
 impl Comparison {
-    /// Compares. Tests are looked at only if their name on either side contains `pattern`, whatever its case; an empty one takes all.
+    /// Compares the sides. Only tests whose name on either side contains `pattern` are compared;
+    /// case is ignored, and an empty pattern matches all.
     pub fn of(baseline: &Group<'_>, candidates: &[Group<'_>], pattern: &str) -> Comparison {
         Comparison {
             schema: SCHEMA.to_owned(),
@@ -211,7 +217,8 @@ impl Comparison {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of [`Comparison`]. The repository keeps it as `schemas/compare-1.json`.
+/// The JSON Schema (draft 2020-12) of [`Comparison`]. The repository keeps it as
+/// `schemas/compare-1.json`.
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(Comparison);
     schema.insert("title".to_owned(), format!("flushmark compare document, {SCHEMA}").into());
@@ -244,7 +251,7 @@ impl Against {
 impl TestComparison {
     fn of(pair: &Pair<'_>, runs: [usize; 2]) -> TestComparison {
         let (ours, theirs) = (pair.baseline.first(), pair.candidate.first());
-        // All rates move as one, so that their noise is estimated once.
+        // All rates move together, so their noise is estimated once.
         let rates = spread(pair, Metric::Iops);
         let broken_off = broken_off(pair);
         let compared = |metric: Metric| {
@@ -264,12 +271,12 @@ impl TestComparison {
         }
     }
 
-    /// One of its figures.
+    /// The comparison of one metric.
     pub fn metric(&self, metric: Metric) -> Option<&MetricComparison> {
         self.metrics.iter().find(|compared| compared.metric == metric)
     }
 
-    /// The figure that stands for the test where one has to.
+    /// The figure that represents the test in summaries.
     pub fn leading(&self) -> Option<&MetricComparison> {
         self.metrics.iter().find(|compared| compared.metric.name() == self.leading)
     }
@@ -279,8 +286,9 @@ fn lost(baseline: &[Metric], candidate: &[Metric]) -> Vec<Metric> {
     baseline.iter().copied().filter(|metric| !candidate.contains(metric)).collect()
 }
 
-/// After how many seconds the first run broke off that is not to be judged: it failed, or was interrupted before half of what another run took, or before
-/// [`SECONDS_MIN`]. How long it should have taken it does not say.
+/// Seconds after which the first run that is not to be judged ended: it failed, or was interrupted
+/// before half the length of another run, or before [`SECONDS_MIN`]. The document does not record
+/// how long it should have taken.
 fn broken_off(pair: &Pair<'_>) -> Option<u64> {
     let runs = || pair.baseline.runs.iter().chain(&pair.candidate.runs);
     let longest_s = runs().map(|run| run.elapsed_s).fold(0.0, f64::max);
@@ -321,7 +329,8 @@ impl MetricComparison {
             Err(because) => return open(because),
         };
         let (low, high) = (ratio * spread.low, ratio * spread.high);
-        // The interval is that of the seconds' mean. Where that moved otherwise than the figure itself, it does not speak for it.
+        // The interval is that of the seconds' mean. If that moved differently from the figure
+        // itself, it does not apply to the figure.
         if spread.ratio < low * (1.0 - SLACK) || spread.ratio > high * (1.0 + SLACK) {
             return open(Undecided::FewSecondsDecide);
         }
@@ -341,7 +350,7 @@ impl MetricComparison {
     }
 }
 
-/// Takes back verdicts of a metric that chance may have made among so many.
+/// Withdraws verdicts on a metric that may be due to chance among so many tests.
 fn guard_against_chance(tests: &mut [TestComparison], metric: Metric) {
     let figures = tests.iter_mut().filter_map(|test| test.metrics.iter_mut().find(|figure| figure.metric == metric));
     let mut figures: Vec<(f64, &mut MetricComparison)> =
@@ -350,7 +359,7 @@ fn guard_against_chance(tests: &mut [TestComparison], metric: Metric) {
     let tests = figures.len();
     let kept = (0..tests).rev().find(|&at| figures[at].0 <= FALSE_SHARE * (at + 1) as f64 / tests as f64);
     let doubtful = kept.map_or(0, |kept| kept + 1);
-    // A single figure has its interval, and nothing to be picked from.
+    // A single figure was not picked from many; its interval is enough.
     for (_, figure) in figures.iter_mut().skip(doubtful).filter(|_| tests > 1) {
         if matches!(figure.verdict, Verdict::Different { .. }) {
             figure.verdict = Verdict::Open { because: Undecided::Chance { tests } };
@@ -358,7 +367,7 @@ fn guard_against_chance(tests: &mut [TestComparison], metric: Metric) {
     }
 }
 
-/// How a run ended before its time, if it did.
+/// Describes how a run ended early, if it did.
 fn broke_off(side: &str, run: &TestResult) -> Option<String> {
     let after = format!("after {:.0} s", run.elapsed_s);
     match &run.ended {
@@ -381,23 +390,23 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
         ));
     }
     let lost = lost(&pair.baseline.metrics(), &pair.candidate.metrics());
-    if !lost.is_empty() && pair.candidate.not_added_up().is_none() {
+    if !lost.is_empty() && pair.candidate.merge_error().is_none() {
         let names: Vec<String> = lost.into_iter().map(Metric::name).collect();
-        notes.push(format!("the candidate does not tell {}", names.join(", ")));
+        notes.push(format!("the candidate does not have {}", names.join(", ")));
     }
     for ((side, test), runs) in sides.into_iter().zip(runs) {
-        if test.named < runs {
-            notes.push(format!("{} of {runs} runs of {side} have it", test.named));
+        if test.listed < runs {
+            notes.push(format!("{} of {runs} runs of {side} have it", test.listed));
         }
-        if test.runs.len() < test.named {
+        if test.runs.len() < test.listed {
             notes.push(format!(
-                "{} runs of {side} count as {}, because they are equal to the last digit: one run named twice, or one model with one seed",
-                test.named,
+                "{} runs of {side} count as {} because they are identical: one run listed twice, or one model with one seed",
+                test.listed,
                 test.runs.len()
             ));
         }
-        if let Some(error) = test.not_added_up() {
-            notes.push(format!("the runs of {side} do not add up, so that it has rates and no percentiles: {error}"));
+        if let Some(error) = test.merge_error() {
+            notes.push(format!("the runs of {side} cannot be merged, so it has rates but no percentiles: {error}"));
         }
         let unsettled = test.runs.iter().filter(|run| run.steady_state.is_some_and(|steady| !steady.reached)).count();
         match unsettled {

@@ -1,9 +1,11 @@
-//! Limits that a comparison has to keep: `commit_p99 > +10%`, `iops < -5%`, `commit_p99 > 5ms`.
+//! Limits for a comparison: `commit_p99 > +10%`, `iops < -5%`, `commit_p99 > 5ms`.
 //!
-//! A condition says when a test has failed. With `%` it is about the change from the baseline, else about the candidate's own value. A change counts only
-//! where it is more than noise: the ratio lies beyond the limit *and* its interval excludes 1. Where there is no interval the ratio alone decides.
+//! A condition states when a test fails. With `%` it applies to the change from the baseline,
+//! otherwise to the candidate's value. A change counts only if it is more than noise: the ratio is
+//! beyond the limit *and* its interval excludes 1. Without an interval the ratio alone decides.
 //!
-//! A figure that the baseline has and that cannot be held against the limit fails, too: a test that vanished or broke off must not turn a gate green.
+//! A figure that the baseline has but that cannot be checked fails as well: a test that disappeared
+//! or ended early must not turn a gate green.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +14,7 @@ use crate::comparison::{Comparison, MetricComparison};
 use crate::metric::Metric;
 use crate::pairing::UnpairedReason;
 
-/// Which side of a limit fails.
+/// The side of a limit that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// `>`
@@ -25,35 +27,35 @@ pub enum Order {
     AtMost,
 }
 
-/// What a figure is held against.
+/// The value that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// A change from the baseline, as a share: 0.1 for `+10%`.
     Change(f64),
-    /// The candidate's value, in the metric's own unit.
+    /// A value of the candidate, in the metric's unit.
     Value(f64),
 }
 
 /// One limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// Of which figure.
+    /// The figure that is limited.
     pub metric: Metric,
-    /// Which side of it fails.
+    /// The side of the limit that fails.
     pub order: Order,
-    /// Where it lies.
+    /// The limit itself.
     pub limit: Limit,
-    /// As it was written.
+    /// The condition as the user wrote it.
     pub text: String,
 }
 
-/// A condition that cannot be read.
+/// A condition that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionError {
     text: String,
-    /// Characters before what is wrong.
+    /// Characters before the invalid part.
     at: usize,
-    /// How many characters are wrong.
+    /// Length of the invalid part, in characters.
     length: usize,
     what: String,
 }
@@ -71,57 +73,57 @@ impl std::error::Error for ConditionError {}
 /// A test that exceeded a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exceeded<'a> {
-    /// Which limit.
+    /// The limit that was exceeded.
     pub condition: &'a Condition,
-    /// Whose test it is.
+    /// Label of the candidate.
     pub candidate: &'a str,
-    /// Which test.
+    /// Name of the test.
     pub test: &'a str,
-    /// The figure.
+    /// The comparison of the figure.
     pub figure: &'a MetricComparison,
 }
 
-/// A test of the baseline that a limit could not be held against.
+/// A test of the baseline that could not be checked against a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unheld<'a> {
-    /// Which limit.
+pub struct Unchecked<'a> {
+    /// The limit.
     pub condition: &'a Condition,
-    /// Where the figure is missing.
+    /// Label of the candidate that lacks the figure.
     pub candidate: &'a str,
-    /// Which test.
+    /// Name of the test.
     pub test: &'a str,
-    /// Why.
+    /// The reason.
     pub because: Missing<'a>,
 }
 
-/// Why a limit could not be held against a figure that the baseline has.
+/// Why a figure that the baseline has could not be checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Missing<'a> {
-    /// The candidate has no such test.
+    /// The candidate does not have the test.
     Test,
-    /// Its test of this name did something else, which differs in these fields.
-    OtherWork(&'a [String]),
-    /// Its test does not have the figure.
+    /// The candidate's test of this name has a different workload, in these fields.
+    DifferentWorkload(&'a [String]),
+    /// The candidate's test does not have the figure.
     Figure,
-    /// A run of the test broke off, on either side.
+    /// A run of the test ended early, on either side.
     BrokenOff,
-    /// The baseline's is 0, and nothing is a share of that.
+    /// The baseline's value is 0, so there is no relative change.
     Zero,
 }
 
 /// Why a limit was not kept.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure<'a> {
-    /// A test exceeds it.
+    /// A test exceeds the limit.
     Exceeded(Exceeded<'a>),
-    /// A test could not be held against it.
-    Unheld(Unheld<'a>),
+    /// A test could not be checked.
+    Unchecked(Unchecked<'a>),
 }
 
-/// A limit whose figure no test of the baseline has.
+/// A limit on a figure that no test of the baseline has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` was held against nothing: no test that both sides have has `{metric}`{but}")]
-pub struct NothingToJudge {
+#[error("`{text}` checked nothing: no test on both sides has `{metric}`{but}")]
+pub struct NothingChecked {
     text: String,
     metric: String,
     but: String,
@@ -146,7 +148,7 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         let refused = |part: &str, what: String| {
-            // `part` is a piece of `text`, so that where it begins is known.
+            // `part` is a slice of `text`, so its offset is known.
             let start = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
             let at = text.get(..start).unwrap_or(text).chars().count();
             ConditionError { text: text.to_owned(), at, length: part.chars().count(), what }
@@ -156,15 +158,15 @@ impl FromStr for Condition {
         let rest = &text[name.len()..];
         let name = name.trim();
         if name.is_empty() {
-            return Err(refused(text, "a condition is METRIC > LIMIT, such as `commit_p99 > +10%`".to_owned()));
+            return Err(refused(text, "expected METRIC > LIMIT, such as `commit_p99 > +10%`".to_owned()));
         }
         let metric = Metric::named(name).ok_or_else(|| {
             let names: Vec<String> = Metric::all().map(Metric::name).collect();
-            refused(name, format!("`{name}` is no metric; metrics are {}", names.join(", ")))
+            refused(name, format!("unknown metric `{name}`; expected one of {}", names.join(", ")))
         })?;
         let (sign, order) = Order::ALL.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(|| {
             let found = if rest.is_empty() { end } else { &rest[..1] };
-            refused(found, format!("after `{name}` comes one of > >= < <="))
+            refused(found, format!("expected one of > >= < <= after `{name}`"))
         })?;
         let limit_text = rest[sign.len()..].trim();
         let limit = limit(metric, limit_text)
@@ -173,13 +175,12 @@ impl FromStr for Condition {
     }
 }
 
-/// The limit in the metric's own unit.
+/// Parses a limit into the metric's unit.
 fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
     let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim());
     let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
-        "a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)"
-            .to_owned()
+        "expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)".to_owned()
     })?;
     if unit == "%" {
         return Ok(Limit::Change(number / 100.0));
@@ -195,20 +196,20 @@ fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
         (Metric::SortS, "min") => 60.0,
         (Metric::Latency(..), _) => {
             return Err(format!(
-                "`{}` is a latency: give its limit in ns, us, ms or s, or a change in %",
+                "`{}` is a latency; expected a limit in ns, us, ms or s, or a change in %",
                 metric.name()
             ));
         }
-        _ => return Err(format!("`{}` is in {}: `{unit}` does not fit", metric.name(), metric.unit())),
+        _ => return Err(format!("invalid unit `{unit}`: `{}` is in {}", metric.name(), metric.unit())),
     };
     if number < 0.0 {
-        return Err(format!("`{}` is never below 0; a change from the baseline is written with %", metric.name()));
+        return Err(format!("`{}` is never below 0; write a change from the baseline with %", metric.name()));
     }
     Ok(Limit::Value(number * factor))
 }
 
 impl Condition {
-    /// Whether the figure lies on the wrong side.
+    /// Whether the figure is on the failing side.
     fn exceeded_by(&self, figure: &MetricComparison) -> bool {
         match self.limit {
             Limit::Value(limit) => self.order.holds(figure.candidate, limit),
@@ -219,21 +220,21 @@ impl Condition {
         }
     }
 
-    /// Whether the figure was judged by its ratio alone, because nothing tells how much it varies.
+    /// Whether only the ratio of the figure was judged, because its variation is unknown.
     pub fn is_blind_to_noise(&self, figure: &MetricComparison) -> bool {
         matches!(self.limit, Limit::Change(_)) && figure.interval.is_none()
     }
 
-    /// The tests that exceed it, and those of the baseline that could not be held against it.
+    /// The tests that exceed the limit, and tests of the baseline that could not be checked.
     ///
     /// # Errors
-    /// When no test has the figure: a limit that nothing was held against has not been kept.
-    pub fn failures<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Failure<'a>>, NothingToJudge> {
+    /// If no test has the figure: a limit that checked nothing was not kept.
+    pub fn failures<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Failure<'a>>, NothingChecked> {
         let mut judged = 0;
         let mut failures = Vec::new();
         for against in &comparison.candidates {
             let candidate = against.candidate.label.as_str();
-            let unheld = |test, because| Failure::Unheld(Unheld { condition: self, candidate, test, because });
+            let unheld = |test, because| Failure::Unchecked(Unchecked { condition: self, candidate, test, because });
             for test in &against.tests {
                 let name = test.test.as_str();
                 match test.metric(self.metric) {
@@ -256,7 +257,7 @@ impl Condition {
             }
             for test in against.unpaired.iter().filter(|test| test.lost.contains(&self.metric)) {
                 let because = match &test.reason {
-                    UnpairedReason::DifferentWorkload { fields } => Missing::OtherWork(fields),
+                    UnpairedReason::DifferentWorkload { fields } => Missing::DifferentWorkload(fields),
                     UnpairedReason::OnlyInBaseline | UnpairedReason::OnlyInCandidate => Missing::Test,
                 };
                 failures.push(unheld(&test.test, because));
@@ -265,13 +266,13 @@ impl Condition {
         if judged > 0 || !failures.is_empty() { Ok(failures) } else { Err(self.nothing(comparison)) }
     }
 
-    fn nothing(&self, comparison: &Comparison) -> NothingToJudge {
+    fn nothing(&self, comparison: &Comparison) -> NothingChecked {
         let tests = comparison.candidates.iter().flat_map(|against| &against.tests);
         let mut names: Vec<String> = tests.flat_map(|test| &test.metrics).map(|figure| figure.metric.name()).collect();
         names.sort();
         names.dedup();
         let but = if names.is_empty() { String::new() } else { format!("; they have {}", names.join(", ")) };
-        NothingToJudge { text: self.text.clone(), metric: self.metric.name(), but }
+        NothingChecked { text: self.text.clone(), metric: self.metric.name(), but }
     }
 }
 
@@ -308,47 +309,47 @@ mod tests {
     #[test]
     fn errors_show_where() {
         insta::assert_snapshot!(refused("comit_p99 > +10%"), @"
-        `comit_p99` is no metric; metrics are commits_per_s, iops, mib_per_s, sort_s, commit_mean, commit_p50, commit_p90, commit_p99, commit_p99_9, write_mean, write_p50, write_p90, write_p99, write_p99_9, sync_mean, sync_p50, sync_p90, sync_p99, sync_p99_9, read_mean, read_p50, read_p90, read_p99, read_p99_9
+        unknown metric `comit_p99`; expected one of commits_per_s, iops, mib_per_s, sort_s, commit_mean, commit_p50, commit_p90, commit_p99, commit_p99_9, write_mean, write_p50, write_p90, write_p99, write_p99_9, sync_mean, sync_p50, sync_p90, sync_p99, sync_p99_9, read_mean, read_p50, read_p90, read_p99, read_p99_9
           comit_p99 > +10%
           ^^^^^^^^^
         ");
         insta::assert_snapshot!(refused("commit_p99 = 10%"), @"
-        after `commit_p99` comes one of > >= < <=
+        expected one of > >= < <= after `commit_p99`
           commit_p99 = 10%
                      ^
         ");
         insta::assert_snapshot!(refused("commit_p99"), @"
-        after `commit_p99` comes one of > >= < <=
+        expected one of > >= < <= after `commit_p99`
           commit_p99
                     ^
         ");
         insta::assert_snapshot!(refused("commit_p99 >"), @"
-        a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+        expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)
           commit_p99 >
                       ^
         ");
         insta::assert_snapshot!(refused("commit_p99 > ten"), @"
-        a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+        expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)
           commit_p99 > ten
                        ^^^
         ");
         insta::assert_snapshot!(refused("commit_p99 > 5"), @"
-        `commit_p99` is a latency: give its limit in ns, us, ms or s, or a change in %
+        `commit_p99` is a latency; expected a limit in ns, us, ms or s, or a change in %
           commit_p99 > 5
                        ^
         ");
         insta::assert_snapshot!(refused("iops < 5 ms"), @"
-        `iops` is in 1/s: `ms` does not fit
+        invalid unit `ms`: `iops` is in 1/s
           iops < 5 ms
                  ^^^^
         ");
         insta::assert_snapshot!(refused("iops < -5"), @"
-        `iops` is never below 0; a change from the baseline is written with %
+        `iops` is never below 0; write a change from the baseline with %
           iops < -5
                  ^^
         ");
         insta::assert_snapshot!(refused("> 5"), @"
-        a condition is METRIC > LIMIT, such as `commit_p99 > +10%`
+        expected METRIC > LIMIT, such as `commit_p99 > +10%`
           > 5
           ^^^
         ");
@@ -361,7 +362,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_read_is_what_was_written(percent in -99i32..1000, above in any::<bool>(), which in 0usize..23) {
+        fn a_condition_reads_back(percent in -99i32..1000, above in any::<bool>(), which in 0usize..23) {
             let metric = Metric::all().nth(which).unwrap();
             let text = format!("{} {} {percent:+}%", metric.name(), if above { ">" } else { "<" });
             let condition = read(&text);
@@ -420,7 +421,7 @@ mod tests {
         assert!(more.exceeded_by(&figure(1.1, Some((1.01, 1.2)))));
         assert!(!more.exceeded_by(&figure(1.1, Some((1.0, 1.2)))));
         assert!(more.exceeded_by(&figure(1.1, None)));
-        // A value needs no interval, and is never judged without one that it would have had.
+        // A value needs no interval, but is not judged without one that exists.
         let value = read("iops < 95");
         assert!(value.exceeded_by(&figure(0.9, Some((0.8, 1.2)))));
         let blind = |condition: &Condition, ends| condition.is_blind_to_noise(&figure(1.0, ends));

@@ -1,4 +1,4 @@
-//! What else differs between runs: a faster drive is no news if the kernel is another one, too.
+//! Other differences between runs: a faster drive means little if the kernel differs as well.
 
 use drive::Place;
 use measurement::RunDocument;
@@ -10,17 +10,17 @@ use crate::group::Group;
 /// A fact that is not the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FactDifference {
-    /// Which: `kernel`, `drive`, `scheduler`.
+    /// Name of the fact: `kernel`, `drive`, `scheduler`.
     pub fact: String,
-    /// What the baseline's runs say, each answer once; empty where none says anything.
+    /// Values in the baseline's runs, each once; empty if unknown.
     pub baseline: Vec<String>,
-    /// What the candidate's say.
+    /// Values in the candidate's runs, each once; empty if unknown.
     pub candidate: Vec<String>,
 }
 
 type Fact = (&'static str, fn(&RunDocument) -> Option<String>);
 
-/// What is looked at, in the order in which it is shown: from the result's maker down to the drive.
+/// Facts in display order, from the program that measured down to the drive.
 const FACTS: [Fact; 18] = [
     ("measured by", |run| Some(run.source.as_ref().map_or("flushmark".to_owned(), |source| source.tool.clone()))),
     ("version", |run| match &run.source {
@@ -48,7 +48,7 @@ const FACTS: [Fact; 18] = [
     ("drive's cache", |run| device(run, |device| device.cache_type.clone())),
 ];
 
-/// What the drives beneath say, each once.
+/// Values of the drives under the target, each once.
 fn device(run: &RunDocument, fact: impl Fn(&drive::BlockDevice) -> Option<String>) -> Option<String> {
     let drives = run.drive.as_ref().and_then(Place::block_device)?.drives();
     let mut answers: Vec<String> = drives.into_iter().filter_map(fact).collect();

@@ -1,43 +1,43 @@
-//! One side of a comparison: one run, or several of one kind whose results are added up.
+//! One side of a comparison: one run, or several of one kind whose results are merged.
 
 use std::borrow::Cow;
 
-use measurement::{NotOfOneKind, RunDocument, TestResult, started_at};
+use measurement::{MergeError, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{Metric, Seconds};
 
-/// Runs that stand for one thing: a drive, a setting, the last ten nights.
+/// Runs that represent one thing: a drive, a setting, the last ten nights.
 #[derive(Debug, Clone)]
 pub struct Group<'a> {
-    /// What the person called it.
+    /// The label given by the user.
     pub label: String,
     /// Its runs; at least one.
     pub runs: Vec<&'a RunDocument>,
 }
 
-/// A side as the comparison's document names it.
+/// One side, as recorded in the comparison's document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GroupRecord {
-    /// What the person called it.
+    /// The label given by the user.
     pub label: String,
-    /// How many runs, those counted that were merged before.
+    /// Number of runs, counting each part of a merged run.
     pub runs: u32,
-    /// The plans' names, each once.
+    /// Names of the plans or suites, each once.
     pub suites: Vec<String>,
-    /// The targets as they were given, each once.
+    /// The targets as the users wrote them, each once.
     pub targets: Vec<String>,
-    /// When the first began, UTC, RFC 3339.
+    /// Start of the first run, UTC, RFC 3339.
     pub from: String,
-    /// When the last began.
+    /// Start of the last run.
     pub until: String,
-    /// Whether one of them was a smoke run, whose numbers mean nothing.
+    /// Whether one of them was a smoke run, whose numbers are meaningless.
     pub smoke: bool,
 }
 
 impl Group<'_> {
-    /// As the document names it.
+    /// The group as recorded in the document.
     pub fn record(&self) -> GroupRecord {
         let distinct = |text: fn(&RunDocument) -> &String| {
             let mut texts: Vec<String> = Vec::new();
@@ -64,21 +64,21 @@ impl Group<'_> {
 /// One test of one side, from all runs that have it.
 #[derive(Debug, Clone)]
 pub struct GroupTest<'a> {
-    /// Its results, the first run's first; those that are equal to the last digit are one run, and stand once.
+    /// Results in the order of the runs. Identical results count as one run and are listed once.
     pub runs: Vec<&'a TestResult>,
-    /// How many there were with the equal ones.
-    pub named: usize,
-    /// All of them together, or why they do not add up.
-    whole: Result<Cow<'a, TestResult>, NotOfOneKind>,
+    /// Number of results including identical ones.
+    pub listed: usize,
+    /// All results merged, or why they cannot be.
+    whole: Result<Cow<'a, TestResult>, MergeError>,
 }
 
 impl<'a> GroupTest<'a> {
-    /// Of these results; at least one, all of one workload.
+    /// `all` must not be empty, and all results must have the same workload.
     pub(crate) fn new(all: Vec<&'a TestResult>) -> GroupTest<'a> {
-        let named = all.len();
+        let listed = all.len();
         let mut runs: Vec<&TestResult> = Vec::new();
         for run in all {
-            // Counts differ as good as always, so that the series are seldom looked at.
+            // The counts almost always differ, so the series are rarely compared.
             if !runs.iter().any(|known| known.ops == run.ops && *known == run) {
                 runs.push(run);
             }
@@ -87,20 +87,21 @@ impl<'a> GroupTest<'a> {
             [one] => Ok(Cow::Borrowed(*one)),
             several => TestResult::merged(several).map(Cow::Owned),
         };
-        GroupTest { runs, named, whole }
+        GroupTest { runs, listed, whole }
     }
 
-    /// The first run's, which has the names.
+    /// The result of the first run, which provides the names.
     pub fn first(&self) -> &'a TestResult {
         self.runs[0]
     }
 
-    /// Why the runs do not add up, if they do not.
-    pub fn not_added_up(&self) -> Option<&NotOfOneKind> {
+    /// Why the results cannot be merged; `None` if they can.
+    pub fn merge_error(&self) -> Option<&MergeError> {
         self.whole.as_ref().err()
     }
 
-    /// The metric over all runs. Where results do not add up, rates still do; percentiles then have no value.
+    /// The metric over all runs. If the results cannot be merged, rates still add up but
+    /// percentiles have no value.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         match (&self.whole, metric) {
             (Ok(whole), _) => metric.of(whole),
@@ -113,12 +114,12 @@ impl<'a> GroupTest<'a> {
         }
     }
 
-    /// The metrics that it has.
+    /// The metrics that have a value.
     pub fn metrics(&self) -> Vec<Metric> {
         Metric::all().filter(|metric| self.value(*metric).is_some()).collect()
     }
 
-    /// How the metric moved, run by run; `None` where one kept no such series.
+    /// The metric second by second, for each run; `None` if a run has no such series.
     pub fn seconds(&self, metric: Metric) -> Option<Vec<Seconds>> {
         self.runs.iter().map(|run| metric.seconds(run)).collect()
     }
@@ -155,11 +156,11 @@ mod tests {
             let sample = result(FSYNC, 1000.0, 3, seed);
             TestResult { iops, elapsed_s, ..sample }
         };
-        // A second one that has percentiles and no histogram.
+        // A second result that has percentiles but no histogram.
         let bare = imported("fio", vec![rate(200.0, 30.0, 2)]).results.remove(0);
         let one = rate(100.0, 10.0, 1);
         let both = GroupTest::new(vec![&one, &bare]);
-        assert!(both.not_added_up().is_some());
+        assert!(both.merge_error().is_some());
         // 1000 operations and 6000 in 40 s.
         assert_eq!(both.value(Metric::Iops), Some(175.0));
         assert_eq!(both.value(Metric::Latency(Operation::Commit, Point::P50)), None);

@@ -3,12 +3,12 @@
 use measurement::{Ended, LatencySummary, TestResult};
 use serde::{Serialize, Serializer};
 
-/// What a latency is of.
+/// The operation that a latency belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// A write together with what makes it durable.
     Commit,
-    /// A write.
+    /// A write without its sync.
     Write,
     /// A sync call.
     Sync,
@@ -16,7 +16,7 @@ pub enum Operation {
     Read,
 }
 
-/// Which figure of a distribution.
+/// A figure of a latency distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
     /// Arithmetic mean.
@@ -36,11 +36,11 @@ pub enum Point {
 pub enum Metric {
     /// Operations per second.
     Iops,
-    /// Data moved, MiB per second.
+    /// Data read and written, MiB per second.
     MibPerS,
     /// Commits per second.
     CommitsPerS,
-    /// Time of one sort from its first record to its last row, in seconds.
+    /// Time of a sort from its first record to its last row, in seconds.
     SortS,
     /// A latency, in microseconds.
     Latency(Operation, Point),
@@ -49,7 +49,7 @@ pub enum Metric {
 impl Operation {
     const ALL: [Operation; 4] = [Operation::Commit, Operation::Write, Operation::Sync, Operation::Read];
 
-    /// As it stands in a metric's name.
+    /// The part of a metric's name.
     pub const fn name(self) -> &'static str {
         match self {
             Operation::Commit => "commit",
@@ -72,7 +72,7 @@ impl Operation {
 impl Point {
     const ALL: [Point; 5] = [Point::Mean, Point::P50, Point::P90, Point::P99, Point::P99_9];
 
-    /// As it stands in a metric's name.
+    /// The part of a metric's name.
     pub const fn name(self) -> &'static str {
         match self {
             Point::Mean => "mean",
@@ -94,24 +94,25 @@ impl Point {
     }
 }
 
-/// How a metric moves within a run, one value for each interval.
+/// How a metric moves within a run, one value per interval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Seconds {
-    /// Rates: their arithmetic mean is the rate of the whole.
+    /// Rates: their arithmetic mean is the rate of the whole run.
     Rates(Vec<f64>),
-    /// Percentiles of an interval each: compared by their geometric mean, so that one stalled second does not decide.
+    /// Percentiles of each interval: compared by their geometric mean, so a single stalled second
+    /// does not decide.
     Percentiles(Vec<f64>),
 }
 
 impl Metric {
-    /// All of them, in the order in which they are shown.
+    /// All metrics, in display order.
     pub fn all() -> impl Iterator<Item = Metric> {
         let latencies =
             Operation::ALL.into_iter().flat_map(|of| Point::ALL.into_iter().map(move |at| Metric::Latency(of, at)));
         [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS, Metric::SortS].into_iter().chain(latencies)
     }
 
-    /// As people type it: `iops`, `commit_p99`.
+    /// The name that users write: `iops`, `commit_p99`.
     ///
     /// ```
     /// # use compare::{Metric, Operation, Point};
@@ -127,17 +128,17 @@ impl Metric {
         }
     }
 
-    /// The metric of that name.
+    /// The metric with this name.
     pub fn named(name: &str) -> Option<Metric> {
         Metric::all().find(|metric| metric.name() == name)
     }
 
-    /// Whether more of it is better: of rates, but not of times.
+    /// Whether higher is better: true for rates, false for times.
     pub const fn more_is_better(self) -> bool {
         !matches!(self, Metric::Latency(..) | Metric::SortS)
     }
 
-    /// Its unit, as documents write it.
+    /// The unit as documents write it.
     pub const fn unit(self) -> &'static str {
         match self {
             Metric::MibPerS => "MiB/s",
@@ -147,13 +148,13 @@ impl Metric {
         }
     }
 
-    /// Its value, where the test has one.
+    /// The value of the metric; `None` if the test does not have it.
     pub fn of(self, result: &TestResult) -> Option<f64> {
         match self {
             Metric::Iops => Some(result.iops),
             Metric::MibPerS => Some(result.mib_per_s),
             Metric::CommitsPerS => result.commits_per_s,
-            // A sort that was cut off took less because it did less.
+            // A sort that was cut off took less time because it did less work.
             Metric::SortS => result
                 .sort
                 .filter(|sort| sort.sorts > 0 && result.ended == Ended::Limit)
@@ -162,15 +163,17 @@ impl Metric {
         }
     }
 
-    /// The metric that stands for a test where one has to: commits per second, or operations where nothing is made durable.
+    /// The metric that represents a test in summaries: commits per second, or operations per second
+    /// if nothing is made durable.
     pub fn leading(result: &TestResult) -> Metric {
         if result.commits_per_s.is_some() { Metric::CommitsPerS } else { Metric::Iops }
     }
 
-    /// How it moved second by second; `None` where no series tells.
+    /// The metric second by second; `None` if no series has it.
     ///
-    /// A test moves equal blocks at equal shares of reads, writes and syncs, so that all its rates move as its operations do. Of latencies, the series
-    /// has median and 99th percentile of what the application waits for.
+    /// A test moves equal blocks at fixed shares of reads, writes and syncs, so all its rates are
+    /// proportional to its operations. For latencies, the series has the median and the 99th
+    /// percentile of the operation that the application waits for.
     pub fn seconds(self, result: &TestResult) -> Option<Seconds> {
         let series = &result.series;
         let known = |values: &[Option<f64>]| {
@@ -178,8 +181,12 @@ impl Metric {
         };
         match self {
             Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => Some(Seconds::Rates(series.iops.clone())),
-            Metric::Latency(of, Point::P50) if Some(of) == waited_for(result) => Some(known(&series.commit_p50_us)),
-            Metric::Latency(of, Point::P99) if Some(of) == waited_for(result) => Some(known(&series.commit_p99_us)),
+            Metric::Latency(of, Point::P50) if Some(of) == awaited_operation(result) => {
+                Some(known(&series.commit_p50_us))
+            }
+            Metric::Latency(of, Point::P99) if Some(of) == awaited_operation(result) => {
+                Some(known(&series.commit_p99_us))
+            }
             Metric::Latency(..) | Metric::SortS => None,
         }
     }
@@ -191,13 +198,13 @@ impl Serialize for Metric {
     }
 }
 
-/// What the latencies of the series are of, if they are of one operation.
-pub fn waited_for(result: &TestResult) -> Option<Operation> {
+/// The operation whose latencies the series has; `None` if it mixes several.
+pub fn awaited_operation(result: &TestResult) -> Option<Operation> {
     match (result.commit_us, result.write_us, result.read_us) {
         (Some(_), ..) => Some(Operation::Commit),
         (None, Some(_), None) => Some(Operation::Write),
         (None, None, Some(_)) => Some(Operation::Read),
-        // Reads and writes in one series: it is of neither.
+        // A series that mixes reads and writes.
         _ => None,
     }
 }
@@ -221,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sort_s_time_is_that_of_one_which_came_to_its_end() {
+    fn only_a_completed_sort_has_a_time() {
         let test = workload::suites::named("sort-spill").unwrap().tests[0].clone();
         let of = |ended: Ended, sort: Option<SortFigures>| {
             let measured = Measured {
@@ -247,7 +254,7 @@ mod tests {
         assert!(!Metric::SortS.more_is_better());
     }
 
-    /// A test that has these summaries, all figures of each of which differ.
+    /// A test with these summaries, in which all figures differ.
     fn with(operations: &[Operation]) -> TestResult {
         let mut result = samples::series::result("read", 100.0, 3, 1);
         let summary = |of: Operation| {
@@ -292,7 +299,7 @@ mod tests {
             (&[], None),
         ] {
             let result = with(operations);
-            assert_eq!(waited_for(&result), of, "{operations:?}");
+            assert_eq!(awaited_operation(&result), of, "{operations:?}");
             for operation in Operation::ALL {
                 for point in [Point::P50, Point::P99] {
                     let seconds = Metric::Latency(operation, point).seconds(&result);

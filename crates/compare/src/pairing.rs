@@ -1,7 +1,8 @@
-//! Which test of one side is which of the other.
+//! Matches the tests of the two sides.
 //!
-//! Tests are one when they did the same; a name alone makes no pair. Two things may differ: the seed, and how many bytes were worked on, because little
-//! free space makes that smaller than asked (a remark says so). Where several tests did the same, names decide.
+//! Tests match if they have the same workload; a name alone is not enough. Two things may differ:
+//! the seed, and how many bytes were worked on, which is less than requested if there is little
+//! free space (a note reports it). If several tests have the same workload, names decide.
 
 use measurement::{FieldDifference, TestResult, WorkloadRecord};
 use schemars::JsonSchema;
@@ -10,22 +11,22 @@ use serde::Serialize;
 use crate::group::{Group, GroupTest};
 use crate::metric::Metric;
 
-/// Two tests that are one.
+/// Two tests that match.
 #[derive(Debug)]
 pub(crate) struct Pair<'a> {
     pub(crate) baseline: GroupTest<'a>,
     pub(crate) candidate: GroupTest<'a>,
 }
 
-/// A test that has no counterpart.
+/// A test without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
-    /// Its name.
+    /// Name of the test.
     pub test: String,
-    /// Why.
+    /// Why it has no counterpart.
     #[serde(flatten)]
     pub reason: UnpairedReason,
-    /// The figures that the baseline has of it, and that are compared with nothing.
+    /// Figures of the baseline's test that are not compared with anything.
     #[schemars(with = "Vec<String>")]
     pub lost: Vec<Metric>,
 }
@@ -38,14 +39,14 @@ pub enum UnpairedReason {
     OnlyInBaseline,
     /// The baseline has no such test.
     OnlyInCandidate,
-    /// Both have a test of this name, and it did something else.
+    /// Both have a test of this name, with different workloads.
     DifferentWorkload {
-        /// In what it differs: `depth: 1 and 4`.
+        /// The differences: `depth: 1 and 4`.
         fields: Vec<String>,
     },
 }
 
-/// A workload without what may differ.
+/// The workload without the fields that may differ.
 fn kind(result: &TestResult) -> WorkloadRecord {
     WorkloadRecord { seed: 0, size_bytes: 0, ..result.comparable_workload() }
 }
@@ -54,7 +55,7 @@ fn kind(result: &TestResult) -> WorkloadRecord {
 fn tests<'a>(group: &Group<'a>) -> Vec<GroupTest<'a>> {
     let mut tests: Vec<(WorkloadRecord, Vec<&TestResult>)> = Vec::new();
     for (earlier_runs, run) in group.runs.iter().enumerate() {
-        // Of several tests alike within one run, each takes the next one of the earlier runs.
+        // Several equal tests of one run are matched in order with those of earlier runs.
         let mut taken = vec![false; tests.len()];
         for result in &run.results {
             let kind = kind(result);
@@ -73,13 +74,14 @@ fn tests<'a>(group: &Group<'a>) -> Vec<GroupTest<'a>> {
     tests.into_iter().map(|(_, runs)| GroupTest::new(runs)).collect()
 }
 
-/// Pairs in the baseline's order, and what is left on either side.
+/// Pairs in the baseline's order, and what remains on either side.
 pub(crate) fn pair<'a>(baseline: &Group<'a>, candidate: &Group<'a>) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
     let mut ours: Vec<Option<GroupTest<'a>>> = tests(baseline).into_iter().map(Some).collect();
     let mut theirs: Vec<Option<GroupTest<'a>>> = tests(candidate).into_iter().map(Some).collect();
     let mut pairs: Vec<(usize, Pair<'a>)> = Vec::new();
     let same_name = |our: &TestResult, their: &TestResult| our.test == their.test && kind(our) == kind(their);
-    // A renamed test has to agree in its size, too: nothing else tells apart the rows of a suite that varies it.
+    // A renamed test must also agree in size: nothing else distinguishes the rows of a suite that
+    // varies it.
     let renamed = |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
     for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed] {
         for (position, our) in ours.iter_mut().enumerate() {
@@ -141,7 +143,7 @@ mod tests {
         Group { label: String::new(), runs: runs.iter().collect() }
     }
 
-    /// The name and the number of runs of each test of a group.
+    /// Name and number of runs of each test of a group.
     fn tests_of(runs: &[RunDocument]) -> Vec<(String, usize)> {
         tests(&group(runs)).iter().map(|test| (test.first().test.clone(), test.runs.len())).collect()
     }
@@ -153,7 +155,7 @@ mod tests {
         };
         let pair =
             |seed: u64| run(vec![named("a", 1000.0, seed), named("a", 1000.0, seed + 1), named("b", 1000.0, seed)]);
-        // Two tests of one run are two, however alike; of another run each takes its own.
+        // Equal tests of one run are separate; those of another run are matched with them in order.
         assert_eq!(tests_of(&[pair(1)]), of(&[("a", 1), ("a", 1), ("b", 1)]));
         assert_eq!(tests_of(&[pair(1), pair(3)]), of(&[("a", 2), ("a", 2), ("b", 2)]));
         let mut deeper = pair(5);
@@ -173,7 +175,7 @@ mod tests {
             (pairs.len(), unpaired.len())
         };
         assert_eq!(pairs(other), (1, 0));
-        // Under another name the size tells it from the other rows of its suite.
+        // Under another name, the size distinguishes it from other rows of its suite.
         assert_eq!(pairs(renamed.clone()), (0, 2));
         renamed.workload.size_bytes = named("a", 1000.0, 1).workload.size_bytes;
         assert_eq!(pairs(renamed), (1, 0));

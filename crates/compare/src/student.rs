@@ -1,16 +1,18 @@
 //! Student's t distribution.
 //!
-//! By way of the regularised incomplete beta function, from its continued fraction (Abramowitz & Stegun, Handbook of Mathematical Functions, 26.5.8 and
-//! 26.7.1); the fraction is summed by Lentz's method.
+//! Computed with the regularised incomplete beta function, from its continued fraction (Abramowitz
+//! & Stegun, Handbook of Mathematical Functions, 26.5.8 and 26.7.1); the fraction is evaluated by
+//! Lentz's method.
 
-/// Below this, a change is below what an `f64` tells.
+/// Smaller changes are below the precision of an `f64`.
 const EPSILON: f64 = 1e-14;
-/// The fraction settles in fewer for every pair that occurs here.
+/// The fraction converges in fewer terms for every pair that occurs here.
 const TERMS_MAX: u32 = 500;
-/// Above this many degrees of freedom, Student's distribution is the normal one to four digits.
+/// Above this many degrees of freedom, Student's distribution equals the normal one to four digits.
 const FREEDOM_MAX: f64 = 1e5;
 
-/// The probability of a value at least this far from 0, on either side, with `freedom` degrees of freedom.
+/// The probability of a value at least this far from 0, on either side, with `freedom` degrees of
+/// freedom.
 ///
 /// ```
 /// // From any table: 5 % lie beyond 2.571 with 5 degrees of freedom.
@@ -135,8 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_make_the_beta_function_a_sum_of_binomial_chances() {
-        // I_x(a, b) is the chance of a or more successes in a + b - 1 trials of chance x.
+    fn for_whole_numbers_the_beta_function_is_a_binomial_sum() {
+        // I_x(a, b) is the probability of at least a successes in a + b - 1 trials of probability
+        // x.
         let choose = |n: u32, k: u32| (0..k).fold(1.0, |product, at| product * f64::from(n - at) / f64::from(at + 1));
         for (a, b) in [(1, 1), (1, 4), (2, 3), (5, 2), (9, 9), (3, 20)] {
             for x in [0.0, 0.01, 0.3, 0.5, 0.77, 0.99, 1.0_f64] {
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_distance_of_a_share_is_that_share() {
+    fn beyond_is_the_inverse_of_two_sided() {
         for freedom in [1.0, 2.5, 17.0, 1e4] {
             for share in [0.5, 0.05, 1e-4] {
                 let found = two_sided(beyond(share, freedom), freedom);

@@ -1,4 +1,4 @@
-//! The published schema and the types hold to each other.
+//! The types match the published schema.
 
 // A test outside of `mod tests`: a failed unwrap is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -10,6 +10,6 @@ fn the_committed_schema_is_the_generated_one() {
     let committed: Value = serde_json::from_str(include_str!("../../../schemas/compare-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(compare::json_schema()).unwrap(),
-        "schemas/compare-1.json is not what the types say. Run `cargo xtask docs`, look at the difference."
+        "schemas/compare-1.json does not match the types. Run `cargo xtask docs` and review the difference."
     );
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use measurement::{RunDocument, TargetKind, TestResult};
-use store::{End, Location, NoLocation, Origin, Problem, RunId, Store, StoreError};
+use store::{End, InvalidLocation, Location, Origin, Problem, RunId, Store, StoreError};
 
 use crate::args::store::{KeepArgs, StoreArgs};
 use crate::exit::{self, Verdict, WrongUse};
@@ -41,12 +41,12 @@ fn place(option: Option<&Location>) -> Result<Place, WrongUse> {
         Some(text) if text == NOTHING => Ok(Place::Nowhere),
         Some(text) => {
             let text = text.to_string_lossy();
-            let location = text.parse().map_err(|error: NoLocation| WrongUse(format!("{VARIABLE}: {error}")))?;
+            let location = text.parse().map_err(|error: InvalidLocation| WrongUse(format!("{VARIABLE}: {error}")))?;
             Ok(Place::Named(location))
         }
         None => {
             let (data, home) = (variable("XDG_DATA_HOME"), variable("HOME"));
-            let own = Location::of_person(data.as_deref().map(Path::new), home.as_deref().map(Path::new));
+            let own = Location::of_user(data.as_deref().map(Path::new), home.as_deref().map(Path::new));
             Ok(own.map_or(Place::Homeless, Place::Own))
         }
     }
@@ -84,9 +84,9 @@ impl Reading {
     /// # Errors
     /// When nobody says where it is, or it cannot be opened.
     pub fn of(args: &StoreArgs) -> anyhow::Result<Reading> {
-        let of_person = args.store.is_none() && variable(VARIABLE).is_none();
+        let of_user = args.store.is_none() && variable(VARIABLE).is_none();
         let location = location(args)?;
-        if of_person && !exists(&location) {
+        if of_user && !exists(&location) {
             return Ok(Reading::NeverKept(location));
         }
         Ok(Reading::Open(Store::open_existing(&location)?))

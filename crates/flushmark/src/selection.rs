@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use store::{Filter, Kept, RunId, Store, Tag, Whose};
+use store::{Filter, HostScope, RunId, Store, StoredRun, Tag};
 
 use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
@@ -141,7 +141,7 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
     let [run] = runs(&[word.to_owned()], &mut store)?[..] else {
         return Err(WrongUse(format!("`{word}` names several runs; one is compared with those before it")).into());
     };
-    let Kept { summary: now, document } = store.get(run)?;
+    let StoredRun { summary: now, document } = store.get(run)?;
     let mut earlier = store.earlier(run, count)?;
     earlier.reverse();
     if earlier.is_empty() {
@@ -172,14 +172,14 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
         }
         Word::Last { before, host } => {
             let whose = match host {
-                Some(EVERY_HOST) => Whose::All,
-                Some(host) => Whose::Host((*host).to_owned()),
-                None => keeping::host_name().map_or(Whose::All, Whose::Own),
+                Some(EVERY_HOST) => HostScope::All,
+                Some(host) => HostScope::Host((*host).to_owned()),
+                None => keeping::host_name().map_or(HostScope::All, HostScope::Own),
             };
             let of = match &whose {
-                Whose::All => String::new(),
-                Whose::Host(host) => format!(" of {host}"),
-                Whose::Own(host) => format!(" of {host}, this machine; last@{EVERY_HOST} is that of all"),
+                HostScope::All => String::new(),
+                HostScope::Host(host) => format!(" of {host}"),
+                HostScope::Own(host) => format!(" of {host}, this machine; last@{EVERY_HOST} is that of all"),
             };
             let missing = format!("{}{of}", if *before == 0 { "none" } else { "fewer" });
             Ok(vec![store.newest(&whose, *before)?.ok_or_else(|| none(&missing, store))?])

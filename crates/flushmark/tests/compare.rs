@@ -131,7 +131,7 @@ fn limits_decide_the_exit_code() {
     let reads =
         results.results(&["compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%"]);
     assert_eq!(reads.code, Some(2), "{}", reads.stderr);
-    insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+    insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` checked nothing: no test on both sides has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
 }
 
 #[test]
@@ -230,8 +230,8 @@ fn what_is_refused() {
     };
     insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: `DIR/slow.json` is compared with nothing: name another result, or several joined by commas");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document: invalid JSON (EOF while parsing an object at line 1 column 28)");
     let both = ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
     std::fs::write(results.path("both.json"), both.concat()).unwrap();
     std::fs::write(
@@ -243,14 +243,14 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["export", "--format", "csv", "disk.json"]), @"flushmark: DIR/disk.json is the output of diskinfo -S; `flushmark results import DIR/disk.json` keeps it and says the number to name it by");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`; they have `commit`, `read`");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--fail-if", "commit_p99 > fast"]), @"
-    error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+    error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)
       commit_p99 > fast
                    ^^^^
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: DIR/slow.json do not merge: nothing to merge: name two results of one kind");
-    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: DIR/fast.json, DIR/other.json do not merge: `commit` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
+    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: DIR/slow.json do not merge: nothing to merge: expected at least two results of the same tests");
+    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: DIR/fast.json, DIR/other.json do not merge: the workloads of `commit` differ: `sync_every` is 1 in one result and 8 in another");
     let unlike = results.results(&["compare", "fast.json", "other.json"]);
     assert!(
         unlike.stdout.contains("commit: it is not the same workload in both: sync_every: 1 and 8"),

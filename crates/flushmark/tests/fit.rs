@@ -99,7 +99,7 @@ fn what_keeps_a_model_from_being_made() {
     }), @"flushmark: FILE: `write + fsync` is faster than `write`, the same test without durability (114441 and 47079 operations per second), which is a contradiction; measure again while nothing else uses the drive");
     insta::assert_snapshot!(refused(&|document| document["smoke"] = true.into()), @"flushmark: FILE: the numbers of a smoke run are meaningless; run the suite without --smoke");
     insta::assert_snapshot!(refused(&|document| document["target"]["kind"] = "null".into()), @"flushmark: FILE: the target `sim:samsung-980-1tb` is not a drive");
-    insta::assert_snapshot!(refused(&|document| *document = serde_json::json!({"results": []})), @"flushmark: FILE: this is no result document of check or run: it does not say `\"schema\": \"flushmark/run/1\"`");
+    insta::assert_snapshot!(refused(&|document| *document = serde_json::json!({"results": []})), @"flushmark: FILE: not a result document of `check` or `run`: `\"schema\": \"flushmark/run/1\"` is missing");
     let nothing = run(&["fit", "/no/such/result.json"]);
     assert_eq!(nothing.code, Some(4));
     insta::assert_snapshot!(nothing.stderr.trim_end(), @"flushmark: cannot read /no/such/result.json: No such file or directory (os error 2)");

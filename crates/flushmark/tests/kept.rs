@@ -120,7 +120,7 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     insta::assert_snapshot!(empty.said(&path, "RESULTS.DB"), @"flushmark: no run is kept in RESULTS.DB; `flushmark check` and `flushmark run` keep theirs");
     let gone = place.run(&["results", "show", "1"]);
     assert_eq!(gone.code, Some(2));
-    insta::assert_snapshot!(gone.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB holds no run 1; `flushmark results list` shows what it holds");
+    insta::assert_snapshot!(gone.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB has no run 1; `flushmark results list` lists its runs");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn words_name_kept_runs() {
     insta::assert_snapshot!(said("last@"), @"flushmark: `last@`: write a machine's name, or all: last@all");
     insta::assert_snapshot!(said("@y"), @"flushmark: `@y` names no run: RESULTS.DB holds none with this tag");
     insta::assert_snapshot!(said("latest"), @"flushmark: `latest` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG");
-    insta::assert_snapshot!(said("0"), @"flushmark: `0` is no run's number; `flushmark results list` shows them");
+    insta::assert_snapshot!(said("0"), @"flushmark: invalid run number `0`; `flushmark results list` shows the numbers");
 }
 
 /// In a store of many machines, a person who says `last` means what was measured here.
@@ -249,7 +249,7 @@ fn what_is_kept_and_what_is_not() {
     assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
     let wrong = by_variable("mysql://h/d");
     assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(wrong.words(), @"flushmark: FLUSHMARK_STORE: `mysql://` is no kind of store; name a file, or a PostgreSQL database: postgres://USER@HOST/DATABASE");
+    insta::assert_snapshot!(wrong.words(), @"flushmark: FLUSHMARK_STORE: unknown kind of store `mysql://`; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn nothing_was_ever_kept() {
     assert_eq!(place.listed(&[]), Vec::<Value>::new());
     let show = place.run(&["results", "show", "last"]);
     assert_eq!(show.code, Some(2));
-    insta::assert_snapshot!(show.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` make it when they keep a run there");
+    insta::assert_snapshot!(show.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` create it when they store a run");
     assert!(!place.path("data").exists(), "reading makes nothing");
     let nowhere = Run::of(place.command(&["results", "list"]).env("FLUSHMARK_STORE", "none").output().unwrap());
     assert_eq!(nowhere.code, Some(2));
@@ -304,7 +304,7 @@ fn a_killed_run_leaves_what_was_measured() {
     assert_eq!(wait_for_a_test(&place, &[])["state"], "running");
     let refused = place.run(&["results", "delete", "1", "--yes"]);
     assert_eq!(refused.code, Some(2));
-    insta::assert_snapshot!(refused.said(place.path("data/flushmark/results.db"), "RESULTS.DB"), @"flushmark: the store RESULTS.DB is being written to by run 1, which is still measured; wait for its end");
+    insta::assert_snapshot!(refused.said(place.path("data/flushmark/results.db"), "RESULTS.DB"), @"flushmark: the store RESULTS.DB cannot delete run 1 while it is being measured; wait for it to finish");
     let none = place.run(&["results", "show", "last"]);
     assert_eq!(none.code, Some(2), "what is being measured is not the last yet");
     child.kill().unwrap();
@@ -346,7 +346,7 @@ fn a_named_store_that_cannot_be_opened_is_refused_before_anything_is_measured() 
         assert!(common::entries(&place.path("target")).is_empty());
         run.said(place.directory.path(), "PLACE")
     };
-    insta::assert_snapshot!(refusal(&place.text("foreign.csv"), 2), @"flushmark: the store PLACE/foreign.csv is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
+    insta::assert_snapshot!(refusal(&place.text("foreign.csv"), 2), @"flushmark: the store PLACE/foreign.csv is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     insta::assert_snapshot!(refusal(&place.text("target"), 2), @"flushmark: the store PLACE/target is a directory; name a file in it, such as results.db");
     insta::assert_snapshot!(refusal("/proc/results.db", 4), @"flushmark: the store /proc/results.db cannot be used: unable to open database file: /proc/results.db");
     insta::assert_snapshot!(refusal("postgres://u:secret@127.0.0.1:1/d", 4), @"flushmark: the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111)");
@@ -401,7 +401,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
@@ -431,7 +431,7 @@ fn a_directory_for_files_that_is_not_there_either_is_no_end() {
         "d=$(mktemp -d); {plan}; unset FLUSHMARK_STORE XDG_DATA_HOME; export HOME=/nonexistent; $0 run $d/p.toml --target $d --quiet --format json; code=$?; rm -r $d; exit $code"
     ));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: the store /nonexistent/.local/share/flushmark/results.db cannot be written to: this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)");
+    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: the store /nonexistent/.local/share/flushmark/results.db cannot be written to: this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)");
 }
 
 #[test]
@@ -516,9 +516,9 @@ fn a_password_is_taken_from_where_libpq_takes_it() {
         let said = said(variables, query);
         assert!(said.contains("does not exist; `flushmark check`"), "{variables:?}: {said}");
     }
-    insta::assert_snapshot!(said(&[("PGPASSFILE", &wrong)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
-    insta::assert_snapshot!(said(&[("PGPASSFILE", &open)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres"; the password file PLACE/open was passed over, because others may read it (chmod 600). A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
-    insta::assert_snapshot!(said(&[], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &wrong)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres rejected the login: password authentication failed for user "postgres". Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"#);
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &open)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres rejected the login: password authentication failed for user "postgres"; the password file PLACE/open was ignored because other users can read it; run chmod 600 on it. Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"#);
+    insta::assert_snapshot!(said(&[], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres rejected the login: password authentication failed for user "postgres". Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"#);
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     let rows = format!("document.querySelectorAll('#{anchor}-heat tbody tr').length");
     assert!((shown.number(&rows) - 120.0).abs() < 0.5);
     let said = shown.value(&format!("document.querySelector('#{anchor}-heat').textContent"));
-    for sentence in ["For 3 s nothing completed at all.", "A row stands for 12 min; the result document has every 1 s."]
+    for sentence in ["For 3 s nothing completed at all.", "Each row covers 12 min; the result document has every 1 s."]
     {
         assert!(said.as_str().unwrap().contains(sentence), "{said}");
     }
@@ -364,7 +364,7 @@ fn every_chart_is_on_paper() {
         return;
     };
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    let axes = text.matches("share of all that took at most this long").count();
+    let axes = text.matches("share of operations within this time").count();
     assert_eq!(axes, charts as usize, "{text}");
     assert!(text.contains("Database log") || text.contains("database log"));
 }

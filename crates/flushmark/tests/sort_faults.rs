@@ -93,7 +93,7 @@ fn a_run_with_a_flipped_bit_ends_it() {
     let mut byte = [0];
     run.read_exact_at(&mut byte, at).unwrap();
     run.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
-    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL came back damaged: block 1 is not what was written: its checksum differs. Nothing more of it is used; check the drive and its cabling, or name another directory");
+    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL is damaged: the checksum of block 1 is wrong. The sort was stopped; check the drive and its cabling, or use another directory");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_run_that_was_cut_short_ends_it() {
     sort.give(300_000);
     let run = sort.run();
     run.set_len(run.metadata().unwrap().len() / 2).unwrap();
-    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL came back damaged: it ends within or after block 1, before its end. Nothing more of it is used; check the drive and its cabling, or name another directory");
+    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL is damaged: it is cut short in or after block 1. The sort was stopped; check the drive and its cabling, or use another directory");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_directory_that_vanishes_ends_it() {
     sort.run();
     directory.close().unwrap();
     sort.give(300_000);
-    insta::assert_snapshot!(sort.fails(), @"flushmark: no temporary file can be made in SPILL: No such file or directory (os error 2)");
+    insta::assert_snapshot!(sort.fails(), @"flushmark: cannot create a temporary file in SPILL: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn a_full_disk_ends_it() {
     let mut sort = Spilling::begin(&small.path);
     sort.give(600_000);
     let said = sort.fails();
-    let (begin, end) = said.split_once(" KiB ").unwrap();
+    let (begin, end) = said.split_once(" KiB: ").unwrap();
     // How far it comes depends on what the filesystem keeps for itself.
-    assert!(begin.starts_with("flushmark: a run of "), "{said}");
-    insta::assert_snapshot!(end, @"could not be written to SPILL: No space left on device (os error 28). Name a directory with more room, or allow more memory");
+    assert!(begin.starts_with("flushmark: cannot write a run to "), "{said}");
+    insta::assert_snapshot!(end, @"No space left on device (os error 28). Use a directory with more space, or allow more memory");
     assert!(entries(&small.path).is_empty());
 }
 

@@ -1,6 +1,6 @@
 //! Why a text could not be read.
 
-use measurement::NotADocument;
+use measurement::DocumentError;
 
 use crate::origin::Origin;
 
@@ -39,7 +39,7 @@ pub enum ImportError {
     Nothing(Origin, String),
     /// A document that says that it is flushmark's own.
     #[error(transparent)]
-    Document(#[from] NotADocument),
+    Document(#[from] DocumentError),
 }
 
 impl ImportError {

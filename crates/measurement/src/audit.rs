@@ -1,39 +1,39 @@
-//! The audit of a host, as data: what `judge` concludes and `report` prints.
+//! The audit of a host as data: made by `judge`, printed by `report`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was found about one setting of a host.
+/// One setting of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     /// A stable name, such as `c-states`.
     pub id: String,
-    /// What was looked at: `C-states`, `sda: I/O scheduler`.
+    /// The setting: `C-states`, `sda: I/O scheduler`.
     pub subject: String,
-    /// What was found.
+    /// Its current value.
     pub found: String,
-    /// What it means for a commit.
+    /// The effect on commits.
     pub grade: HostGrade,
     /// Why it matters; one or two sentences.
     pub why: String,
-    /// What to do; empty where nothing is to be done.
+    /// Recommended action; empty if there is nothing to do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub advice: String,
-    /// The exact command that does it, where there is one that does no harm.
+    /// The exact command that does it, if there is one that is safe to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// What a setting means for a commit.
+/// The effect of a setting on commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostGrade {
-    /// It may cost data.
+    /// May lose data.
     Dangerous,
-    /// It costs time.
+    /// Costs latency.
     CostsLatency,
-    /// Nothing to be done.
+    /// Nothing to do.
     Good,
-    /// It could not be seen.
+    /// The setting could not be read.
     Unknown,
 }

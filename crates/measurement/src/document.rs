@@ -1,6 +1,7 @@
-//! The whole run as one JSON document: what `--format json` prints, what is kept and what reports draw.
+//! The whole run as one JSON document: the output of `--format json`, what the store keeps and what
+//! reports show.
 //!
-//! Additions are free; a rename or a removal is a new version of [`SCHEMA`].
+//! Adding a field is compatible; renaming or removing one needs a new version of [`SCHEMA`].
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -17,118 +18,121 @@ use crate::target::TargetRecord;
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "flushmark/run/1";
-/// The version in [`SCHEMA`].
+/// The version number in [`SCHEMA`].
 const VERSION: u32 = 1;
 
-/// A test that could not run here, and why.
+/// A test that could not run on this target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// The test's name in its plan.
     pub test: String,
-    /// Why, one sentence.
+    /// The reason, in one sentence.
     pub because: String,
 }
 
-/// What became of a test.
+/// The outcome of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It ran; also when it was interrupted or failed in the middle, with what was measured until then.
+    /// It ran. An interrupted or failed test also counts, with what it measured until then.
     Measured(Box<TestResult>),
     /// It cannot run on this target.
     Skipped(Skipped),
 }
 
 impl Outcome {
-    /// Tests that run at the same time or not at all.
+    /// Outcomes for tests that run at the same time, when one that cannot run keeps all from
+    /// running.
     pub fn all_skipped(tests: &[Test], because: &str) -> Vec<Outcome> {
         let skipped = |test: &Test| Skipped { test: test.name.clone(), because: because.to_owned() };
         tests.iter().map(|test| Outcome::Skipped(skipped(test))).collect()
     }
 }
 
-/// Who measured, where it was another tool, whose output was imported.
+/// The tool that measured, for results imported from another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// The tool: `fio`, `diskinfo`, `pg_test_fsync`.
+    /// Name of the tool: `fio`, `diskinfo`, `pg_test_fsync`.
     pub tool: String,
-    /// Its version, as it says it itself.
+    /// Version as reported by the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The drive, as the person who imported it named it, or as the tool did.
+    /// The drive's name, as given by the user at import or by the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
 }
 
-/// One run: every result with what is needed to read it years later.
+/// One run: every result, with the facts needed to interpret it years later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The version that measured.
+    /// The version of flushmark that measured.
     pub flushmark: String,
-    /// When it began, UTC, RFC 3339. A run on a model takes no real time, and says 1970-01-01T00:00:00Z; so does an imported one whose time nobody
-    /// knows.
+    /// Start time, UTC, RFC 3339. 1970-01-01T00:00:00Z for a run on a model, which takes no real
+    /// time, and for an imported run whose time is unknown.
     pub started_at: String,
-    /// The plan's name.
+    /// Name of the plan or suite.
     pub suite: String,
-    /// Whether this was a smoke run, whose numbers mean nothing.
+    /// `true` for a smoke run, whose numbers are meaningless.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub smoke: bool,
-    /// Where it ran.
+    /// The directory, file, device or model that the run was made on.
     pub target: TargetRecord,
-    /// Who measured, if it was not flushmark.
+    /// The tool that measured, if it was not flushmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// How many runs were merged into this one; `null` for a run as it was measured.
+    /// Number of runs merged into this one; `null` for an unmerged run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_runs: Option<u32>,
-    /// The machine.
+    /// The machine it ran on.
     pub host: drive::HostFacts,
-    /// The filesystem and drive beneath the target; `null` where there is none.
+    /// The filesystem and drive under the target; `null` if there is none.
     pub drive: Option<drive::Place>,
-    /// The drives beneath, each with what it says of itself: its cache as it was found, its health, what else lies on it.
+    /// The drives under the target, each with its cache setting at the start, its health, and what
+    /// else is stored on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<drive::DriveRecord>,
-    /// The measured tests, in order.
+    /// The measured tests, in the order they ran.
     pub results: Vec<TestResult>,
-    /// Tests that could not run here.
+    /// Tests that could not run on this target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
-    /// What the numbers and facts say.
+    /// Conclusions from the measurements and the facts.
     pub findings: Vec<Finding>,
-    /// What the storage is fit for.
+    /// Grades of the storage for each use.
     pub fitness: BTreeMap<Use, Fitness>,
 }
 
-/// Why a text is not a result document that this version reads.
+/// Why a text could not be read as a result document.
 #[derive(Debug, thiserror::Error)]
-pub enum NotADocument {
-    /// It is no JSON; the text may have been cut short.
-    #[error("this is no result document: it does not read as JSON ({0})")]
+pub enum DocumentError {
+    /// Not JSON; the text may have been cut short.
+    #[error("not a result document: invalid JSON ({0})")]
     Json(serde_json::Error),
-    /// It is JSON of something else.
-    #[error("this is no result document of check or run: it does not say `\"schema\": \"{SCHEMA}\"`")]
+    /// JSON, but not written by flushmark.
+    #[error("not a result document of `check` or `run`: `\"schema\": \"{SCHEMA}\"` is missing")]
     Foreign,
-    /// Another document of flushmark.
-    #[error("this is a document `{0}`, not a result of check or run (`{SCHEMA}`)")]
+    /// Another document of flushmark, such as one of `verify`.
+    #[error("document `{0}` is not a result of `check` or `run` (`{SCHEMA}`)")]
     OtherKind(String),
-    /// A later version of the document.
+    /// A newer version of the result document.
     #[error(
-        "this is a document `{0}` of a newer flushmark; this one reads up to `{SCHEMA}`. Use that version, or a later one"
+        "document `{0}` was written by a newer flushmark; this version reads up to `{SCHEMA}`. Use that version or a later one"
     )]
     Newer(String),
-    /// It says that it is one, and is not.
-    #[error("this says that it is a `{SCHEMA}` document, and does not read as one: {0}")]
+    /// The schema field names this version, but the content does not match it.
+    #[error("invalid `{SCHEMA}` document: {0}")]
     Damaged(serde_json::Error),
 }
 
 impl RunDocument {
-    /// When the run began; `None` for a model, which takes no real time, and where nobody knows.
+    /// Start time; `None` for a model, which takes no real time, and where it is unknown.
     pub fn began(&self) -> Option<Timestamp> {
         started_at::read(&self.started_at)
     }
 
-    /// Smallest and largest part of the target that a test worked on, in bytes; `None` without results.
+    /// Smallest and largest size of the target area that any test used, in bytes; `None` without
+    /// results.
     pub fn tested_bytes(&self) -> Option<RangeInclusive<u64>> {
         let sizes = || self.results.iter().map(|result| result.workload.size_bytes);
         Some(sizes().min()?..=sizes().max()?)
@@ -137,13 +141,13 @@ impl RunDocument {
     /// Reads a document of this or an earlier version.
     ///
     /// # Errors
-    /// When the text is cut short, something else, or of a later version.
+    /// If the text is cut short, is something else, or has a newer version.
     ///
     /// ```
     /// let error = measurement::RunDocument::from_json(r#"{"schema": "flushmark/run/7"}"#).unwrap_err();
     /// assert!(error.to_string().contains("newer flushmark"));
     /// ```
-    pub fn from_json(text: &str) -> Result<RunDocument, NotADocument> {
+    pub fn from_json(text: &str) -> Result<RunDocument, DocumentError> {
         #[derive(Deserialize)]
         struct Versioned {
             schema: Option<String>,
@@ -153,26 +157,28 @@ impl RunDocument {
         {
             return Ok(document);
         }
-        // Only now, because a document is read far more often than something else: what it says that it is.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(NotADocument::Json)?;
+        // The schema field is read only after a failure: almost every text is a valid document.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
         let schema = Versioned::deserialize(&value).ok().and_then(|versioned| versioned.schema);
-        let schema = schema.ok_or(NotADocument::Foreign)?;
+        let schema = schema.ok_or(DocumentError::Foreign)?;
         match schema.strip_prefix("flushmark/").and_then(|rest| rest.split_once('/')) {
             Some(("run", version)) if version.parse::<u32>().is_ok_and(|version| version > VERSION) => {
-                Err(NotADocument::Newer(schema))
+                Err(DocumentError::Newer(schema))
             }
             Some(("run", _)) if schema == SCHEMA => Err(serde_json::from_str::<RunDocument>(text)
                 .err()
-                .map_or(NotADocument::Foreign, NotADocument::Damaged)),
-            Some(_) => Err(NotADocument::OtherKind(schema)),
-            None => Err(NotADocument::Foreign),
+                .map_or(DocumentError::Foreign, DocumentError::Damaged)),
+            Some(_) => Err(DocumentError::OtherKind(schema)),
+            None => Err(DocumentError::Foreign),
         }
     }
 }
 
-/// The JSON Schema (draft 2020-12) of [`RunDocument`]. The repository keeps it as `schemas/run-1.json`.
+/// The JSON Schema (draft 2020-12) of [`RunDocument`]. The repository keeps it as
+/// `schemas/run-1.json`.
 ///
-/// It takes unknown keys, because additions are free: a reader of today's schema accepts tomorrow's document.
+/// Unknown keys are allowed because new fields are compatible: a reader with today's schema accepts
+/// tomorrow's document.
 pub fn json_schema() -> schemars::Schema {
     crate::json_schema::of::<RunDocument>("run", SCHEMA)
 }
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_tested_is_from_the_smallest_to_the_largest_of_any_test() {
+    fn tested_bytes_spans_the_smallest_to_the_largest_test() {
         let kept = include_str!("../tests/documents/run-1-model.json");
         let mut document = RunDocument::from_json(kept).unwrap();
         let result = document.results[0].clone();
@@ -208,16 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_named() {
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"flu"), @"this is no result document: it does not read as JSON (EOF while parsing a string at line 1 column 34)");
-        insta::assert_snapshot!(refusal("[]"), @r#"this is no result document of check or run: it does not say `"schema": "flushmark/run/1"`"#);
-        insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\"}"), @r#"this is no result document of check or run: it does not say `"schema": "flushmark/run/1"`"#);
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/verify/1\"}"), @"this is a document `flushmark/verify/1`, not a result of check or run (`flushmark/run/1`)");
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/2\"}"), @"this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    fn invalid_documents_are_refused_with_a_reason() {
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"flu"), @"not a result document: invalid JSON (EOF while parsing a string at line 1 column 34)");
+        insta::assert_snapshot!(refusal("[]"), @r#"not a result document of `check` or `run`: `"schema": "flushmark/run/1"` is missing"#);
+        insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\"}"), @r#"not a result document of `check` or `run`: `"schema": "flushmark/run/1"` is missing"#);
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/verify/1\"}"), @"document `flushmark/verify/1` is not a result of `check` or `run` (`flushmark/run/1`)");
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/2\"}"), @"document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
         for unknown in ["flushmark/run/0", "flushmark/run/one"] {
             let refused = refusal(&format!("{{\"schema\": \"{unknown}\"}}"));
-            assert!(refused.starts_with(&format!("this is a document `{unknown}`, not a result")), "{refused}");
+            assert!(refused.starts_with(&format!("document `{unknown}` is not a result")), "{refused}");
         }
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"suite\": 7}"), @"this says that it is a `flushmark/run/1` document, and does not read as one: invalid type: integer `7`, expected a string at line 1 column 40");
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"suite\": 7}"), @"invalid `flushmark/run/1` document: invalid type: integer `7`, expected a string at line 1 column 40");
     }
 }

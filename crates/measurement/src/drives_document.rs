@@ -1,4 +1,4 @@
-//! What `flushmark drives` and `flushmark cache status` print for programs.
+//! The JSON output of `flushmark drives` and `flushmark cache status`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,21 +13,22 @@ pub const SCHEMA: &str = "flushmark/drives/1";
 pub struct DrivesDocument {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The version that looked.
+    /// The version of flushmark that wrote it.
     pub flushmark: String,
-    /// The drives, and layers that look like drives.
+    /// The drives, and layers that look like drives (RAID, LVM, virtual disks).
     pub drives: Vec<drive::DriveRecord>,
-    /// Kernel names of devices that were listed and gone when they were looked at.
+    /// Kernel names of devices that disappeared while they were being read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<String>,
-    /// What is on record of write caches that were switched and not put back.
+    /// Records of write caches that flushmark switched and has not restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switched: Vec<drive::cache_switch::Record>,
-    /// What the facts say.
+    /// Conclusions from the facts.
     pub findings: Vec<Finding>,
 }
 
-/// The JSON Schema (draft 2020-12) of [`DrivesDocument`]. The repository keeps it as `schemas/drives-1.json`.
+/// The JSON Schema (draft 2020-12) of [`DrivesDocument`]. The repository keeps it as
+/// `schemas/drives-1.json`.
 pub fn json_schema() -> schemars::Schema {
     crate::json_schema::of::<DrivesDocument>("drives", SCHEMA)
 }

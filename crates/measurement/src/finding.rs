@@ -1,32 +1,32 @@
-//! Judgement, as data: what `judge` concludes and `report` prints.
+//! Conclusions as data: made by `judge`, printed by `report`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One sentence of judgement, with what it rests on and what to do.
+/// One conclusion, with its evidence and advice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// A stable name, such as `no-power-loss-protection`.
     pub id: String,
-    /// The sentence.
+    /// The conclusion in one sentence.
     pub title: String,
-    /// The numbers and facts it rests on; at least one.
+    /// The numbers and facts that support it; at least one.
     pub evidence: Vec<Evidence>,
-    /// How sure it is.
+    /// Certainty of the conclusion.
     pub confidence: Confidence,
-    /// Why the confidence is not higher, if something in particular lowers it.
+    /// A particular reason that lowers the confidence, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What to do, or what to look at next.
+    /// Recommended action, or the next thing to check.
     pub advice: String,
 }
 
-/// A number or a fact on which a finding rests.
+/// A number or a fact that supports a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What was looked at, such as `fsync p50`.
+    /// Name of the figure or fact, such as `fsync p50`.
     pub what: String,
-    /// What it was.
+    /// The number, or the fact as text.
     pub value: serde_json::Value,
     /// The unit of a number, such as `us`; empty for facts.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -39,35 +39,35 @@ impl Evidence {
         Evidence { what: what.into(), value: value.into(), unit: unit.into() }
     }
 
-    /// A fact in words.
+    /// A fact without a unit.
     pub fn fact(what: impl Into<String>, value: impl Into<String>) -> Evidence {
         Evidence { what: what.into(), value: value.into().into(), unit: String::new() }
     }
 }
 
-/// How sure a finding is.
+/// Certainty of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// A hint; other explanations fit as well.
     Low,
-    /// The likeliest explanation.
+    /// The most likely explanation.
     Medium,
     /// Hardly anything else explains the numbers.
     High,
 }
 
-/// What storage may be used for.
+/// A use that storage is graded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// Data and journal of a Ceph OSD.
     CephOsd,
-    /// Separate intent log of a ZFS pool.
+    /// Separate intent log (SLOG) of a ZFS pool.
     ZfsSlog,
     /// Redo or write-ahead log of a database.
     DatabaseLog,
-    /// Everything else that a machine does.
+    /// Everything else: the system disk, files, builds.
     General,
 }
 
@@ -75,7 +75,7 @@ impl Use {
     /// Every use, in the order in which reports list them.
     pub const ALL: [Use; 4] = [Use::CephOsd, Use::ZfsSlog, Use::DatabaseLog, Use::General];
 
-    /// As the result document and `--fail-on` write it.
+    /// The name in result documents and in `--fail-on`.
     pub const fn name(self) -> &'static str {
         match self {
             Use::CephOsd => "ceph-osd",
@@ -85,7 +85,7 @@ impl Use {
         }
     }
 
-    /// As people read it.
+    /// The name in reports for people.
     pub const fn label(self) -> &'static str {
         match self {
             Use::CephOsd => "Ceph OSD",
@@ -96,21 +96,21 @@ impl Use {
     }
 }
 
-/// How well storage fits a use.
+/// Grade of storage for a use, from worst to best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
-    /// Cannot be told from what was measured.
+    /// The measurements do not say.
     Unknown,
-    /// Will disappoint, or loses data.
+    /// Too slow to be usable, or loses data.
     Unfit,
-    /// Works, slowly.
+    /// Works, but slowly.
     Poor,
-    /// Enough for most.
+    /// Fast enough for most needs.
     Fair,
-    /// Made for it.
+    /// Made for this use.
     Good,
-    /// As good as it gets.
+    /// As fast as storage gets.
     Excellent,
 }
 
@@ -128,12 +128,12 @@ impl Grade {
     }
 }
 
-/// A grade and its reason.
+/// A grade and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fitness {
-    /// How well it fits.
+    /// Grade of the storage for this use.
     pub grade: Grade,
-    /// Why, in one sentence with the deciding number.
+    /// The reason, in one sentence with the deciding number.
     pub because: String,
 }
 

@@ -1,7 +1,8 @@
 //! Latency distributions.
 //!
-//! HdrHistogram's layout: 3 significant digits from 1 ns to 1 h, so that one histogram holds a null target's nanoseconds and a disk's
-//! stalled minute, and histograms of many jobs, runs and hosts add up to true percentiles.
+//! The layout is HdrHistogram's: 3 significant digits from 1 ns to 1 h. One histogram holds both
+//! the nanoseconds of a null target and the stalled minute of a drive, and the histograms of many
+//! jobs, runs and hosts add up to true percentiles.
 
 use std::cell::RefCell;
 
@@ -11,9 +12,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The smallest latency told apart from zero.
+/// The smallest latency distinguished from zero.
 pub const LOWEST_NS: u64 = 1;
-/// The largest latency kept; longer ones count as this.
+/// The largest latency recorded; longer ones count as this one.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of every recorded latency.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
@@ -32,12 +33,13 @@ pub struct Histogram(Counts);
 
 type Dense = hdrhistogram::Histogram<u64>;
 
-/// A histogram in the making is dense: a counter for each of 32,000 buckets, a quarter of a megabyte. One that was read has some hundred buckets that are not
-/// empty, and a comparison with the last ten runs of a large suite holds thousands of them.
+/// While it is being recorded, a histogram is dense: one counter for each of 32,000 buckets, a
+/// quarter of a megabyte. A histogram that was read has some hundred non-empty buckets, and a
+/// comparison with the last ten runs of a large suite holds thousands of such histograms.
 #[derive(Debug, Clone)]
 enum Counts {
     Dense(Box<Dense>),
-    /// The lowest latency and the count of each bucket that is not empty, lowest first.
+    /// The lowest latency and the count of each non-empty bucket, lowest first.
     Sparse(Vec<(u64, u64)>),
 }
 
@@ -54,27 +56,29 @@ impl PartialEq for Histogram {
 }
 
 thread_local! {
-    /// Where sparse ones are spread out to be asked: HdrHistogram's own arithmetic answers for both.
+    /// Scratch space to expand sparse histograms for queries, so HdrHistogram's arithmetic serves
+    /// both forms.
     static SPREAD: RefCell<Dense> = RefCell::new(dense());
 }
 
-#[expect(clippy::expect_used, reason = "the bounds are constants that HdrHistogram takes")]
+#[expect(clippy::expect_used, reason = "the bounds are constants that HdrHistogram accepts")]
 fn dense() -> Dense {
-    Dense::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).expect("constant bounds that HdrHistogram takes")
+    Dense::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
+        .expect("HdrHistogram accepts these constant bounds")
 }
 
-/// A histogram's text could not be read.
+/// A text could not be read as a histogram.
 #[derive(Debug, thiserror::Error)]
 #[error("not an HdrHistogram (V2 deflate, base64): {0}")]
-pub struct NotAHistogram(String);
+pub struct HistogramError(String);
 
 impl Histogram {
-    /// An empty one.
+    /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram::default()
     }
 
-    /// To be added to.
+    /// The dense form, for recording.
     fn dense(&mut self) -> &mut Dense {
         if let Counts::Sparse(counts) = &self.0 {
             let mut spread = dense();
@@ -87,8 +91,7 @@ impl Histogram {
         }
     }
 
-    /// To be asked.
-    fn ask<R>(&self, question: impl FnOnce(&Dense) -> R) -> R {
+    fn with_dense<R>(&self, question: impl FnOnce(&Dense) -> R) -> R {
         match &self.0 {
             Counts::Dense(dense) => question(dense),
             Counts::Sparse(counts) => SPREAD.with_borrow_mut(|spread| {
@@ -99,17 +102,17 @@ impl Histogram {
         }
     }
 
-    /// Adds one latency; above [`HIGHEST_NS`] it counts as that.
+    /// Records one latency; above [`HIGHEST_NS`] it counts as that.
     pub fn record(&mut self, latency_ns: u64) {
         self.dense().saturating_record(latency_ns);
     }
 
-    /// Adds the same latency `times` times.
+    /// Records the same latency `times` times.
     pub fn record_n(&mut self, latency_ns: u64, times: u64) {
         self.dense().saturating_record_n(latency_ns, times);
     }
 
-    /// Adds all of another histogram's latencies, without loss.
+    /// Adds all latencies of another histogram, without loss.
     pub fn merge(&mut self, other: &Histogram) {
         match &other.0 {
             // Cannot fail: both have the same bounds.
@@ -118,7 +121,7 @@ impl Histogram {
         }
     }
 
-    /// How many latencies it holds.
+    /// Number of recorded latencies.
     pub fn count(&self) -> u64 {
         match &self.0 {
             Counts::Dense(dense) => dense.len(),
@@ -126,19 +129,19 @@ impl Histogram {
         }
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if no latency was recorded.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The latency below or at which this share (0 to 1) of all lies; 0 when empty.
+    /// The latency at or below which this share (0 to 1) of all latencies lies; 0 when empty.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
-        self.ask(|dense| value_at(dense, quantile))
+        self.with_dense(|dense| value_at(dense, quantile))
     }
 
     /// The arithmetic mean, exact to the bucket; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
-        self.ask(Dense::mean)
+        self.with_dense(Dense::mean)
     }
 
     /// The share of latencies at or below `latency_ns`; 1 when empty.
@@ -146,7 +149,7 @@ impl Histogram {
         if self.is_empty() {
             return 1.0;
         }
-        self.ask(|dense| dense.count_between(0, latency_ns)) as f64 / self.count() as f64
+        self.with_dense(|dense| dense.count_between(0, latency_ns)) as f64 / self.count() as f64
     }
 
     /// The non-empty buckets, lowest first: each one's lowest latency and its count.
@@ -157,13 +160,13 @@ impl Histogram {
         }
     }
 
-    /// The figures that a person reads, or `None` when empty.
+    /// The usual figures, in microseconds; `None` when empty.
     pub fn summary(&self) -> Option<LatencySummary> {
         if self.is_empty() {
             return None;
         }
         let us = |ns: u64| ns as f64 / 1e3;
-        Some(self.ask(|dense| LatencySummary {
+        Some(self.with_dense(|dense| LatencySummary {
             mean: dense.mean() / 1e3,
             min: us(dense.min()),
             p50: us(value_at(dense, 0.50)),
@@ -176,35 +179,37 @@ impl Histogram {
         }))
     }
 
-    /// HdrHistogram V2, deflated, base64: what other HdrHistogram readers take.
+    /// HdrHistogram V2, deflated, base64: readable by other HdrHistogram implementations.
     pub fn to_text(&self) -> String {
         let mut bytes = Vec::new();
-        // Writing to memory does not fail, and the counts are 64 bit, as the format's are.
-        let _ = self.ask(|dense| V2DeflateSerializer::new().serialize(dense, &mut bytes));
+        // Writing to memory cannot fail, and the counts are 64 bit, like the format's.
+        let _ = self.with_dense(|dense| V2DeflateSerializer::new().serialize(dense, &mut bytes));
         BASE64.encode(bytes)
     }
 
+    /// Reads [`to_text`](Histogram::to_text)'s format, also with other bounds.
+    ///
     /// # Errors
-    /// When the text is no such histogram.
-    pub fn from_text(text: &str) -> Result<Histogram, NotAHistogram> {
-        let bytes = BASE64.decode(text).map_err(|error| NotAHistogram(error.to_string()))?;
-        let read: Dense =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| NotAHistogram(error.to_string()))?;
+    /// If the text is not such a histogram.
+    pub fn from_text(text: &str) -> Result<Histogram, HistogramError> {
+        let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
+        let read: Dense = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError(error.to_string()))?;
         if (read.low(), read.high(), read.sigfig()) == (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS) {
             return Ok(Histogram(Counts::Sparse(recorded(&read).collect())));
         }
         let mut ours = dense();
-        ours.add(read).map_err(|error| NotAHistogram(error.to_string()))?;
+        ours.add(read).map_err(|error| HistogramError(error.to_string()))?;
         Ok(Histogram(Counts::Sparse(recorded(&ours).collect())))
     }
 }
 
-/// The buckets that are not empty: the lowest latency and the count of each.
+/// The non-empty buckets: the lowest latency and the count of each.
 fn recorded(dense: &Dense) -> impl Iterator<Item = (u64, u64)> + '_ {
     dense.iter_recorded().map(|step| (dense.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
 }
 
-/// Adds buckets to their like.
 fn fill(dense: &mut Dense, counts: &[(u64, u64)]) {
     counts.iter().for_each(|&(latency_ns, count)| dense.saturating_record_n(latency_ns, count));
 }
@@ -239,7 +244,7 @@ impl JsonSchema for Histogram {
     }
 }
 
-/// A distribution in a few figures, in microseconds.
+/// A latency distribution in a few figures, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
     /// Arithmetic mean.
@@ -258,7 +263,7 @@ pub struct LatencySummary {
     pub p99_99: f64,
     /// Largest.
     pub max: f64,
-    /// How many latencies.
+    /// Number of latencies.
     pub count: u64,
 }
 

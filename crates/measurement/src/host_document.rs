@@ -1,4 +1,4 @@
-//! What `flushmark host` prints for programs.
+//! The JSON output of `flushmark host`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,47 +13,49 @@ pub const SCHEMA: &str = "flushmark/host/1";
 pub struct HostDocument {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The version that looked.
+    /// The version of flushmark that audited the host.
     pub flushmark: String,
-    /// The facts.
+    /// Facts read from the kernel.
     pub facts: drive::HostFacts,
-    /// What they mean, the gravest first.
+    /// The settings and their effect on commits, most serious first.
     pub audit: Vec<AuditLine>,
-    /// The effect of what may be changed without harm, where it was measured.
+    /// The measured effect of settings that are safe to change; `null` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<CStateEffect>,
 }
 
-/// What deep C-states cost here: the same tests with them allowed and held off, in turns.
+/// What deep C-states cost on this host: the same tests with deep C-states allowed and disabled,
+/// alternating.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CStateEffect {
-    /// Where it was measured.
+    /// Directory in which it was measured.
     pub path: String,
-    /// Turns of each setting; the figures are medians over them.
+    /// Rounds of each setting; the figures are medians over them.
     pub rounds: u32,
-    /// The tests.
+    /// One entry for each test.
     pub tests: Vec<Effect>,
 }
 
 /// One test under both settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// What was done.
+    /// Name of the test.
     pub test: String,
-    /// Median latency as the host is set, in microseconds.
+    /// Median latency with the host's own settings, in microseconds.
     pub before_us: f64,
-    /// Median latency with C-states held off, in microseconds.
+    /// Median latency with deep C-states disabled, in microseconds.
     pub after_us: f64,
 }
 
 impl Effect {
-    /// How many times as long it takes as the host is set; above 1, C-states cost latency.
+    /// `before_us` over `after_us`; above 1, deep C-states cost latency.
     pub fn ratio(&self) -> f64 {
         if self.after_us > 0.0 { self.before_us / self.after_us } else { 1.0 }
     }
 }
 
-/// The JSON Schema (draft 2020-12) of [`HostDocument`]. The repository keeps it as `schemas/host-1.json`.
+/// The JSON Schema (draft 2020-12) of [`HostDocument`]. The repository keeps it as
+/// `schemas/host-1.json`.
 pub fn json_schema() -> schemars::Schema {
     crate::json_schema::of::<HostDocument>("host", SCHEMA)
 }
@@ -63,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_effect_is_how_many_times_as_long_it_takes_as_the_host_is_set() {
+    fn ratio_is_before_over_after() {
         let ratio = |before_us: f64, after_us: f64| Effect { test: String::new(), before_us, after_us }.ratio();
         assert!((ratio(30.0, 20.0) - 1.5).abs() < 1e-12);
         assert!((ratio(20.0, 40.0) - 0.5).abs() < 1e-12);
-        // A latency of nothing compares with nothing.
+        // No ratio with a latency of zero.
         assert!((ratio(30.0, 0.0) - 1.0).abs() < 1e-12);
     }
 }

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 
-/// The schema of a document that names itself `name` in its field `schema`. It takes unknown keys, because additions are free.
+/// The schema of a document whose field `schema` is `name`. Unknown keys are allowed because new
+/// fields are compatible.
 pub(crate) fn of<T: JsonSchema>(what: &str, name: &str) -> schemars::Schema {
     let mut schema = schemars::schema_for!(T);
     schema.insert("title".to_owned(), format!("flushmark {what} document, {name}").into());

@@ -1,7 +1,8 @@
-//! Results of one kind, added up.
+//! Results of the same tests, added up.
 //!
-//! Counts, times and histograms add, so that rates and percentiles are those of all operations together, as if one run had made them. Series are joined
-//! one after another. Whether a run had settled is a question about one run: a merged result gives no steady state, and says so where a part had none.
+//! Counts, times and histograms are added, so rates and percentiles are those of all operations
+//! together, as if one run had made them. Series are concatenated. Steady state is a property of a
+//! single run: a merged result has none, and a note reports if a part had not settled.
 
 mod documents;
 
@@ -14,74 +15,72 @@ use crate::proof::{DeviceProof, Proof};
 use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 use crate::series::Series;
 
-/// Why results cannot be added up.
+/// Why results cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NotOfOneKind {
-    /// There is nothing to merge.
-    #[error("nothing to merge: name two results of one kind")]
+pub enum MergeError {
+    /// Fewer than two results.
+    #[error("nothing to merge: expected at least two results of the same tests")]
     TooFew,
-    /// One run would count twice.
-    #[error("{run} is named twice, and would count twice")]
+    /// One run would be counted twice.
+    #[error("{run} is listed twice and would be counted twice")]
     Twice {
-        /// It, by the time at which it began where that is known.
+        /// The run, described by its start time or, if that is unknown, by its suite.
         run: String,
     },
-    /// A test did something else.
-    #[error("`{test}` is not one workload in all of them: `{field}` is {first} in one and {other} in another")]
+    /// The workloads of a test differ.
+    #[error("the workloads of `{test}` differ: `{field}` is {first} in one result and {other} in another")]
     Workload {
-        /// The test's name.
+        /// Name of the test.
         test: String,
-        /// The field of the workload that differs first.
+        /// The first field of the workload that differs.
         field: String,
         /// Its value in the first result, as the document writes it.
         first: String,
-        /// Its value in the other.
+        /// Its value in the other result.
         other: String,
     },
     /// Percentiles cannot be added up, only distributions can.
-    #[error(
-        "`{test}` has percentiles of its {operation} latencies and no histogram of them, and percentiles do not add up"
-    )]
+    #[error("`{test}` has {operation} latency percentiles but no histogram, and percentiles cannot be added up")]
     NoHistogram {
-        /// The test's name.
+        /// Name of the test.
         test: String,
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
     },
-    /// Of some operations only the number is known, of others the distribution.
+    /// Some results count an operation, others have its distribution.
     #[error(
-        "one `{test}` tells only how many {operation} operations it did and another how long each took, and the percentiles of some are not those of all"
+        "one result of `{test}` only counts its {operation} operations and another times them, and percentiles of some operations are not those of all"
     )]
     OnlyCounted {
-        /// The test's name.
+        /// Name of the test.
         test: String,
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
     },
-    /// Their series were taken at different intervals.
-    #[error("the series of `{test}` are of intervals of {first_s} s and of {other_s} s")]
+    /// The series have different intervals.
+    #[error("the series of `{test}` have different intervals: {first_s} s and {other_s} s")]
     Interval {
-        /// The test's name.
+        /// Name of the test.
         test: String,
-        /// Of the first, in seconds.
+        /// Interval of the first result, in seconds.
         first_s: f64,
-        /// Of the other, in seconds.
+        /// Interval of the other result, in seconds.
         other_s: f64,
     },
-    /// Not every run has every test.
-    #[error("`{test}` is not in all of them")]
+    /// A test is missing from some of the runs.
+    #[error("`{test}` is missing from some of the results")]
     Missing {
-        /// The test's name.
+        /// Name of the test.
         test: String,
     },
-    /// The runs are of different kinds.
-    #[error("they are not of one kind: `{field}` is {first} in one and {other} in another")]
+    /// The runs differ in suite, target or the like.
+    #[error("the results are of different kinds: `{field}` is {first} in one and {other} in another")]
     Run {
-        /// The document's field.
+        /// Path of the field in the document.
         field: &'static str,
-        /// In the first.
+        /// Its value in the first run.
         first: String,
-        /// In the other.
+        /// Its value in the other run.
         other: String,
     },
 }
@@ -89,16 +88,17 @@ pub enum NotOfOneKind {
 /// One field in which two workloads differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDifference {
-    /// Its name in the document.
+    /// Name of the field in the document.
     pub field: String,
-    /// Its value in the one, as the document writes it; `null` where it is left out.
+    /// Its value in the first record, as the document writes it; `null` if it is left out.
     pub ours: String,
-    /// Its value in the other.
+    /// Its value in the second record.
     pub theirs: String,
 }
 
 impl WorkloadRecord {
-    /// The fields in which two records differ. The seed is none: it decides which offsets are drawn, not from what.
+    /// The fields in which two records differ. The seed is ignored: it decides which offsets are
+    /// drawn, not their distribution.
     ///
     /// ```
     /// # use workload::{BlockBytes, Test, Work, Workload};
@@ -119,7 +119,7 @@ impl WorkloadRecord {
         let written = |value: Option<&Value>| value.unwrap_or(&Value::Null).to_string();
         names
             .into_iter()
-            // Another interface is another engine, which a note says.
+            // A different interface means a different engine, which a note reports.
             .filter(|name| !matches!(name.as_str(), "seed" | "submission") && ours.get(*name) != theirs.get(*name))
             .map(|name| FieldDifference {
                 field: name.clone(),
@@ -131,18 +131,19 @@ impl WorkloadRecord {
 }
 
 impl TestResult {
-    /// All of them as one result: percentiles are those of the pooled latencies, rates are all operations over all time.
+    /// Merges results: percentiles are those of the pooled latencies, rates are all operations over
+    /// the total time.
     ///
-    /// Name and seed are the first's. The engine may differ, which a note says.
+    /// Name and seed are taken from the first. Engines may differ, which a note reports.
     ///
     /// # Errors
-    /// When there is none, when the workloads differ, or when a distribution is missing.
-    pub fn merged(parts: &[&TestResult]) -> Result<TestResult, NotOfOneKind> {
-        let [first, others @ ..] = parts else { return Err(NotOfOneKind::TooFew) };
+    /// If there are no results, the workloads differ, or a distribution is missing.
+    pub fn merged(parts: &[&TestResult]) -> Result<TestResult, MergeError> {
+        let [first, others @ ..] = parts else { return Err(MergeError::TooFew) };
         for other in others {
             if let Some(difference) = first.workload.differences(&other.workload).into_iter().next() {
                 let FieldDifference { field, ours, theirs } = difference;
-                return Err(NotOfOneKind::Workload { test: first.test.clone(), field, first: ours, other: theirs });
+                return Err(MergeError::Workload { test: first.test.clone(), field, first: ours, other: theirs });
             }
         }
         let sum = |figure: fn(&TestResult) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
@@ -181,7 +182,7 @@ impl TestResult {
             series: joined(parts)?,
             steady_state: None,
             proof: proof(parts),
-            // The times of those that have them would be given out as those of all.
+            // Otherwise the times of some sorts would pass for the times of all.
             sort: parts
                 .iter()
                 .map(|part| part.sort)
@@ -194,32 +195,32 @@ impl TestResult {
     }
 }
 
-/// The distributions of one kind of operation together; `None` where no part tells of any. `of` is a part's distribution, its percentiles and how many such
-/// operations it counted.
+/// The pooled distribution of one kind of operation; `None` if no part has any. `of` returns a
+/// part's distribution, its percentiles and how many such operations it counted.
 fn pooled(
     parts: &[&TestResult],
     operation: &'static str,
     of: impl Fn(&TestResult) -> (&Option<Histogram>, Option<LatencySummary>, u64),
-) -> Result<Option<Histogram>, NotOfOneKind> {
+) -> Result<Option<Histogram>, MergeError> {
     let mut pool: Option<Histogram> = None;
     let mut only_counted = None;
     for part in parts {
         match of(part) {
             (Some(histogram), ..) => pool.get_or_insert_default().merge(histogram),
-            (None, Some(_), _) => return Err(NotOfOneKind::NoHistogram { test: part.test.clone(), operation }),
+            (None, Some(_), _) => return Err(MergeError::NoHistogram { test: part.test.clone(), operation }),
             (None, None, count) if count > 0 => only_counted = Some(*part),
             (None, None, _) => {}
         }
     }
     match only_counted.filter(|_| pool.is_some()) {
-        // The distribution of some would be given out as that of all.
-        Some(part) => Err(NotOfOneKind::OnlyCounted { test: part.test.clone(), operation }),
+        // Otherwise the distribution of some operations would pass for that of all.
+        Some(part) => Err(MergeError::OnlyCounted { test: part.test.clone(), operation }),
         None => Ok(pool),
     }
 }
 
-/// How many commits all parts made, where none tells how long one took. A part without operations made none; of one that does not speak of commits nobody
-/// knows.
+/// The number of commits in all parts, if no part has timed them. A part without operations made
+/// none; for a part that does not mention commits the number is unknown.
 fn counted_commits(parts: &[&TestResult]) -> Option<f64> {
     if parts.iter().all(|part| part.commits_per_s.is_none()) {
         return None;
@@ -231,7 +232,7 @@ fn counted_commits(parts: &[&TestResult]) -> Option<f64> {
     parts.iter().map(commits).sum()
 }
 
-fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
+fn joined(parts: &[&TestResult]) -> Result<Series, MergeError> {
     let with_series = || parts.iter().filter(|part| !part.series.iops.is_empty());
     let Some(first) = with_series().next() else { return Ok(parts[0].series.clone()) };
     let interval_s = first.series.interval_s;
@@ -240,7 +241,7 @@ fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
         let series = &part.series;
         if series.interval_s.total_cmp(&interval_s).is_ne() {
             let (first_s, other_s) = (interval_s, series.interval_s);
-            return Err(NotOfOneKind::Interval { test: part.test.clone(), first_s, other_s });
+            return Err(MergeError::Interval { test: part.test.clone(), first_s, other_s });
         }
         joined.iops.extend(&series.iops);
         let so_far = joined.iops.len();
@@ -251,7 +252,8 @@ fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
             all.resize(so_far, None);
         }
     }
-    // An interval without bins would read as one without commits, so that they are kept only if every part has them.
+    // An interval without bins would look like one without commits, so bins are kept only if every
+    // part has them.
     if with_series().all(|part| part.series.commit_bins.len() == part.series.iops.len()) {
         joined.commit_bins = with_series().flat_map(|part| part.series.commit_bins.clone()).collect();
     }
@@ -261,7 +263,7 @@ fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
 fn proof(parts: &[&TestResult]) -> Proof {
     let sum = |count: fn(&Proof) -> u64| parts.iter().map(|part| count(&part.proof)).sum();
     let commits = sum(|proof| proof.commits);
-    // A sum in which a part is missing would say that less arrived than was asked for.
+    // A sum with a part missing would show fewer operations arriving than were requested.
     let devices: Option<Vec<DeviceProof>> = parts.iter().map(|part| part.proof.device).collect();
     let device = devices.map(|devices| {
         let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
@@ -292,14 +294,14 @@ fn proof(parts: &[&TestResult]) -> Proof {
     }
 }
 
-/// The weighted mean of the values that there are.
+/// The weighted mean of the known values.
 fn weighted(values: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
     let known = values.filter_map(|(value, weight)| value.map(|value| (value * weight, weight)));
     let (sum, weights) = known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight));
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The worst end of all.
+/// Failed before interrupted before regular ends.
 fn ended(parts: &[&TestResult]) -> Ended {
     let ends = || parts.iter().map(|part| &part.ended);
     let failed = ends().find(|end| matches!(end, Ended::Failed { .. }));
@@ -314,10 +316,10 @@ fn notes(parts: &[&TestResult]) -> Vec<String> {
         }
     };
     if engines(parts).len() > 1 {
-        remark("the runs that were merged went by different engines");
+        remark("the merged runs used different engines");
     }
     if parts.iter().any(|part| part.steady_state.is_some_and(|steady| !steady.reached)) {
-        remark("a run that was merged had not reached a steady state");
+        remark("a merged run had not reached a steady state");
     }
     notes
 }

@@ -1,11 +1,12 @@
-//! What is told of a test while it runs.
+//! What is shown while a test runs.
 
 use workload::Commits;
 
-/// What a person sees while a test runs.
+/// One update of the progress line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Seconds of this test so far, in the target's own time, warm-up excluded; negative while it warms up.
+    /// Seconds of this test so far, in the target's own time, warm-up excluded; negative during the
+    /// warm-up.
     pub elapsed_s: f64,
     /// Operations (turns of a step program) per second in the last whole second.
     pub iops: Option<f64>,
@@ -14,7 +15,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of several tests that run at the same time: their rates summed, and the slowest of their latencies.
+    /// Several tests that run at the same time: their rates added up, and the highest of their
+    /// latencies.
     pub fn together(tests: impl Iterator<Item = Progress>) -> Progress {
         let both = |all: Progress, one: Progress| Progress {
             elapsed_s: all.elapsed_s.max(one.elapsed_s),
@@ -25,14 +27,14 @@ impl Progress {
     }
 }
 
-/// Whose latency a person waits for in a test.
+/// The operation whose latency an application waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {
-    /// Of commits that take a call of their own; operations are counted as reads and writes.
+    /// Commits that take a separate sync call; operations are counted as reads and writes.
     Commits,
-    /// Of turns of a step program, which are its operations, too.
+    /// Turns of a step program, which are also its operations.
     Turns,
-    /// Of reads and writes.
+    /// Reads and writes.
     Operations,
 }
 

@@ -1,13 +1,14 @@
-//! What the device saw, against what was claimed.
+//! What the device counted, against what the workload claims.
 //!
-//! The kernel counts writes and flushes of every block device in `/sys/block/DEV/stat`, readable without root. Read before and after a
-//! test, they show whether the syncs that a workload claims became flushes. The counters are the whole device's: what other programs
-//! did in that time is in them, too.
+//! The kernel counts the writes and flushes of every block device in `/sys/block/DEV/stat`,
+//! readable without root. Read before and after a test, the counters show whether the syncs of a
+//! workload became flushes. They count the whole device, including what other programs did in the
+//! meantime.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was asked of the kernel, and what arrived at the device.
+/// Requests to the kernel, and the operations that the device counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// Reads that completed with their full length.
@@ -16,13 +17,14 @@ pub struct Proof {
     pub writes: u64,
     /// `fsync` and `fdatasync` calls that returned success.
     pub syncs: u64,
-    /// Commits: writes made durable, by whichever method.
+    /// Commits: writes made durable, by any method.
     pub commits: u64,
-    /// What the device counted meanwhile; `null` where no block device stands beneath the target.
+    /// What the device counted in the meantime; `null` if there is no block device under the
+    /// target.
     pub device: Option<DeviceProof>,
 }
 
-/// A device's counters, from the start of a test to its end.
+/// The differences between a device's counters at the start and the end of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// Completed reads.
@@ -31,14 +33,14 @@ pub struct DeviceCounts {
     pub writes: u64,
     /// Bytes of those writes.
     pub bytes_written: u64,
-    /// Completed flushes, if they are counted.
+    /// Completed flushes, if the kernel counts them.
     pub flushes: Option<u64>,
-    /// The time of those flushes, if it is counted.
+    /// Total time of those flushes, if the kernel counts it.
     pub flush_ns: Option<u64>,
 }
 
 impl DeviceProof {
-    /// Counters in relation to what a test asked for.
+    /// Relates the counters to the commits and bytes of a test.
     pub fn new(seen: &DeviceCounts, commits: u64, written_bytes: u64) -> DeviceProof {
         let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
         let flushed = seen.flushes.zip(seen.flush_ns);
@@ -55,21 +57,24 @@ impl DeviceProof {
     }
 }
 
-/// What the device counted while the test ran.
+/// The device's counters while the test ran.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceProof {
     /// Completed reads.
     pub reads: u64,
-    /// Completed write requests, merged or split by the kernel, which counts a request to flush as a write of no bytes.
+    /// Completed write requests after the kernel merged or split them; the kernel counts a flush
+    /// request as a write of no bytes.
     pub writes: u64,
     /// Bytes written to the device.
     pub bytes_written: u64,
     /// Completed FLUSH CACHE commands; `null` on kernels older than 5.5, which do not count them.
     pub flushes: Option<u64>,
-    /// Mean time of a flush, as the kernel counts it (in whole milliseconds, added up), where there were any.
+    /// Mean time of a flush as counted by the kernel, which adds up whole milliseconds; `null`
+    /// without flushes.
     pub flush_mean_us: Option<f64>,
-    /// Flushes for each commit, where there were commits.
+    /// Flushes per commit; `null` without commits.
     pub flushes_per_commit: Option<f64>,
-    /// Bytes that reached the device for each byte that the workload wrote, where it wrote any: journals and metadata raise it.
+    /// Bytes that reached the device per byte that the workload wrote; `null` if it wrote nothing.
+    /// Journals and metadata raise it.
     pub bytes_per_byte: Option<f64>,
 }

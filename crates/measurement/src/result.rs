@@ -13,7 +13,7 @@ use crate::series::Series;
 use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 
-/// What was done, as the result document says it: flat, so that a program finds each word at one place.
+/// The workload of a test as it was run. One flat object, so programs find each field in one place.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a test")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
@@ -22,79 +22,84 @@ pub struct WorkloadRecord {
     /// Share of operations that read, for mixed patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u8>,
-    /// Bytes of one read or write, 0 where they vary; for a step program, bytes written in one turn.
+    /// Bytes of one read or write, 0 if they vary; for a step program, bytes written per turn.
     pub block_bytes: u64,
     /// I/Os that each job was asked to keep in flight.
     pub depth: u32,
-    /// Independent submitters.
+    /// Number of jobs, which submit independently of each other.
     pub jobs: u32,
-    /// How writes were made durable; `null` for a step program, whose steps say it, and for a sort, which says it of its runs.
+    /// How writes were made durable; `null` for a step program, whose steps define it, and for a
+    /// sort, whose `sort.runs_sync` does.
     pub sync: Option<SyncMethod>,
-    /// One sync after this many writes.
+    /// Number of writes per sync.
     pub sync_every: u32,
-    /// Whether a job waited for its writes before it synced; a sync that does not wait covers none of those in flight, and there are no commits.
+    /// Whether a job waited for its writes before each sync. A sync that does not wait covers none
+    /// of the writes in flight, so there are no commits.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub drain: bool,
-    /// How operations reached the kernel; `null` where that is not known, and for `null:`. On a raw
-    /// device a blocking `O_SYNC` write is FUA and then a flush, an asynchronous one FUA alone.
+    /// How operations reached the kernel; `null` if unknown, and for `null:`. On a raw device, a
+    /// blocking `O_SYNC` write is FUA followed by a flush, an asynchronous one FUA alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
-    /// Places in which sequential blocks went by turns.
+    /// Number of areas that sequential blocks were written to or read from in turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: u32,
-    /// How long the target was left alone before.
+    /// Seconds for which the target was left idle before the test.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rest_s: f64,
-    /// Whether the page cache was bypassed, as it really was: a target that refuses `O_DIRECT` makes this `false`.
+    /// `true` if the page cache was really bypassed; `false` if the target refused `O_DIRECT`.
     pub direct: bool,
-    /// What the blocks lay on.
+    /// The files or the device that the blocks were in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// What was written.
+    /// The kind of data written.
     pub content: Content,
-    /// Bytes that all jobs together worked on, as it really was: little free space makes it smaller than asked.
+    /// Bytes that all jobs together really worked on; less than requested if there was too little
+    /// free space.
     pub size_bytes: u64,
-    /// The drive's write cache during the test; `unchanged` where nobody knew or switched it.
+    /// The drive's write cache during the test; `unchanged` if it was left as it was.
     pub write_cache: WriteCache,
-    /// Offered load of each job, where it was fixed.
+    /// The load offered by each job, if fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRecord>,
-    /// Decides offsets, mix, gaps and contents.
+    /// Seed for offsets, read/write mix, gaps between operations and contents.
     pub seed: u64,
-    /// A step program's files.
+    /// Files of a step program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileSpec>,
-    /// A step program's steps, one turn.
+    /// Steps of a step program, one turn of its loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// Whether a sync was one more operation in flight; absent: no, a job waited for it.
+    /// Whether a sync was queued like any other operation; absent: no, the job waited for it.
     #[serde(default, skip_serializing_if = "is_no")]
     pub sync_queued: bool,
-    /// Which bytes the jobs shared; absent: none.
+    /// The bytes that the jobs shared; absent: none.
     #[serde(default, skip_serializing_if = "shares_nothing")]
     pub sharing: Sharing,
-    /// Where in its file or device the first job's part began; absent: at its beginning.
+    /// Offset of the first job's area in its file or device; absent: 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub offset_bytes: u64,
-    /// How far each job's part began behind that of the one before it, where jobs shared a file or had their own; absent: not at all.
+    /// Distance between the starts of successive jobs' areas, whether they shared a file or had
+    /// separate ones; absent: 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub offset_increment_bytes: u64,
-    /// Whether each job ended with an `fsync`, within its measured time; absent: no.
+    /// Whether each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
-    /// In what the order of blocks differed from the plain one; absent: in nothing.
+    /// Difference of the order of blocks from the default; absent: none.
     #[serde(default, skip_serializing_if = "BlockOrder::is_plain")]
     pub order: BlockOrder,
-    /// The sizes of reads and writes, where they varied.
+    /// The sizes of reads and writes, if they varied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BlockSizes>,
-    /// Whether writes carried a checksum, and were read back and checked after the measurement; absent: no.
+    /// Whether writes carried a checksum and were read back and checked after the measurement;
+    /// absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub verify: bool,
     /// Names of the tests that ran at the same time on the same target; absent: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// What was asked of a sort; its records are `size_bytes`.
+    /// Parameters of a sort; the size of its records is `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortRecord>,
 }
@@ -142,18 +147,18 @@ fn is_zero(value: &f64) -> bool {
 pub struct RateRecord {
     /// Operations per second of each job.
     pub per_second: f64,
-    /// How they were spaced.
+    /// Spacing of the operations.
     pub arrivals: Arrivals,
 }
 
 impl WorkloadRecord {
-    /// The size of a block, or between which they vary.
+    /// The block size, or the range of block sizes.
     pub fn block_title(&self) -> String {
         self.sizes.as_ref().map_or_else(|| format_bytes(self.block_bytes), BlockSizes::title)
     }
 
-    /// Operations that all jobs together keep in flight throughout; `None` where the workload itself
-    /// leaves the queue emptier at times (offered load, syncs, layouts that start over).
+    /// Operations that all jobs together keep in flight at all times; `None` if the workload itself
+    /// sometimes drains the queue (offered load, syncs, layouts that start over).
     pub fn constant_depth(&self) -> Option<u32> {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
@@ -162,7 +167,8 @@ impl WorkloadRecord {
         constant.then_some(self.depth * self.jobs)
     }
 
-    /// As a test asks for it. The engine corrects `direct` and `size_bytes` to what it really did.
+    /// The record of a test as requested. The engine corrects `direct` and `size_bytes` to what it
+    /// really did.
     pub fn of(test: &Test) -> WorkloadRecord {
         match &test.work {
             Work::Blocks(workload) => {
@@ -194,13 +200,13 @@ impl WorkloadRecord {
         }
     }
 
-    /// Of a test that runs at the same time as the others of `tests`.
+    /// The record of a test that runs at the same time as the others of `tests`.
     pub fn among(test: &Test, tests: &[Test]) -> WorkloadRecord {
         let others = tests.iter().filter(|other| other.name != test.name);
         WorkloadRecord { beside: others.map(|other| other.name.clone()).collect(), ..WorkloadRecord::of(test) }
     }
 
-    /// Work that has no pattern of blocks: one blocking call at a time.
+    /// For work without a block pattern: one blocking call at a time.
     fn without_pattern() -> WorkloadRecord {
         WorkloadRecord {
             pattern: None,
@@ -264,7 +270,7 @@ impl WorkloadRecord {
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
-            // One job has nobody to share with.
+            // A single job has nothing to share.
             sharing: if workload.jobs == Jobs::MIN { Sharing::None } else { workload.sharing },
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
@@ -284,16 +290,17 @@ impl WorkloadRecord {
 pub enum Ended {
     /// Its limit was reached.
     Limit,
-    /// A signal asked for the end; what was measured until then counts.
+    /// It was interrupted by a signal; what was measured until then counts.
     Interrupted,
-    /// An error; what was measured until then counts.
+    /// An error occurred; what was measured until then counts.
     Failed {
-        /// What happened, one sentence.
+        /// The error, in one sentence.
         error: String,
     },
 }
 
-/// Processor time that the engine's own process spent during the measurement, kernel work on its behalf included.
+/// Processor time of the engine's process during the measurement, including kernel work on its
+/// behalf.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// Seconds in user mode.
@@ -302,21 +309,21 @@ pub struct CpuUse {
     pub system_s: f64,
 }
 
-/// Whole distributions. Each is `null` where the test has no such operation.
+/// Complete distributions, in nanoseconds; `null` for operations that the test does not have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histograms {
-    /// Of reads.
+    /// Latencies of reads.
     pub read: Option<Histogram>,
-    /// Of writes, without a sync that follows them.
+    /// Latencies of writes, without a sync that follows them.
     pub write: Option<Histogram>,
-    /// Of sync calls.
+    /// Latencies of sync calls.
     pub sync: Option<Histogram>,
-    /// Of commits: first byte submitted to durability confirmed.
+    /// Latencies of commits, from submitting the first byte until durability is acknowledged.
     pub commit: Option<Histogram>,
 }
 
 impl Histograms {
-    /// All latencies of reads, writes and syncs, added up, in seconds.
+    /// Sum of all latencies of reads, writes and syncs, in seconds.
     fn busy_s(&self) -> f64 {
         let sum_ns = |histogram: &Histogram| histogram.mean_ns() * histogram.count() as f64;
         [&self.read, &self.write, &self.sync].into_iter().flatten().map(sum_ns).sum::<f64>() / 1e9
@@ -328,9 +335,9 @@ impl Histograms {
 pub struct TestResult {
     /// The test's name in its plan.
     pub test: String,
-    /// What was done.
+    /// The workload as it was run.
     pub workload: WorkloadRecord,
-    /// The interface that carried it: `psync`, `io_uring`, `libaio`, `null`, or `sim` for a model.
+    /// The I/O engine: `psync`, `io_uring`, `libaio`, `null`, or `sim` for a model.
     pub engine: String,
     /// Seconds measured, warm-up excluded.
     pub elapsed_s: f64,
@@ -338,72 +345,75 @@ pub struct TestResult {
     pub ops: u64,
     /// `ops` per second.
     pub iops: f64,
-    /// Data moved per second.
+    /// MiB read and written per second.
     pub mib_per_s: f64,
-    /// Mean number of reads, writes and syncs in flight: their latencies added up, over the time
-    /// measured. By Little's law this is operations per second times mean latency; a job that keeps
-    /// its queue full gives its depth. `null` for step programs, sorts and foreign results.
+    /// Mean number of reads, writes and syncs in flight: the sum of their latencies over the time
+    /// measured. By Little's law this equals operations per second times mean latency; for a job
+    /// that keeps its queue full it is the queue depth. `null` for step programs, sorts and
+    /// imported results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
-    /// Commits per second, where anything was made durable.
+    /// Commits per second; `null` if nothing was made durable.
     pub commits_per_s: Option<f64>,
-    /// Read latency.
+    /// Read latency, in microseconds.
     pub read_us: Option<LatencySummary>,
-    /// Write latency.
+    /// Write latency, in microseconds.
     pub write_us: Option<LatencySummary>,
-    /// Latency of the sync call, where there is one apart from the write.
+    /// Latency of the sync call, in microseconds, if it is separate from the write.
     pub sync_us: Option<LatencySummary>,
-    /// Latency of a write together with what makes it durable; for a step program, of one turn.
+    /// Latency of a write together with what makes it durable, in microseconds; for a step program,
+    /// of one turn.
     pub commit_us: Option<LatencySummary>,
-    /// The distributions themselves.
+    /// The complete distributions behind the summaries.
     pub histograms: Histograms,
-    /// Second by second.
+    /// Rates and latencies second by second.
     pub series: Series,
-    /// Whether it settled; `null` when it was too short to tell.
+    /// Steady state at the end of the test; `null` if it was too short to judge.
     pub steady_state: Option<SteadyState>,
-    /// What was asked of the kernel, and what the device saw.
+    /// Requests to the kernel, and the operations that the device counted.
     pub proof: Proof,
-    /// Where the time of a sort went.
+    /// Time of a sort, divided into parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortFigures>,
-    /// Processor time spent.
+    /// Processor time of the measurement.
     pub cpu: CpuUse,
-    /// Why it ended.
+    /// Why the test ended.
     pub ended: Ended,
-    /// What differs from what was asked, and why; one sentence each.
+    /// Differences from what was requested, with reasons; one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What an engine hands over: [`TestResult::new`] derives the rest from it.
+/// The measurement of an engine; [`TestResult::new`] derives the rest.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// What was done, corrected to what it really was.
+    /// The workload as it was really run.
     pub workload: WorkloadRecord,
-    /// The interface that carried it.
+    /// The I/O engine, such as `psync`.
     pub engine: &'static str,
-    /// Seconds measured.
+    /// Seconds measured, warm-up excluded.
     pub elapsed_s: f64,
-    /// Turns of a step program's loop; `None` for a pattern of blocks, whose operations are its reads and writes.
+    /// Turns of a step program's loop; `None` for a block pattern, whose operations are its reads
+    /// and writes.
     pub turns: Option<u64>,
     /// Bytes read and written.
     pub bytes: u64,
-    /// The distributions.
+    /// The complete distributions.
     pub histograms: Histograms,
-    /// Second by second.
+    /// Rates and latencies second by second.
     pub series: Series,
-    /// What was asked of the kernel, and what the device saw.
+    /// Requests to the kernel, and the operations that the device counted.
     pub proof: Proof,
-    /// Processor time spent.
+    /// Processor time of the measurement.
     pub cpu: CpuUse,
-    /// Why it ended.
+    /// Why the test ended.
     pub ended: Ended,
-    /// What differs from what was asked.
+    /// Differences from what was requested; one sentence each.
     pub notes: Vec<String>,
 }
 
 impl TestResult {
-    /// The result of a test from what its engine measured.
+    /// Derives rates, summaries and the steady state from a measurement.
     pub fn new(test: &str, measured: Measured) -> TestResult {
         let Measured { workload, engine, elapsed_s, turns, bytes, histograms, series, proof, cpu, ended, notes } =
             measured;
@@ -436,15 +446,15 @@ impl TestResult {
         }
     }
 
-    /// The result of a sort. Its rate is one of writes and then one of reads, so that there is no steady state to be reached.
+    /// Adds the figures of a sort. A sort first writes and then reads, so it has no steady state.
     #[must_use]
     pub fn with_sort(self, figures: SortFigures) -> TestResult {
         TestResult { sort: Some(figures), steady_state: None, ..self }
     }
 
-    /// The workload without the interface, unless that changes what the drive is asked to do, as it
-    /// does for writes that are durable by themselves. Documents of earlier versions name it as the
-    /// engine only.
+    /// The workload for comparisons. The submission is dropped unless it changes the commands that
+    /// the drive receives, as it does for writes that are durable by themselves. Documents of
+    /// earlier versions record it only as the engine.
     pub fn comparable_workload(&self) -> WorkloadRecord {
         let record = self.workload.clone();
         let of_engine = match self.engine.as_str() {
@@ -457,8 +467,9 @@ impl TestResult {
         WorkloadRecord { submission: record.submission.or(of_engine).filter(|_| flagged), ..record }
     }
 
-    /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read. `None` where commits were made and
-    /// only their number is known, as fio tells it: a write alone is not what anybody waited for.
+    /// The latency that an application waits for: commit latency if there is any, else write
+    /// latency, else read latency. `None` if commits were only counted and not timed, as in fio's
+    /// output: no application waits for the write alone.
     pub fn headline_us(&self) -> Option<LatencySummary> {
         if self.commit_us.is_none() && self.commits_per_s.is_some_and(|rate| rate > 0.0) {
             return None;
@@ -466,12 +477,12 @@ impl TestResult {
         self.commit_us.or(self.write_us).or(self.read_us)
     }
 
-    /// Its median; 0 for a test that measured nothing.
+    /// Median of the headline latency; 0 if nothing was measured.
     pub fn p50_us(&self) -> f64 {
         self.headline_us().map_or(0.0, |summary| summary.p50)
     }
 
-    /// Flushes that the device counted for each commit, where it counts and there were commits.
+    /// Flushes counted by the device per commit; `None` without counters or commits.
     pub fn flushes_per_commit(&self) -> Option<f64> {
         self.proof.device?.flushes_per_commit
     }

@@ -1,24 +1,26 @@
-//! What happened second by second.
+//! Rates and latencies second by second.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bins in which latencies are counted, to each factor of ten: neighbours differ by 26 %, which is as fine as a heat map shows.
+/// Latency bins per factor of ten: neighbours differ by 26 %, as fine as a heat map shows.
 pub const BINS_PER_DECADE: u32 = 10;
 
-/// One value for each whole interval of a measurement; a last, shorter interval is left out.
+/// One value for each whole interval of a measurement; a shorter last interval is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Length of an interval.
+    /// Length of an interval, in seconds.
     pub interval_s: f64,
     /// Operations per second.
     pub iops: Vec<f64>,
-    /// Median commit latency, or operation latency where nothing is synced; `null` where an interval saw none (a stall).
+    /// Median commit latency, or operation latency in tests without syncs; `null` for an interval
+    /// without any (a stall).
     pub commit_p50_us: Vec<Option<f64>>,
-    /// 99th percentile of the same.
+    /// 99th percentile of the same latencies.
     pub commit_p99_us: Vec<Option<f64>>,
-    /// How the same latencies were spread: bins and how many fell into each, lowest first. Bin `b` holds latencies from 10^(b/10) ns to below
-    /// 10^((b+1)/10) ns. Empty in documents from before it was kept, and where another tool measured.
+    /// Histogram of the same latencies per interval: bins and their counts, lowest first. Bin `b`
+    /// holds latencies from 10^(b/10) ns to below 10^((b+1)/10) ns. Empty in older documents and
+    /// where another tool measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commit_bins: Vec<Vec<(u32, u64)>>,
 }
@@ -42,7 +44,7 @@ impl Default for Series {
     }
 }
 
-/// The bin of [`Series::commit_bins`] into which a latency falls.
+/// The bin of [`Series::commit_bins`] for a latency.
 ///
 /// ```
 /// assert_eq!(measurement::series::bin_of(1_000), 30);
@@ -57,7 +59,7 @@ pub fn bin_from_ns(bin: u32) -> f64 {
     10_f64.powf(f64::from(bin) / f64::from(BINS_PER_DECADE))
 }
 
-/// Counts of latencies, lowest latency first, gathered into bins.
+/// Gathers latencies and their counts, lowest latency first, into bins.
 pub fn binned(counts: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u32, u64)> {
     let mut bins: Vec<(u32, u64)> = Vec::new();
     for (latency_ns, count) in counts {
@@ -79,7 +81,7 @@ mod tests {
         #[test]
         fn a_latency_lies_in_its_bin(latency in 1u64..crate::histogram::HIGHEST_NS) {
             let (bin, latency_ns) = (bin_of(latency), latency as f64);
-            // At a bin's very edge the last digit of a logarithm decides.
+            // At the exact edge of a bin, the last digit of the logarithm decides.
             prop_assert!(bin_from_ns(bin) <= latency_ns * (1.0 + 1e-12));
             prop_assert!(latency_ns < bin_from_ns(bin + 1) * (1.0 + 1e-12));
         }

@@ -1,101 +1,105 @@
-//! What a sort of more than memory holds came to: its own time and the drive's told apart.
+//! The cost of an external sort: time of the sort itself and time of the drive.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{SortKeys, SortWork, SyncMethod};
 
-/// What was asked of a sort, besides what every workload has.
+/// Parameters of a sort that other workloads do not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SortRecord {
-    /// What the records were sorted by.
+    /// The kind of keys.
     pub keys: SortKeys,
     /// Memory of each job.
     pub memory_bytes: u64,
-    /// How each run was made durable when it was written; `none` is what databases do.
+    /// Method that made each run durable after it was written; `none` is what databases do.
     pub runs_sync: SyncMethod,
 }
 
 impl SortRecord {
-    /// As a test asks for it.
+    /// The parameters as requested by a test.
     pub const fn of(sort: &SortWork) -> SortRecord {
         SortRecord { keys: sort.keys, memory_bytes: sort.memory_bytes, runs_sync: sort.sync_method() }
     }
 }
 
-/// Where the time of a sort went. A sort is one thread that does one thing at a time, so that the parts add up to the whole;
-/// of several sorts side by side each figure is the sum.
+/// Where the time of a sort went. A sort is one thread that does one thing at a time, so the parts
+/// add up to the whole. For several concurrent sorts, each figure is the sum.
 ///
-/// What the sort does itself is told in seconds that its thread was on a processor, so that a machine with more sorts than
-/// processors makes no sort slower than it is. Within a call to the target, seconds on a processor are the kernel's own work
-/// (copying to and from the page cache, handing a request over), which no drive saves; the others are waits for the drive. A
-/// thread that waits for a processor within a call cannot be told from one that waits for the drive and counts as such, but on
-/// `null:`, where there is no drive to wait for.
+/// The sort's own work is measured in seconds that its thread spent on a processor, so it is not
+/// overstated on a machine with more sorts than processors. Within a call to the target, time on a
+/// processor is the kernel's work (copying to and from the page cache, submitting requests), which
+/// no faster drive would save; the rest is waiting for the drive. A thread that waits for a
+/// processor within a call cannot be distinguished from one that waits for the drive and is counted
+/// as waiting for the drive, except on `null:`, which has no drive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SortFigures {
-    /// How many sorts these figures are the sum of.
+    /// Number of sorts that were added up.
     pub sorts: u64,
-    /// Records that were made and taken.
+    /// Number of records sorted.
     pub records: u64,
     /// Bytes of their keys and payloads.
     pub bytes: u64,
-    /// Runs written, those that were merged from others included.
+    /// Runs written, including those merged from other runs.
     pub runs: u64,
     /// Bytes written to the target.
     pub written_bytes: u64,
-    /// Bytes read from it.
+    /// Bytes read from the target.
     pub read_bytes: u64,
-    /// Processor seconds in which the records were made: no part of the sort.
+    /// Processor seconds spent generating the records, which is not part of the sort.
     pub input_s: f64,
     /// Processor seconds of sorting in memory.
     pub sorting_s: f64,
-    /// Processor seconds of taking records into memory and of coding them into runs.
+    /// Processor seconds of copying records into memory and encoding them into runs.
     pub coding_s: f64,
-    /// Processor seconds of merging runs, without what the drive took.
+    /// Processor seconds of merging runs, excluding I/O.
     pub merging_s: f64,
-    /// Seconds outside of writes and reads in which the thread was on no processor: as a rule, because others were.
+    /// Seconds outside of writes and reads in which the thread was on no processor, usually because
+    /// other threads were.
     #[serde(default)]
     pub waiting_s: f64,
-    /// Seconds within writes to the target, syncs included.
+    /// Seconds in writes to the target, including syncs.
     pub writing_s: f64,
-    /// Seconds of those on a processor: the kernel's own work.
+    /// The part of `writing_s` on a processor: the kernel's work.
     #[serde(default)]
     pub writing_cpu_s: f64,
-    /// Seconds within reads from it.
+    /// Seconds in reads from the target.
     pub reading_s: f64,
-    /// Seconds of those on a processor.
+    /// The part of `reading_s` on a processor: the kernel's work.
     #[serde(default)]
     pub reading_cpu_s: f64,
-    /// Seconds until the first row came out; of several sorts the mean, `null` where one was ended before.
+    /// Seconds until the first row came out; for several sorts the mean, `null` if one ended
+    /// before.
     pub first_row_s: Option<f64>,
 }
 
 impl SortFigures {
-    /// Seconds that the sort itself took.
+    /// Seconds of the sort's own work.
     pub fn own_s(&self) -> f64 {
         self.sorting_s + self.coding_s + self.merging_s
     }
 
-    /// Seconds that the kernel worked for its writes and reads.
+    /// Seconds of kernel work in reads and writes.
     pub fn kernel_s(&self) -> f64 {
         self.writing_cpu_s + self.reading_cpu_s
     }
 
-    /// Seconds within writes in which it waited for the drive.
+    /// Seconds of waiting for the drive in writes.
     pub fn write_wait_s(&self) -> f64 {
         self.writing_s - self.writing_cpu_s
     }
 
-    /// Seconds within reads in which it waited for the drive.
+    /// Seconds of waiting for the drive in reads.
     pub fn read_wait_s(&self) -> f64 {
         self.reading_s - self.reading_cpu_s
     }
 
-    /// Seconds that it waited for the drive.
+    /// Seconds of waiting for the drive.
     pub fn drive_s(&self) -> f64 {
         self.write_wait_s() + self.read_wait_s()
     }
 
-    /// What its time falls into, which adds up to the whole: a name and seconds.
+    /// The parts of the total time: name and seconds. They add up to
+    /// [`total_s`](SortFigures::total_s).
     pub fn parts(&self) -> [(&'static str, f64); 8] {
         [
             ("sorting", self.sorting_s),
@@ -109,12 +113,12 @@ impl SortFigures {
         ]
     }
 
-    /// All of its time.
+    /// Total time in seconds, including the generation of the records.
     pub fn total_s(&self) -> f64 {
         self.input_s + self.own_s() + self.waiting_s + self.writing_s + self.reading_s
     }
 
-    /// Several sorts added up; `None` of none.
+    /// Adds up several sorts; `None` for none.
     pub fn sum(parts: impl IntoIterator<Item = SortFigures>) -> Option<SortFigures> {
         parts.into_iter().reduce(SortFigures::plus)
     }

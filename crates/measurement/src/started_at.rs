@@ -1,11 +1,11 @@
-//! When a run began, as documents write it.
+//! The start time of a run, as documents write it.
 //!
-//! A run on a model takes no real time, and some tools do not say when they measured. The documents
-//! of both carry the Unix epoch; only this module knows what it stands for.
+//! A run on a model takes no real time, and some tools do not report when they measured. The
+//! documents of both contain the Unix epoch; only this module knows what that means.
 
 use jiff::Timestamp;
 
-/// The time that a document's text stands for; `None` where it is not known.
+/// Parses a document's start time; `None` if it is unknown.
 ///
 /// ```
 /// use measurement::started_at;
@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Option<Timestamp> {
     text.parse().ok().filter(|&at| at > Timestamp::UNIX_EPOCH)
 }
 
-/// The text of a time, to the second, UTC, RFC 3339.
+/// The text of a start time, to the second: UTC, RFC 3339.
 pub fn write(began: Option<Timestamp>) -> String {
     let began = began.unwrap_or(Timestamp::UNIX_EPOCH);
     Timestamp::from_second(began.as_second()).unwrap_or(began).to_string()
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_epoch_is_a_time_that_nobody_knows() {
+    fn the_epoch_means_unknown() {
         assert_eq!(read(&write(None)), None);
         assert_eq!(read("yesterday"), None);
         assert_eq!(read("1969-12-31T23:59:59Z"), None);

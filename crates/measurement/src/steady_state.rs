@@ -1,40 +1,44 @@
 //! Whether a measurement has settled.
 //!
-//! SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24: within a window of five consecutive rounds, the
-//! tracked value's range is at most 20 % of its average *and* the best straight line through it rises or falls by at most 10 % of the
-//! average over the window. The specification's rounds are minutes; here a run is cut into equal rounds of whole intervals, at most 25 of them, as
-//! many as the specification allows.
+//! SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24: within a window
+//! of five consecutive rounds, the range of the tracked value is at most 20 % of its average *and*
+//! the best straight line through it rises or falls by at most 10 % of the average over the window.
+//! The specification's rounds last minutes; here a run is divided into equal rounds of whole
+//! intervals, at most 25, which is the most that the specification allows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
 
-/// Rounds in a window.
+/// Rounds per window.
 const WINDOW_ROUNDS: usize = 5;
-/// Rounds that a run is cut into, at most.
+/// The most rounds that a run is divided into.
 const ROUNDS_MAX: usize = 25;
 /// Largest range within a window, as a share of its average.
 const RANGE_MAX: f64 = 0.20;
 /// Largest rise or fall of the fitted line over a window, as a share of its average.
 const SLOPE_MAX: f64 = 0.10;
 
-/// The verdict on a whole run: both operations per second and commit latency must have settled in the last window.
+/// Whether a run settled: both operations per second and commit latency must be steady in the last
+/// window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
-    /// Whether the last five rounds hold for both.
+    /// `true` if the last five rounds are steady in both.
     pub reached: bool,
-    /// Length of a round.
+    /// Length of a round, in seconds.
     pub round_s: f64,
-    /// Seconds into the measurement at which the first window that holds for both began, if any does.
+    /// Seconds into the measurement at which the first window that is steady in both began; `null`
+    /// if there is none.
     pub since_s: Option<f64>,
     /// The last window of operations per second.
     pub iops: Window,
-    /// The last window of commit latency (its median per round); `null` where a round saw no commit.
+    /// The last window of commit latency (the median of each round); `null` if a round had no
+    /// commit.
     pub commit: Option<Window>,
 }
 
-/// How a tracked value moves within a window.
+/// Range and slope of a tracked value within a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Average over the window, in the value's own unit.
@@ -46,7 +50,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Over these rounds, or `None` if their average is not above zero.
+    /// `None` if the average is not above zero.
     fn over(rounds: &[f64]) -> Option<Window> {
         let count = rounds.len() as f64;
         let average = rounds.iter().sum::<f64>() / count;
@@ -56,7 +60,7 @@ impl Window {
         let largest = rounds.iter().copied().fold(f64::MIN, f64::max);
         let smallest = rounds.iter().copied().fold(f64::MAX, f64::min);
         let middle = (count - 1.0) / 2.0;
-        // They add up to 0, so that the average need not be taken off the values.
+        // The offsets add up to 0, so the average need not be subtracted from the values.
         let offsets = || (0..rounds.len()).map(|index| index as f64 - middle);
         let covariance: f64 = offsets().zip(rounds).map(|(offset, value)| offset * value).sum();
         let variance: f64 = offsets().map(|offset| offset * offset).sum();
@@ -74,7 +78,7 @@ impl Window {
 }
 
 impl SteadyState {
-    /// Judges a series, or `None` when it is too short for one window.
+    /// Judges a series; `None` if it is too short for one window.
     pub fn of(series: &Series) -> Option<SteadyState> {
         let intervals = series.iops.len();
         let per_round = intervals.div_ceil(ROUNDS_MAX).max(1);
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cliff_is_seen_and_so_is_the_calm_after_it() {
+    fn a_cliff_and_the_steady_state_after_it_are_found() {
         let steady = SteadyState::of(&series(&[500.0, 500.0, 500.0, 100.0, 100.0, 100.0, 100.0, 100.0])).unwrap();
         assert!(steady.reached);
         assert_eq!(steady.since_s, Some(3.0));
@@ -136,7 +140,8 @@ mod tests {
 
     #[test]
     fn a_slow_decline_within_the_range_is_caught_by_the_slope() {
-        // 9 % below and above the average: the range of 18 % would pass, the line falls by 18 %.
+        // From 9 % above the average to 9 % below: the range of 18 % would pass, but the line falls
+        // by 18 %.
         let steady = SteadyState::of(&series(&[109.0, 104.5, 100.0, 95.5, 91.0])).unwrap();
         assert!(steady.iops.range_percent < 20.0 && steady.iops.slope_percent > 10.0);
         assert!(!steady.reached);
@@ -171,10 +176,10 @@ mod tests {
     #[test]
     fn either_limit_alone_is_enough_to_fail_and_at_the_limit_it_holds() {
         let holds = |rounds: [f64; 5]| Window::over(&rounds).unwrap().holds();
-        // An average of 100 and, by symmetry, no slope: the range decides.
+        // The average is 100 and, by symmetry, the slope is 0: the range decides.
         assert!(holds([90.0, 110.0, 100.0, 110.0, 90.0]));
         assert!(!holds([89.9, 110.1, 100.0, 110.1, 89.9]));
-        // A straight line: what it falls by is both, and the slope's limit is the lower one.
+        // A straight line: range and excursion are equal, and the slope has the lower limit.
         assert!(holds([105.0, 102.5, 100.0, 97.5, 95.0]));
         assert!(!holds([105.1, 102.55, 100.0, 97.45, 94.9]));
     }
@@ -189,8 +194,8 @@ mod tests {
 
     #[test]
     fn rounds_are_means_of_their_intervals_and_count_in_seconds() {
-        // 50 intervals make 25 rounds of two. The first five rise; after them every second
-        // interval is 20 % off its neighbour and no round is off any other.
+        // 50 intervals make 25 rounds of two. The first five rounds rise. After them, neighbouring
+        // intervals differ by 20 % but all rounds are equal.
         let iops = |at: usize| if at < 10 { 500.0 + 100.0 * at as f64 } else { 90.0 + 20.0 * (at % 2) as f64 };
         let series = Series { interval_s: 2.0, ..series(&(0..50).map(iops).collect::<Vec<_>>()) };
         let steady = SteadyState::of(&series).unwrap();

@@ -1,40 +1,41 @@
-//! What a run went to, as the document records it.
+//! What a run was made on, as the document records it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run went.
+/// The target of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRecord {
-    /// As the person wrote it.
+    /// The target as the user wrote it.
     pub given: String,
-    /// What it is: `directory`, `file`, `block-device`, `null`, `model`, or `unknown` where another tool does not say.
+    /// `directory`, `file`, `block-device`, `null`, `model`, or `unknown` for another tool that
+    /// does not report it.
     pub kind: TargetKind,
 }
 
-/// What a target turned out to be. Documents hold its [name](TargetKind::name).
+/// The kind of a target. Documents store its [name](TargetKind::name).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(inline)]
 pub enum TargetKind {
-    /// Tests make files of their own in it.
+    /// A directory in which tests create their files.
     Directory,
-    /// A file that was there before.
+    /// An existing file.
     File,
-    /// A block device.
+    /// A whole drive, partition or volume.
     BlockDevice,
-    /// `null:`.
+    /// `null:`, which discards everything without a drive.
     Null,
     /// A modelled drive, in virtual time.
     Model,
-    /// Another tool measured, and does not say.
+    /// Another tool measured and did not report it.
     Unknown,
-    /// A word from a later version of the document. It is kept, so that a document that is read and
-    /// written again stays the same.
+    /// A kind added by a later version of the document, kept so that reading and writing a document
+    /// does not change it.
     Other(OtherKind),
 }
 
-/// A kind that this version does not know; only reading a document makes one.
+/// A kind that this version does not know; created only by reading a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherKind(String);
 
@@ -48,7 +49,7 @@ impl TargetKind {
         TargetKind::Unknown,
     ];
 
-    /// As documents write it.
+    /// The name in documents.
     pub fn name(&self) -> &str {
         match self {
             TargetKind::Directory => "directory",

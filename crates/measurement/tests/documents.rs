@@ -1,8 +1,9 @@
-//! Documents of every version that there ever was still read. Each addition to the document leaves one here from before it.
+//! Documents of every earlier version can still be read. Each addition to the document adds an
+//! older one here.
 
 use measurement::RunDocument;
 
-/// Name and text; a new version adds files and removes none.
+/// Name and text; a new version adds files and never removes one.
 const KEPT: [(&str, &str); 2] = [
     // Before `series.commit_bins`, `source` and `merged_runs`.
     ("run-1-check.json", include_str!("documents/run-1-check.json")),
@@ -12,7 +13,7 @@ const KEPT: [(&str, &str); 2] = [
 #[test]
 fn every_kept_document_reads() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents")).unwrap();
-    assert_eq!(files.count(), KEPT.len(), "a document that is not tested");
+    assert_eq!(files.count(), KEPT.len(), "a document is not listed in KEPT");
     for (name, text) in KEPT {
         let document = RunDocument::from_json(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!document.results.is_empty(), "{name}");

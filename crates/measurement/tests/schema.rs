@@ -1,4 +1,4 @@
-//! The result document and its published schema hold to each other, and both to what programs were promised.
+//! The result document matches its published schema, and both have every key that programs rely on.
 
 // A test outside of `mod tests`: a failed unwrap is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -18,14 +18,16 @@ const COMMITTED: &str = include_str!("../../../schemas/run-1.json");
 
 #[test]
 fn the_committed_schema_is_the_generated_one() {
-    // Compared as values: whether serde_json keeps keys in order (its `preserve_order`) is decided by which other crates are built
-    // along, so that the text of one and the same schema differs between `cargo test -p measurement` and a whole-workspace build.
+    // Compared as values: the order of keys depends on serde_json's `preserve_order`, which other
+    // crates of the build may enable, so the text differs between `cargo test -p measurement` and a
+    // build of the workspace.
     let committed: Value = serde_json::from_str(COMMITTED).unwrap();
-    // `assert!` and not `assert_eq!`: the difference of two such values helps nobody, `git diff` after the command does.
+    // `assert!` instead of `assert_eq!`: the dump of two such values is unreadable; `git diff`
+    // after `cargo xtask docs` shows the difference.
     assert!(
         committed == serde_json::to_value(json_schema()).unwrap(),
-        "schemas/run-1.json is not what the types say. Run `cargo xtask docs`, look at the difference: additions are \
-         free, a rename or a removal needs a new version of the document."
+        "schemas/run-1.json does not match the types. Run `cargo xtask docs` and review the difference: additions are \
+         compatible, a rename or a removal needs a new version of the document."
     );
 }
 
@@ -34,7 +36,7 @@ fn the_committed_schema_of_hosts_is_the_generated_one() {
     let committed: Value = serde_json::from_str(include_str!("../../../schemas/host-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(measurement::host_document::json_schema()).unwrap(),
-        "schemas/host-1.json is not what the types say. Run `cargo xtask docs`, look at the difference."
+        "schemas/host-1.json does not match the types. Run `cargo xtask docs` and review the difference."
     );
 }
 
@@ -43,7 +45,7 @@ fn the_committed_schema_of_drives_is_the_generated_one() {
     let committed: Value = serde_json::from_str(include_str!("../../../schemas/drives-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(measurement::drives_document::json_schema()).unwrap(),
-        "schemas/drives-1.json is not what the types say. Run `cargo xtask docs`, look at the difference."
+        "schemas/drives-1.json does not match the types. Run `cargo xtask docs` and review the difference."
     );
 }
 
@@ -144,7 +146,7 @@ fn a_later_document_with_more_keys_is_valid_too() {
 }
 
 #[test]
-fn what_is_no_such_document_is_refused() {
+fn invalid_documents_are_refused() {
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut document = serde_json::to_value(document()).unwrap();
         change(&mut document);
@@ -158,7 +160,7 @@ fn what_is_no_such_document_is_refused() {
     });
 }
 
-/// The keys that the design promises; programs are written against them.
+/// The documented keys that programs rely on.
 #[test]
 fn every_promised_key_is_there() {
     let document = serde_json::to_value(document()).unwrap();

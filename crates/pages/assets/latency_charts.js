@@ -2,7 +2,7 @@
 
 const charts = {};
 
-// What the horizontal axis and its name take.
+// Space for the horizontal axis and its name.
 const BELOW_PX = 44;
 
 const STALLS = "stalls";
@@ -49,7 +49,7 @@ charts.percentiles = (data, theme, width, height) => {
       type: "value",
       min: 0,
       max: last,
-      name: "share of all that took at most this long",
+      name: "share of operations within this time",
       nameLocation: "middle",
       nameGap: 26,
       axisTick: { customValues: nines, lineStyle: { color: theme.line } },
@@ -85,7 +85,7 @@ charts["heat-map"] = (data, theme, width) => {
   const columns = Array.from({ length: data.columns }, (_, column) => column);
   const bins = Array.from({ length: data.bins }, (_, bin) => bin);
   const most = Math.max(...data.cells.map((cell) => cell[2]));
-  // A label at each factor of ten, and two between where there is room.
+  // A label at each factor of ten, and two between if there is room.
   const every = data.bins <= 12 ? 2 : data.bins <= 24 ? 5 : 10;
   // A label at the column in which a step of the clock begins.
   const step = timeStep(data.columns * data.column_s);
@@ -142,7 +142,8 @@ charts["heat-map"] = (data, theme, width) => {
           data: data.stalls.map(([column]) => [{ xAxis: column }, { xAxis: column }]),
         },
       },
-      // A shade alone is overlooked, and in a long test a stall is a part of its column: a mark above it says that there is one.
+      // A shade alone is easily overlooked, and in a long test a stall is only part of a column, so
+      // a mark above the column shows it.
       {
         name: STALLS,
         type: "custom",
@@ -201,7 +202,7 @@ charts.glance = (data, theme, width) => {
       {
         type: "custom",
         silent: true,
-        // From the median to the slowest: what a single commit may cost more than usual.
+        // From the median to the slowest: how much longer than usual a single commit may take.
         renderItem: (_, api) => {
           const left = api.coord([api.value(0), api.value(2)]);
           const right = api.coord([api.value(1), api.value(2)]);

@@ -1,4 +1,5 @@
-// Numbers as people read them: the same three digits and units as everywhere in flushmark (`workload::number`).
+// Formats numbers with the same three digits and units as the rest of flushmark
+// (`workload::number`).
 
 const threeDigits = (value) => {
   const decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -18,7 +19,7 @@ const latency = (us) => {
 
 const rate = (perSecond) => (perSecond < 999.5 ? threeDigits(perSecond) : grouped(perSecond));
 
-// What stands at an axis, where a million has no room.
+// Labels on an axis, which has no room for millions.
 const short = (value) => {
   if (value >= 999500) return `${threeDigits(value / 1e6)} M`;
   if (value >= 999.5) return `${threeDigits(value / 1e3)} k`;
@@ -30,7 +31,7 @@ const seconds = (value) => {
   return value < 7200 ? `${threeDigits(value / 60)} min` : `${threeDigits(value / 3600)} h`;
 };
 
-// How many nines as the share that they are: 2 is 99 %.
+// A number of nines as a share: 2 is 99 %.
 const share = (nines) => {
   const percent = 100 * (1 - 10 ** -nines);
   const decimals = Math.max(0, Math.ceil(nines) - 2 + (Number.isInteger(nines) ? 0 : 1));

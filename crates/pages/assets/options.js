@@ -1,4 +1,4 @@
-// What all charts have in common. Texts reach a tooltip as text nodes only, whatever a drive calls itself.
+// Shared by all charts. Texts reach a tooltip as text nodes only, whatever a drive's name contains.
 
 const font = getComputedStyle(document.documentElement).fontFamily;
 
@@ -9,7 +9,7 @@ const element = (tag, className, text) => {
   return made;
 };
 
-// A name in two lines, where one has no room.
+// A name on two lines, if one line is too short.
 const folded = (text, most) => {
   if (text.length <= most) return text;
   const space = text.lastIndexOf(" ", most);
@@ -17,7 +17,7 @@ const folded = (text, most) => {
   return `${text.slice(0, end)}\n${clipped(text.slice(end).trim(), most)}`;
 };
 
-// A tooltip: a heading, then lines of a mark, a name and a value.
+// A tooltip: a heading, then lines with a mark, a name and a value.
 const tip = (heading, lines) => {
   const box = element("div", "tip");
   box.append(element("b", "", heading));
@@ -56,11 +56,11 @@ const axis = (theme, more) => ({
   axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true, ...(more.axisLabel || {}) },
 });
 
-// Letters of a name in the legend, and what a line of it takes.
+// Letters of a name in the legend, and the height of a line of it.
 const legendLetters = (width) => (width < 500 ? 34 : 48);
 const LEGEND_PX = 22;
 
-// How high a legend is, which stands in as many lines as its names need.
+// The height of a legend with as many lines as its names need.
 const legendHeight = (names, width) => {
   if (names.length < 2) return 0;
   let [lines, used] = [1, 0];
@@ -84,8 +84,9 @@ const legend = (theme, names, width) => ({
   formatter: (name) => clipped(name, legendLetters(width)),
 });
 
-// Ticks of a logarithmic axis from below the least to above the most: 1, 2, 5 where they have room, else powers of ten. Values are their own logarithms on
-// such an axis here, so that bins and values share one scale.
+// Ticks of a logarithmic axis from below the least to above the greatest value: 1, 2, 5 if there is
+// room, otherwise powers of ten. On such an axis, values are their own logarithms, so bins and
+// values share one scale.
 const ticks = (least, most) => {
   const from = Math.floor(Math.log10(least));
   const to = Math.ceil(Math.log10(most));
@@ -112,15 +113,17 @@ const logAxis = (theme, least, most, format, more = {}) => {
   });
 };
 
-// Seconds between two labels of a time axis: as a clock counts, and no more of them than have room.
+// Seconds between two labels of a time axis: steps of a clock, and no more labels than there is
+// room for.
 const TIME_STEPS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200];
-const TIME_LABELS_MOST = 8;
-const timeStep = (end) => TIME_STEPS_S.find((step) => end / step <= TIME_LABELS_MOST) || Math.ceil(end / 86400 / TIME_LABELS_MOST) * 86400;
+const TIME_LABELS_MAX = 8;
+const timeStep = (end) => TIME_STEPS_S.find((step) => end / step <= TIME_LABELS_MAX) || Math.ceil(end / 86400 / TIME_LABELS_MAX) * 86400;
 
-// How far each label at the end of a line has to move down or up, in pixels, so that none lies on another: they keep their order and are spread around the
-// middle of each crowd. `places` are pixels from the top.
+// How far each label at the end of a line must move down or up, in pixels, so that none overlap:
+// they keep their order and are spread around the middle of each cluster. `places` are pixels from
+// the top.
 const LABEL_PX = 14;
-// What names take beside the lines: as much as the longest needs.
+// Space for names next to the lines: as much as the longest name needs.
 const LABEL_LETTERS = 32;
 const LETTER_PX = 6.9;
 const labelsWidth = (lines) =>
@@ -150,7 +153,7 @@ const spread = (places) => {
   return moved;
 };
 
-// Grey lines of published drives, each named at its end.
+// Grey lines of published drives, each with its name at the end.
 const publishedLines = (theme, lines, scale, named) => {
   const [bottom, top] = [scale.axis.min, scale.axis.max];
   const pixel = (logarithm) => ((top - logarithm) / (top - bottom)) * scale.height;

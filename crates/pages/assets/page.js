@@ -1,18 +1,19 @@
-// Draws each chart when it comes into view, all of them before printing, and all again when light turns to dark.
+// Draws each chart when it comes into view, all of them before printing, and all again when the
+// colour scheme changes.
 
 const figures = JSON.parse(document.getElementById("chart-data").textContent);
 const drawn = new Map();
-// A4 without its margins, at 96 dots an inch.
+// A4 without its margins, at 96 dots per inch.
 const PRINTED_WIDTH = 690;
 const AHEAD_OF_VIEW = "300px";
-// The three pictures of a test have one sheet.
+// The three charts of a test fit on one sheet.
 const PRINTED_PX = { percentiles: 300, "heat-map": 230, "rate-over-time": 170, curve: 330 };
 const NARROW = 560;
-// Of more lines the names need room of their own.
+// With more lines, the names need separate space.
 const FEW_LINES = 3;
 const MANY_LINES_PX = 410;
-// Narrower figures stand below each other.
-const BESIDE_LEAST = 440;
+// Narrower figures are placed below each other.
+const BESIDE_MIN = 440;
 let printing = false;
 
 document.documentElement.classList.add("drawing");
@@ -20,7 +21,7 @@ document.documentElement.classList.add("drawing");
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
   if (rows > 0) return 70 + rows * (width < NARROW ? 34 : 24);
-  const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST;
+  const beside = place.closest(".beside") !== null && width >= BESIDE_MIN;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
   if (printing) return PRINTED_PX[figures[place.dataset.figure].kind] || 280;
   const { kind, lines = [], least_per_s: slowest = [] } = figures[place.dataset.figure];
@@ -66,7 +67,8 @@ dark.addEventListener("change", () => {
   for (const place of drawn.keys()) draw(place, theme());
 });
 
-// For pages that show more than they were loaded with, such as a test that runs: figures may change, and are drawn again.
+// For pages that change after loading, such as one of a running test: figures may change and are
+// drawn again.
 globalThis.flushmark = {
   figures,
   draw: (place) => draw(place, theme()),

@@ -1,10 +1,12 @@
-// Charts of rates: over time, by depth, jobs or size, and under both settings of the write cache; and of the time that sorts took.
+// Charts of rates: over time, by depth, jobs or size, and with both settings of the write cache;
+// also of the time of sorts.
 
 charts["rate-over-time"] = (data, theme, width) => {
   const end = data.end_s;
-  // Each value stands for its whole interval, so the last is drawn to the end.
+  // Each value covers its whole interval, so the last one is drawn to the end.
   const stepsOf = (values) => [...values.map((perSecond, index) => [index * data.interval_s, perSecond]), [end, values[values.length - 1]]];
-  // Of a long test a value is the mean of many seconds: the slowest of them stands below, where a stall is a spike.
+  // In a long test a value is the mean of many seconds; the slowest of them is drawn below, where a
+  // stall is a spike.
   const slowest = data.least_per_s.length > 0 ? [{
     name: "slowest second of each",
     type: "line",
@@ -139,7 +141,7 @@ charts.curve = (data, theme, width, height) => {
   };
 };
 
-// The names of tests, the first on top.
+// The names of tests, the first at the top.
 const testAxis = (theme, tests, width) => {
   const named = (name) => (width < 560 ? folded(name, 20) : clipped(name, 44));
   return axis(theme, {
@@ -155,7 +157,7 @@ const testAxis = (theme, tests, width) => {
 charts.bars = (data, theme, width) => {
   const unit = units[data.unit];
   const values = data.settings.flatMap((setting) => setting.values).filter((value) => value !== null);
-  // Bars on a logarithmic axis have no zero to stand on; they begin at the power of ten below the least.
+  // A logarithmic axis has no zero; bars begin at the power of ten below the least value.
   const floor = Math.floor(Math.log10(Math.min(...values)) - 0.001);
   const ceiling = Math.ceil(Math.log10(Math.max(...values)));
   const powers = Array.from({ length: ceiling - floor + 1 }, (_, index) => floor + index);
@@ -215,7 +217,7 @@ charts.bars = (data, theme, width) => {
 
 charts.stacks = (data, theme, width) => {
   const names = data.parts.map((part) => part.name);
-  // What makes the records is no part of the sort and stands back; it is the last.
+  // Making the records is not part of the sort, so it is drawn last and in a weaker colour.
   const ink = (index) => (index === data.parts.length - 1 ? theme.published : colour(theme, index));
   return {
     ...base(theme),
@@ -236,7 +238,7 @@ charts.stacks = (data, theme, width) => {
       stack: "time",
       data: part.values,
       color: ink(index),
-      // A line of the ground between two parts tells them apart without their colours.
+      // A gap between two parts separates them without relying on colour.
       itemStyle: { borderColor: theme.ground, borderWidth: 1 },
       barCategoryGap: "28%",
       emphasis: { disabled: true },

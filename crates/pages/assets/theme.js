@@ -1,5 +1,7 @@
-// Colours. The series are Okabe and Ito's palette, which people with any form of colour blindness tell apart, darkened or lightened until each stands
-// out from its ground; dashes and marks say the same once more. Contrasts are computed by a test (`contrast.rs`), which wants every colour here to be of a known kind.
+// Colours. The series use Okabe and Ito's palette, which people with any form of colour blindness
+// can distinguish, darkened or lightened for sufficient contrast with the background; dashes and
+// marks repeat the distinction. A test (`contrast.rs`) computes all contrasts and requires every
+// colour here to be of a known kind.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 

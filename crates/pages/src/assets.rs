@@ -1,24 +1,24 @@
-//! What every page needs: style sheet, script, chart library.
+//! The assets of every page: style sheet, script, chart library.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
-/// A file that belongs to each page.
+/// A file that every page needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asset {
-    /// Its file's name.
+    /// File name.
     pub name: &'static str,
-    /// Its media type.
+    /// Media type, such as `text/css`.
     pub media_type: &'static str,
-    /// Its text.
+    /// Content of the file.
     pub text: &'static str,
 }
 
 /// The style sheet.
 pub const STYLE: Asset =
     Asset { name: "flushmark.css", media_type: "text/css; charset=utf-8", text: include_str!("../assets/style.css") };
-/// What draws the charts of a page from its data.
+/// The script that draws the charts of a page from its data.
 pub const SCRIPT: Asset = Asset {
     name: "flushmark.js",
     media_type: "text/javascript; charset=utf-8",
@@ -33,7 +33,7 @@ pub const SCRIPT: Asset = Asset {
         "})();\n"
     ),
 };
-/// Apache ECharts 6.1.0, as its project released it (`vendor/README.md`).
+/// Apache ECharts 6.1.0, as released by the project (`vendor/README.md`).
 pub const ECHARTS: Asset = Asset {
     name: "echarts-6.1.0.min.js",
     media_type: "text/javascript; charset=utf-8",
@@ -41,7 +41,8 @@ pub const ECHARTS: Asset = Asset {
 };
 
 impl Asset {
-    /// The name under which a server offers it: with a part of its digest, so that a browser may keep it for ever.
+    /// The name under which a server offers it. It contains part of the digest, so browsers may
+    /// cache it forever.
     pub fn served_name(&self) -> String {
         let digest: String = Sha256::digest(self.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         match self.name.rsplit_once('.') {
@@ -50,12 +51,12 @@ impl Asset {
         }
     }
 
-    /// Whether it is a style sheet, and else a script.
+    /// Whether it is a style sheet; otherwise it is a script.
     pub fn is_style(&self) -> bool {
         self.media_type.starts_with("text/css")
     }
 
-    /// As a content security policy names a text that may run: `sha256-...`.
+    /// The digest as used in a content security policy: `sha256-...`.
     pub fn digest(&self) -> String {
         format!("sha256-{}", BASE64.encode(Sha256::digest(self.text)))
     }
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vendored_files_are_those_that_were_released() {
+    fn vendored_files_match_the_release() {
         let sums = include_str!("../vendor/SHA256SUMS");
         let files: [(&str, &[u8]); 5] = [
             ("echarts-6.1.0/echarts.min.js", ECHARTS.text.as_bytes()),
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_has_another_name_on_a_server() {
+    fn the_served_name_depends_on_the_content() {
         let asset = Asset { name: "a.min.js", media_type: "text/javascript", text: "1" };
         insta::assert_snapshot!(asset.served_name(), @"a.min-6b86b273ff34fce1.js");
         assert_ne!(asset.served_name(), Asset { text: "2", ..asset }.served_name());

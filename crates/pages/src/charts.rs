@@ -1,4 +1,5 @@
-//! What is drawn, as data: values with their units, and no colours or pixels, which the page's script chooses. One file a kind of chart.
+//! The data of charts: values with their units. Colours and pixels are left to the page's script.
+//! One file for each kind of chart.
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ pub mod scaling;
 pub mod sort_time;
 pub mod write_cache;
 
-/// A chart.
+/// The data of a chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Chart {
@@ -20,32 +21,32 @@ pub enum Chart {
     Glance(glance::Glance),
     /// Latency by percentile.
     Percentiles(percentiles::Percentiles),
-    /// How latencies were spread, second by second.
+    /// Latency distribution second by second.
     HeatMap(heat_map::HeatMap),
     /// Operations per second, second by second.
     RateOverTime(rate_over_time::RateOverTime),
-    /// A figure by something that grows by steps: a block size, a depth, a count of jobs.
+    /// A figure over a parameter that grows in steps: block size, depth, number of jobs.
     Curve(Curve),
     /// A figure of several tests under several settings.
     Bars(write_cache::Bars),
-    /// The time of several tests, part by part.
+    /// The time of several tests, divided into parts.
     Stacks(sort_time::Stacks),
 }
 
 impl Chart {
-    /// Rows that need a height of their own, for charts that grow with them.
+    /// Number of rows, for charts whose height grows with them.
     pub fn rows(&self) -> Option<usize> {
         match self {
             Chart::Glance(glance) => Some(glance.tests.len()),
             Chart::Bars(bars) => Some(bars.tests.len() * bars.settings.len()),
-            // The legend of so many parts takes some lines, too.
+            // The legend of the parts needs a few lines as well.
             Chart::Stacks(stacks) => Some(stacks.tests.len() + 3),
             _ => None,
         }
     }
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -57,39 +58,40 @@ pub enum Unit {
     MibPerS,
 }
 
-/// Lines over steps.
+/// Lines over the steps of a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
-    /// What grows: `block size`, `jobs`.
+    /// The parameter: `block size`, `jobs`.
     pub over: String,
-    /// The steps, as they are written at the axis.
+    /// The steps, as labelled on the axis.
     pub steps: Vec<String>,
-    /// What is drawn.
+    /// The figure that is plotted.
     pub what: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Ours.
+    /// Measured lines.
     pub lines: Vec<Line>,
-    /// What others published of the same.
+    /// Published lines for comparison.
     pub published: Vec<Line>,
 }
 
-/// A line: a value for each step, `None` where there is none.
+/// A line: a value for each step, `None` where it is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// What it is of.
+    /// Name for the legend.
     pub name: String,
-    /// The values.
+    /// One value per step.
     pub values: Vec<Option<f64>>,
 }
 
 impl Curve {
-    /// How many of our values there are.
+    /// Number of measured values.
     fn count(&self) -> usize {
         self.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_some()).count()
     }
 
-    /// The two ends of a line in words: `1.71 ms at 512 B, 17.1 ms at 8 MiB`. `None` where fewer than two values are known.
+    /// The two ends of a line in words: `1.71 ms at 512 B, 17.1 ms at 8 MiB`. `None` if fewer than
+    /// two values are known.
     fn ends(&self, line: &Line) -> Option<String> {
         let mut known = line.values.iter().zip(&self.steps).filter_map(|(value, step)| Some(((*value)?, step)));
         let (first, last) = (known.next()?, known.next_back()?);
@@ -126,7 +128,7 @@ impl Unit {
     }
 }
 
-/// A value that a logarithmic axis can show.
+/// `None` for values that a logarithmic axis cannot show.
 fn positive(value: f64) -> Option<f64> {
     (value > 0.0 && value.is_finite()).then_some(value)
 }

@@ -1,17 +1,19 @@
-//! Contrasts of all colours, computed as the Web Content Accessibility Guidelines 2.2 define them (success criteria 1.4.3 and 1.4.11): text at least 4.5
-//! against its ground, what a chart draws at least 3. A colour of no known kind fails, so that no new one goes unlooked at.
+//! Checks the contrast of all colours, computed as the Web Content Accessibility Guidelines 2.2
+//! define it (success criteria 1.4.3 and 1.4.11): at least 4.5 for text against its background, at
+//! least 3 for what a chart draws. A colour of an unknown kind fails, so every new colour is
+//! checked.
 
 use std::collections::BTreeMap;
 
-const TEXT_LEAST: f64 = 4.5;
-const MARK_LEAST: f64 = 3.0;
+const TEXT_MIN: f64 = 4.5;
+const MARK_MIN: f64 = 3.0;
 
 /// Red, green and blue from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 struct Colour([f64; 3]);
 
 impl Colour {
-    /// `#rrggbb`, or `rgba(r, g, b, a)` laid over a ground.
+    /// `#rrggbb`, or `rgba(r, g, b, a)` blended with a background.
     fn over(text: &str, ground: Option<Colour>) -> Colour {
         if let Some(hex) = text.strip_prefix('#') {
             assert_eq!(hex.len(), 6, "{text}");
@@ -45,7 +47,7 @@ impl Colour {
     }
 }
 
-/// The names between two lines of a text, each with the colours that its line gives it.
+/// The names between two lines of a text, each with the colours on its line.
 fn named(text: &str, from: &str, until: &str) -> BTreeMap<String, Vec<String>> {
     let block = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1.split_once(until).unwrap().0;
     let lines = block.lines().filter_map(|line| line.trim().trim_end_matches([',', ';']).split_once(": "));
@@ -62,7 +64,7 @@ fn named(text: &str, from: &str, until: &str) -> BTreeMap<String, Vec<String>> {
 
 fn expect(what: &str, colour: Colour, ground: Colour, least: f64) {
     let contrast = colour.contrast(ground);
-    assert!(contrast >= least, "{what}: {contrast:.2} to 1, and {least} is wanted");
+    assert!(contrast >= least, "{what}: {contrast:.2} to 1, expected at least {least}");
 }
 
 const STYLE: &str = include_str!("../assets/style.css");
@@ -75,8 +77,9 @@ fn styles() -> [(&'static str, BTreeMap<String, Vec<String>>); 3] {
 }
 
 #[test]
-fn the_formula_is_the_guidelines_own() {
-    // Black on white is the most there is, and the grey that is known as the last that passes on white.
+fn the_formula_matches_the_guidelines() {
+    // Black on white is the maximum, and #767676 is known as the lightest grey that passes on
+    // white.
     assert!((Colour::of("#000000").contrast(Colour::of("#ffffff")) - 21.0).abs() < 1e-9);
     assert!((Colour::of("#767676").contrast(Colour::of("#ffffff")) - 4.54).abs() < 0.005);
     let grey = Colour::over("rgba(0, 0, 0, 0.5)", Some(Colour::of("#ffffff")));
@@ -84,25 +87,20 @@ fn the_formula_is_the_guidelines_own() {
 }
 
 #[test]
-fn text_stands_out_from_every_ground() {
+fn text_has_contrast_on_every_background() {
     for (name, style) in styles() {
         let colour = |variable: &str| Colour::of(&style[variable][0]);
         for variable in style.keys() {
             match variable.as_str() {
-                "--ground" | "--raised" => expect(name, colour("--accent"), colour(variable), TEXT_LEAST),
+                "--ground" | "--raised" => expect(name, colour("--accent"), colour(variable), TEXT_MIN),
                 "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad" => {
                     for ground in ["--ground", "--raised"] {
-                        expect(
-                            &format!("{name}: {variable} on {ground}"),
-                            colour(variable),
-                            colour(ground),
-                            TEXT_LEAST,
-                        );
+                        expect(&format!("{name}: {variable} on {ground}"), colour(variable), colour(ground), TEXT_MIN);
                     }
                 }
-                // Rules and frames say nothing that words and room do not say.
+                // Lines and frames carry no information beyond the text and layout.
                 "--line" => {}
-                other => panic!("{name}: {other} is of no known kind"),
+                other => panic!("{name}: unknown kind of colour: {other}"),
             }
         }
         assert_eq!(style.len(), 9, "{name}: {style:?}");
@@ -110,35 +108,37 @@ fn text_stands_out_from_every_ground() {
 }
 
 #[test]
-fn what_a_chart_draws_stands_out_from_its_ground() {
+fn chart_elements_have_contrast() {
     for ((name, style), from) in styles().into_iter().zip(["light: {", "dark: {"]) {
         let theme = named(THEME, from, "\n  },");
         let ground = Colour::of(&theme["ground"][0]);
-        assert_eq!(theme["ground"], style["--ground"], "charts stand on the page's ground");
+        assert_eq!(theme["ground"], style["--ground"], "charts use the page's background");
         for (kind, colours) in &theme {
             for (index, text) in colours.iter().enumerate() {
                 let colour = Colour::over(text, Some(ground));
                 let what = format!("{name}: {kind} {index}, {text}");
                 match kind.as_str() {
-                    "text" | "faint" => expect(&what, colour, ground, TEXT_LEAST),
-                    "series" | "heat" | "span" | "published" | "stalled" => expect(&what, colour, ground, MARK_LEAST),
-                    // Areas behind what is drawn: named by words or by a mark, and what is written on them has to be read.
-                    "steady" | "stall" => expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_LEAST),
-                    // The ground itself; axes and their grid, which only guide the eye.
+                    "text" | "faint" => expect(&what, colour, ground, TEXT_MIN),
+                    "series" | "heat" | "span" | "published" | "stalled" => expect(&what, colour, ground, MARK_MIN),
+                    // Background areas: a label or a mark identifies them, and text on them must be
+                    // readable.
+                    "steady" | "stall" => expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_MIN),
+                    // The background itself, and axes and grid lines, which only guide the eye.
                     "ground" | "line" | "split" => {}
-                    other => panic!("{other} is of no known kind"),
+                    other => panic!("unknown kind of colour: {other}"),
                 }
             }
         }
         assert_eq!((theme["series"].len(), theme["heat"].len(), theme.len()), (7, 5, 12), "{theme:?}");
-        // More and more is darker on light ground, lighter on dark: each step away from the ground.
+        // Higher counts are darker on a light background and lighter on a dark one: each step is
+        // farther from the background.
         let heat: Vec<f64> = theme["heat"].iter().map(|text| Colour::of(text).contrast(ground)).collect();
         assert!(heat.is_sorted(), "{heat:?}");
     }
 }
 
 #[test]
-fn colours_stand_in_the_palette_and_nowhere_else() {
+fn only_the_palette_contains_colours() {
     let rules: String = STYLE.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
     assert!(
         !rules.contains('#') || !rules.split('#').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit())),
@@ -150,6 +150,6 @@ fn colours_stand_in_the_palette_and_nowhere_else() {
         include_str!("../assets/rate_charts.js"),
         include_str!("../assets/page.js"),
     ] {
-        assert!(!script.contains("\"#"), "a colour beside the palette");
+        assert!(!script.contains("\"#"), "a colour outside of the palette");
     }
 }

@@ -1,9 +1,10 @@
-//! Where on the page the numbers of a finding are to be seen.
+//! Links the evidence of a finding to the place on the page that shows it.
 
 use measurement::{Evidence, TestResult};
 
-/// The test that a piece of evidence is of: the one whose doings its words begin with. `4 KiB write + fsync, 4 jobs p50` is of the test with four jobs
-/// and not of the one with a single job, so the longest match counts; of repetitions the first.
+/// The test that a piece of evidence comes from: the one whose description the evidence begins
+/// with. `4 KiB write + fsync, 4 jobs p50` comes from the test with four jobs and not from the one
+/// with a single job, so the longest match counts; of repetitions, the first.
 pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usize> {
     evidence.value.as_f64()?;
     let mut found: Option<(usize, usize)> = None;
@@ -22,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_leads_to_the_test_that_it_names() {
+    fn evidence_links_to_the_test_that_it_names() {
         let results = samples::quick();
         let of = |what: &str| {
             let index = test_of(&Evidence::number(what, 1.0, "us"), &results)?;

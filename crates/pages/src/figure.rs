@@ -9,28 +9,28 @@ use crate::charts::Chart;
 use crate::heading::{Level, Look};
 use crate::table::Table;
 
-/// A chart and what makes it readable without being seen.
+/// A chart with the texts that make it readable without seeing it.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Its anchor on the page; unique there.
+    /// The HTML id; unique on the page.
     pub id: String,
-    /// What it shows: its caption and its name for a screen reader.
+    /// The caption, which is also its name for a screen reader.
     pub title: String,
-    /// What is to be seen in it, a sentence or two.
+    /// What the chart shows, in one or two sentences.
     pub summary: String,
-    /// What is drawn.
+    /// The data to draw.
     pub chart: Chart,
     /// The same numbers as a table.
     pub table: Table,
 }
 
-/// The data of a page's charts, by the anchors of their figures: what the script draws from.
+/// The data of a page's charts by the ids of their figures; the input of the script.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub struct Figures(BTreeMap<String, Chart>);
 
 impl Figures {
-    /// Keeps a figure's data and gives its place on the page, with a heading of this level.
+    /// Records a figure's data and returns its markup, with a heading of this level.
     pub fn place(&mut self, figure: Figure, level: Level) -> Markup {
         let Figure { id, title, summary, chart, table } = figure;
         let rows = chart.rows();
@@ -47,12 +47,12 @@ impl Figures {
         }
     }
 
-    /// Whether there is a figure of this anchor.
+    /// Whether there is a figure with this id.
     pub fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Whether the page has no chart.
+    /// Whether the page has no charts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,26 +1,27 @@
-//! Headings in their order: a page of one run has no headings of runs, and its parts stand a level higher than on a page of several.
+//! Heading levels: a page of one run has no headings for runs, so its parts are one level higher
+//! than on a page of several runs.
 
 use maud::{Markup, html};
 
-/// What a heading looks like, whatever its level.
+/// The appearance of a heading, independent of its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// A run among several.
     Run,
     /// A part of a run.
     Part,
-    /// A figure, a test, a finding.
+    /// A figure, a test or a finding.
     Title,
 }
 
-/// How deep a heading stands: the page's own is 1.
+/// The level of a heading; the page's own heading has level 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level(u8);
 
 impl Level {
     /// Directly below the page's heading.
     pub const TOP: Level = Level(2);
-    /// HTML knows no deeper one.
+    /// HTML has no deeper level.
     const DEEPEST: u8 = 6;
 
     /// One level deeper.
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_says_how_deep_it_stands_and_not_deeper_than_html_knows() {
+    fn headings_have_their_level_up_to_the_deepest_of_html() {
         let words = html! { "a & b" };
         let made = |level: Level| level.heading(Look::Title, Some("x"), &words).into_string();
         insta::assert_snapshot!(made(Level::TOP), @r#"<h2 class="title" id="x">a &amp; b</h2>"#);

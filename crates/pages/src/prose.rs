@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-/// A sentence in which what one types or reads elsewhere stands between backticks. A single backtick is one.
+/// Renders text between backticks as code. A single backtick is literal.
 pub(crate) fn prose(sentence: &str) -> Markup {
     let parts: Vec<&str> = sentence.split('`').collect();
-    // An even count of backticks cuts into an odd count of parts.
+    // An even number of backticks makes an odd number of parts.
     if parts.len().is_multiple_of(2) {
         return html! { (sentence) };
     }
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_set_apart_and_everything_is_escaped() {
+    fn code_is_marked_up_and_everything_is_escaped() {
         let html = |sentence| prose(sentence).into_string();
         insta::assert_snapshot!(html("type `flushmark host <DEV>` & wait"), @"type <code>flushmark host &lt;DEV&gt;</code> &amp; wait");
         insta::assert_snapshot!(html("a lone ` stays"), @"a lone ` stays");

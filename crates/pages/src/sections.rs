@@ -1,4 +1,4 @@
-//! What a report says, as HTML, and where its figures stand. One file a part.
+//! The text of a report as HTML, and where its figures go. One file for each part.
 
 mod facts;
 mod findings;
@@ -11,12 +11,13 @@ use maud::{Markup, html};
 use measurement::{RunDocument, TargetKind};
 
 use crate::Run;
-use crate::charts::block_sizes::{self, Named};
+use crate::charts::block_sizes::{self, NamedRun};
 use crate::charts::{scaling, sort_time, write_cache};
 use crate::figure::{Figure, Figures};
 use crate::heading::{Level, Look};
 
-/// What the page is about, for a browser's tab and its history, where no heading stands near: what was measured, and how.
+/// The title for a browser's tab and history, without the context of headings: what was measured,
+/// and how.
 pub fn tab_title(runs: &[Run<'_>]) -> String {
     let heading = title(runs);
     match runs {
@@ -30,7 +31,7 @@ pub fn tab_title(runs: &[Run<'_>]) -> String {
     }
 }
 
-/// What the page is about, for its heading.
+/// The title for the page's heading.
 pub fn title(runs: &[Run<'_>]) -> String {
     match runs {
         [] => "No results".to_owned(),
@@ -40,7 +41,8 @@ pub fn title(runs: &[Run<'_>]) -> String {
     }
 }
 
-/// What was measured: the drive by its name where it has one, else the target as it was given.
+/// What was measured: the drive by its name if it has one, otherwise the target as the user wrote
+/// it.
 fn subject(document: &RunDocument) -> String {
     let imported = document.source.as_ref().and_then(|source| source.drive.clone());
     let device = document.drive.as_ref().and_then(drive::Place::block_device);
@@ -49,7 +51,7 @@ fn subject(document: &RunDocument) -> String {
     match (imported, models.as_slice()) {
         (Some(drive), _) => drive,
         (None, [model]) => (*model).clone(),
-        // A path by itself tells more than how the person came to it.
+        // The full path is more useful than the relative one that the user may have typed.
         (None, _) => document
             .drive
             .as_ref()
@@ -57,11 +59,11 @@ fn subject(document: &RunDocument) -> String {
     }
 }
 
-/// All runs: the head of the page, comparison where there are several, and each run.
+/// All runs: the head of the page, the comparison if there are several, and each run.
 pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
-    // In the order of the page, so that what is said first can lead to what follows.
-    let places: Vec<Place<'_>> =
-        runs.iter().enumerate().map(|(index, run)| Place::new(index, run, runs.len() > 1)).collect();
+    // In the order of the page, so that earlier sections can link to later ones.
+    let places: Vec<RunSection<'_>> =
+        runs.iter().enumerate().map(|(index, run)| RunSection::new(index, run, runs.len() > 1)).collect();
     let sections: Vec<Markup> = places.iter().map(|place| run(place, figures)).collect();
     let overlay = overlay::section(&places, figures);
     html! {
@@ -71,7 +73,7 @@ pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
             @if let [only] = runs { (meta(only.document)) }
         }
         @if runs.is_empty() {
-            p { "There is nothing to show: no result was given." }
+            p { "Nothing to show: no results were given." }
         }
         @if let [only] = places.as_slice() { (contents_of(only)) } @else { (contents(&places)) }
         (lead)
@@ -83,26 +85,26 @@ pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
     }
 }
 
-/// A run and the anchor of its section.
-pub(crate) struct Place<'a> {
+/// A run with the anchor of its section.
+pub(crate) struct RunSection<'a> {
     anchor: String,
     label: &'a str,
     document: &'a RunDocument,
-    /// Whether it has a heading of its own.
+    /// Whether the run has its own heading.
     of_several: bool,
 }
 
-impl<'a> Place<'a> {
-    fn new(index: usize, run: &'a Run<'_>, of_several: bool) -> Place<'a> {
-        Place { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document, of_several }
+impl<'a> RunSection<'a> {
+    fn new(index: usize, run: &'a Run<'_>, of_several: bool) -> RunSection<'a> {
+        RunSection { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document, of_several }
     }
 
-    /// Of its parts' headings.
+    /// Level of the headings of its parts.
     fn level(&self) -> Level {
         if self.of_several { Level::TOP.below() } else { Level::TOP }
     }
 
-    /// The heading of a part, which names the section around it.
+    /// The heading of a part, which labels the section around it.
     fn part(&self, part: &str, name: &str) -> Markup {
         self.level().heading(Look::Part, Some(&self.within(part)), &html! { (name) })
     }
@@ -111,14 +113,14 @@ impl<'a> Place<'a> {
         format!("{}-{part}", self.anchor)
     }
 
-    /// The anchor of a test's section, by its place in the document.
+    /// The anchor of a test's section, by its index in the document.
     fn test(&self, index: usize) -> String {
         self.within(&format!("test-{}", index + 1))
     }
 }
 
-/// Where things stand, for one run.
-fn contents_of(place: &Place<'_>) -> Markup {
+/// Links to the sections of one run.
+fn contents_of(place: &RunSection<'_>) -> Markup {
     let parts = [
         ("verdict", "Verdict"),
         ("overview", "Numbers"),
@@ -133,7 +135,7 @@ fn contents_of(place: &Place<'_>) -> Markup {
     }
 }
 
-fn contents(places: &[Place<'_>]) -> Markup {
+fn contents(places: &[RunSection<'_>]) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
             ul {
@@ -144,7 +146,7 @@ fn contents(places: &[Place<'_>]) -> Markup {
     }
 }
 
-/// When, with what and by whom it was measured.
+/// When and with what it was measured.
 fn meta(document: &RunDocument) -> Markup {
     html! {
         p.meta {
@@ -164,13 +166,13 @@ fn meta(document: &RunDocument) -> Markup {
             @if let Some(count) = document.merged_runs { " · " (count) " runs merged" }
         }
         @if document.smoke {
-            p.notice { strong { "A smoke run:" } " it shows that everything works, and its numbers mean nothing." }
+            p.notice { strong { "A smoke run:" } " it only shows that everything works; its numbers are meaningless." }
         }
     }
 }
 
-/// One run: verdict, numbers, pictures, findings, facts.
-fn run(place: &Place<'_>, figures: &mut Figures) -> Markup {
+/// One run: verdict, numbers, charts, findings, facts.
+fn run(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let document = place.document;
     let overview = overview::section(place, figures);
     let suite = suite_charts(place, figures);
@@ -192,10 +194,11 @@ fn run(place: &Place<'_>, figures: &mut Figures) -> Markup {
     }
 }
 
-/// The charts that several tests make together.
-fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
+/// Charts that combine several tests.
+fn suite_charts(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
-    let mut all: Vec<Figure> = block_sizes::figures(&place.anchor, &[Named { name: place.label.to_owned(), results }]);
+    let mut all: Vec<Figure> =
+        block_sizes::figures(&place.anchor, &[NamedRun { name: place.label.to_owned(), results }]);
     all.extend(write_cache::figures(&place.anchor, results));
     all.extend(sort_time::figure(place.within("sorts"), &overview::names(results), results));
     for over in scaling::Over::ALL {
@@ -206,13 +209,13 @@ fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
     }
     html! {
         section aria-labelledby=(place.within("together")) {
-            (place.part("together", "What the tests show together"))
+            (place.part("together", "Tests combined"))
             div.figures { @for figure in all { (figures.place(figure, place.level().below())) } }
         }
     }
 }
 
-// The module `tests` draws tests.
+// The module `tests` contains the section of tests.
 #[cfg(test)]
 mod golden {
     use measurement::{Skipped, Source};
@@ -220,7 +223,7 @@ mod golden {
     use super::*;
     use crate::content;
 
-    /// A run of these results with what they mean.
+    /// A run of these results with their conclusions.
     fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
         let document = samples::document(results);
         let case = judge::Case::new(&document.results, None, &document.host);
@@ -228,7 +231,7 @@ mod golden {
         RunDocument { findings, fitness, ..document }
     }
 
-    /// What a reader without pictures gets of one run, a line a text.
+    /// The text of one run without its charts, one text per line.
     fn text(document: &RunDocument) -> String {
         let run = Run { label: "check".to_owned(), document };
         let html = content(&[run]).markup.into_string();
@@ -237,7 +240,7 @@ mod golden {
     }
 
     #[test]
-    fn what_another_tool_cannot_tell_is_said() {
+    fn missing_data_of_another_tool_is_explained() {
         let mut document = judged(samples::quick());
         document.source = Some(Source {
             tool: "fio".to_owned(),
@@ -249,9 +252,9 @@ mod golden {
         let text = text(&document);
         for sentence in [
             "Intel S3700",
-            "No latency over time: the output of fio does not say what happened second by second.",
-            " measured, and its output does not say enough to judge by.",
-            ", which does not say what lies beneath.",
+            "No latency over time: the output of fio has no data for each second.",
+            " measured, and its output does not contain enough to judge by.",
+            ", which does not describe the drive and host.",
             " runs merged",
         ] {
             assert!(text.lines().any(|line| line.contains(sentence.trim())), "`{sentence}` is missing in {text}");
@@ -259,18 +262,21 @@ mod golden {
     }
 
     #[test]
-    fn what_was_too_short_or_not_kept_is_said() {
+    fn missing_charts_over_time_are_explained() {
         let mut document = judged(samples::quick());
-        assert!(text(&document).contains("No pictures over time: every test was over within 3 seconds."));
+        assert!(text(&document).contains("No charts over time: every test was shorter than 3 seconds."));
         document.results[0].series.iops = vec![1.0; 5];
-        assert!(text(&document).contains("this result was measured before its spread was kept second by second."));
+        assert!(
+            text(&document)
+                .contains("this result is from a version that did not record the distribution for each second.")
+        );
         document.results[0].series.commit_bins = vec![vec![(60, 1)]; 5];
         let whole = text(&document);
-        assert!(!whole.contains("No latency over time") && !whole.contains("No pictures over time"), "{whole}");
+        assert!(!whole.contains("No latency over time") && !whole.contains("No charts over time"), "{whole}");
     }
 
     #[test]
-    fn what_did_not_run_is_named() {
+    fn skipped_tests_are_listed() {
         let mut document = judged(Vec::new());
         document.smoke = true;
         document.skipped =
@@ -302,7 +308,7 @@ mod golden {
     }
 
     #[test]
-    fn repetitions_of_a_test_are_told_apart() {
+    fn repetitions_of_a_test_are_numbered() {
         let twice = samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
         let text = text(&judged(twice));
         assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
@@ -315,7 +321,7 @@ mod golden {
     }
 
     #[test]
-    fn headings_leave_out_no_level() {
+    fn headings_skip_no_level() {
         let mut documents: Vec<RunDocument> = ["quick", "fsync-study", "write-cache", "slog"]
             .map(|suite| judged(samples::suite(suite, 15.0, 1700.0)))
             .into();
@@ -327,7 +333,7 @@ mod golden {
             documents.iter().map(|document| Run { label: document.started_at.clone(), document }).collect();
         for count in 0..=runs.len() {
             let levels = levels(&crate::report(&runs[..count]));
-            assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "one heading is the page's");
+            assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "the page has one main heading");
             assert_eq!(levels[0], 1);
             assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{count} runs: {levels:?}");
             assert!(count == 0 || levels.contains(&4), "{levels:?}");
@@ -337,7 +343,7 @@ mod golden {
     }
 
     #[test]
-    fn hours_in_every_test_make_no_page_that_is_too_large() {
+    fn long_tests_do_not_make_the_page_too_large() {
         let mut document = judged(samples::suite("fsync-study", 15.0, 1700.0));
         document.results.truncate(36);
         assert_eq!(document.results.len(), 36);
@@ -353,7 +359,7 @@ mod golden {
     }
 
     #[test]
-    fn a_tab_names_the_drive_or_what_is_compared() {
+    fn the_tab_title_names_the_drive_or_the_comparison() {
         let (one, other) = (judged(samples::quick()), judged(samples::quick()));
         let run = |label: &str, document| Run { label: label.to_owned(), document };
         insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, quick");
@@ -364,7 +370,7 @@ mod golden {
     }
 
     #[test]
-    fn a_comparison_says_what_it_comes_to_before_its_charts() {
+    fn a_comparison_states_its_result_before_its_charts() {
         let (one, other) =
             (judged(samples::suite("quick", 15.0, 1700.0)), judged(samples::suite("quick", 15.0, 850.0)));
         let runs = [("before <b>", &one), ("after", &other)]

@@ -7,16 +7,16 @@ use crate::MARKER;
 use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};
 use crate::figure::Figures;
 
-/// Where a page's style and scripts are.
+/// Where the style and the scripts of a page are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assets<'a> {
-    /// In the page itself, which needs nothing else.
+    /// Embedded in the page, which is then self-contained.
     Inline,
-    /// Beside it on its server.
+    /// On the server of the page.
     Linked {
-        /// The path below which the server offers them, such as `/assets/`.
+        /// The path prefix of the assets on the server, such as `/assets/`.
         below: &'a str,
-        /// Styles and scripts of the page's own, beside those of every page.
+        /// Additional styles and scripts of this page.
         more: &'a [Asset],
     },
 }
@@ -30,18 +30,18 @@ impl<'a> Assets<'a> {
     }
 }
 
-/// A page.
+/// The parts of a page.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// Its title.
+    /// Title for the browser's tab.
     pub title: &'a str,
-    /// What stands above: a server's navigation.
+    /// Markup above the content: a server's navigation.
     pub above: Markup,
-    /// What stands on it.
+    /// The content.
     pub main: Markup,
-    /// The data of its charts.
+    /// The data of the charts in the content.
     pub figures: &'a Figures,
-    /// Where its style and scripts are.
+    /// Where the style and the scripts are.
     pub assets: Assets<'a>,
 }
 
@@ -58,7 +58,7 @@ pub fn html(page: &Page<'_>) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content=(referrer(page.assets));
-                // An empty icon keeps a browser from asking the server for one.
+                // An empty icon keeps browsers from requesting one from the server.
                 link rel="icon" href="data:,";
                 title { (masked(page.title)) }
                 (style(STYLE, page.assets))
@@ -80,8 +80,8 @@ pub fn html(page: &Page<'_>) -> String {
     .into_string()
 }
 
-/// Markup in which nothing hides. What forms send back stays as it is: a tag or a note is found and
-/// kept by its exact text.
+/// Markup with invisible characters made visible. Values of forms stay unchanged, because a tag or
+/// a note is found and stored by its exact text.
 fn shown(markup: &Markup) -> Markup {
     let html = &markup.0;
     if !html.chars().any(|c| c != '\n' && is_unseen(c)) {
@@ -90,7 +90,7 @@ fn shown(markup: &Markup) -> Markup {
     let mut shown = String::with_capacity(html.len());
     let mut rest = html.as_str();
     while !rest.is_empty() {
-        // No text and no attribute has a raw bracket.
+        // Texts and attributes contain no raw brackets.
         let (part, is_exact) = match rest.strip_prefix('<') {
             None => (rest.find('<').unwrap_or(rest.len()), false),
             Some(_) if rest.starts_with("<textarea") => (rest.find("</textarea").unwrap_or(rest.len()), true),
@@ -110,7 +110,8 @@ fn shown(markup: &Markup) -> Markup {
     PreEscaped(shown)
 }
 
-/// Nothing from anywhere else, and of scripts and style sheets only ours. Attributes of style are free, because the chart library sets them.
+/// The content security policy: no other origin, and only flushmark's own scripts and style sheets.
+/// Style attributes are allowed because the chart library sets them.
 pub fn policy(assets: Assets<'_>) -> String {
     let (scripts, styles) = match assets {
         Assets::Inline => (format!("'{}' '{}'", ECHARTS.digest(), SCRIPT.digest()), format!("'{}'", STYLE.digest())),
@@ -123,7 +124,8 @@ pub fn policy(assets: Assets<'_>) -> String {
     )
 }
 
-/// Browsers that are to name no referrer send forms with no origin either, by which a server tells its own.
+/// Browsers that must not send a referrer also send forms without an origin, by which a server
+/// recognises its own pages.
 fn referrer(assets: Assets<'_>) -> &'static str {
     match assets {
         Assets::Inline => "no-referrer",
@@ -145,11 +147,11 @@ fn script(asset: Asset, assets: Assets<'_>) -> Markup {
     }
 }
 
-/// JSON that may stand within a `script` element whatever its texts say: no `<` is left that could end the element or begin a comment, and none
-/// of the two line ends that older scripts do not take within a text. Nothing hides in the texts that
-/// a chart draws.
+/// JSON that is safe within a `script` element whatever its texts contain: no `<` that could end
+/// the element or begin a comment, and neither of the two line separators that older scripts do not
+/// accept within a string. Invisible characters in texts of charts are made visible.
 pub fn embedded_json(value: &impl serde::Serialize) -> String {
-    // Every type that is given here serialises: numbers, texts, lists, maps with text keys.
+    // Every type passed here can be serialised: numbers, texts, lists, maps with text keys.
     let json = serde_json::to_string(value).unwrap_or_default();
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")

@@ -2,24 +2,24 @@
 
 use maud::{Markup, html};
 
-/// A table: its columns, and rows of as many cells. The first column names what a row is.
+/// A table with its columns, and rows of the same length. The first column names the row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What each column holds.
+    /// Column headings.
     pub columns: Vec<String>,
-    /// The rows.
+    /// Cells, row by row.
     pub rows: Vec<Vec<String>>,
-    /// What is to be known of them, a sentence; empty where they are everything.
+    /// A note on the rows, one sentence; empty if there is none.
     pub note: String,
 }
 
 impl Table {
-    /// A table with these columns.
+    /// An empty table with these columns.
     pub fn new<const N: usize>(columns: [&str; N]) -> Table {
         Table { columns: columns.map(str::to_owned).to_vec(), ..Table::default() }
     }
 
-    /// As HTML, in a region of its own that scrolls where the page is narrow, also by keyboard.
+    /// The table as HTML, in a region that scrolls on narrow pages, also by keyboard.
     pub fn markup(&self, label: &str) -> Markup {
         html! {
             @if !self.note.is_empty() { p.meta { (self.note) } }
@@ -41,7 +41,7 @@ impl Table {
     }
 }
 
-/// A figure, or a dash where there is none.
+/// The value as text, or a dash if there is none.
 pub fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }

@@ -1,5 +1,6 @@
-//! A PostgreSQL server of a test's own, in a temporary directory, on a socket that nobody else sees; where a test asks for it, also encrypted on a port of
-//! this machine. What fails panics, because a test fails by panicking.
+//! A private PostgreSQL server for a test, in a temporary directory, on a socket that no other
+//! program uses; on request also with TLS on a local port. Failures panic, because a test fails by
+//! panicking.
 //!
 //! ```
 //! let Some(server) = postgresql::Server::start("of the documentation") else { return };
@@ -14,43 +15,46 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where Debian keeps the programs of this version.
+/// Where Debian installs the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// Its own administrator's, of this cluster only.
+/// Password of this cluster's superuser.
 pub const PASSWORD: &str = "p@ss:word";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aword";
 
-/// A server that is stopped when the test is over.
+/// A server that is stopped on drop.
 pub struct Server {
     directory: tempfile::TempDir,
     process: Option<Child>,
-    /// Where it answers over TCP, if it does.
+    /// TCP port, if it listens on one.
     port: Option<u16>,
 }
 
 impl Server {
-    /// One on a socket alone. `None` where there is no PostgreSQL; that is said.
+    /// Starts a server that listens only on a socket. Returns `None`, with a message on stderr, if
+    /// PostgreSQL is not installed.
     ///
     /// # Panics
-    /// When it is there and does not start.
+    /// If it is installed but does not start.
     pub fn start(test: &str) -> Option<Server> {
         let mut server = Server::set_up(test)?;
         server.up();
         Some(server)
     }
 
-    /// One that answers on a port of 127.0.0.1, too, and encrypts there with a certificate for `localhost` that an authority of its own has signed.
+    /// Starts a server that also listens on a port of 127.0.0.1, with TLS and a certificate for
+    /// `localhost` that is signed by its own CA.
     ///
     /// # Panics
-    /// When it is there and does not start.
+    /// If it is installed but does not start.
     pub fn start_encrypting(test: &str) -> Option<Server> {
         if Command::new("openssl").arg("version").output().is_err() {
-            eprintln!("skipped: {test}: there is no `openssl` (package openssl)");
+            eprintln!("skipped: {test}: `openssl` not found (package openssl)");
             return None;
         }
         let mut server = Server::set_up(test)?;
         server.certify();
-        // Free a moment ago; where somebody else takes it meanwhile, the server says so and the test fails.
+        // The port was free a moment ago; if it is taken in the meantime, the server reports it and
+        // the test fails.
         server.port = Some(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
         server.up();
         Some(server)
@@ -58,11 +62,11 @@ impl Server {
 
     fn set_up(test: &str) -> Option<Server> {
         if !Path::new(PROGRAMS).join("initdb").exists() {
-            eprintln!("skipped: {test}: there is no PostgreSQL 15 (package postgresql-15)");
+            eprintln!("skipped: {test}: PostgreSQL 15 not found (package postgresql-15)");
             return None;
         }
         if is_root() && !account_exists() {
-            eprintln!("skipped: {test}: PostgreSQL does not run as root, and there is no account `postgres`");
+            eprintln!("skipped: {test}: PostgreSQL does not run as root, and the account `postgres` does not exist");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -82,7 +86,7 @@ impl Server {
         Some(server)
     }
 
-    /// An authority, and the server's certificate signed by it.
+    /// Creates a CA, and the server's certificate signed by it.
     fn certify(&self) {
         let file = |name: &str| self.directory.path().join(name).display().to_string();
         let openssl = |words: &[&str]| done(Command::new("openssl").args(words));
@@ -98,20 +102,20 @@ impl Server {
         }
     }
 
-    /// The certificate of the authority that has signed its own.
+    /// The certificate of the server's CA.
     pub fn authority(&self) -> PathBuf {
         self.directory.path().join("authority.crt")
     }
 
-    /// Its own certificate.
+    /// The server's certificate.
     pub fn certificate(&self) -> PathBuf {
         self.directory.path().join("server.crt")
     }
 
-    /// Where it answers over TCP.
+    /// The TCP port.
     ///
     /// # Panics
-    /// For a server that was not started to do so.
+    /// If the server was not started with a port.
     pub fn port(&self) -> u16 {
         self.port.unwrap()
     }
@@ -120,10 +124,10 @@ impl Server {
         self.directory.path().join("data")
     }
 
-    /// Starts it (again).
+    /// Starts the server (again).
     ///
     /// # Panics
-    /// When it does not come up within a minute.
+    /// If it does not become ready within a minute.
     pub fn up(&mut self) {
         let sockets = format!("unix_socket_directories={}", self.directory.path().display());
         let mut postgres = as_owner("postgres");
@@ -163,10 +167,10 @@ impl Server {
         log.contains("database system is ready to accept connections")
     }
 
-    /// Stops it at once, as a crash does.
+    /// Stops the server immediately, like a crash.
     ///
     /// # Panics
-    /// When it cannot be stopped.
+    /// If it cannot be stopped.
     pub fn down(&mut self) {
         if let Some(mut process) = self.process.take() {
             // SIGQUIT: no checkpoint, no waiting for clients.
@@ -175,41 +179,41 @@ impl Server {
         }
     }
 
-    /// A database's URL.
+    /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
         self.url_with(PASSWORD_IN_URL, database)
     }
 
-    /// With another password.
+    /// The URL of a database with another password.
     pub fn url_with(&self, password: &str, database: &str) -> String {
         let host = self.directory.path().display().to_string().replace('/', "%2F");
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
         format!("postgres://postgres:{password}@{host}{port}/{database}")
     }
 
-    /// A database's URL by a host's name, and without a password.
+    /// The URL of a database by host name, without a password.
     ///
     /// # Panics
-    /// For a server that was not started to answer over TCP.
+    /// If the server was not started with a port.
     pub fn url_over_tcp(&self, host: &str, database: &str) -> String {
         format!("postgres://postgres@{host}:{}/{database}", self.port())
     }
 
-    /// Where its socket is.
+    /// The directory of its socket.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// An empty database of this name.
+    /// Creates an empty database; returns its URL.
     pub fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(name)
     }
 
-    /// What psql prints.
+    /// The output of psql for a statement.
     ///
     /// # Panics
-    /// When the statement fails.
+    /// If the statement fails.
     pub fn sql(&self, database: &str, statement: &str) -> String {
         let mut psql = Command::new(Path::new(PROGRAMS).join("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "-U", "postgres"]);
@@ -233,7 +237,7 @@ fn account_exists() -> bool {
     Command::new("id").arg("postgres").output().is_ok_and(|output| output.status.success())
 }
 
-/// One of its programs as somebody who may run it: it refuses root.
+/// A program of PostgreSQL, run as a user other than root, which it refuses.
 fn as_owner(program: &str) -> Command {
     let path = Path::new(PROGRAMS).join(program);
     if !is_root() {

@@ -1,4 +1,4 @@
-//! Columns of an Arrow table in the order of several of them, by the row format of `arrow-row`.
+//! Sorts the rows of an Arrow table by several columns, with the row format of `arrow-row`.
 //!
 //! `cargo run -p prefixsort --example arrow_row`
 

@@ -1,10 +1,10 @@
-//! Rows of several columns in the order of their columns, by the crate `memcomparable`.
+//! Sorts rows by several columns, with the crate `memcomparable`.
 //!
 //! `cargo run -p prefixsort --example memcomparable`
 
 use serde::Serialize;
 
-/// Compared column by column, as SQL's `ORDER BY tenant, active, created` does.
+/// Compared column by column, like SQL's `ORDER BY tenant, active, created`.
 #[derive(Debug, Serialize)]
 struct Order {
     tenant: u32,
@@ -20,7 +20,8 @@ fn main() -> Result<(), memcomparable::Error> {
         Order { tenant: 3, active: true, created: 0, note: "" },
         Order { tenant: 7, active: true, created: 12, note: "later" },
     ];
-    // The encoding keeps the order of every column: signs, lengths, and where one column ends and the next begins.
+    // The encoding preserves the order of every column: signs, lengths, and where one column ends
+    // and the next begins.
     let mut rows: Vec<(Vec<u8>, &Order)> = Vec::new();
     for order in &orders {
         rows.push((memcomparable::to_vec(order)?, order));

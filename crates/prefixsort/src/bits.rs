@@ -1,18 +1,20 @@
-//! Two instructions that the language has no word for: gathering the bits of a mask, and asking for memory early.
-#![expect(unsafe_code, reason = "the instructions themselves; each is reached only where the processor has it")]
+//! Two processor instructions that Rust does not expose well: extracting the bits of a mask, and
+//! prefetching.
+#![expect(unsafe_code, reason = "inline instructions; each is used only if the processor supports it")]
 
-/// That this processor gathers bits (BMI2's `pext`) in one quick instruction.
+/// Proof that this processor extracts bits (BMI2's `pext`) in one fast instruction.
 ///
-/// A value of it can only be had from [`Gather::here`], which has looked; so the instruction is never met by a
-/// processor that does not know it.
+/// Only [`Gather::here`] creates a value, after checking the processor, so the instruction is never
+/// executed on a processor that lacks it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gather(());
 
 impl Gather {
-    /// Whether bits are gathered quickly here.
+    /// `Some` if the processor extracts bits quickly.
     ///
-    /// AMD's first two Zen generations (family 17h) know `pext`, but run it as microcode that takes up to hundreds of
-    /// cycles (Agner Fog's instruction tables, uops.info): there it counts as missing.
+    /// AMD's first two Zen generations (family 17h) implement `pext` in microcode that takes up to
+    /// hundreds of cycles (Agner Fog's instruction tables, uops.info), so they count as not
+    /// supporting it.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(crate) fn here() -> Option<Self> {
         use std::sync::OnceLock;
@@ -27,22 +29,24 @@ impl Gather {
         quick.then_some(Self(()))
     }
 
-    /// Miri knows no assembler: there the same is done in Rust, so that everything that builds on it is checked.
+    /// Miri does not support inline assembly. There a Rust version replaces it, so everything built
+    /// on it is checked.
     #[cfg(any(not(target_arch = "x86_64"), miri))]
     pub(crate) fn here() -> Option<Self> {
         cfg!(miri).then_some(Self(()))
     }
 
-    /// The bits of `word` that `mask` names, moved together at the low end, their order kept.
+    /// The bits of `word` selected by `mask`, packed at the low end in the same order.
     #[inline(always)]
-    #[allow(clippy::unused_self, reason = "holding it is what says that the instruction is there")]
+    #[allow(clippy::unused_self, reason = "having it proves that the instruction is supported")]
     pub(crate) fn gather(self, word: u64, mask: u64) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         {
             let gathered: u64;
-            // By assembler and not by the intrinsic: the intrinsic is a call where the caller was compiled without
-            // BMI2, and the caller is every function of this crate.
-            // SAFETY: `self` says that the processor has BMI2; the instruction reads and writes registers only.
+            // Inline assembly instead of the intrinsic: the intrinsic is a function call if the
+            // caller is compiled without BMI2, and every function of this crate is.
+            // SAFETY: `self` proves that the processor has BMI2; the instruction reads and writes
+            // registers only.
             unsafe {
                 core::arch::asm!(
                     "pext {gathered}, {word}, {mask}",
@@ -61,7 +65,7 @@ impl Gather {
     }
 }
 
-/// What [`Gather::gather`] does, bit by bit.
+/// Does the same as [`Gather::gather`], bit by bit.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 fn gather_slowly(word: u64, mut mask: u64) -> u64 {
     let mut gathered = 0;
@@ -75,11 +79,11 @@ fn gather_slowly(word: u64, mut mask: u64) -> u64 {
     gathered
 }
 
-/// Asks for the cache line of `place`, which need not be valid: the instruction never faults.
+/// Prefetches the cache line of `place`, which need not be valid: the instruction never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint to the cache; no memory is accessed as far as the program can see, whatever the address.
+    // SAFETY: a hint to the cache; the program's memory is not accessed, whatever the address.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast());
     }

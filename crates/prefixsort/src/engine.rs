@@ -1,15 +1,17 @@
-//! Partitions, one after the other, the leftmost first.
+//! Sorts partitions one after the other, leftmost first.
 //!
-//! Two kinds of them are on the stack. *Fresh* ones share a number of bytes with which all of their keys begin, and
-//! have windows no longer, or not yet, that say more: [`partition::split`] reads their keys. *Windowed* ones are
-//! ordered by their windows alone, by distribution while they are large and by comparison when they are small; what is
-//! equal after that shares the windows' bytes as well, and is fresh again, that much deeper.
+//! There are two kinds of partitions on the stack. The keys of a *fresh* partition share a number
+//! of bytes, and its windows are missing or used up: [`partition::split`] reads its keys. A
+//! *windowed* partition is sorted by its windows alone, by distribution while it is large and by
+//! comparison when it is small. Keys with equal windows also share the bytes of the window and
+//! become a fresh partition, that much deeper.
 //!
-//! **Why no input is worst.** A fresh partition either gets past its depth, by a byte at least and most often by a window's
-//! bytes, or falls apart. A pass looks at what all keys share, and at no more than 32 bytes of a key beyond that, so that
-//! each byte of a key is looked at 32 times or so at the most, and most bytes once. A sample that says too little of the
-//! keys makes it fall apart unevenly; after [`STRIKES`] such passes the partition is left to std's sort by comparison.
-//! Small partitions have no sample: all of their keys are looked at ([`partition::fill`]).
+//! **Why no input is slow.** A pass over a fresh partition either advances its depth, by at least a
+//! byte and usually by the bytes of a window, or splits it. It reads what all keys share and at
+//! most 32 bytes of a key beyond that, so each byte of a key is read at most about 32 times, and
+//! most bytes once. If a sample is not representative, the split is uneven; after [`STRIKES`] such
+//! passes the partition is sorted with std's comparison sort. Small partitions need no sample: all
+//! of their keys are read ([`partition::fill`]).
 
 use std::ops::Range;
 
@@ -19,48 +21,50 @@ use crate::keys::{Keys, beyond, word};
 use crate::partition::{self, Split};
 use crate::radix::{Buckets, differing};
 
-/// So few keys are compared, not partitioned.
+/// Up to this many keys are compared instead of partitioned.
 const FEW: usize = 12;
 
-/// From so many windows on, distribution is quicker than comparison.
+/// From this many windows on, distribution is faster than comparison.
 const RADIX_FROM: usize = 64;
 
-/// Larger buckets are sorted each by itself. What stands in smaller ones is near its place already, and is put there by
-/// insertion through all of them at once: a call for each bucket, and the end of each foretold wrongly, cost more. Measured at
-/// a million keys, with as many counters as suit it: random keys 0.92 to 0.95 of the time, URLs 0.98.
+/// Larger buckets are sorted separately. Entries in smaller ones are already close to their place,
+/// and a single insertion sort across all of them finishes the work: a call for each bucket, and a
+/// mispredicted end of each, cost more. Measured at a million keys with the best number of
+/// counters: random keys 0.92 to 0.95 of the time, URLs 0.98.
 const INSERTED: usize = 16;
 
-/// So many windows in order are looked through at once for equal ones. Buckets are often small and their equal windows few:
-/// one bucket after the other would wait for the memory of a few keys each time.
+/// This many sorted windows are searched for equal ones at once. Buckets are often small and have
+/// few equal windows: handling them one by one would wait for the memory of a few keys each time.
 const TOGETHER: usize = 1024;
 
-/// From so many keys on a sample is worth its reading.
+/// From this many keys on, a sample is worth the reads.
 const SAMPLED_FROM: usize = 257;
 
-/// How often in a row most of a partition may lie outside the prefix that its sample gave.
+/// How often in a row most of a partition may be outside the prefix of its sample.
 const STRIKES: u32 = 16;
 
-/// Entries that still have to be put in order among themselves.
+/// Entries that still have to be sorted among themselves.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     begin: u32,
     end: u32,
-    /// Bytes that all of their keys have in common; of windowed ones, those that equal windows will have in common.
+    /// Number of bytes that all keys share; in a windowed partition, that keys with equal windows
+    /// will share.
     depth: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// No windows; passes that have brought little.
+    /// No windows; the number of successive passes that gained little.
     Fresh(u32),
     Windowed,
 }
 
-/// Keys are told apart up to here; beyond it they are compared as a whole.
+/// Keys are distinguished up to this depth; beyond it they are compared as a whole.
 const DEEPEST: usize = u32::MAX as usize - 64;
 
-/// What a sort needs besides its entries.
+/// The state of a sort besides its entries.
 #[derive(Debug, Default)]
 pub(crate) struct Engine {
     pending: Pending,
@@ -68,18 +72,18 @@ pub(crate) struct Engine {
     gather: Option<Gather>,
 }
 
-/// What remains to be done, the leftmost on top.
+/// The remaining partitions, the leftmost on top.
 #[derive(Debug, Default)]
 struct Pending {
     tasks: Vec<Task>,
-    /// Whether equal keys are put in the order of their rows.
+    /// Whether equal keys keep the order of their rows.
     stable: bool,
-    /// Runs of equal windows that are being told apart.
+    /// Runs of equal windows that are being resolved.
     tied: Vec<Range<usize>>,
 }
 
 impl Engine {
-    /// Makes ready to sort so many entries, which know their rows only.
+    /// Prepares for sorting this many entries, which contain only their row numbers.
     pub(crate) fn start(&mut self, entries: u32, stable: bool) {
         self.gather = Gather::here();
         self.pending.tasks.clear();
@@ -87,12 +91,12 @@ impl Engine {
         self.pending.push(0, entries as usize, 0, State::Fresh(0));
     }
 
-    /// How many entries from the left are in their final order.
+    /// Number of entries from the left that are in their final place.
     pub(crate) fn finished(&self, entries: &[Entry]) -> usize {
         self.pending.tasks.last().map_or(entries.len(), |task| task.begin as usize)
     }
 
-    /// Does the next step, the leftmost one; says whether there was one.
+    /// Performs the next step; returns whether there was one.
     pub(crate) fn step<K: Keys>(&mut self, keys: &K, entries: &mut [Entry]) -> bool {
         let Some(task) = self.pending.tasks.pop() else { return false };
         let (begin, end, depth) = (task.begin as usize, task.end as usize, task.depth as usize);
@@ -142,9 +146,9 @@ impl Engine {
             return self.pending.tie(keys, entries, begin, end, depth);
         }
         let ends = self.buckets.distribute(part, differ, self.gather);
-        // From the right, because what is pushed last is done first. Small buckets are put in order at once, all that stand
-        // together: their entries are in the cache now, and the processor waits for the memory of what is tied in all of them
-        // at the same time.
+        // From the right, because what is pushed last is processed first. Adjacent small buckets
+        // are sorted at once: their entries are in the cache now, and the memory of the tied keys
+        // of all of them is fetched at the same time.
         let (mut from, mut until) = (end, end);
         for bucket in (0..ends.len()).rev() {
             let to = from;
@@ -173,15 +177,16 @@ impl Engine {
 impl Pending {
     fn push(&mut self, begin: usize, end: usize, depth: usize, state: State) {
         if end - begin > 1 {
-            // Less than the keys share is true as well, and deep enough for them to be compared.
+            // A smaller depth than the keys share is also correct, and deep enough to compare them.
             let depth = u32::try_from(depth).unwrap_or(u32::MAX);
             self.tasks.push(Task { begin: begin as u32, end: end as u32, depth, state });
         }
     }
 
-    /// Entries in the order of their windows: those with equal ones are told apart.
+    /// Resolves entries with equal windows among entries sorted by window.
     fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
-        // Looked for first and told apart afterwards, so that the memory of all their keys is on its way meanwhile.
+        // All of them are found first and resolved afterwards, so the memory of their keys is
+        // fetched in the meantime.
         let mut tied = std::mem::take(&mut self.tied);
         tied.clear();
         let mut from = begin;
@@ -193,12 +198,12 @@ impl Pending {
             }
             if to - from > 1 {
                 tied.push(from..to);
-                entries[from..to].iter().for_each(|entry| keys.expect_row(entry.row));
+                entries[from..to].iter().for_each(|entry| keys.prefetch_row(entry.row));
             }
             from = to;
         }
-        for entry in tied.iter().flat_map(|tie| &entries[tie.clone()]).filter(|entry| entry.held == GOES_ON) {
-            keys.expect_key(entry.row, depth..depth + 16);
+        for entry in tied.iter().flat_map(|tie| &entries[tie.clone()]).filter(|entry| entry.ends_at == GOES_ON) {
+            keys.prefetch_key(entry.row, depth..depth + 16);
         }
         for tie in tied.iter().rev() {
             self.tie(keys, entries, tie.start, tie.end, depth);
@@ -206,14 +211,15 @@ impl Pending {
         self.tied = tied;
     }
 
-    /// Entries with equal windows: first those whose keys end within them, the shorter first; the others are fresh.
+    /// Resolves entries with equal windows: keys that end within the window come first, shorter
+    /// ones before longer ones; the others are a fresh partition.
     fn tie<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
         let part = &mut entries[begin..end];
         let mut going_on = 0;
         let mut ended = part.len();
-        // Those that go on are most often all of them.
+        // Usually all of them continue beyond the window.
         while going_on < ended {
-            if part[ended - 1].held == GOES_ON {
+            if part[ended - 1].ends_at == GOES_ON {
                 ended -= 1;
             } else {
                 part.swap(going_on, ended - 1);
@@ -222,9 +228,9 @@ impl Pending {
         }
         let ending = &mut part[..ended];
         if self.stable {
-            ending.sort_unstable_by_key(|entry| (entry.held, entry.row));
-        } else if ending.windows(2).any(|pair| pair[0].held > pair[1].held) {
-            ending.sort_unstable_by_key(|entry| entry.held);
+            ending.sort_unstable_by_key(|entry| (entry.ends_at, entry.row));
+        } else if ending.windows(2).any(|pair| pair[0].ends_at > pair[1].ends_at) {
+            ending.sort_unstable_by_key(|entry| entry.ends_at);
         }
         let rest = begin + ended;
         if end - rest <= FEW {
@@ -235,7 +241,7 @@ impl Pending {
     }
 }
 
-/// Sorts by insertion entries that are few, or each near its place.
+/// Insertion sort, for entries that are few or close to their place.
 #[inline(always)]
 fn insert(part: &mut [Entry], goes_before: impl Fn(&Entry, &Entry) -> bool) {
     for sorted in 1..part.len() {
@@ -249,12 +255,13 @@ fn insert(part: &mut [Entry], goes_before: impl Fn(&Entry, &Entry) -> bool) {
     }
 }
 
-/// Sorts by windows alone entries that are each near their place.
+/// Insertion sort by window, for entries that are close to their place.
 fn insert_by_window(part: &mut [Entry]) {
     insert(part, |a, b| a.window < b.window);
 }
 
-/// Sorts a few keys that share `depth` bytes by insertion: windows of eight bytes first, keys only where those are equal.
+/// Insertion sort for a few keys that share `depth` bytes: by windows of eight bytes, and by key
+/// only if those are equal.
 fn few<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
     if part.len() < 2 {
         return;
@@ -274,7 +281,7 @@ fn goes_before<K: Keys>(keys: &K, a: &Entry, b: &Entry, depth: usize, stable: bo
     order.is_lt() || (stable && order.is_eq() && a.row < b.row)
 }
 
-/// Sorts keys that share `depth` bytes by comparing them.
+/// Comparison sort for keys that share `depth` bytes.
 fn by_comparison<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
     part.sort_unstable_by(|a, b| {
         let order = beyond(keys.key(a.row), depth).cmp(beyond(keys.key(b.row), depth));
@@ -300,9 +307,9 @@ mod tests {
             &self.keys[row as usize]
         }
 
-        fn expect_row(&self, _: u32) {}
+        fn prefetch_row(&self, _: u32) {}
 
-        fn expect_key(&self, _: u32, _: Range<usize>) {}
+        fn prefetch_key(&self, _: u32, _: Range<usize>) {}
     }
 
     fn sorted(keys: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, usize) {
@@ -315,8 +322,9 @@ mod tests {
         (entries.iter().map(|entry| keys.keys[entry.row as usize].clone()).collect(), keys.reads.get())
     }
 
-    /// Keys that fool each sample: what it sees begins with a byte that nothing else begins with, and all the rest sorts
-    /// before that. Made by going through the partitions with the sort's own hand, as quicksort killers are.
+    /// Keys that defeat every sample: the sampled keys begin with a byte that no other key begins
+    /// with, and all the others sort before them. Generated by running the partitioning itself,
+    /// like killer inputs for quicksort.
     fn killer(rows: usize) -> Vec<Vec<u8>> {
         let mut keys = vec![vec![0]; rows];
         let mut entries: Vec<Entry> = (0..rows as u32).map(Entry::of_row).collect();
@@ -326,7 +334,7 @@ mod tests {
             }
             let split =
                 partition::split(&Counted { keys: keys.clone(), reads: Cell::new(0) }, &mut entries, 0, Gather::here());
-            assert!(split.less > entries.len() / 2, "level {level} fools nobody");
+            assert!(split.less > entries.len() / 2, "level {level} does not defeat the sample");
             entries.truncate(split.less);
         }
         for entry in entries {
@@ -336,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_partition_jumps_over_what_its_keys_share() {
+    fn a_small_partition_skips_the_shared_prefix() {
         let rows = SAMPLED_FROM - 1;
         let shared = [b'p'; 500];
         let keys: Vec<Vec<u8>> =
@@ -345,12 +353,12 @@ mod tests {
         expected.sort();
         let (sorted, reads) = sorted(keys);
         assert!(sorted == expected);
-        assert!(reads <= 4 * rows, "{} reads a key", reads / rows);
+        assert!(reads <= 4 * rows, "{} reads per key", reads / rows);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "tens of thousands of keys take Miri hours")]
-    fn keys_that_fool_every_sample_take_no_more_than_some_passes_and_a_comparison_sort() {
+    fn keys_that_defeat_every_sample_cost_a_few_passes_and_a_comparison_sort() {
         let rows = 20_000;
         let keys = killer(rows);
         let mut expected = keys.clone();
@@ -359,6 +367,6 @@ mod tests {
         assert!(sorted == expected);
         let passes = STRIKES as usize + 4;
         let comparisons = 2 * rows.ilog2() as usize;
-        assert!(reads < rows * (passes + 2 * comparisons), "{} reads a key", reads / rows);
+        assert!(reads < rows * (passes + 2 * comparisons), "{} reads per key", reads / rows);
     }
 }

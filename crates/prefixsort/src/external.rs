@@ -1,22 +1,22 @@
-//! Sorting more than memory holds.
+//! Sorts more records than fit into memory.
 //!
-//! Records are gathered in buffers that workers sort while others are being filled. As long as all of them fit the
-//! memory limit, that is all. When they no longer do, the sorted buffers are merged into one *run* on disk, so that a run
-//! is as long as the memory allows, and memory is free again. When runs become many, neighbouring ones are merged into
-//! longer ones. At the end, runs and what is still in memory are merged once more, record by record as the caller takes
-//! them.
+//! Records are collected in buffers that worker threads sort while others are being filled. If all
+//! of them fit into the memory limit, nothing is written. Otherwise the sorted buffers are merged
+//! into a *run* on disk, as long as the memory allows, which frees the memory. When there are many
+//! runs, neighbouring ones are merged into longer ones. At the end, runs and the buffers in memory
+//! are merged record by record as the caller takes them.
 //!
-//! | module | its one job |
+//! | module | what it does |
 //! | --- | --- |
-//! | `buffer` | records in memory, and putting them in order |
+//! | `buffer` | holds and sorts records in memory |
 //! | `run` | the file format of a run: front-coded, in blocks with checksums |
-//! | `merge` | a loser tree that compares two keys only beyond what they share with the last one given |
-//! | `tiers` | which runs are merged into longer ones, and when |
-//! | `space` | where runs are kept: unnamed files in directories, or spaces that the caller provides |
-//! | `spill` | a merge written to one of the spaces as a run |
-//! | `figures` | what a sort did: counted and timed |
+//! | `merge` | a loser tree that compares two keys only beyond what they share with the previous one |
+//! | `tiers` | decides which runs are merged into longer ones, and when |
+//! | `space` | storage for runs: unnamed files in directories, or spaces that the caller provides |
+//! | `spill` | writes a merge to one of the spaces as a run |
+//! | `figures` | counts and times of a sort |
 //! | `error` | why spilling fails |
-//! | `sorter` | when to sort and to spill; the threads |
+//! | `sorter` | decides when to sort and to spill; the threads |
 
 mod buffer;
 mod error;

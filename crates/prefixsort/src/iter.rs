@@ -1,4 +1,4 @@
-//! Rows in order while they are being sorted.
+//! Returns rows in order while they are being sorted.
 
 use std::iter::FusedIterator;
 
@@ -7,10 +7,12 @@ use crate::entry::Entry;
 use crate::huge_pages;
 use crate::keys::{Rows, Within};
 
-/// An iterator over rows in the order of their bytes, which sorts only as far as it is asked: the first rows come long
-/// before a whole sort would have ended. Rows with equal bytes come in the order that they have.
+/// An iterator over rows in the order of their bytes. It sorts only as far as it is consumed: the
+/// first rows are available long before a whole sort would have ended. Rows with equal bytes keep
+/// their order.
 ///
-/// For a query with LIMIT, a pipeline that goes on with each row, or a run that is written while it is sorted.
+/// Useful for a query with LIMIT, a pipeline that processes rows one by one, or a run that is
+/// written while it is sorted.
 ///
 /// ```
 /// let rows = ["c", "a", "b"];
@@ -26,7 +28,7 @@ pub struct SortedIter<'a, T, F = fn(&T) -> &[u8]> {
 }
 
 impl<'a, T: AsRef<[u8]>> SortedIter<'a, T> {
-    /// Over the rows of a slice, by their bytes.
+    /// Iterates over the rows of a slice in the order of their bytes.
     ///
     /// # Panics
     ///
@@ -37,7 +39,7 @@ impl<'a, T: AsRef<[u8]>> SortedIter<'a, T> {
 }
 
 impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
-    /// Over the rows of a slice, by the bytes that a function gives of each.
+    /// Iterates over the rows of a slice in the order of the bytes that `key` returns for each.
     ///
     /// ```
     /// let cities = [("Turin", "it"), ("Bergen", "no"), ("Porto", "pt")];
@@ -57,7 +59,7 @@ impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
         Self { keys: Rows { rows, key: Within(key) }, engine, entries, given: 0, finished: 0 }
     }
 
-    /// The index of the next row, for those who keep rows and payloads apart.
+    /// Returns the index of the next row, for callers that store keys and payloads separately.
     ///
     /// ```
     /// let (cities, countries) = (["Turin", "Bergen", "Porto"], ["it", "no", "pt"]);
@@ -103,7 +105,8 @@ impl<T, F> std::fmt::Debug for SortedIter<'_, T, F> {
     }
 }
 
-/// The first `k` rows in the order of their bytes; all of them if there are fewer.
+/// The first `k` rows in the order of their bytes; all of them if there are fewer. Rows with equal
+/// bytes keep their order.
 ///
 /// ```
 /// assert_eq!(prefixsort::top_k(&["d", "b", "c", "a"], 2), [&"a", &"b"]);
@@ -122,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// A row that counts how often its bytes are asked for.
+    /// A row that counts how often its bytes are read.
     struct Counted<'a> {
         bytes: Vec<u8>,
         reads: &'a Cell<usize>,
@@ -135,10 +138,10 @@ mod tests {
         }
     }
 
-    /// Paths whose directories have names longer than a window: each level takes a look at each key.
+    /// Paths whose directories have names longer than a window: each level reads each key once.
     #[test]
     #[cfg_attr(miri, ignore = "tens of thousands of keys take Miri hours")]
-    fn the_first_rows_take_little_more_than_a_look_at_each_key() {
+    fn the_first_rows_take_little_more_than_one_read_of_each_key() {
         let many = 50_000;
         let reads = Cell::new(0);
         let name = |number: u64| format!("{:032b}{:032b}", number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff, number);

@@ -1,4 +1,4 @@
-//! The caller's keys, and the few ways in which they are read.
+//! The caller's keys, and the ways to read them.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -6,30 +6,31 @@ use std::ops::Range;
 
 use crate::bits::prefetch;
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Lines of one key that are asked for: what goes on beyond them the processor fetches by itself, line after line.
-const MOST_LINES: usize = 4;
+/// Most lines of a key that are prefetched; the processor's own prefetcher fetches those that
+/// follow.
+const LINES_MAX: usize = 4;
 
-/// Bytes to sort by, row by row.
+/// The bytes to sort by, for each row.
 pub(crate) trait Keys {
     /// The key of a row.
     fn key(&self, row: u32) -> &[u8];
 
-    /// Asks for the memory of the row itself, which the key is found by.
-    fn expect_row(&self, row: u32);
+    /// Prefetches the row itself, which contains or refers to the key.
+    fn prefetch_row(&self, row: u32);
 
-    /// Asks for the memory of some bytes of the row's key. Better a little after [`Keys::expect_row`].
-    fn expect_key(&self, row: u32, bytes: Range<usize>);
+    /// Prefetches some bytes of the row's key; best called a little after [`Keys::prefetch_row`].
+    fn prefetch_key(&self, row: u32, bytes: Range<usize>);
 }
 
-/// How a row's key is found.
+/// How to find the key of a row.
 pub(crate) trait KeyOf<T> {
     fn of<'a>(&'a self, row: &'a T) -> &'a [u8];
 }
 
-/// The key is part of the row, or what the row refers to.
+/// The key is part of the row, or is borrowed from it.
 pub(crate) struct Within<F>(pub(crate) F);
 
 impl<T, F: Fn(&T) -> &[u8]> KeyOf<T> for Within<F> {
@@ -39,7 +40,7 @@ impl<T, F: Fn(&T) -> &[u8]> KeyOf<T> for Within<F> {
     }
 }
 
-/// The row says where in other memory its key is.
+/// The row states where in other memory its key is.
 pub(crate) struct Elsewhere<'k, F> {
     key: F,
     memory: PhantomData<&'k [u8]>,
@@ -61,7 +62,7 @@ impl<'k, T, F: Fn(&T) -> &'k [u8]> KeyOf<T> for Elsewhere<'k, F> {
     }
 }
 
-/// Rows with a way to find each one's key.
+/// Rows with the way to find their keys.
 pub(crate) struct Rows<'a, T, K> {
     pub(crate) rows: &'a [T],
     pub(crate) key: K,
@@ -74,32 +75,32 @@ impl<T, K: KeyOf<T>> Keys for Rows<'_, T, K> {
     }
 
     #[inline(always)]
-    fn expect_row(&self, row: u32) {
+    fn prefetch_row(&self, row: u32) {
         prefetch(self.rows.as_ptr().wrapping_add(row as usize));
     }
 
     #[inline(always)]
-    fn expect_key(&self, row: u32, bytes: Range<usize>) {
-        expect(self.key(row), bytes);
+    fn prefetch_key(&self, row: u32, bytes: Range<usize>) {
+        prefetch_bytes(self.key(row), bytes);
     }
 }
 
-/// Asks for the cache lines of these bytes of `memory`, the first ones and the last; where it has none, too, as nothing is
-/// read.
+/// Prefetches these bytes of `memory`: the first lines and the last one. The range may be out of
+/// bounds, because nothing is read.
 #[inline(always)]
-pub(crate) fn expect(memory: &[u8], bytes: Range<usize>) {
+pub(crate) fn prefetch_bytes(memory: &[u8], bytes: Range<usize>) {
     let memory = memory.as_ptr();
-    // The last one first: most ranges are shorter than a line, and lie in one or in two.
+    // The last line first: most ranges are shorter than a line and are in one or two.
     prefetch(memory.wrapping_add(bytes.end).wrapping_sub(1));
-    for place in bytes.step_by(LINE).take(MOST_LINES) {
+    for place in bytes.step_by(LINE).take(LINES_MAX) {
         prefetch(memory.wrapping_add(place));
     }
 }
 
 /// The key beyond `depth`; empty if it ends before.
 ///
-/// A key function that answers shorter the second time is a mistake of the caller's, and must not become a panic of
-/// ours in the middle of their sort.
+/// A key function that returns a shorter key the second time is a mistake of the caller, but must
+/// not cause a panic in the middle of the sort.
 #[inline(always)]
 pub(crate) fn beyond(key: &[u8], depth: usize) -> &[u8] {
     key.get(depth..).unwrap_or_default()
@@ -113,12 +114,13 @@ pub(crate) fn word(key: &[u8], at: usize) -> u64 {
     }
     let Some(left @ 1..) = key.len().checked_sub(at) else { return 0 };
     if let Some(last) = key.last_chunk() {
-        // The last eight bytes of the key, of which the first have been seen: cheaper than byte after byte.
+        // The last eight bytes of the key, of which the first have been seen: cheaper than a loop
+        // over bytes.
         return u64::from_be_bytes(*last) << (64 - 8 * left);
     }
-    // A shorter key by its first and its last bytes, which may overlap: lengths are as random as keys, and the end of a loop
-    // over the bytes would be foretold wrongly. Measured at a million keys: up to three bytes 0.94 of the loop's time,
-    // words 0.95.
+    // A shorter key is read by its first and its last bytes, which may overlap. Lengths are as
+    // random as keys, and a loop over the bytes would mispredict its end. Measured at a million
+    // keys: up to three bytes 0.94 of the loop's time, words 0.95.
     let rest = &key[at..];
     if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
         return u64::from(u32::from_be_bytes(*first)) << 32 | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * left);
@@ -127,17 +129,17 @@ pub(crate) fn word(key: &[u8], at: usize) -> u64 {
     byte(0) | byte(left / 2) | byte(left - 1)
 }
 
-/// So many words of the key from `at`.
+/// `N` words of the key from `at`.
 #[inline(always)]
 pub(crate) fn words<const N: usize>(key: &[u8], at: usize) -> [u64; N] {
-    // Most keys go on so far, and one look at the length is enough for all of their words.
+    // Most keys are long enough, and one check of the length is enough for all of their words.
     match key.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk()) {
         Some(words) => words.map(u64::from_be_bytes),
         None => std::array::from_fn(|index| word(key, at + 8 * index)),
     }
 }
 
-/// How many bytes `a` and `b` have in common from their beginnings.
+/// Number of leading bytes that `a` and `b` share.
 pub(crate) fn shared(a: &[u8], b: &[u8]) -> usize {
     let length = a.len().min(b.len());
     let mut at = 0;
@@ -151,11 +153,11 @@ pub(crate) fn shared(a: &[u8], b: &[u8]) -> usize {
     length
 }
 
-/// A beginning that keys are held against.
+/// A prefix that keys are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefix<'k> {
     bytes: &'k [u8],
-    /// Its first eight bytes, and which bits of them there are.
+    /// Its first eight bytes, and a mask of the bits that exist.
     first: u64,
     mask: u64,
 }
@@ -166,11 +168,12 @@ impl<'k> Prefix<'k> {
         Self { bytes, first: word(bytes, 0), mask: u64::MAX.checked_shl(missing).unwrap_or(0) }
     }
 
-    /// Whether `rest` sorts before everything that begins with the prefix, begins with it, or sorts after.
+    /// Whether `rest` sorts before everything that begins with the prefix, begins with it, or sorts
+    /// after.
     ///
-    /// Most keys begin with it, and are known to by one or two words of theirs; the others take longer. Measured at a million
-    /// keys, to the time of a loop over words that finds the order of each: URLs 0.92, paths 0.92, 48 bytes that all share
-    /// 0.87.
+    /// Most keys begin with it, which one or two of their words show; the others take longer.
+    /// Measured at a million keys, relative to a loop over words that determines the order of each:
+    /// URLs 0.92, paths 0.92, 48 bytes shared by all 0.87.
     #[inline(always)]
     pub(crate) fn against(&self, rest: &[u8]) -> Ordering {
         let length = self.bytes.len();
@@ -184,10 +187,11 @@ impl<'k> Prefix<'k> {
         self.against_slowly(rest)
     }
 
-    /// Whether `rest` goes on as the prefix does beyond eight bytes.
+    /// Whether `rest` also matches the prefix beyond eight bytes.
     #[inline(always)]
     fn begins_longer(&self, rest: &[u8]) -> bool {
-        // Word by word, because a call of `memcmp` for every key costs more than most prefixes are long.
+        // Word by word, because a call of `memcmp` for every key costs more than most prefixes are
+        // long.
         rest.as_chunks::<8>().0 == self.bytes.as_chunks::<8>().0 && rest.last_chunk::<8>() == self.bytes.last_chunk()
     }
 
@@ -234,7 +238,7 @@ mod tests {
         fn a_key_lies_before_within_or_after_a_prefix(key in bytes(), prefix in bytes(), depth in 0usize..4, cut in 0usize..20) {
             let mut key = key;
             if cut % 2 == 0 {
-                // Random bytes seldom begin alike.
+                // Random bytes rarely begin alike.
                 key.truncate(depth);
                 key.extend_from_slice(&prefix[..cut.min(prefix.len())]);
             }

@@ -1,33 +1,40 @@
-//! What a window shows: eight bytes of each key, or the bits that differ within up to 32 bytes.
+//! Selects what a window shows: eight bytes of each key, or the bits that differ within up to 32
+//! bytes.
 //!
-//! The published sort caches the next few *bytes* beyond the prefix that a partition shares. Of most keys' bytes the
-//! greater part is still the same in all of them: the upper half of each digit, `/` and `.`, the upper bytes of a
-//! counter, all but two bits of each letter of a genome. A lens is common-prefix skipping taken to the bit: it shows
-//! only the bits in which the keys of a partition differ, so that one window of 64 bits reaches over up to 32 bytes of
-//! the key, and a key is fetched from memory two to four times less often. Order is kept, because what is left out is
-//! the same in every key.
+//! The published sort caches the next few *bytes* beyond the prefix that a partition shares. Most
+//! of the bits in these bytes are still the same in all keys: the upper half of each digit, `/` and
+//! `.`, the upper bytes of a counter, all but two bits of each letter of a genome. A lens applies
+//! common-prefix skipping to bits: it shows only those in which the keys of a partition differ, so
+//! one window of 64 bits covers up to 32 bytes of the key, and a key is fetched from memory two to
+//! four times less often. The order is preserved because the bits left out are the same in every
+//! key.
 //!
-//! Which bits differ is guessed from a sample of the partition. A key that differs in another bit is noticed while the
-//! windows are made (its bit is *missed*), and then they are made again with that bit shown: a wrong guess costs a
-//! second pass over keys that the first has brought into the cache, never a wrong order.
+//! The bits that differ are guessed from a sample of the partition. A key that differs in another
+//! bit is detected while the windows are made (the bit is *missed*), and they are then made again
+//! with that bit shown. A wrong guess costs a second pass over keys that the first has brought into
+//! the cache, but never a wrong order.
 //!
-//! Measured at a million keys, to the time of windows of eight bytes: reads of a genome 0.6; texts about the same, since
-//! their letters differ in most bits. A dictionary, in which the frequent values of the next eight bytes had numbers and the
-//! rest of the window showed what follows each, saved URLs one pass of four and cost as much: it was taken out again.
+//! Measured at a million keys, relative to windows of eight bytes: reads of a genome 0.6; texts
+//! about the same, since their letters differ in most bits. A dictionary was tried, in which
+//! frequent values of the next eight bytes had numbers and the rest of the window showed what
+//! follows each. It saved one pass of four for URLs but cost as much as it saved, so it was
+//! removed.
 
 use crate::bits::Gather;
 use crate::entry::{Entry, GOES_ON};
 use crate::keys::word;
 
-/// Words of eight key bytes that a window can reach over. Two cache lines' worth would be eight; past four, measured,
-/// the bits that differ no longer fit 64 for any of the data sets but genomes.
+/// Words of eight key bytes that a window can cover. Two cache lines would be eight words;
+/// measurements showed that beyond four, the differing bits no longer fit 64 in any of the data
+/// sets except genomes.
 pub(crate) const WORDS: usize = 4;
 
-/// Bits of which a window has enough: reaching further would cost each key another word and gain little, since a
-/// million keys differ within 20 bits if those are well spread, and within 40 if they are twice as many as needed.
+/// Bits that are enough for a window. Covering more would cost each key another word and gain
+/// little: a million keys differ within 20 bits if those are well distributed, and within 40 if
+/// twice as many are needed.
 const ENOUGH_BITS: u32 = 48;
 
-/// In which bits keys differ beyond a depth.
+/// The bits in which keys differ beyond a depth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Differences {
     first: [u64; WORDS],
@@ -35,12 +42,12 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// None yet: one key that the others are held against.
+    /// No differences yet: the key that the others are compared with.
     pub(crate) fn from(key: &[u8], at: usize) -> Self {
         Self { first: std::array::from_fn(|index| word(key, at + 8 * index)), differ: [0; WORDS] }
     }
 
-    /// Another key's differences as well.
+    /// Adds the differences of another key.
     pub(crate) fn add(&mut self, key: &[u8], at: usize) {
         for index in 0..WORDS {
             self.differ[index] |= word(key, at + 8 * index) ^ self.first[index];
@@ -48,26 +55,27 @@ impl Differences {
     }
 }
 
-/// How windows are made of keys.
+/// How windows are made from keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lens {
     /// The bits of each word that are shown.
     shown: [u64; WORDS],
-    /// How many those are.
+    /// Number of bits shown in each word.
     bits: [u32; WORDS],
-    /// The bits of each word, within the span, that are not shown because all keys of the sample have them alike.
+    /// The bits of each word within the span that are not shown because all keys of the sample
+    /// agree in them.
     alike: [u64; WORDS],
-    /// What all have there.
+    /// The common value of those bits.
     first: [u64; WORDS],
-    /// How many words are read.
+    /// Number of words to read.
     words: usize,
-    /// How many bytes of the key the window stands for.
+    /// Number of bytes of the key that the window covers.
     span: u32,
     gather: Option<Gather>,
 }
 
 impl Lens {
-    /// Eight bytes, all of their bits.
+    /// Eight bytes with all of their bits.
     pub(crate) fn plain() -> Self {
         Self {
             shown: [u64::MAX; WORDS],
@@ -80,7 +88,7 @@ impl Lens {
         }
     }
 
-    /// The bits that differ, over as many bytes as 64 of them reach.
+    /// The bits that differ, over as many bytes as 64 such bits cover.
     pub(crate) fn over(differences: &Differences, gather: Option<Gather>) -> Self {
         let Some(gather) = gather else { return Self::plain() };
         let mut lens = Self { words: 0, span: 0, first: differences.first, gather: Some(gather), ..Self::plain() };
@@ -108,36 +116,37 @@ impl Lens {
         if lens.words == 1 { Self::plain() } else { lens }
     }
 
-    /// How many bytes of the key the window stands for.
+    /// Number of bytes of the key that the window covers.
     pub(crate) fn span(&self) -> usize {
         self.span as usize
     }
 
-    /// How many words of the key are read.
+    /// Number of words of the key to read.
     pub(crate) fn words(&self) -> usize {
         self.words
     }
 
-    /// The window on what a key has left, `left` bytes that begin with these words; adds to `missed` the bits that differ
-    /// though the lens does not show them. `N` must be [`Lens::words`].
+    /// The window on the rest of a key, `left` bytes that begin with these words. Adds to `missed`
+    /// the bits that differ although the lens does not show them. `N` must be [`Lens::words`].
     #[inline(always)]
     pub(crate) fn window<const N: usize>(&self, words: [u64; N], left: usize, missed: &mut [u64; N]) -> (u64, u32) {
-        let held = if left > self.span as usize { GOES_ON } else { left as u32 };
-        let Some(gather) = self.gather.filter(|_| N > 1) else { return (words[0], held) };
+        let ends_at = if left > self.span as usize { GOES_ON } else { left as u32 };
+        let Some(gather) = self.gather.filter(|_| N > 1) else { return (words[0], ends_at) };
         let mut window = 0;
         for (index, word) in words.into_iter().enumerate() {
             missed[index] |= (word ^ self.first[index]) & self.alike[index];
-            // A shift by 64 need not be: a first word that shows all 64 bits leaves no room for a second, and makes a plain
-            // lens; a later one has so much room only if those before it show none, and then there is nothing to shift.
+            // A shift by 64 is not needed: a first word that shows all 64 bits leaves no room for a
+            // second, which makes a plain lens; a later word has that much room only if the
+            // previous ones show nothing, and then there is nothing to shift.
             window = (window << (self.bits[index] & 63)) | gather.gather(word, self.shown[index]);
         }
-        (window, held)
+        (window, ends_at)
     }
 
-    /// What windows made by this lens tell, given the bits that it missed.
+    /// The validity of the windows made by this lens, given the bits that it missed.
     pub(crate) fn seen<const N: usize>(&self, missed: &[u64; N]) -> Seen {
         let Some(word) = missed.iter().position(|&bits| bits != 0) else { return Seen::All };
-        // Up to the byte of the first missed bit, all that differs is shown.
+        // Up to the byte of the first missed bit, all differences are shown.
         let bytes = missed[word].leading_zeros() / 8;
         let before = u64::MAX.checked_shl(64 - 8 * bytes).unwrap_or(0);
         let total: u32 = self.bits[..self.words].iter().sum();
@@ -149,43 +158,43 @@ impl Lens {
         for (index, missed) in missed.iter().enumerate() {
             differences.differ[index] = missed | self.shown[index];
         }
-        // Beyond what this lens has read nothing is known: there every bit may differ.
+        // Nothing is known beyond what this lens has read: every bit there may differ.
         differences.differ[N..].fill(u64::MAX);
         differences.differ[N - 1] |= !(self.shown[N - 1] | self.alike[N - 1]);
         Seen::TooLittle(Self::over(&differences, self.gather))
     }
 }
 
-/// What the windows of a pass tell of their keys.
+/// The validity of the windows of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen {
-    /// All that they were meant to.
+    /// They show everything that they were meant to.
     All,
-    /// Enough, if they are cut to where keys differ in bits that are not shown.
+    /// They are valid if shortened to the first bit that differs but is not shown.
     UpTo(Cut),
-    /// They must be made again, by this lens.
+    /// They must be made again, with this lens.
     TooLittle(Lens),
 }
 
-/// Windows that reach less far than they were made to.
+/// Shortens windows that cover less than intended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
-    /// Bits that each window loses at its end.
+    /// Number of bits that each window loses at its end.
     bits: u32,
     span: u32,
 }
 
 impl Cut {
-    /// How many bytes of the key a window stands for now.
+    /// Number of bytes of the key that a shortened window covers.
     pub(crate) fn span(self) -> usize {
         self.span as usize
     }
 
     pub(crate) fn shorten(self, entry: &mut Entry) {
-        // At most half of the bits go.
+        // At most half of the bits are removed.
         entry.window >>= self.bits;
-        if entry.held > self.span {
-            entry.held = GOES_ON;
+        if entry.ends_at > self.span {
+            entry.ends_at = GOES_ON;
         }
     }
 }
@@ -200,8 +209,8 @@ mod tests {
     fn windows<const N: usize>(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<Entry>, Seen) {
         let mut missed = [0; N];
         let mut entry = |key: &Vec<u8>| {
-            let (window, held) = lens.window::<N>(words(key, 0), key.len(), &mut missed);
-            Entry { window, row: 0, held }
+            let (window, ends_at) = lens.window::<N>(words(key, 0), key.len(), &mut missed);
+            Entry { window, row: 0, ends_at }
         };
         let entries = keys.iter().map(&mut entry).collect();
         (entries, lens.seen(&missed))
@@ -243,7 +252,7 @@ mod tests {
             let shown = |key: &Vec<u8>| (key[..key.len().min(span)].to_vec(), key.len() > span);
             for (key, window) in keys.iter().zip(&windows) {
                 for (other, beside) in keys.iter().zip(&windows) {
-                    let order = (window.window, window.held).cmp(&(beside.window, beside.held));
+                    let order = (window.window, window.ends_at).cmp(&(beside.window, beside.ends_at));
                     prop_assert_eq!(order, shown(key).cmp(&shown(other)));
                 }
             }

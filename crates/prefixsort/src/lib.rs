@@ -1,53 +1,57 @@
-//! The common-prefix-skipping adaptive sort: for keys longer than a machine word that share prefixes.
+//! The common-prefix-skipping adaptive sort, for keys that are longer than a machine word and share
+//! prefixes.
 //!
-//! Databases sort keys that are longer than eight bytes and begin like their neighbours: composite keys, URLs, paths,
-//! timestamps. This sort, invented at Oracle for 10gR2 (US patent 7,680,791, expired), knows of each partition what all
-//! of its keys begin with and never looks at that again; it changes between partitioning and distribution as the keys
-//! suggest, holds the next bytes of each key beside the reference to its row, and finishes partitions from left to
-//! right, so that the first rows are there long before the last.
+//! Databases sort keys that are longer than eight bytes and begin like their neighbours: composite
+//! keys, URLs, paths, timestamps. This sort, invented at Oracle for 10gR2 (US patent 7,680,791,
+//! expired), tracks for each partition the prefix that all of its keys share and never reads it
+//! again. It switches between partitioning and distribution depending on the keys, caches the next
+//! bytes of each key next to the reference to its row, and finishes partitions from left to right,
+//! so the first rows are available long before the last.
 //!
 //! ```
 //! let mut urls = vec!["https://b.example/1", "https://a.example/2", "https://a.example/10"];
 //! prefixsort::sort(&mut urls);
 //! assert_eq!(urls, ["https://a.example/10", "https://a.example/2", "https://b.example/1"]);
 //!
-//! // The first rows, without sorting the others.
+//! The first rows, without sorting the rest.
 //! let rows = ["pear", "apple", "quince", "fig"];
 //! assert_eq!(prefixsort::top_k(&rows, 2), [&"apple", &"fig"]);
 //! ```
 //!
-//! Keys are bytes. Keys of several columns are made by an encoder that keeps their order, such as `arrow-row` or
-//! `memcomparable` (see the examples).
+//! Keys are bytes. To sort by several columns, encode them with an order-preserving encoder such as
+//! `arrow-row` or `memcomparable` (see the examples).
 //!
-//! # How the modules fit
+//! # Modules
 //!
-//! | module | its one job |
+//! | module | what it does |
 //! | --- | --- |
-//! | `sort` | the functions that sort a slice or give its order; `iter` gives rows while it sorts |
+//! | `sort` | sorts a slice in place or returns its order; `iter` returns rows while it sorts |
 //! | `parallel` | the same on all processors (feature `rayon`, on by default) |
-//! | `external` | more than memory holds: runs on disk, and their merge |
-//! | `order` | slices that are in order already |
-//! | `engine` | the stack of partitions: which is next, and what is done with it |
-//! | `partition` | one pass over a partition's keys: apart from the prefix, and windows |
-//! | `lens` | what a window shows of a key |
+//! | `external` | sorts more than fits into memory: runs on disk, and their merge |
+//! | `order` | detects slices that are already in order |
+//! | `engine` | the stack of partitions: which one is next, and how it is sorted |
+//! | `partition` | one pass over a partition: splits by the common prefix and makes windows |
+//! | `lens` | selects the bits of a key that a window shows |
 //! | `radix` | distribution by windows |
-//! | `permute` | moving the rows at the end |
-//! | `entry`, `keys` | the 16 bytes that are sorted, the ways a key is read |
-//! | `bits`, `huge_pages` | two instructions, and a wish to the kernel |
+//! | `permute` | moves the rows at the end |
+//! | `entry`, `keys` | the 16 bytes that are sorted for each row; reading keys |
+//! | `bits`, `huge_pages` | two processor instructions; advice to the kernel |
 //!
-//! # What differs from the published algorithm, and why
+//! # Differences from the published algorithm
 //!
-//! Each module's header says what and how much it brought. `cargo xtask versus sort` measures this sort beside the plain
-//! published one.
+//! The documentation of each module states the gain. `cargo xtask versus sort` compares this sort
+//! with the published one.
 //!
-//! - The pivot is a prefix, not a key (`partition`): a key that diverges early costs the others nothing.
-//! - Windows show the bits that differ, not bytes (`lens`): a key is read less often.
-//! - Digits have up to 11 bits and are taken from windows, not from keys (`radix`): distribution touches no key memory.
-//! - Keys' memory is asked for before it is needed (`partition`): the largest gain of all, since a key that is not in
+//! - The pivot is a prefix, not a key (`partition`): a key that diverges early costs the others
+//!   nothing.
+//! - Windows show the bits that differ, not bytes (`lens`), so a key is read less often.
+//! - Digits have up to 11 bits and are taken from windows, not from keys (`radix`), so distribution
+//!   does not touch key memory.
+//! - Key memory is prefetched (`partition`): the largest gain of all, since a key that is not in
 //!   the cache costs as much as twenty comparisons of windows.
 #![allow(
     clippy::inline_always,
-    reason = "the innermost loops are built of these, and inlining them was measured: without it a window costs a call"
+    reason = "called in the innermost loops; measured: without inlining, each window costs a call"
 )]
 
 mod bits;

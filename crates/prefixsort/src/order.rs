@@ -1,20 +1,22 @@
-//! Keys that are in order already, or in the opposite one.
+//! Detects keys that are already in ascending or descending order.
 
 use std::cmp::Ordering;
 
-use crate::keys::{KeyOf, expect, word};
+use crate::keys::{KeyOf, prefetch_bytes, word};
 
-/// How far ahead of its use a key is asked for: rows lie in a line, keys wherever they were allocated.
+/// How far ahead of its use a key is prefetched: rows are contiguous, keys are wherever they were
+/// allocated.
 const AHEAD: usize = 16;
 
-/// So much of a key is asked for where eight bytes did not tell two apart. Measured at a million equal keys of 32 bytes, half of
-/// which lie in two lines: three quarters of the time that asking for the first line takes.
-const MOST: usize = 128;
+/// Bytes of a key to prefetch if eight bytes do not distinguish two. Measured at a million equal
+/// keys of 32 bytes, half of which span two lines: three quarters of the time of prefetching only
+/// the first line.
+const BYTES_MAX: usize = 128;
 
-/// Puts rows in order that are ascending already, or strictly descending. Says whether they were; stops at the first
-/// two rows that are neither, and has changed nothing then.
+/// Sorts rows that are already ascending or strictly descending, and returns whether they were.
+/// Stops at the first two rows that are neither, without having changed anything.
 ///
-/// Strictly, because equal rows would be turned round, which a stable sort must not do.
+/// Strictly, because reversing would reorder equal rows, which a stable sort must not do.
 pub(crate) fn settle<T, K: KeyOf<T>>(rows: &mut [T], key: &K) -> bool {
     let Some((first, [second, ..])) = rows.split_first() else { return true };
     if key.of(first) <= key.of(second) {
@@ -27,7 +29,7 @@ pub(crate) fn settle<T, K: KeyOf<T>>(rows: &mut [T], key: &K) -> bool {
     descending
 }
 
-/// Whether every row stands so to the next.
+/// Whether every pair of neighbouring rows is in this order.
 fn run<T, K: KeyOf<T>>(rows: &[T], key: &K, in_order: impl Fn(Ordering) -> bool) -> bool {
     let Some((first, others)) = rows.split_first() else { return true };
     let mut previous = key.of(first);
@@ -36,11 +38,11 @@ fn run<T, K: KeyOf<T>>(rows: &[T], key: &K, in_order: impl Fn(Ordering) -> bool)
     for (index, row) in others.iter().enumerate() {
         if let Some(row) = others.get(index + AHEAD) {
             let key = key.of(row);
-            // What one pair needs, others will.
-            expect(key, 0..if alike { key.len().min(MOST) } else { 1 });
+            // If one pair needs it, others will.
+            prefetch_bytes(key, 0..if alike { key.len().min(BYTES_MAX) } else { 1 });
         }
-        // By eight bytes first: they are in the line that was asked for, while a comparison of whole keys reads vectors that
-        // reach into the next one.
+        // Compares eight bytes first: they are in the prefetched line, while a comparison of whole
+        // keys reads vectors that extend into the next one.
         let this = key.of(row);
         let begins = word(this, 0);
         if !in_order(before.cmp(&begins).then_with(|| previous.cmp(this))) {

@@ -1,8 +1,9 @@
-//! The same on all processors, by `rayon`.
+//! The same sorts on all processors, with `rayon`.
 //!
-//! A sample gives splitters; the keys between two of them form a part, and parts are sorted by one engine each. The
-//! alternatives are to sort pieces and merge them, whose last merge is done by one processor, and to do the engine's first
-//! pass in pieces, which spares a look at each key and costs the engine a second way of doing everything.
+//! A sample determines splitters; the keys between two splitters form a part, and each part is
+//! sorted by a separate engine. Alternatives are sorting pieces and merging them, whose last merge
+//! runs on one processor, and splitting the engine's first pass into pieces, which saves one read
+//! of each key but needs a second version of the whole engine.
 
 use rayon::prelude::*;
 
@@ -14,15 +15,16 @@ use crate::permute::permute;
 use crate::sort::{Options, Scratch, sort_indices, sort_with};
 
 /// Fewer rows than this are sorted before the first thread has woken up.
-const FEWEST: usize = 10_000;
+const ROWS_MIN: usize = 10_000;
 
-/// Parts for each thread: uneven ones even out.
+/// Parts per thread, to even out differences in size.
 const PARTS: usize = 4;
 
-/// Sampled keys for each part: parts then differ by some 20 % in size.
+/// Sampled keys per part: the sizes of the parts then differ by about 20 %.
 const SAMPLED: usize = 32;
 
-/// [`sort`](crate::sort) on all processors. Takes twice its memory, 32 bytes for each row, and 150 KiB for each thread.
+/// Like [`sort`](crate::sort), on all processors. Needs twice the memory, 32 bytes per row, and 150
+/// KiB per thread.
 ///
 /// ```
 /// let mut rows = vec!["b", "c", "a"];
@@ -33,7 +35,7 @@ pub fn par_sort<T: AsRef<[u8]> + Sync>(rows: &mut [T]) {
     par_sort_by_key_bytes(rows, T::as_ref);
 }
 
-/// [`sort_stable`](crate::sort_stable) on all processors.
+/// Like [`sort_stable`](crate::sort_stable), on all processors. Memory as for [`par_sort`].
 ///
 /// ```
 /// let mut rows = vec!["b", "c", "a"];
@@ -44,7 +46,8 @@ pub fn par_sort_stable<T: AsRef<[u8]> + Sync>(rows: &mut [T]) {
     par_sort_stable_by_key_bytes(rows, T::as_ref);
 }
 
-/// [`sort_by_key_bytes`](crate::sort_by_key_bytes) on all processors.
+/// Like [`sort_by_key_bytes`](crate::sort_by_key_bytes), on all processors. Memory as for
+/// [`par_sort`].
 ///
 /// ```
 /// let mut rows = vec![("b", 1), ("a", 2)];
@@ -55,7 +58,8 @@ pub fn par_sort_by_key_bytes<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T],
     sort_rows(rows, key, false);
 }
 
-/// [`sort_stable_by_key_bytes`](crate::sort_stable_by_key_bytes) on all processors.
+/// Like [`sort_stable_by_key_bytes`](crate::sort_stable_by_key_bytes), on all processors. Memory as
+/// for [`par_sort`].
 ///
 /// ```
 /// let mut rows = vec![("a", 2), ("a", 1)];
@@ -66,7 +70,7 @@ pub fn par_sort_stable_by_key_bytes<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &m
     sort_rows(rows, key, true);
 }
 
-/// [`sort_indices`] on all processors.
+/// Like [`sort_indices`], on all processors. Memory as for [`par_sort`].
 ///
 /// # Panics
 ///
@@ -76,7 +80,7 @@ pub fn par_sort_stable_by_key_bytes<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &m
 /// assert_eq!(prefixsort::par_sort_indices(&["b", "c", "a"]), [2, 0, 1]);
 /// ```
 pub fn par_sort_indices<T: AsRef<[u8]> + Sync>(rows: &[T]) -> Vec<u32> {
-    if rows.len() < FEWEST {
+    if rows.len() < ROWS_MIN {
         return sort_indices(rows);
     }
     let count = u32::try_from(rows.len()).expect("no more than 4,294,967,295 rows");
@@ -84,7 +88,7 @@ pub fn par_sort_indices<T: AsRef<[u8]> + Sync>(rows: &[T]) -> Vec<u32> {
 }
 
 fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable: bool) {
-    let (FEWEST.., Ok(count)) = (rows.len(), u32::try_from(rows.len())) else {
+    let (ROWS_MIN.., Ok(count)) = (rows.len(), u32::try_from(rows.len())) else {
         let _ = sort_with(rows, key, Options { stable, ..Options::default() }, &mut Scratch::default());
         return;
     };
@@ -93,26 +97,26 @@ fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable:
         return;
     }
     let mut entries = order(&Rows { rows, key }, count, stable);
-    #[expect(unsafe_code, reason = "what the entries are is known here")]
+    #[expect(unsafe_code, reason = "the entries are known to be a permutation of the rows")]
     // SAFETY: `order` made an entry for each row.
     unsafe {
         permute(rows, &mut entries);
     }
 }
 
-/// Entries in the order of the rows' keys: one for each of `count` rows.
+/// Entries in the order of the rows' keys, one for each of `count` rows.
 fn order<T: Sync, K: KeyOf<T> + Sync>(rows: &Rows<'_, T, K>, count: u32, stable: bool) -> Vec<Entry> {
     let parts = rayon::current_num_threads() * PARTS;
     let splitters = splitters(rows, count, parts);
     let piece = (count as usize).div_ceil(parts).max(1) as u32;
-    // Piece by piece, what of it belongs to each part.
+    // For each piece of the rows, its share of each part.
     let pieces: Vec<Vec<Vec<Entry>>> = (0..count)
         .step_by(piece as usize)
         .collect::<Vec<_>>()
         .into_par_iter()
         .map(|begin| divide(rows, begin, count.min(begin.saturating_add(piece)), &splitters))
         .collect();
-    // Each part's pieces are given back as soon as they have been put together.
+    // The pieces of each part are freed as soon as they have been joined.
     let sorted: Vec<Vec<Entry>> = by_part(pieces)
         .into_par_iter()
         .map(|pieces| {
@@ -127,7 +131,7 @@ fn order<T: Sync, K: KeyOf<T> + Sync>(rows: &Rows<'_, T, K>, count: u32, stable:
     sorted.concat()
 }
 
-/// Keys that divide the rows into parts of about the same size, in order, each once.
+/// Keys that divide the rows into parts of about equal size, sorted, without duplicates.
 fn splitters<K: Keys>(rows: &K, count: u32, parts: usize) -> Vec<&[u8]> {
     let many = (parts * SAMPLED).min(count as usize);
     let mut sample: Vec<&[u8]> =
@@ -138,7 +142,7 @@ fn splitters<K: Keys>(rows: &K, count: u32, parts: usize) -> Vec<&[u8]> {
     splitters
 }
 
-/// For each part, what each piece has of it.
+/// Regroups by part what was collected by piece.
 fn by_part(pieces: Vec<Vec<Vec<Entry>>>) -> Vec<Vec<Vec<Entry>>> {
     let mut parts: Vec<Vec<Vec<Entry>>> = Vec::new();
     for piece in pieces {
@@ -148,14 +152,15 @@ fn by_part(pieces: Vec<Vec<Vec<Entry>>>) -> Vec<Vec<Vec<Entry>>> {
     parts
 }
 
-/// The entries of some rows, divided at the splitters: those of keys that are less than the first, and so on. Each part
-/// takes as much memory as it needs, which is known when all keys have been read.
+/// Divides the entries of some rows at the splitters: first those with keys less than the first
+/// splitter, and so on. Each part takes as much memory as it needs, which is known after all keys
+/// have been read.
 fn divide<K: Keys>(rows: &K, begin: u32, end: u32, splitters: &[&[u8]]) -> Vec<Vec<Entry>> {
     const AHEAD: u32 = 16;
     let mut sizes = vec![0; splitters.len() + 1];
     let part_of = |row: u32| {
         if row + AHEAD < end {
-            rows.expect_key(row + AHEAD, 0..8);
+            rows.prefetch_key(row + AHEAD, 0..8);
         }
         let key = rows.key(row);
         let part = splitters.partition_point(|splitter| *splitter <= key);

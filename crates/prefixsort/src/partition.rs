@@ -1,11 +1,13 @@
-//! One pass over a partition's keys: apart go those that lack the common prefix, and the others get their windows.
+//! One pass over a partition: splits off the keys without the common prefix, and makes windows for
+//! the others.
 //!
-//! The published sort takes a key of the partition as pivot, and learns how long a prefix each side shares from the
-//! comparisons with it. Then a single key that diverges early keeps the known prefix short for all the others, which
-//! read the same bytes again one level further down. Here the pivot is a *prefix*: the longest one that seven eighths
-//! of a sample begin with. Keys that begin with it make the middle part of a three-way split, at a depth that is right
-//! for them; the few that do not go left or right and are looked at again on their own. Measured at a million keys of
-//! which one in a hundred diverges at its first byte: 0.93 of the time that a prefix of the whole sample takes.
+//! The published sort uses a key of the partition as pivot, and learns from the comparisons with it
+//! how long a prefix each side shares. A single key that diverges early then keeps the known prefix
+//! short for all others, and the same bytes are read again one level deeper. Here the pivot is a
+//! *prefix*: the longest one that seven eighths of a sample begin with. Keys that begin with it
+//! form the middle part of a three-way split, with the right depth for them; the few that do not go
+//! left or right and are processed separately. Measured at a million keys of which one in a hundred
+//! diverges at its first byte: 0.93 of the time needed with a prefix of the whole sample.
 
 use std::cmp::Ordering;
 
@@ -14,38 +16,39 @@ use crate::entry::{Entry, GOES_ON};
 use crate::keys::{Keys, Prefix, beyond, shared, word, words};
 use crate::lens::{Differences, Lens, Seen, WORDS};
 
-/// How far ahead of its use a key is asked for, and twice as far the row that it is found by. A miss costs 100 to 200 ns
-/// and a window 10; the processor keeps some ten misses in flight, so that farther ahead gains nothing. Measured at a
-/// million keys, to the time without asking: URLs 0.6, composite keys 0.45, reads of a genome 0.8. All lines that are read
-/// have to be asked for, also that of the prefix: one key in eight has eight bytes in another line than those after them,
-/// and 48 bytes that all share took 1.4 times as long.
+/// How far ahead of its use a key is prefetched; its row is prefetched twice as far ahead. A miss
+/// costs 100 to 200 ns and a window 10. The processor keeps about ten misses in flight, so a
+/// greater distance gains nothing. Measured at a million keys, relative to no prefetching: URLs
+/// 0.6, composite keys 0.45, reads of a genome 0.8. All lines that are read must be prefetched,
+/// including that of the prefix: in one key of eight, eight bytes are in another line than those
+/// after them, and without this 48 bytes shared by all took 1.4 times as long.
 const AHEAD: usize = 12;
 
-/// A sample's keys, few enough to be sorted by insertion.
+/// Keys in a sample, few enough for an insertion sort.
 const SAMPLE: usize = 16;
 
-/// One key in so many is looked at for the bits that differ, up to a number beyond which more find little.
+/// One key in [`SHARE`] is read for the bits that differ, up to [`SAMPLED_MAX`]; more find little.
 const SHARE: usize = 32;
-const MOST_SAMPLED: usize = 256;
+const SAMPLED_MAX: usize = 256;
 
-/// What a pass made of a partition: `..less` sorts before the prefix, `more..` after it, and what is between begins
-/// with it and has its windows.
+/// The result of a pass over a partition: `..less` sorts before the prefix, `more..` after it, and
+/// the entries between begin with it and have windows.
 #[derive(Debug)]
 pub(crate) struct Split {
     pub(crate) less: usize,
     pub(crate) more: usize,
-    /// Where those in the middle may differ first after their windows.
+    /// The depth at which keys in the middle may first differ after their windows.
     pub(crate) depth: usize,
 }
 
-/// Windows of eight bytes for the keys of a small partition, beyond all that they share: gives the depth that keys with
-/// equal windows have in common. A sample's worth of a small partition is most of it, and so all of its keys are looked at
-/// and no lens is made. Measured at a million keys, to the time of [`split`] down to a dozen keys: URLs 0.93, paths 0.9,
-/// words 0.9.
+/// Makes windows of eight bytes for the keys of a small partition, beyond the prefix that all
+/// share. Returns the depth that keys with equal windows have in common. A sample would be most of
+/// a small partition, so all of its keys are read and no lens is made. Measured at a million keys,
+/// relative to [`split`] down to a dozen keys: URLs 0.93, paths 0.9, words 0.9.
 pub(crate) fn fill<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize) -> usize {
     let mut at = depth;
-    entries.iter().for_each(|entry| keys.expect_row(entry.row));
-    entries.iter().for_each(|entry| keys.expect_key(entry.row, at..at + 8));
+    entries.iter().for_each(|entry| keys.prefetch_row(entry.row));
+    entries.iter().for_each(|entry| keys.prefetch_key(entry.row, at..at + 8));
     loop {
         let mut differ = 0;
         let mut going_on = true;
@@ -54,7 +57,7 @@ pub(crate) fn fill<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize) -> us
             let key = keys.key(entry.row);
             let left = key.len().saturating_sub(at);
             entry.window = word(key, at);
-            entry.held = if left > 8 { GOES_ON } else { left as u32 };
+            entry.ends_at = if left > 8 { GOES_ON } else { left as u32 };
             going_on &= left > 8;
             differ |= entry.window ^ *first.get_or_insert(entry.window);
         }
@@ -92,7 +95,7 @@ pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gath
                 entries[below..above].iter_mut().for_each(|entry| cut.shorten(entry));
                 return Split { less: below, more: above, depth: at + cut.span() };
             }
-            // They are apart now; only the windows are made again.
+            // They are already split; only the windows are made again.
             Seen::TooLittle(better) => {
                 apart = Prefix::new(&[]);
                 lens = better;
@@ -101,8 +104,9 @@ pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gath
     }
 }
 
-/// Rows from evenly spaced places. A sample by chance would not be harder to fool than this one, since the order of
-/// entries within a partition is that of earlier partitioning; and being fooled costs one pass (see the engine).
+/// Rows at evenly spaced places. A random sample would not be harder to defeat, since the order of
+/// entries within a partition results from earlier partitioning; and a bad sample costs one pass
+/// (see the engine).
 fn spread<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
     let many = SAMPLE.min(entries.len());
     for (index, row) in sampled.iter_mut().take(many).enumerate() {
@@ -111,19 +115,20 @@ fn spread<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
     &sampled[..many]
 }
 
-/// In which bits the keys that begin with `prefix` differ after it, as far as a sample tells: a larger one than for the
-/// prefix, because a bit that it misses can cost a second pass.
+/// The bits in which keys that begin with `prefix` differ after it, according to a sample. The
+/// sample is larger than that for the prefix, because a missed bit can cost a second pass.
 fn differences<K: Keys>(keys: &K, entries: &[Entry], depth: usize, prefix: &[u8], sampled: &[u32]) -> Differences {
     let at = depth + prefix.len();
-    let more = (entries.len() / SHARE).min(MOST_SAMPLED);
+    let more = (entries.len() / SHARE).min(SAMPLED_MAX);
     let row = |index: usize| entries[index * entries.len() / more].row;
-    (0..more).for_each(|index| keys.expect_row(row(index)));
-    (0..more).for_each(|index| keys.expect_key(row(index), depth..at + 8 * WORDS));
+    (0..more).for_each(|index| keys.prefetch_row(row(index)));
+    (0..more).for_each(|index| keys.prefetch_key(row(index), depth..at + 8 * WORDS));
     let mut begin_with_it = (sampled.iter().copied())
         .chain((0..more).map(row))
         .map(|row| keys.key(row))
         .filter(|key| beyond(key, depth).starts_with(prefix));
-    // The prefix is that of a sampled key, so one is there; a key function that answers anew each time gets some order.
+    // The prefix is that of a sampled key, so there is one. If a key function returns a different
+    // key each time, the result is in some order.
     let mut differences = Differences::from(begin_with_it.next().unwrap_or_default(), at);
     begin_with_it.for_each(|key| differences.add(key, at));
     differences
@@ -136,7 +141,7 @@ fn longest_shared<'k, K: Keys>(keys: &'k K, rows: &[u32], depth: usize) -> &'k [
         *place = beyond(keys.key(row), depth);
     }
     let sorted = &mut sorted[..rows.len()];
-    // What the first and the last of some sorted keys share is what all of them do.
+    // The prefix that the first and the last of some sorted keys share is shared by all of them.
     let first = sorted.first().copied().unwrap_or_default();
     let all = sorted.iter().map(|key| shared(first, key)).min().unwrap_or(0);
     sorted.sort_unstable_by(|a, b| beyond(a, all).cmp(beyond(b, all)));
@@ -149,7 +154,8 @@ fn longest_shared<'k, K: Keys>(keys: &'k K, rows: &[u32], depth: usize) -> &'k [
     sorted.windows(most.max(1)).map(window).max_by_key(|prefix| prefix.len()).unwrap_or_default()
 }
 
-/// Splits by the prefix and makes windows at `at`. Says where the middle begins and ends, and what the windows tell.
+/// Splits by the prefix and makes windows at `at`. Returns where the middle begins and ends, and
+/// the validity of the windows.
 fn pass<K: Keys, const N: usize>(
     keys: &K,
     entries: &mut [Entry],
@@ -161,22 +167,22 @@ fn pass<K: Keys, const N: usize>(
     let mut unseen = [0; N];
     let (mut below, mut next, mut above) = (0, 0, entries.len());
     for entry in entries.iter().take(2 * AHEAD) {
-        keys.expect_row(entry.row);
+        keys.prefetch_row(entry.row);
     }
-    let expect = |entry: &Entry| keys.expect_key(entry.row, depth..at + 8 * N);
-    entries.iter().take(AHEAD).for_each(expect);
+    let prefetch = |entry: &Entry| keys.prefetch_key(entry.row, depth..at + 8 * N);
+    entries.iter().take(AHEAD).for_each(prefetch);
     while next < above {
         if let Some(entry) = entries.get(next + 2 * AHEAD) {
-            keys.expect_row(entry.row);
-            expect(&entries[next + AHEAD]);
+            keys.prefetch_row(entry.row);
+            prefetch(&entries[next + AHEAD]);
         } else if let Some(entry) = entries.get(next + AHEAD) {
-            expect(entry);
+            prefetch(entry);
         }
         let key = keys.key(entries[next].row);
         match prefix.against(beyond(key, depth)) {
             Ordering::Equal => {
                 let entry = &mut entries[next];
-                (entry.window, entry.held) =
+                (entry.window, entry.ends_at) =
                     lens.window::<N>(words(key, at), key.len().saturating_sub(at), &mut unseen);
                 next += 1;
             }

@@ -1,5 +1,5 @@
-//! The caller's rows, put in the order of the sorted entries: the only time that they are moved.
-#![expect(unsafe_code, reason = "rows of any type are moved through memory that is not theirs, without being cloned")]
+//! Moves the caller's rows into the order of the sorted entries. Rows are moved only here.
+#![expect(unsafe_code, reason = "rows of any type are moved as bytes, without being cloned")]
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -7,38 +7,39 @@ use std::ptr;
 use crate::bits::prefetch;
 use crate::entry::Entry;
 
-/// Rows up to this size are gathered through the entries' memory; larger ones are carried along the permutation's
-/// cycles, where each costs one miss whatever its size.
+/// Rows up to this size are gathered through the entries' memory; larger ones are moved along the
+/// cycles of the permutation, where each costs one cache miss whatever its size.
 const GATHERED: usize = 64;
 
-/// How far ahead of its use a row is asked for.
+/// How far ahead of its use a row is prefetched.
 const AHEAD: usize = 16;
 
-/// Moves `rows[entries[i].row]` to `rows[i]` for all `i`. No entries are left: bytes of rows went through them, some of
-/// which may be uninitialised, and must not be looked at.
+/// Moves `rows[entries[i].row]` to `rows[i]` for all `i`. Clears the entries: bytes of rows, which
+/// may be uninitialised, were copied through them and must not be read.
 ///
 /// # Safety
 ///
-/// `entries` are as many as `rows`, and each row is named by exactly one of them.
+/// There must be as many `entries` as `rows`, and each row must be named by exactly one of them.
 pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut Vec<Entry>) {
     debug_assert_eq!(rows.len(), entries.len());
     if size_of::<T>() > GATHERED {
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { along_cycles(rows, entries) }
     } else {
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { gather(rows, entries) }
     }
     entries.clear();
 }
 
-/// Eight bytes of every row a pass: read in sorted order into the entries' windows, then written back. The reads of a
-/// pass do not wait for one another, as those along a cycle do. The last pass takes 16 bytes, the whole entry, since
-/// nothing is read from it any more; so slices and `Arc<[u8]>` take one pass, `Vec` and `String` two.
+/// Moves eight bytes of every row per pass: reads them in sorted order into the entries' windows,
+/// then writes them back. The reads of a pass do not depend on each other, unlike those along a
+/// cycle. The last pass moves 16 bytes, the whole entry, which is no longer needed. So slices and
+/// `Arc<[u8]>` take one pass, `Vec` and `String` two.
 ///
 /// # Safety
 ///
-/// As [`permute`].
+/// As for [`permute`].
 unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
     const WINDOW: usize = 8;
     const WHOLE: usize = size_of::<Entry>();
@@ -51,15 +52,15 @@ unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
                 prefetch(base.wrapping_add(entry.row as usize * size));
             }
             let from = entries[index].row as usize * size + at;
-            // SAFETY: `row` is less than the number of rows, so `from..from + 8` lies within one of them; `window` is
-            // the first field of an entry (`repr(C)`) and eight bytes long. Bytes are copied as bytes that may be
-            // uninitialised (padding), and are never looked at.
+            // SAFETY: `row` is less than the number of rows, so `from..from + 8` is within one of
+            // them; `window` is the first field of an entry (`repr(C)`) and eight bytes long. Bytes
+            // are copied as possibly uninitialised (padding) and are never read.
             unsafe {
                 ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), WINDOW);
             }
         }
         for (index, entry) in entries.iter().enumerate() {
-            // SAFETY: the other way round. What this overwrites has been read by the loop above: it is the same eight
+            // SAFETY: the reverse. What this overwrites was read by the loop above: the same eight
             // bytes of another row.
             unsafe {
                 ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), base.add(index * size + at), WINDOW);
@@ -73,7 +74,8 @@ unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
             prefetch(base.wrapping_add(entry.row as usize * size + at));
         }
         let from = entries[index].row as usize * size + at;
-        // SAFETY: as above, with up to 16 bytes, which is an entry's size; its row has been read.
+        // SAFETY: as above, with up to 16 bytes, the size of an entry; its row number has been
+        // read.
         unsafe {
             ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), rest);
         }
@@ -86,22 +88,23 @@ unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
     }
 }
 
-/// Each row once, to where it belongs; one is held apart while its cycle is followed.
+/// Moves each row once, to its final place; one row is kept aside while its cycle is followed.
 ///
 /// # Safety
 ///
-/// As [`permute`].
+/// As for [`permute`].
 unsafe fn along_cycles<T>(rows: &mut [T], entries: &mut [Entry]) {
     let base = rows.as_mut_ptr();
     for start in 0..entries.len() {
         if entries[start].row as usize == start {
             continue;
         }
-        // SAFETY: `start` and every `row` are less than the number of rows. The row at `start` is held apart, its place
-        // is free; each round fills the free place and frees another, until the one that belongs to what is held
-        // apart is free. Nothing in here can panic: every entry of the cycle is in bounds, as said by the caller.
+        // SAFETY: `start` and every `row` are less than the number of rows. The row at `start` is
+        // kept aside, so its place is free; each round fills the free place and frees another,
+        // until the place of the row kept aside is free. Nothing here can panic: the caller
+        // promises that every entry is in bounds.
         unsafe {
-            let held = ptr::read(base.add(start));
+            let aside = ptr::read(base.add(start));
             let mut free = start;
             loop {
                 let from = entries[free].row as usize;
@@ -112,7 +115,7 @@ unsafe fn along_cycles<T>(rows: &mut [T], entries: &mut [Entry]) {
                 ptr::copy_nonoverlapping(base.add(from), base.add(free), 1);
                 free = from;
             }
-            ptr::write(base.add(free), held);
+            ptr::write(base.add(free), aside);
         }
     }
 }
@@ -125,7 +128,7 @@ mod tests {
     fn check<T: Clone + PartialEq + std::fmt::Debug>(order: &[u32], make: impl Fn(u32) -> T) {
         let mut rows: Vec<T> = (0..order.len() as u32).map(&make).collect();
         let mut entries: Vec<Entry> = order.iter().map(|&row| Entry::of_row(row)).collect();
-        // SAFETY: proptest's shuffle makes each number once.
+        // SAFETY: proptest's shuffle contains each number once.
         unsafe { permute(&mut rows, &mut entries) };
         assert_eq!(rows, order.iter().map(|&row| make(row)).collect::<Vec<_>>());
     }

@@ -1,23 +1,23 @@
 //! Distribution by the highest bits in which windows differ.
 //!
-//! The published sort distributes by the next byte of the key. Up to 11 bits of the windows, those in which they differ,
-//! take 0.9 to 0.95 of that time, and touch no key.
+//! The published sort distributes by the next byte of the key. Using up to 11 bits of the windows
+//! in which they differ takes 0.9 to 0.95 of that time, and does not touch the keys.
 
 use crate::bits::{Gather, prefetch};
 use crate::entry::Entry;
 
-/// Bits of a digit at most. 2,048 counters of four bytes fill a quarter of a processor's first-level data cache of 32
-/// KiB, and 2,048 places to write to are as many as its second-level translation buffer has entries.
-const MOST_BITS: u32 = 11;
+/// Most bits per digit. 2,048 counters of four bytes fill a quarter of a first-level data cache of
+/// 32 KiB, and 2,048 places to write to match the number of entries in a second-level TLB.
+const BITS_MAX: u32 = 11;
 
-/// Up to so many entries are distributed through a second buffer (128 KiB, which stays in the second-level cache);
-/// larger partitions in place.
+/// Up to this many entries are distributed through a second buffer (128 KiB, which fits the
+/// second-level cache); larger partitions are distributed in place.
 pub(crate) const SPARE: usize = 8192;
 
-/// Where each bucket ends, in the order of the digits.
-pub(crate) type Ends = [u32; 1 << MOST_BITS];
+/// The end of each bucket, in the order of the digits.
+pub(crate) type Ends = [u32; 1 << BITS_MAX];
 
-/// Counters, and the second buffer.
+/// The counters and the second buffer.
 #[derive(Debug)]
 pub(crate) struct Buckets {
     ends: Box<Ends>,
@@ -27,11 +27,11 @@ pub(crate) struct Buckets {
 
 impl Default for Buckets {
     fn default() -> Self {
-        Self { ends: Box::new([0; 1 << MOST_BITS]), begins: Box::new([0; 1 << MOST_BITS]), spare: Vec::new() }
+        Self { ends: Box::new([0; 1 << BITS_MAX]), begins: Box::new([0; 1 << BITS_MAX]), spare: Vec::new() }
     }
 }
 
-/// Some bits of a window as a number that keeps the order of windows which are alike above them.
+/// Some bits of a window as a number; keeps the order of windows that agree in all higher bits.
 #[derive(Clone, Copy)]
 struct Digit {
     mask: u64,
@@ -41,18 +41,18 @@ struct Digit {
 }
 
 impl Digit {
-    /// The highest of the bits that differ, as many as suit the number of entries.
+    /// The highest of the differing bits, as many as suit the number of entries.
     fn of(differ: u64, entries: usize, gather: Option<Gather>) -> Self {
-        // One or two counters for each entry, so that little remains to be done by comparison; more, since those that stay
-        // empty are also walked over, cost what they save.
-        let wanted = (entries.ilog2() + 1).clamp(1, MOST_BITS);
+        // One or two counters per entry leave little work for comparison. More counters cost what
+        // they save, since empty ones are walked over as well.
+        let wanted = (entries.ilog2() + 1).clamp(1, BITS_MAX);
         let Some(gather) = gather else {
             let above = u64::BITS - differ.leading_zeros();
             let bits = wanted.min(above);
             return Self { mask: (1 << bits) - 1, shift: above - bits, bits, gather: None };
         };
         let mut mask = differ;
-        // All but the highest `wanted` bits are taken away from below.
+        // Removes all but the highest `wanted` bits from below.
         for _ in wanted..mask.count_ones() {
             mask &= mask - 1;
         }
@@ -69,7 +69,8 @@ impl Digit {
 }
 
 impl Buckets {
-    /// Distributes `entries`, whose windows differ in `differ` (not 0), and says where each bucket ends.
+    /// Distributes `entries`, whose windows differ in `differ` (not 0), and returns the end of each
+    /// bucket.
     pub(crate) fn distribute(&mut self, entries: &mut [Entry], differ: u64, gather: Option<Gather>) -> &[u32] {
         let digit = Digit::of(differ, entries.len(), gather);
         let buckets = 1 << digit.bits;
@@ -104,12 +105,12 @@ impl Buckets {
     }
 }
 
-/// Swaps each entry to the next free place of its bucket, bucket after bucket, until none has a place left.
+/// Swaps each entry to the next free place of its bucket, bucket by bucket, until all are full.
 ///
-/// One entry carried from place to place until its cycle closes would need fewer moves; but then the place of the next
-/// move is known only when the last has read its memory, and the processor waits for one miss after the other. Here the
-/// entries of a bucket are swapped away independently, and a few are asked for ahead: measured, at a million entries,
-/// three times as fast.
+/// Carrying one entry from place to place until its cycle closes would need fewer moves. But then
+/// the place of the next move is known only after the last one has read its memory, and the
+/// processor waits for one miss after the other. Here the entries of a bucket are swapped
+/// independently, and a few are prefetched: three times as fast, measured at a million entries.
 fn in_place(entries: &mut [Entry], begins: &mut [u32], ends: &[u32], digit: Digit) {
     const AHEAD: usize = 8;
     let mask = begins.len() - 1;
@@ -155,7 +156,7 @@ mod tests {
             let mut entries: Vec<Entry> = seeds
                 .iter()
                 .zip(0..)
-                .map(|(seed, row)| Entry { window: (seed & mask) | !mask, row, held: 8 })
+                .map(|(seed, row)| Entry { window: (seed & mask) | !mask, row, ends_at: 8 })
                 .collect();
             let differ = differing(&entries);
             prop_assume!(differ != 0);

@@ -1,4 +1,4 @@
-//! Sorting a slice in place, or the order in which it would be sorted.
+//! Sorts a slice in place, or returns the order in which it would be sorted.
 
 use thiserror::Error;
 
@@ -9,7 +9,8 @@ use crate::keys::{Elsewhere, KeyOf, Keys, Rows, Within};
 use crate::order::settle;
 use crate::permute::permute;
 
-/// Memory of a sort, kept for the next one: 16 bytes for each row, a stack, and about 150 KiB.
+/// Memory of a sort that can be reused for the next one: 16 bytes per row, a stack, and about 150
+/// KiB.
 ///
 /// ```
 /// let mut scratch = prefixsort::Scratch::default();
@@ -25,15 +26,15 @@ pub struct Scratch {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// How to sort.
+/// Options of [`sort_with`], [`sort_in_arena`] and [`sort_indices_with`].
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Rows with equal keys keep the order in which they came.
+    /// Whether rows with equal keys keep their order.
     pub stable: bool,
-    /// Asked between steps; a sort that is cancelled leaves the rows as they were. Most steps read each key of a partition
-    /// once. Before the first, rows are looked through for being in order already, and after the last they are moved. A
-    /// partition whose keys keep misleading the samples is sorted by comparison in one step, and more than 4,294,967,295
-    /// rows are in any case.
+    /// Called between steps; returning `true` cancels the sort and leaves the rows unchanged. Most
+    /// steps read each key of a partition once. It is not called while the rows are first checked
+    /// for being in order, while they are moved at the end, and while a partition whose keys keep
+    /// defeating the samples, or more than 4,294,967,295 rows, are sorted by comparison.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -60,12 +61,12 @@ impl std::fmt::Debug for Options<'_> {
     }
 }
 
-/// A sort that was cancelled: the rows are as they were.
+/// A cancelled sort: the rows are unchanged.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the sort was cancelled; the rows are in the order that they had before")]
+#[error("the sort was cancelled; the rows are unchanged")]
 pub struct Cancelled;
 
-/// Sorts by bytes; rows with equal bytes in any order.
+/// Sorts rows by their bytes. Rows with equal bytes may be reordered.
 ///
 /// ```
 /// let mut rows = vec!["tenant/7/b", "tenant/7/a", "tenant/6"];
@@ -76,7 +77,7 @@ pub fn sort<T: AsRef<[u8]>>(rows: &mut [T]) {
     sort_by_key_bytes(rows, T::as_ref);
 }
 
-/// Sorts by bytes; rows with equal bytes keep their order.
+/// Sorts rows by their bytes. Rows with equal bytes keep their order.
 ///
 /// ```
 /// let mut rows = vec![String::from("b"), String::from("a")];
@@ -87,10 +88,10 @@ pub fn sort_stable<T: AsRef<[u8]>>(rows: &mut [T]) {
     sort_stable_by_key_bytes(rows, T::as_ref);
 }
 
-/// Sorts by the bytes that a function gives of each row; rows with equal bytes in any order.
+/// Sorts rows by the bytes that `key` returns for each. Rows with equal bytes may be reordered.
 ///
-/// A function that panics leaves the rows as they were. One that gives different bytes each time leads to some order, or to
-/// a panic as in std's sorts; no row is lost.
+/// If `key` panics, the rows are unchanged. If it returns different bytes for the same row, the
+/// order is unspecified, or the sort panics like std's sorts; no row is lost.
 ///
 /// ```
 /// let mut people = vec![("Lovelace", 1815), ("Hopper", 1906)];
@@ -98,11 +99,12 @@ pub fn sort_stable<T: AsRef<[u8]>>(rows: &mut [T]) {
 /// assert_eq!(people[0].1, 1906);
 /// ```
 pub fn sort_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
-    // Without a way to cancel it ends.
+    // Cannot be cancelled, so it always finishes.
     let _ = sort_with(rows, key, Options::default(), &mut Scratch::default());
 }
 
-/// Sorts by the bytes that a function gives of each row; rows with equal bytes keep their order.
+/// Sorts rows by the bytes that `key` returns for each. Rows with equal bytes keep their order.
+/// Otherwise like [`sort_by_key_bytes`].
 ///
 /// ```
 /// let mut people = vec![("Hopper", 2), ("Hopper", 1), ("Backus", 3)];
@@ -113,11 +115,11 @@ pub fn sort_stable_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
     let _ = sort_with(rows, key, Options { stable: true, ..Options::default() }, &mut Scratch::default());
 }
 
-/// Sorts as the options say, in memory that is kept for the next time.
+/// Sorts rows by the bytes that `key` returns for each, with options and reusable memory.
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the options' check said so.
+/// [`Cancelled`] if the option `cancelled` returned `true`.
 pub fn sort_with<T, F: Fn(&T) -> &[u8]>(
     rows: &mut [T],
     key: F,
@@ -127,11 +129,11 @@ pub fn sort_with<T, F: Fn(&T) -> &[u8]>(
     sort_rows(rows, Within(key), options, scratch)
 }
 
-/// Sorts rows that say where their keys are in memory that is not part of them.
+/// Sorts rows whose keys are in other memory that the rows refer to, such as an arena.
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the options' check said so.
+/// [`Cancelled`] if the option `cancelled` returned `true`.
 ///
 /// ```
 /// let arena = b"pearapplefig";
@@ -160,21 +162,21 @@ fn sort_rows<T, K: KeyOf<T>>(
         return Ok(());
     }
     if u32::try_from(rows.len()).is_err() {
-        // An entry numbers its row with 32 bits: beyond 64 GiB of entries other sorts are as good.
+        // An entry numbers its row with 32 bits; beyond 64 GiB of entries other sorts are as good.
         sort_by_comparison(rows, &key, options.stable);
         return Ok(());
     }
     order(&Rows { rows, key }, rows.len(), options, scratch)?;
-    #[expect(unsafe_code, reason = "what the entries are is known here")]
-    // SAFETY: there is an entry for each row, made by `order`; since then entries have changed places only.
+    #[expect(unsafe_code, reason = "the entries are known to be a permutation of the rows")]
+    // SAFETY: `order` made an entry for each row; since then entries have only been swapped.
     unsafe {
         permute(rows, &mut scratch.entries);
     }
     Ok(())
 }
 
-/// Sorts any number of rows, which are moved only when all keys have been compared: a key that panics leaves them as they
-/// were.
+/// Sorts any number of rows. They are moved only after all keys have been compared, so they are
+/// unchanged if a key function panics.
 fn sort_by_comparison<T, K: KeyOf<T>>(rows: &mut [T], key: &K, stable: bool) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_unstable_by(|&a, &b| {
@@ -194,7 +196,8 @@ fn sort_by_comparison<T, K: KeyOf<T>>(rows: &mut [T], key: &K, stable: bool) {
     }
 }
 
-/// The order in which rows would be sorted by bytes: first comes the index of the least. Equal rows keep their order.
+/// The order in which rows would be sorted by their bytes: the first index is that of the least
+/// row. Equal rows keep their order.
 ///
 /// # Panics
 ///
@@ -205,16 +208,16 @@ fn sort_by_comparison<T, K: KeyOf<T>>(rows: &mut [T], key: &K, stable: bool) {
 /// ```
 pub fn sort_indices<T: AsRef<[u8]>>(rows: &[T]) -> Vec<u32> {
     let options = Options { stable: true, ..Options::default() };
-    // Without a way to cancel it ends.
+    // Cannot be cancelled, so it always finishes.
     sort_indices_with(rows, T::as_ref, options, &mut Scratch::default()).unwrap_or_default()
 }
 
-/// The order in which rows would be sorted by the bytes that a function gives of each, in memory that is kept for the next
-/// time.
+/// The order in which rows would be sorted by the bytes that `key` returns for each, with options
+/// and reusable memory.
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the options' check said so.
+/// [`Cancelled`] if the option `cancelled` returned `true`.
 ///
 /// # Panics
 ///
@@ -239,7 +242,7 @@ pub fn sort_indices_with<T, F: Fn(&T) -> &[u8]>(
     Ok(scratch.entries.iter().map(|entry| entry.row).collect())
 }
 
-/// Leaves in the scratch's entries the order of the rows.
+/// Stores the order of the rows in the scratch's entries.
 fn order<K: Keys>(keys: &K, rows: usize, options: Options<'_>, scratch: &mut Scratch) -> Result<(), Cancelled> {
     let rows = u32::try_from(rows).expect("no more than 4,294,967,295 rows");
     huge_pages::fill(&mut scratch.entries, rows);
@@ -259,7 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// Small enough for Miri, and large enough for samples, lenses, distribution and every way of moving rows.
+    /// Small enough for Miri, but large enough for samples, lenses, distribution and all ways to
+    /// move rows.
     #[test]
     fn rows_of_many_kinds() {
         let numbers = || (0..300_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -283,8 +287,8 @@ mod tests {
         assert_eq!(wide, expected);
     }
 
-    /// What a sort leaves in its scratch is none of the rows' bytes, of which padding is uninitialised: Miri sees it looked
-    /// at.
+    /// The scratch contains no bytes of rows after a sort, since their padding is uninitialised:
+    /// Miri detects it if they are read.
     #[test]
     fn a_used_scratch_holds_nothing_of_the_rows() {
         let mut scratch = Scratch::default();
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_numbering_are_sorted_by_comparison_and_stay_where_they_are_if_a_key_panics() {
+    fn too_many_rows_for_32_bits_are_sorted_by_comparison_and_unchanged_if_a_key_panics() {
         let unsorted: Vec<(String, u64)> = (0..100).map(|n| ((n * 37 % 11).to_string(), n)).collect();
         let mut expected = unsorted.clone();
         expected.sort_by(|a, b| a.0.cmp(&b.0));
@@ -317,7 +321,7 @@ mod tests {
                 |row| {
                     calls.set(calls.get() + 1);
                     if calls.get() > 400 {
-                        std::panic::resume_unwind(Box::new("a key that cannot be had"));
+                        std::panic::resume_unwind(Box::new("the key function panics"));
                     }
                     row.0.as_bytes()
                 },

@@ -1,4 +1,5 @@
-//! Every entry point against std's sort, on keys that are unlike each other and on keys that are all too alike.
+//! Every entry point against std's sort, on keys that are very different and on keys that are very
+//! similar.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,7 @@ fn byte() -> impl Strategy<Value = u8> {
     prop_oneof![4 => Just(0_u8), 4 => Just(255), 3 => b'a'..=b'c', 1 => any::<u8>()]
 }
 
-/// A key made of few parts, so that many share long prefixes and many are equal.
+/// A key of a few parts, so many keys share long prefixes and many are equal.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         3 => vec(byte(), 0..4),
@@ -32,7 +33,7 @@ fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop_oneof![vec(key(), 0..30), vec(key(), 0..1500), few_different()]
 }
 
-/// Many keys of which few are different.
+/// Many keys with few different values.
 fn few_different() -> impl Strategy<Value = Vec<Vec<u8>>> {
     (vec(key(), 1..20), vec(any::<prop::sample::Index>(), 0..2000))
         .prop_map(|(keys, picks)| picks.iter().map(|pick| pick.get(&keys).clone()).collect())
@@ -88,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_may_say_where_in_an_arena_their_keys_are(keys in keys(), stable: bool) {
+    fn rows_may_refer_to_keys_in_an_arena(keys in keys(), stable: bool) {
         let arena = keys.concat();
         let ends = keys.iter().scan(0, |end, key| { *end += key.len(); Some(*end) });
         let rows: Vec<(usize, usize)> = keys.iter().zip(ends).map(|(key, end)| (end - key.len(), end)).collect();
@@ -153,8 +154,9 @@ proptest! {
             sort_by_key_bytes(&mut rows, |row| {
                 calls.set(calls.get() + 1);
                 if calls.get() > after {
-                    // Unwinds as a panic does, without its message and its backtrace for each of hundreds of cases.
-                    std::panic::resume_unwind(Box::new("a key that cannot be had"));
+                    // Unwinds like a panic, but without a message and a backtrace for each of
+                    // hundreds of cases.
+                    std::panic::resume_unwind(Box::new("the key function panics"));
                 }
                 row
             });
@@ -167,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_function_that_lies_loses_no_row(keys in keys(), seed: u64) {
+    fn an_inconsistent_key_function_loses_no_row(keys in keys(), seed: u64) {
         let mut rows: Vec<(usize, Vec<u8>)> = keys.into_iter().enumerate().collect();
         let state = Cell::new(seed | 1);
         sort_by_key_bytes(&mut rows, |row| {
@@ -180,7 +182,7 @@ proptest! {
     }
 }
 
-/// So many that they are divided among threads: beginnings that few have in common, in any order.
+/// Enough keys to be divided among threads, with prefixes that few share, in any order.
 fn many_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
     (vec(key(), 1..100), 10_000_usize..13_000, any::<u64>(), 0_u64..300).prop_map(|(beginnings, count, seed, ends)| {
         let mut state = seed | 1;
@@ -212,7 +214,7 @@ proptest! {
         par_sort_by_key_bytes(&mut sorted, |row| row.0);
         prop_assert!(sorted.iter().map(|row| row.0).eq(expected.iter().map(|row| row.0)));
         sorted.sort_unstable();
-        prop_assert!(sorted == expected, "no row is lost");
+        prop_assert!(sorted == expected, "a row was lost");
         let mut sorted = keys.clone();
         par_sort(&mut sorted);
         prop_assert!(sorted.iter().eq(expected.iter().map(|row| row.0)));
@@ -229,7 +231,7 @@ proptest! {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             par_sort_by_key_bytes(&mut rows, |row| {
                 if calls.fetch_add(1, Ordering::Relaxed) > after {
-                    std::panic::resume_unwind(Box::new("a key that cannot be had"));
+                    std::panic::resume_unwind(Box::new("the key function panics"));
                 }
                 row
             });

@@ -1,4 +1,4 @@
-//! Sorting beyond memory, with real files on real filesystems.
+//! External sorts with real files on real filesystems.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ fn sorted_by(mut sorter: ExternalSorter, records: &[Pair]) -> Result<(Vec<Pair>,
         assert_eq!(record.shared, alike, "{last:?} {:?}", record.key);
         out.push((record.key.to_vec(), record.payload.to_vec()));
     }
-    assert!(result.next()?.is_none(), "after the end comes nothing");
+    assert!(result.next()?.is_none(), "a record after the end");
     Ok((out, result.figures()))
 }
 
@@ -45,7 +45,7 @@ fn expected(records: &[Pair], descending: bool) -> Vec<Pair> {
     expected
 }
 
-/// Records like URLs, some of them equal; each payload says which it was.
+/// Records with keys like URLs, some of them equal; each payload identifies its record.
 fn urls(count: u32) -> Vec<Pair> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..count)
@@ -65,7 +65,7 @@ fn options(directory: &Path, memory: usize, threads: usize) -> ExternalOptions {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn what_memory_holds_is_sorted_without_a_file(
+    fn what_fits_into_memory_is_sorted_without_a_file(
         records in vec((vec(prop_oneof![Just(0), Just(255), Just(b'a')], 0..6), vec(any::<u8>(), 0..3)), 0..300),
         descending: bool,
         threads in 0usize..3,
@@ -92,7 +92,7 @@ fn more_than_memory_goes_through_runs_and_through_runs_of_runs() {
         assert!(figures.written > 0 && figures.read >= figures.written, "{figures:?}");
         assert_eq!(figures.bytes, records.iter().map(|(key, payload)| (key.len() + payload.len()) as u64).sum::<u64>());
     }
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "no file stays");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "a file was left behind");
 }
 
 #[test]
@@ -106,16 +106,16 @@ fn records_longer_than_a_buffer_are_sorted_too() {
 }
 
 #[test]
-fn memory_that_is_used_up_without_a_directory_is_said() {
+fn used_up_memory_without_a_directory_is_an_error() {
     let error = sorted(&urls(300_000), ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, 1) });
     assert_eq!(
         error.unwrap_err().to_string(),
-        "4194304 bytes of memory are used up, and no directory for temporary files was named"
+        "4194304 bytes of memory are used up, and there is no directory for temporary files"
     );
 }
 
 #[test]
-fn a_directory_that_has_vanished_is_said_and_the_next_one_used() {
+fn a_missing_directory_is_reported_and_the_next_one_used() {
     let directory = tempfile::tempdir().unwrap();
     let vanished = directory.path().join("vanished");
     let records = urls(300_000);
@@ -123,14 +123,14 @@ fn a_directory_that_has_vanished_is_said_and_the_next_one_used() {
     assert!(matches!(&error, SpillError::Create { directory, .. } if *directory == vanished), "{error:?}");
     assert_eq!(
         error.to_string(),
-        format!("no temporary file can be made in {}: No such file or directory (os error 2)", vanished.display())
+        format!("cannot create a temporary file in {}: No such file or directory (os error 2)", vanished.display())
     );
     let both =
         ExternalOptions { directories: vec![vanished, directory.path().into()], ..options(Path::new("/"), 4 << 20, 1) };
     assert!(sorted(&records, both).unwrap().0 == expected(&records, false));
 }
 
-/// A filesystem of its own that is too small, which only root can make.
+/// A small filesystem, which only root can create.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -143,7 +143,7 @@ impl Small {
             .is_ok_and(|status| status.success());
         if !mounted {
             eprintln!(
-                "skipped: a_full_disk_is_said_and_the_next_directory_used: a small filesystem could not be mounted (it takes root)"
+                "skipped: a_full_disk_is_reported_and_the_next_directory_used: a small filesystem could not be mounted (it takes root)"
             );
         }
         mounted.then_some(Self(directory))
@@ -157,12 +157,12 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_is_said_and_the_next_directory_used() {
+fn a_full_disk_is_reported_and_the_next_directory_used() {
     let Some(small) = Small::mount() else { return };
     let records = urls(300_000);
     let error = sorted(&records, options(small.0.path(), 4 << 20, 1)).unwrap_err().to_string();
-    assert!(error.starts_with("a run of "), "{error}");
-    let advice = "No space left on device (os error 28). Name a directory with more room, or allow more memory";
+    assert!(error.starts_with("cannot write a run to "), "{error}");
+    let advice = "No space left on device (os error 28). Use a directory with more space, or allow more memory";
     assert!(error.ends_with(advice), "{error}");
     let roomy = tempfile::tempdir().unwrap();
     let directories = vec![small.0.path().to_owned(), roomy.path().to_owned()];
@@ -170,7 +170,7 @@ fn a_full_disk_is_said_and_the_next_directory_used() {
     assert!(sorted(&records, both).unwrap().0 == expected(&records, false));
 }
 
-/// Runs in memory, as a device of the caller's own would keep them.
+/// Runs in memory, as the caller's own device would store them.
 #[derive(Debug, Default)]
 struct Memory {
     room: Option<usize>,
@@ -255,12 +255,12 @@ fn runs_go_where_the_caller_keeps_them() {
         assert!(out == expected(&records, false));
         assert!(figures.runs > 5, "{figures:?}");
         assert_eq!(space.made.load(Ordering::Relaxed) as u64, figures.runs);
-        assert_eq!(space.open.load(Ordering::Relaxed), 0, "each run gives its room back");
+        assert_eq!(space.open.load(Ordering::Relaxed), 0, "a run was not dropped");
         let mine = |id: &ThreadId| *id == thread::current().id();
         assert_eq!(
             space.threads.lock().unwrap().iter().all(mine),
             threads == 0,
-            "without threads the caller's does all"
+            "without threads, the caller's thread does everything"
         );
     }
 }
@@ -272,7 +272,7 @@ fn a_space_that_is_full_is_named_and_the_next_one_used() {
     let options = || options(Path::new("/"), 4 << 20, 0);
     let error = sorted_by(ExternalSorter::spilling_to(&options(), vec![full()]).unwrap(), &records).unwrap_err();
     let error = error.to_string();
-    assert!(error.contains("could not be written to the caller's memory: "), "{error}");
+    assert!(error.contains("cannot write a run to the caller's memory after "), "{error}");
     let both = ExternalSorter::spilling_to(&options(), vec![full(), Arc::new(Memory::default())]).unwrap();
     assert!(sorted_by(both, &records).unwrap().0 == expected(&records, false));
 }

@@ -1,4 +1,4 @@
-//! Sorting beyond memory where something goes wrong: spaces that fail, that damage what they keep, or that are slow.
+//! External sorts with faults: spaces that fail, damage what they store, or are slow.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use prefixsort::{ExternalOptions, ExternalSorter, RunFile, SpillError, SpillSpace};
 
-/// What is wrong with a space.
+/// The fault of a space.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     None,
-    /// The first run cannot be made.
+    /// The first run cannot be created.
     FailsOnce,
-    /// Runs come back without what is beyond this byte.
+    /// Runs are cut off at this byte when read.
     CutAt(usize),
-    /// Runs come back with a bit of this byte flipped.
+    /// A bit of this byte is flipped when a run is read.
     FlippedAt(usize),
     /// Each write takes long.
     Slow,
@@ -115,18 +115,18 @@ fn sorter(threads: usize, space: &Arc<Space>) -> ExternalSorter {
     ExternalSorter::spilling_to(&options(threads), vec![space.clone()]).unwrap()
 }
 
-/// A key for each number, all different and in no order.
+/// A different key for each number, in no order.
 fn key(number: u32) -> [u8; 4] {
     number.wrapping_mul(0x9e37_79b9).to_be_bytes()
 }
 
-/// Takes so many records of 4 KiB, a thousand of which fill the memory.
+/// Pushes `records` records of 4 KiB; a thousand of them fill the memory.
 fn push(sorter: &mut ExternalSorter, records: u32) -> Result<(), SpillError> {
     (0..records).try_for_each(|number| sorter.push(&key(number), &[number as u8; 4 << 10]))
 }
 
 #[test]
-fn a_sorter_that_has_failed_gives_no_result_from_which_records_are_missing() {
+fn a_sorter_that_has_failed_gives_no_incomplete_result() {
     for threads in [0, 1] {
         let mut sorter = sorter(threads, &Space::with(Fault::FailsOnce));
         // The space works again after it has failed once.
@@ -136,19 +136,19 @@ fn a_sorter_that_has_failed_gives_no_result_from_which_records_are_missing() {
         assert!(matches!(again, SpillError::Failed), "{again}");
         let error = sorter.finish().unwrap_err();
         assert!(matches!(error, SpillError::Failed), "{error}");
-        let message = "the sort has failed before, and records are missing from it; begin a new one";
+        let message = "the sort has failed before and records are missing; start a new one";
         assert_eq!(error.to_string(), message);
     }
 }
 
 #[test]
 fn a_record_that_is_too_long_is_refused_and_the_others_are_sorted() {
-    // Memory that nobody looks at is never there.
+    // Memory that is never touched is never allocated.
     let half = vec![0; 2050 << 20];
     let mut sorter = ExternalSorter::new(options(0)).unwrap();
     sorter.push(b"b", b"").unwrap();
     let error = sorter.push(&half, &half).unwrap_err().to_string();
-    assert_eq!(error, "a record of 4299161600 bytes is longer than the 4293918720 that one may have in all");
+    assert_eq!(error, "a record of 4299161600 bytes is too long: expected at most 4293918720");
     sorter.push(b"a", b"").unwrap();
     let mut result = sorter.finish().unwrap();
     assert_eq!(result.next().unwrap().unwrap().key, b"a");
@@ -157,21 +157,21 @@ fn a_record_that_is_too_long_is_refused_and_the_others_are_sorted() {
 }
 
 #[test]
-fn a_run_that_is_cut_short_or_has_a_flipped_bit_is_said_and_nothing_wrong_comes_before() {
+fn a_damaged_run_is_reported_and_no_wrong_record_comes_before() {
     let mut keys: Vec<_> = (0..3000).map(key).collect();
     keys.sort_unstable();
     let (first_block, later) = (100, 2 << 20);
     for (fault, message) in [
-        (Fault::FlippedAt(3), "block 0 says of itself that it is longer than any that was written"),
-        (Fault::FlippedAt(first_block), "block 0 is not what was written: its checksum differs"),
-        (Fault::CutAt(first_block), "it ends within or after block 0, before its end"),
-        (Fault::FlippedAt(later), "block 7 is not what was written: its checksum differs"),
-        (Fault::CutAt(later), "it ends within or after block 7, before its end"),
+        (Fault::FlippedAt(3), "the length of block 0 is greater than that of any block written"),
+        (Fault::FlippedAt(first_block), "the checksum of block 0 is wrong"),
+        (Fault::CutAt(first_block), "it is cut short in or after block 0"),
+        (Fault::FlippedAt(later), "the checksum of block 7 is wrong"),
+        (Fault::CutAt(later), "it is cut short in or after block 7"),
     ] {
         let mut sorter = sorter(0, &Space::with(fault));
         push(&mut sorter, 3000).unwrap();
         let mut given = 0;
-        // The first blocks are read before the first record is given.
+        // The first blocks are read before the first record is returned.
         let error = match sorter.finish() {
             Err(error) => error,
             Ok(mut result) => loop {
@@ -183,14 +183,14 @@ fn a_run_that_is_cut_short_or_has_a_flipped_bit_is_said_and_nothing_wrong_comes_
             },
         };
         assert!(matches!(error, SpillError::Damaged { .. }), "{fault:?}: {error}");
-        assert!(error.to_string().starts_with(&format!("a run in a space came back damaged: {message}. ")), "{error}");
+        assert!(error.to_string().starts_with(&format!("a run in a space is damaged: {message}. ")), "{error}");
         let in_the_first = !matches!(fault, Fault::FlippedAt(place) | Fault::CutAt(place) if place == later);
         assert_eq!(given == 0, in_the_first, "{fault:?}: {given} records");
     }
 }
 
 #[test]
-fn a_directory_that_vanishes_between_two_runs_is_said() {
+fn a_directory_that_disappears_between_two_runs_is_reported() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("runs");
     std::fs::create_dir(&directory).unwrap();
@@ -199,7 +199,7 @@ fn a_directory_that_vanishes_between_two_runs_is_said() {
     while sorter.figures().runs == 0 {
         push(&mut sorter, 100).unwrap();
     }
-    // Runs have no names, so that nothing is in the way.
+    // Runs have no names, so nothing prevents the removal.
     std::fs::remove_dir(&directory).unwrap();
     let error = (0..100).find_map(|_| push(&mut sorter, 1000).err()).unwrap();
     assert!(matches!(&error, SpillError::Create { directory: gone, .. } if *gone == directory), "{error}");
@@ -208,19 +208,19 @@ fn a_directory_that_vanishes_between_two_runs_is_said() {
 #[test]
 fn writing_runs_can_be_watched_and_cancelled() {
     for threads in [0, 2] {
-        // While records are taken.
+        // While records are pushed.
         let asked = Arc::new(AtomicU64::new(0));
         let seen = asked.clone();
         let space = Space::with(Fault::None);
         let mut cancelled = sorter(threads, &space).with_progress(move |written| {
-            assert!(written > seen.swap(written, Ordering::Relaxed), "it goes on");
+            assert!(written > seen.swap(written, Ordering::Relaxed), "no progress");
             written < 5 << 20
         });
         let error = (0..100).find_map(|_| push(&mut cancelled, 1000).err()).unwrap();
         assert_eq!(error.to_string(), "the sort was cancelled while a run was being written");
         assert!(asked.load(Ordering::Relaxed) >= 5 << 20);
         assert!(matches!(cancelled.finish(), Err(SpillError::Failed)));
-        assert_eq!(space.counts.open.load(Ordering::Relaxed), 0, "a run that was cancelled gives its room back");
+        assert_eq!(space.counts.open.load(Ordering::Relaxed), 0, "a cancelled run was not dropped");
 
         // While runs are merged into longer ones at the end.
         let finishing = Arc::new(AtomicBool::new(false));
@@ -238,21 +238,21 @@ fn writing_runs_can_be_watched_and_cancelled() {
 fn nothing_is_written_for_a_sorter_that_is_gone() {
     let space = Space::with(Fault::Slow);
     let counts = space.counts.clone();
-    // What is known to be more than memory holds is spilled at half of it, so that the other half can be filled meanwhile:
-    // here when three buffers of 2.7 MiB are full.
+    // Input that is known not to fit into memory is spilled at half of the limit, so the other half
+    // can be filled in the meantime: here when three buffers of 2.7 MiB are full.
     let options = ExternalOptions { memory: 16 << 20, expected: Some(1 << 30), ..options(1) };
     let mut sorter = ExternalSorter::spilling_to(&options, vec![space.clone()]).unwrap();
     push(&mut sorter, 2500).unwrap();
     let begun = Instant::now();
     while counts.open.load(Ordering::Relaxed) == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "no run is begun");
+        assert!(begun.elapsed() < Duration::from_secs(30), "no run was started");
         std::thread::yield_now();
     }
     drop(sorter);
     assert_eq!(counts.open.load(Ordering::Relaxed), 0);
-    // The whole run has some thirty blocks.
+    // The whole run has about thirty blocks.
     let writes = counts.writes.load(Ordering::Relaxed);
-    assert!(writes < 15, "{writes} blocks were written all the same");
+    assert!(writes < 15, "{writes} blocks were still written");
     assert_eq!(Arc::strong_count(&space), 1);
 }
 
@@ -270,7 +270,8 @@ fn many_runs_are_never_all_open() {
         count += 1;
     }
     assert_eq!(count, 30_000);
-    // 30 that were spilled; of 4 MiB half is for merging, six blocks to read from and one to write.
+    // 30 runs were spilled; half of the 4 MiB is for merging, six blocks to read from and one to
+    // write.
     let (made, most_open) = (space.counts.made.load(Ordering::Relaxed), space.counts.most_open.load(Ordering::Relaxed));
     assert!(made > 30, "{made}");
     assert!(most_open < 20, "{most_open} runs were open");

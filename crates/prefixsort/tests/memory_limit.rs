@@ -1,4 +1,4 @@
-//! How much memory sorts take, by an allocator that counts.
+//! Peak memory of sorts, measured with a counting allocator.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
@@ -19,25 +19,25 @@ fn count(bytes: usize) {
     PEAK.fetch_max(live, Ordering::Relaxed);
 }
 
-// SAFETY: all is left to the system's allocator; counting allocates nothing.
+// SAFETY: everything is passed on to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
 
-    /// The system moves pages, where an allocation and a copy would need both at a time.
+    /// The system moves pages, while an allocation and a copy would need both at once.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         count(size);
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -50,7 +50,7 @@ const MIB: usize = 1 << 20;
 /// One test at a time, because the allocator counts for all threads.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Sorts so many bytes of records, whose lengths a function gives, and says how much memory that took at most.
+/// Sorts `bytes` bytes of records of these lengths; returns the peak memory.
 fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usize) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let options =
@@ -79,7 +79,7 @@ fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usi
 }
 
 #[test]
-fn no_more_memory_is_taken_than_may_be() {
+fn the_memory_limit_is_kept() {
     let _alone = ALONE.lock();
     for threads in [0, 2] {
         for (kind, limit, bytes, length) in [
@@ -90,32 +90,32 @@ fn no_more_memory_is_taken_than_may_be() {
         ] {
             let peak = peak(limit, threads, bytes, length);
             println!("{kind}, {threads} threads: {:.2} of the limit", peak as f64 / limit as f64);
-            // A buffer grows by a quarter, and the one that is being written has a block beside it.
+            // A buffer grows by a quarter, and one that is being written needs an additional block.
             assert!(peak <= limit + limit / 4, "{kind}, {threads} threads: {} MiB of {}", peak / MIB, limit / MIB);
         }
     }
 }
 
 #[test]
-fn a_parallel_sort_takes_32_bytes_a_row() {
+fn a_parallel_sort_takes_32_bytes_per_row() {
     let _alone = ALONE.lock();
     let count = 400_000;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let different = |number: u32| number.wrapping_mul(0x9e37_79b9);
-    // All of the latter but one are in the same part.
+    // All but one of the latter are in the same part.
     for (kind, key) in [("different", different as fn(u32) -> u32), ("equal", |number| u32::from(number != 300_000))] {
         let mut rows: Vec<[u8; 4]> = (0..count).map(|number| key(number).to_be_bytes()).collect();
         let (_, indices) = threads.install(|| peak_of(|| par_sort_indices(&rows)));
         let ((), sort) = threads.install(|| peak_of(|| par_sort(&mut rows)));
         assert!(rows.is_sorted());
         for peak in [sort, indices] {
-            println!("{kind}: {:.1} bytes a row", peak as f64 / f64::from(count));
+            println!("{kind}: {:.1} bytes per row", peak as f64 / f64::from(count));
             assert!(peak < 32 * count as usize + MIB, "{kind}: {peak} bytes");
         }
     }
 }
 
-/// What it gives, and how much memory it took at most.
+/// The result, and the peak memory.
 fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

@@ -204,16 +204,16 @@ fn fold(ratio: f64) -> String {
 pub fn failure(failure: &compare::Failure<'_>) -> String {
     match failure {
         compare::Failure::Exceeded(it) => exceeded(it),
-        compare::Failure::Unheld(it) => unheld(it),
+        compare::Failure::Unchecked(it) => unheld(it),
     }
 }
 
-fn unheld(unheld: &compare::Unheld<'_>) -> String {
-    let compare::Unheld { condition, candidate, test, because } = unheld;
+fn unheld(unheld: &compare::Unchecked<'_>) -> String {
+    let compare::Unchecked { condition, candidate, test, because } = unheld;
     let metric = condition.metric.name();
     let why = match because {
         Missing::Test => format!("the baseline has this test with its {metric}, and the candidate has no such test"),
-        Missing::OtherWork(fields) => format!("it is not the same workload in both ({})", fields.join("; ")),
+        Missing::DifferentWorkload(fields) => format!("it is not the same workload in both ({})", fields.join("; ")),
         Missing::Figure => format!("the baseline tells its {metric}, and the candidate does not"),
         Missing::BrokenOff => "a run of it broke off before it said enough".to_owned(),
         Missing::Zero => format!("the baseline's {metric} is 0, and nothing is a share of that"),

@@ -1,7 +1,7 @@
 //! What a store holds: its list of runs, and a run as it was printed when it was measured.
 
 use measurement::RunDocument;
-use store::{DriveName, Kept, ListDocument, State, Summary};
+use store::{DriveName, ListDocument, State, StoredRun, Summary};
 use workload::number::latency;
 use workload::{Table, suites};
 
@@ -61,7 +61,7 @@ pub fn run_list_json(runs: &[Summary]) -> String {
 }
 
 /// A run as `check` or `run` printed it, below what the store knows of it.
-pub fn kept_page(kept: &Kept, look: &Look) -> String {
+pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     let (run, document) = (&kept.summary, &kept.document);
     let mut text = paint(look.palette.strong, &format!("Run {}", run.id));
     text += &format!(": {}, {} UTC", harmless(&run.suite), when(run));
@@ -252,7 +252,7 @@ mod tests {
         document.suite = "mine".to_owned();
         document.results.truncate(2);
         let summary = Summary { note: "old shelf".to_owned(), suite: "mine".to_owned(), ..run("112") };
-        insta::assert_snapshot!(kept_page(&Kept { summary: summary.clone(), document: document.clone() }, &Look::plain()), @"
+        insta::assert_snapshot!(kept_page(&StoredRun { summary: summary.clone(), document: document.clone() }, &Look::plain()), @"
         Run 112: mine, 2026-11-20 19:30 UTC, on db1
         Tags: after fleet
         Note: old shelf
@@ -266,7 +266,7 @@ mod tests {
         ");
         document.results.clear();
         let summary = Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };
-        insta::assert_snapshot!(kept_page(&Kept { summary, document }, &Look::plain()), @"
+        insta::assert_snapshot!(kept_page(&StoredRun { summary, document }, &Look::plain()), @"
         Run 112: mine, 2026-11-20 19:30 UTC, on db1, interrupted before its end
 
         target       /var/lib/db, directory
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_check_is_shown_as_check_shows_it() {
         let document = samples::document(samples::quick());
-        let page = kept_page(&Kept { summary: run("3"), document: document.clone() }, &Look::plain());
+        let page = kept_page(&StoredRun { summary: run("3"), document: document.clone() }, &Look::plain());
         assert!(page.ends_with(&check_page(&document, &Look::plain())));
     }
 }

@@ -6,22 +6,22 @@ use drive::HostFacts;
 use measurement::document::SCHEMA;
 use measurement::{RunDocument, TargetKind, TargetRecord, TestResult};
 
-/// A `check` of a host and a drive that version 0.1.0 wrote.
+/// A `check` of a host and a drive, written by version 0.1.0.
 pub const CHECKED: &str = include_str!("../../measurement/tests/documents/run-1-check.json");
-/// A `check` of a model that version 0.1.0 wrote.
+/// A `check` of a model, written by version 0.1.0.
 pub const MODELLED: &str = include_str!("../../measurement/tests/documents/run-1-model.json");
 
-/// [`CHECKED`].
+/// The document in [`CHECKED`].
 pub fn checked() -> RunDocument {
     RunDocument::from_json(CHECKED).unwrap()
 }
 
-/// [`MODELLED`].
+/// The document in [`MODELLED`].
 pub fn modelled() -> RunDocument {
     RunDocument::from_json(MODELLED).unwrap()
 }
 
-/// A run of `quick` with these results, not judged.
+/// A run of `quick` with these results, without findings and grades.
 pub fn document(results: Vec<TestResult>) -> RunDocument {
     RunDocument {
         schema: SCHEMA.to_owned(),

@@ -1,19 +1,20 @@
-//! Sample results, documents and the facts of machines, as an engine and a host would provide them, for tests.
+//! Sample results, documents and facts of machines for tests, as an engine and a host would provide
+//! them.
 //!
-//! | module | its samples |
+//! | module | samples |
 //! | --- | --- |
-//! | [`suite`](fn@suite), [`quick`], [`sorts`] | results of a built-in suite on a drive of given latencies |
-//! | [`series`] | results whose latency wobbles from second to second |
-//! | [`machine`] | machines that judgement tells apart, each with results and facts |
+//! | [`suite`](fn@suite), [`quick`], [`sorts`] | results of a built-in suite on a drive with given latencies |
+//! | [`series`] | results whose latency varies from second to second |
+//! | [`machine`] | machines that lead to different findings, each with results and facts |
 //! | [`place`] | drives, and directories and devices on them |
-//! | [`document`](mod@document) | run documents: kept ones of version 1, and one of any results |
+//! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
 //!
-//! The crate knows facts and measurements and nothing that judges, keeps or prints them. So the crates that do can use it
-//! in their unit tests: a sample's types are theirs. Machines as files, which `drive` reads, are in the crate `captures`
-//! for the same reason.
+//! The crate depends only on facts and measurements, not on crates that judge, store or print them.
+//! So those crates can use it in their unit tests with the same types. Machines as files, which
+//! `drive` reads, are in the crate `captures` for the same reason.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
-#![allow(clippy::return_self_not_must_use, reason = "a sample that nobody uses is harmless")]
+#![allow(clippy::return_self_not_must_use, reason = "an unused sample is harmless")]
 
 pub mod document;
 pub mod machine;

@@ -1,4 +1,5 @@
-//! Machines that judgement tells apart, each with results made of a few latencies, and facts.
+//! Machines that lead to different findings, each with facts and with results made of a few
+//! latencies.
 
 use std::path::PathBuf;
 
@@ -16,23 +17,23 @@ use crate::place::{device, directory, drive};
 /// A machine and what was measured on it.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// One for each test that was measured.
+    /// One result for each test that was measured.
     pub results: Vec<TestResult>,
-    /// What the target is on.
+    /// The storage under the target.
     pub place: Option<Place>,
-    /// The facts of its host.
+    /// Facts about the host.
     pub host: HostFacts,
 }
 
 impl Machine {
-    /// With the results of these tests as well.
+    /// Adds the results of these tests.
     pub fn measure(mut self, tests: impl IntoIterator<Item = Run>) -> Machine {
         self.results.extend(tests.into_iter().map(Run::result));
         self
     }
 }
 
-/// What one test measures, in few numbers.
+/// The result of a test, in a few numbers.
 #[derive(Debug, Clone)]
 pub struct Run {
     pattern: Pattern,
@@ -51,7 +52,7 @@ pub struct Run {
     samples: u64,
 }
 
-/// A random write of 4 KiB that takes `write_us`, and where it is synced by a call another `sync_us`.
+/// A random write of 4 KiB that takes `write_us`; if it is synced by a call, that takes `sync_us`.
 pub fn write(sync: SyncMethod, write_us: f64, sync_us: f64) -> Run {
     Run {
         pattern: Pattern::RandWrite,
@@ -77,47 +78,47 @@ pub fn read(read_us: f64) -> Run {
 }
 
 impl Run {
-    /// With so many flushes seen by the device for each commit.
+    /// Sets the number of flushes that the device counts per commit.
     pub fn flushes(self, per_commit: f64) -> Run {
         Run { flushes_per_commit: Some(per_commit), ..self }
     }
 
-    /// With blocks of so many bytes.
+    /// Sets the block size in bytes.
     pub fn block(self, block_bytes: u64) -> Run {
         Run { block_bytes, ..self }
     }
 
-    /// One block after the other.
+    /// Makes the accesses sequential.
     pub fn sequential(self) -> Run {
         Run { pattern: Pattern::Write, ..self }
     }
 
-    /// In several jobs, together as fast as one.
+    /// Runs several jobs that are as fast together as one.
     pub fn jobs(self, jobs: u64) -> Run {
         Run { jobs, ..self }
     }
 
-    /// Through the page cache, with this note.
+    /// Uses the page cache, with this note.
     pub fn buffered(self, note: &'static str) -> Run {
         Run { direct: false, note: Some(note), ..self }
     }
 
-    /// On an area of so many bytes.
+    /// Sets the size of the area in bytes.
     pub fn size(self, size_bytes: u64) -> Run {
         Run { size_bytes, ..self }
     }
 
-    /// This share of the operations takes this many times as long.
+    /// Makes this share of the operations slower by this factor.
     pub fn slow(self, slow_share: f64, slow_factor: f64) -> Run {
         Run { slow_share, slow_factor, ..self }
     }
 
-    /// At a rate that falls from second to second.
+    /// Makes the rate fall from second to second.
     pub fn drifting(self) -> Run {
         Run { iops_by_second: [2.0, 1.8, 1.5, 1.2, 1.0, 0.8], ..self }
     }
 
-    /// The result.
+    /// The result with these numbers.
     pub fn result(self) -> TestResult {
         let mut workload = Workload::new(self.pattern, BlockBytes::new(self.block_bytes).unwrap());
         workload.sync = self.sync;
@@ -170,13 +171,13 @@ impl Run {
     }
 }
 
-/// `/srv/db`, where a filesystem with this backing is mounted.
+/// `/srv/db` on a mounted filesystem with this backing.
 fn mounted(fs_type: &str, options: &str, backing: Backing) -> Place {
     let space = Space { total_bytes: 1 << 40, free_bytes: 1 << 39, available_bytes: 1 << 39 };
     Place { space: Some(space), ..directory("/srv/db", "/srv/db", fs_type, options, backing) }
 }
 
-/// `/srv/db` on a drive, and no results yet.
+/// `/srv/db` on a drive, without results.
 pub fn on(fs_type: &str, options: &str, drive: BlockDevice) -> Machine {
     Machine {
         results: Vec::new(),
@@ -185,12 +186,12 @@ pub fn on(fs_type: &str, options: &str, drive: BlockDevice) -> Machine {
     }
 }
 
-/// A raw drive, and no results yet.
+/// A raw drive, without results.
 pub fn raw(drive: BlockDevice) -> Machine {
     Machine { results: Vec::new(), place: Some(device(drive)), host: HostFacts::default() }
 }
 
-/// An enterprise NVMe drive: its flush is a formality.
+/// An enterprise NVMe drive with PLP, whose flush takes almost no time.
 pub fn protected_nvme() -> Machine {
     let mut nvme = drive("nvme0n1", Transport::Nvme);
     nvme.model = Some("KIOXIA KCD61LUL3T84".to_owned());
@@ -224,7 +225,7 @@ pub fn consumer_nvme() -> Machine {
     ])
 }
 
-/// A 7200 rpm disk with its cache on.
+/// A 7200 rpm disk with its cache enabled.
 pub fn disk() -> Machine {
     let mut disk = drive("sda", Transport::Sata);
     disk.model = Some("TOSHIBA MG07ACA14TE".to_owned());
@@ -238,7 +239,7 @@ pub fn disk() -> Machine {
     ])
 }
 
-/// A cloud's network volume whose virtio disk says that it rotates.
+/// A network volume of a cloud, whose virtio disk reports itself as rotational.
 pub fn cloud_volume() -> Machine {
     let mut disk = drive("vda", Transport::Virtio);
     disk.queue.rotational = Some(true);
@@ -253,7 +254,7 @@ pub fn cloud_volume() -> Machine {
     machine
 }
 
-/// A virtual disk whose host confirms flushes and does nothing.
+/// A virtual disk whose host acknowledges flushes without doing anything.
 pub fn lying_virtual_disk() -> Machine {
     let mut machine = on("xfs", "rw", drive("vdb", Transport::Virtio)).measure([
         write(NoSync, 52.0, 0.0),
@@ -266,7 +267,7 @@ pub fn lying_virtual_disk() -> Machine {
     machine
 }
 
-/// A virtual disk that declares no volatile cache.
+/// A virtual disk that reports no volatile cache.
 pub fn cacheless_virtual_disk() -> Machine {
     let mut disk = drive("vda", Transport::Virtio);
     disk.queue.write_cache = Some(WriteCache::WriteThrough);
@@ -296,7 +297,7 @@ pub fn without_barriers() -> Machine {
 
 /// A directory in memory.
 pub fn tmpfs() -> Machine {
-    const NOTE: &str = "O_DIRECT is refused here, so that the page cache took part.";
+    const NOTE: &str = "O_DIRECT is refused here, so the page cache took part.";
     let memory = Backing::NoBlockDevice(NoBlockDevice::Memory { fs_type: "tmpfs".to_owned() });
     let machine =
         Machine { results: Vec::new(), place: Some(mounted("tmpfs", "rw", memory)), host: HostFacts::default() };
@@ -321,7 +322,7 @@ pub fn noisy() -> Machine {
     ])
 }
 
-/// A virtual machine's disk between which and the kernel something swallows flushes.
+/// A disk of a virtual machine, with a layer between it and the kernel that drops flushes.
 pub fn swallowed_flushes() -> Machine {
     on("ext4", "rw", drive("sdc", Transport::Scsi)).measure([
         write(NoSync, 40.0, 0.0),
@@ -331,7 +332,7 @@ pub fn swallowed_flushes() -> Machine {
     ])
 }
 
-/// A container's root.
+/// The root of a container.
 pub fn overlay() -> Machine {
     let upper = Some(PathBuf::from("/var/lib/containers/overlay/7/diff"));
     let overlay = Backing::NoBlockDevice(NoBlockDevice::Overlay { upper });

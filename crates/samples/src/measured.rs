@@ -2,7 +2,7 @@ use measurement::result::Measured;
 use measurement::{CpuUse, Ended, Histograms, Proof, Series, WorkloadRecord};
 use workload::{SyncMethod, Test};
 
-/// What `operations` reads or writes of a test measured, but for its latencies.
+/// The measurement of a test that reads or writes `operations` times, without latencies.
 pub(crate) fn measured(test: &Test, operations: u64) -> Measured {
     let workload = WorkloadRecord::of(test);
     let reads = workload.pattern.is_some_and(|pattern| !pattern.writes());

@@ -7,7 +7,7 @@ use drive::{
     Transport, WriteCache,
 };
 
-/// A machine with bare metal.
+/// A bare-metal host.
 pub fn host() -> HostFacts {
     HostFacts {
         kernel_release: Some("6.12.9-amd64".to_owned()),
@@ -19,7 +19,7 @@ pub fn host() -> HostFacts {
     }
 }
 
-/// A drive that says nothing of itself but its name and its bus.
+/// A drive of which only name and bus are known.
 pub fn drive(name: &str, transport: Transport) -> BlockDevice {
     BlockDevice {
         device: DeviceNumber { major: 8, minor: 0 },
@@ -49,7 +49,7 @@ pub fn drive(name: &str, transport: Transport) -> BlockDevice {
     }
 }
 
-/// A directory on a filesystem that is mounted on `mount_point`; its options are those of the superblock.
+/// A directory on a filesystem mounted at `mount_point`; `options` are those of the superblock.
 pub fn directory(path: &str, mount_point: &str, fs_type: &str, options: &str, backing: Backing) -> Place {
     let source = match &backing {
         Backing::BlockDevice(device) => device.path.as_path(),
@@ -113,7 +113,7 @@ pub fn raid() -> Place {
     directory("/srv", "/", "ext4", "rw,nobarrier", Backing::BlockDevice(Box::new(volume)))
 }
 
-/// A raw device of which sysfs says next to nothing.
+/// A raw device of which sysfs reports next to nothing.
 pub fn bare_device() -> Place {
     let bare =
         BlockDevice { queue: Queue::default(), size_bytes: None, read_only: None, ..drive("sdx", Transport::Unknown) };

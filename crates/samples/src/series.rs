@@ -1,4 +1,4 @@
-//! Results whose latency wobbles from second to second, around a value that is known.
+//! Results whose latency varies from second to second around a known value.
 
 use measurement::result::Measured;
 use measurement::{Histogram, Histograms, RunDocument, Series, Source, TestResult, WorkloadRecord};
@@ -14,13 +14,13 @@ fn test(name: &str) -> Test {
     plan.tests.into_iter().find(|test| test.name == name).unwrap_or_else(|| panic!("no test {name} in quick"))
 }
 
-/// A test of `check` by its name.
+/// The workload of a test of `check`, by its name.
 pub fn workload(name: &str) -> WorkloadRecord {
     WorkloadRecord::of(&test(name))
 }
 
-/// A result of so many seconds in which one operation takes `us`, give or take 5 % from second to second. A test with a
-/// sync commits.
+/// A result of this many seconds in which an operation takes `us`, plus or minus 5 % from second to
+/// second. A test with a sync commits.
 pub fn result(name: &str, us: f64, seconds: usize, seed: u64) -> TestResult {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut wobble = || 0.95 + 0.1 * ((random.next_u64() >> 11) as f64 / (1u64 << 53) as f64);
@@ -47,12 +47,12 @@ pub fn result(name: &str, us: f64, seconds: usize, seed: u64) -> TestResult {
     TestResult::new(name, Measured { elapsed_s: seconds as f64, histograms, series, ..base })
 }
 
-/// A run of these.
+/// A run with these results.
 pub fn run(results: Vec<TestResult>) -> RunDocument {
     RunDocument { results, ..modelled() }
 }
 
-/// A run as an importer makes it: no series, no histograms.
+/// A run as an importer creates it: no series, no histograms.
 pub fn imported(tool: &str, results: Vec<TestResult>) -> RunDocument {
     let bare = |result: TestResult| TestResult { histograms: Histograms::default(), series: Series::new(), ..result };
     let source = Source { tool: tool.to_owned(), version: Some("3.33".to_owned()), drive: Some("a drive".to_owned()) };

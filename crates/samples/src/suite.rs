@@ -1,4 +1,4 @@
-//! Results of a built-in suite on a drive of given latencies.
+//! Results of a built-in suite on a drive with given latencies.
 
 use measurement::result::Measured;
 use measurement::{CpuUse, DeviceProof, Histogram, Histograms, Proof, SortFigures, TestResult};
@@ -6,11 +6,11 @@ use workload::{OpenFlag, Step, StepProgram, SyncCall, SyncMethod, Test, Work};
 
 use crate::measured::measured;
 
-/// Operations of each test.
+/// Operations per test.
 const OPERATIONS: u64 = 1000;
 
-/// A result of `test` whose operation takes about `operation_us` and whose sync about `sync_us`, spread by a few percent
-/// with a thin tail.
+/// A result of `test` whose operation takes about `operation_us` and whose sync takes about
+/// `sync_us`, with a spread of a few percent and a thin tail.
 fn result(test: &Test, operation_us: f64, sync_us: Option<f64>) -> TestResult {
     let around = |us: f64| {
         let mut histogram = Histogram::new();
@@ -22,7 +22,8 @@ fn result(test: &Test, operation_us: f64, sync_us: Option<f64>) -> TestResult {
     let base = measured(test, OPERATIONS);
     let (workload, commits) = (&base.workload, base.proof.commits);
     let total_us = operation_us + sync_us.unwrap_or(0.0);
-    // What waits for a flush gains nothing from depth; all else gains much, and less than it should.
+    // Operations that wait for a flush gain nothing from depth; all others gain much, though less
+    // than linearly.
     let in_flight = if sync_us.is_some() { workload.jobs } else { workload.depth * workload.jobs };
     // Rate times mean latency is the depth.
     let waits = if workload.constant_depth().is_some() { f64::from(in_flight).powf(0.2) } else { 1.0 };
@@ -52,7 +53,8 @@ fn result(test: &Test, operation_us: f64, sync_us: Option<f64>) -> TestResult {
     TestResult::new(&test.name, measured)
 }
 
-/// The results of a built-in suite on a drive whose 4 KiB write takes `write_us` and whose sync takes `sync_us`.
+/// The results of a built-in suite on a drive whose 4 KiB write takes `write_us` and whose sync
+/// takes `sync_us`.
 pub fn suite(name: &str, write_us: f64, sync_us: f64) -> Vec<TestResult> {
     let plan = workload::suites::named(name).unwrap_or_else(|| panic!("no suite {name}"));
     let sized = |test: &Test| {
@@ -68,7 +70,8 @@ pub fn suite(name: &str, write_us: f64, sync_us: f64) -> Vec<TestResult> {
     plan.tests.iter().map(sized).collect()
 }
 
-/// The results of `sort-spill`: a drive that limits the sort, one that does not, the page cache, and more sorts than processors.
+/// The results of `sort-spill`: a drive that limits the sort, one that does not, the page cache,
+/// and more sorts than processors.
 pub fn sorts() -> Vec<TestResult> {
     let alone = SortFigures {
         sorts: 1,
@@ -120,7 +123,7 @@ pub fn sorts() -> Vec<TestResult> {
     results.map(|(result, figures)| result.with_sort(figures)).collect()
 }
 
-/// What makes a program's writes durable.
+/// The sync method of a program's writes.
 fn method(program: &StepProgram) -> SyncMethod {
     let called = |wanted| program.steps.iter().any(|step| matches!(step, Step::Sync { call, .. } if *call == wanted));
     match program.files.iter().find_map(|file| file.open_flag) {
@@ -132,7 +135,8 @@ fn method(program: &StepProgram) -> SyncMethod {
     }
 }
 
-/// What a method costs beside `fdatasync`: no two cost the same, so that a verdict on the wrong row is seen.
+/// Cost of a method relative to `fdatasync`. All costs differ, so a verdict on the wrong row is
+/// noticed.
 fn price(sync: SyncMethod) -> f64 {
     match sync {
         SyncMethod::Fsync => 1.2,
@@ -142,12 +146,12 @@ fn price(sync: SyncMethod) -> f64 {
     }
 }
 
-/// What `check` measures on a consumer NVMe drive.
+/// The measurements of `check` on a consumer NVMe drive.
 pub fn quick() -> Vec<TestResult> {
     suite("quick", 15.0, 1700.0)
 }
 
-/// About `count` latencies around `us`, with a tail of a few at three times that.
+/// About `count` latencies around `us`, with a small tail at three times that.
 pub fn spread(us: f64, count: u64) -> Histogram {
     let mut histogram = Histogram::new();
     for (share, part) in [(0.8, 0.05), (0.92, 0.25), (1.0, 0.4), (1.08, 0.2), (1.25, 0.08), (1.8, 0.019), (3.0, 0.001)]

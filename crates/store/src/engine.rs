@@ -1,12 +1,13 @@
-//! The few things that a database does for the store.
+//! The few operations that the store needs from a database.
 //!
-//! The store's statements are written once, in the SQL that both databases understand, with `$1`, `$2`... for what is filled in.
+//! The store's statements are written once, in the SQL that both databases understand, with `$1`,
+//! `$2`... as parameters.
 
 use std::fmt;
 
 use crate::error::Problem;
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -29,7 +30,8 @@ impl From<f64> for Value {
 }
 
 impl From<&str> for Value {
-    /// PostgreSQL knows no text with a NUL in it; the columns are for lists and searches, the document keeps it.
+    /// PostgreSQL does not allow NUL in a text. The columns serve lists and searches; the document
+    /// keeps the NUL.
     fn from(text: &str) -> Value {
         Value::Text(text.replace('\0', "\u{fffd}"))
     }
@@ -47,19 +49,19 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// A row of an answer.
+/// One row of a result.
 #[derive(Debug)]
 pub(crate) struct Row(pub(crate) Vec<Value>);
 
 impl Row {
     fn unexpected(&self, column: usize, wanted: impl fmt::Display) -> Problem {
-        Problem::Damaged(format!("{wanted} was expected in column {column}, and it holds {:?}", self.0.get(column)))
+        Problem::Damaged(format!("expected {wanted} in column {column}, found {:?}", self.0.get(column)))
     }
 
     pub(crate) fn integer(&self, column: usize) -> Result<i64, Problem> {
         match self.0.get(column) {
             Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(self.unexpected(column, "a whole number")),
+            _ => Err(self.unexpected(column, "an integer")),
         }
     }
 
@@ -73,7 +75,7 @@ impl Row {
     pub(crate) fn text(&self, column: usize) -> Result<&str, Problem> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text),
-            _ => Err(self.unexpected(column, "a text")),
+            _ => Err(self.unexpected(column, "text")),
         }
     }
 
@@ -99,51 +101,52 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
-/// One of the two databases, opened.
+/// An open connection to one of the two databases.
 pub(crate) trait Engine: Send {
-    /// Which SQL it reads, where the two differ.
+    /// The SQL to use where the two differ.
     fn dialect(&self) -> Dialect;
 
-    /// Whether it has a table of this name.
+    /// Whether there is a table of this name.
     fn has_table(&mut self, name: &str) -> Result<bool, Problem>;
 
-    /// Runs statements without values or answers.
+    /// Runs statements without parameters or results.
     fn batch(&mut self, sql: &str) -> Result<(), Problem>;
 
-    /// Runs a statement; the number of rows that it changed.
+    /// Runs a statement; returns the number of rows that it changed.
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem>;
 
-    /// Asks.
+    /// Runs a query and returns its rows.
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem>;
 
     /// Begins a transaction that writes.
     fn begin(&mut self) -> Result<(), Problem>;
 
-    /// Begins a transaction that reads, all of it from one moment.
+    /// Begins a transaction that reads from one snapshot.
     fn begin_reading(&mut self) -> Result<(), Problem>;
 
-    /// Begins a transaction that keeps a document unless it is kept already: no other process is in one of those.
+    /// Begins a transaction that stores a document unless it is already stored. Only one process at
+    /// a time can be in one.
     fn begin_insert(&mut self) -> Result<(), Problem>;
 
-    /// Begins the transaction in which the schema is changed: no other process is in one of those.
+    /// Begins the transaction that changes the schema. Only one process at a time can be in one.
     fn begin_migration(&mut self) -> Result<(), Problem>;
 
-    /// Shows other processes that this one measures a run, for as long as it lives.
-    fn hold(&mut self, run: i64) -> Result<(), Problem>;
+    /// Shows other processes that this one measures a run, as long as it is alive.
+    fn lock_run(&mut self, run: i64) -> Result<(), Problem>;
 
-    /// No longer.
-    fn release(&mut self, run: i64) -> Result<(), Problem>;
+    /// Ends what [`lock_run`](Engine::lock_run) began.
+    fn unlock_run(&mut self, run: i64) -> Result<(), Problem>;
 
-    /// Whether the process that measures a run still lives.
-    fn is_held(&mut self, run: i64, writer: &str) -> Result<bool, Problem>;
+    /// Whether the process that measures a run is alive.
+    fn is_run_locked(&mut self, run: i64, writer: &str) -> Result<bool, Problem>;
 
-    /// The answer's only row.
+    /// The only row of a result.
     fn one(&mut self, sql: &str, values: &[Value]) -> Result<Option<Row>, Problem> {
         Ok(self.query(sql, values)?.into_iter().next())
     }
 }
 
-/// Does the work as one transaction: all of it, or nothing.
+/// Runs the work as one transaction: all of it, or nothing.
 pub(crate) fn atomically<T>(
     engine: &mut dyn Engine,
     work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
@@ -152,14 +155,14 @@ pub(crate) fn atomically<T>(
     finish(engine, work)
 }
 
-/// The end of a transaction that has begun.
+/// Commits or rolls back a transaction.
 pub(crate) fn finish<T>(
     engine: &mut dyn Engine,
     work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let done = work(engine).and_then(|value| engine.batch("COMMIT").map(|()| value));
     if done.is_err() {
-        // Where this fails, too, the connection is gone, or the database has rolled back by itself.
+        // If this fails as well, the connection is gone or the database has already rolled back.
         let _ = engine.batch("ROLLBACK");
     }
     done

@@ -1,101 +1,102 @@
-//! What can go wrong with a store, one sentence each.
+//! Errors of a store, one sentence each.
 
 use std::time::Duration;
 
 use crate::run::RunId;
 use crate::unwritable::Unwritable;
 
-/// A problem with one store.
+/// A problem with a particular store.
 #[derive(Debug, thiserror::Error)]
 #[error("the store {store} {problem}")]
 pub struct StoreError {
-    /// Where it is, without a password.
+    /// Location of the store, without a password.
     pub store: String,
-    /// What is wrong.
+    /// What went wrong.
     #[source]
     pub problem: Problem,
 }
 
-/// What is wrong with a store: the end of a sentence that began with its name.
+/// What is wrong with a store. The message continues a sentence that began with the store's name.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// There is none.
-    #[error("does not exist; `flushmark check` and `flushmark run` make it when they keep a run there")]
+    /// There is no store at the location.
+    #[error("does not exist; `flushmark check` and `flushmark run` create it when they store a run")]
     Absent,
-    /// A directory.
+    /// The location is a directory.
     #[error("is a directory; name a file in it, such as results.db")]
     Directory,
-    /// A file of another kind.
-    #[error("is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)")]
+    /// The file is not a database.
+    #[error("is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)")]
     NotADatabase,
-    /// A database of another program.
+    /// The file is a database of another program.
     #[error(
         "is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)"
     )]
     Foreign,
-    /// Made by a later version.
+    /// The store was created by a later version.
     #[error(
-        "has schema {found}, of a newer flushmark; this one knows schemas up to {known}. Use that version, or another store"
+        "has schema {found}, from a newer flushmark; this version supports schemas up to {known}. Use that version or another store"
     )]
     Newer {
-        /// Its schema.
+        /// Version of the store's schema.
         found: i64,
-        /// The latest that this program knows.
+        /// The latest version that this program supports.
         known: i64,
     },
-    /// What it holds contradicts itself.
+    /// The content is inconsistent.
     #[error(
-        "is damaged ({0}). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read"
+        "is damaged ({0}). Start a new store or restore this one from a backup; for an SQLite file, `sqlite3 FILE .recover` saves what can still be read"
     )]
     Damaged(String),
-    /// Another process holds its lock.
-    #[error("has been locked by another process for {} s; try again when that has ended", .0.as_secs_f64())]
+    /// Another process holds the lock.
+    #[error("has been locked by another process for {} s; try again when that process is done", .0.as_secs_f64())]
     Locked(Duration),
-    /// The kernel lets nobody, or not this user, write to it.
+    /// The file cannot be written to, by anybody or by this user.
     #[error("cannot be written to: {0}")]
     Unwritable(Unwritable),
-    /// It could be opened for reading only, and what kept it from more is gone.
+    /// It could only be opened for reading, and the reason no longer exists.
     #[error("could only be opened for reading; try again")]
     ReadOnly,
-    /// No room.
-    #[error("cannot grow: its disk or quota is full")]
+    /// There is no space left.
+    #[error("cannot grow: the disk or quota is full")]
     Full,
-    /// The system did not do its part.
+    /// An I/O error of the system.
     #[error("cannot be used: {0}")]
     Io(String),
-    /// The URL does not read.
-    #[error("is not named rightly: {0}. Write postgres://USER@HOST/DATABASE")]
+    /// The URL is invalid.
+    #[error("has an invalid URL: {0}; expected postgres://USER@HOST/DATABASE")]
     Url(String),
-    /// A connection cannot be encrypted, or the server's certificate not be trusted, as the URL asks.
-    #[error("is not connected to as its sslmode asks: {0}")]
+    /// The connection cannot be encrypted, or the server's certificate cannot be trusted, as the
+    /// URL requires.
+    #[error("cannot be connected to with this sslmode: {0}")]
     Tls(String),
-    /// No connection.
+    /// The server cannot be reached.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// The server does not let this user in.
+    /// The server rejected the user.
     #[error(
-        "does not let this user in: {0}. A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"
+        "rejected the login: {0}. Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"
     )]
     NotAdmitted(String),
-    /// The server has no such database.
-    #[error("is not there: {0}. Make it with `createdb`")]
+    /// The server does not have this database.
+    #[error("does not exist: {0}. Create it with `createdb`")]
     NoDatabase(String),
-    /// The connection ended.
-    #[error("went away: {0}")]
+    /// The connection was lost.
+    #[error("closed the connection: {0}")]
     Gone(String),
-    /// The database refused, for a reason of its own.
-    #[error("refused: {0}")]
+    /// The database reported another error.
+    #[error("reported an error: {0}")]
     Refused(String),
-    /// It holds no such run.
-    #[error("holds no run {0}; `flushmark results list` shows what it holds")]
+    /// The store does not have this run.
+    #[error("has no run {0}; `flushmark results list` lists its runs")]
     NoRun(RunId),
-    /// The run is measured right now.
-    #[error("is being written to by run {0}, which is still measured; wait for its end")]
+    /// The run is still being measured.
+    #[error("cannot delete run {0} while it is being measured; wait for it to finish")]
     Running(RunId),
 }
 
 impl StoreError {
-    /// Whether a person named the wrong thing, and nothing is out of order.
+    /// Whether the user named the wrong thing, as opposed to a fault of the system.
     pub fn is_wrong_use(&self) -> bool {
         matches!(
             self.problem,

@@ -1,36 +1,38 @@
-//! Which run is the last, and which of the same kind were before it.
+//! The last run, and earlier runs of the same kind.
 //!
-//! Both are asked for in one statement and not page by page: in a large store, what is looked for may lie behind a hundred thousand other runs.
+//! Each is found with one statement instead of page by page: in a large store, a hundred thousand
+//! other runs may come before the one wanted.
 
 use crate::engine::{Engine, Value};
 use crate::error::Problem;
 use crate::list;
 use crate::run::{RunId, Summary};
 
-/// Whose runs a person means.
+/// The hosts whose runs a user refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
-    /// Those of the machine of this name, and those of no known machine: of models, and what was imported.
+pub enum HostScope {
+    /// Runs of the host with this name, and runs without a host: of models, and imported ones.
     Own(String),
-    /// Those of the machine of this name alone.
+    /// Runs of the host with this name only.
     Host(String),
-    /// Those of every machine.
+    /// Runs of all hosts.
     All,
 }
 
-impl Whose {
-    /// The condition, and what is filled in for `$1`. Letter case does not matter.
+impl HostScope {
+    /// The condition, and the value of `$1`. Case is ignored.
     fn condition(&self) -> (&'static str, Vec<Value>) {
         match self {
-            Whose::Own(host) => ("WHERE (host IS NULL OR lower(host) = lower($1))", vec![host.as_str().into()]),
-            Whose::Host(host) => ("WHERE lower(host) = lower($1)", vec![host.as_str().into()]),
-            Whose::All => ("", Vec::new()),
+            HostScope::Own(host) => ("WHERE (host IS NULL OR lower(host) = lower($1))", vec![host.as_str().into()]),
+            HostScope::Host(host) => ("WHERE lower(host) = lower($1)", vec![host.as_str().into()]),
+            HostScope::All => ("", Vec::new()),
         }
     }
 }
 
-/// The run so many before the newest that is not being measured; `None` where there are not so many.
-pub(crate) fn newest(engine: &mut dyn Engine, whose: &Whose, before: u32) -> Result<Option<i64>, Problem> {
+/// The run `before` places before the newest, without runs that are being measured; `None` if there
+/// are not so many.
+pub(crate) fn newest(engine: &mut dyn Engine, whose: &HostScope, before: u32) -> Result<Option<i64>, Problem> {
     let (condition, values) = whose.condition();
     let wanted = before as usize;
     let mut limit = wanted + 1;
@@ -47,12 +49,13 @@ pub(crate) fn newest(engine: &mut dyn Engine, whose: &Whose, before: u32) -> Res
         if ended.len() > wanted || rows.len() < limit {
             return Ok(ended.get(wanted).copied());
         }
-        // As many more as are being measured, at least one.
+        // Fetch as many more as are being measured, at least one.
         limit += rows.len() - ended.len();
     }
 }
 
-/// At most `count` runs before this one that came to their end and measured the same: suite, target, host and drives. The newest first.
+/// At most `count` complete runs before this one of the same suite, target, host and drives, newest
+/// first.
 pub(crate) fn earlier(engine: &mut dyn Engine, now: &Summary, count: u32) -> Result<Vec<RunId>, Problem> {
     let mut values: Vec<Value> =
         vec![now.suite.as_str().into(), now.target.as_str().into(), now.at.as_microsecond().into(), now.id.0.into()];
@@ -63,7 +66,7 @@ pub(crate) fn earlier(engine: &mut dyn Engine, now: &Summary, count: u32) -> Res
         }
         None => "host IS NULL",
     };
-    // EXCEPT takes two absent names for the same.
+    // EXCEPT treats two missing names as equal.
     let of = |run| format!("SELECT model, serial FROM drives WHERE run = {run}");
     let (here, there) = (of("$4"), of("runs.id"));
     let sql = format!(

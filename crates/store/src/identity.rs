@@ -1,7 +1,8 @@
-//! Whether a document is in the store already: whole, or as the half that an interrupted run left there.
+//! Whether a document is already stored, completely or as the part that an interrupted run left.
 //!
-//! A run whose store went away is saved to a file, and what the store had of it stays behind. Nothing has to be written into the file to find that half
-//! again: a document begins as its half does, with the same facts of the same second and the same first tests, histograms included.
+//! If the store becomes unreachable during a run, the run is saved to a file, and the store keeps
+//! what it had of it. The file needs no reference to that part: a document begins like its part
+//! does, with the same facts of the same second and the same first tests, histograms included.
 
 use measurement::RunDocument;
 
@@ -17,11 +18,11 @@ pub(crate) enum Known {
     No,
     /// All of it, as this run.
     Whole(RunId),
-    /// Its beginning, as this run, which nobody measures any more.
+    /// The first part of it, as this run, which is no longer being measured.
     Half(RunId),
 }
 
-/// Looks for a document, whose digest this is.
+/// Looks for the document with this digest.
 pub(crate) fn find(engine: &mut dyn Engine, document: &RunDocument, digest: &str) -> Result<Known, Problem> {
     let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.into()])?;
     if let Some(row) = same {
@@ -48,7 +49,8 @@ pub(crate) fn find(engine: &mut dyn Engine, document: &RunDocument, digest: &str
     Ok(Known::No)
 }
 
-/// Whether this is what a run's document was before its end: no judgement yet, and perhaps fewer tests.
+/// Whether a stored run is an earlier state of this document: without conclusions, and perhaps with
+/// fewer tests.
 fn is_half(kept: &RunDocument, document: &RunDocument) -> bool {
     let begun = RunDocument {
         results: kept.results.clone(),
@@ -93,6 +95,6 @@ mod tests {
         other_test.results[1].ops += 1;
         assert!(!is_half(&other_test, &whole));
         assert!(!is_half(&RunDocument { smoke: true, ..half(2) }, &whole));
-        assert!(!is_half(&whole, &whole), "it has its end");
+        assert!(!is_half(&whole, &whole), "it is complete");
     }
 }

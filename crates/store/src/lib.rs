@@ -1,27 +1,28 @@
-//! Keeps every run: in SQLite by default, in PostgreSQL where many hosts write.
+//! Stores every run: in SQLite by default, in PostgreSQL where many hosts write.
 //!
-//! A run is begun before its first test, each test is appended when it is done, and the run is finished with its findings: a run that was killed leaves
-//! what it had measured. The whole document comes back equal, histograms included; beside it stand columns for what lists show and filters ask for.
-//! Each call is one transaction, and is on disk when it returns.
+//! A run begins before its first test, each test is appended when it is done, and the run is
+//! finished with its findings. A run that was killed leaves what it had measured. The whole
+//! document is returned unchanged, histograms included; the columns beside it serve lists and
+//! filters. Each call is one transaction, and is on disk when it returns.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`location`] | where a store is: a file, or a PostgreSQL database |
+//! | [`location`] | the place of a store: a file, or a PostgreSQL database |
 //! | [`mod@store`] | the store: begin, append, finish, insert, get, tag, note, delete, copy |
-//! | [`list`] | which runs, newest first |
+//! | [`list`] | filters, and the list of runs, newest first |
 //! | [`list_document`] | the list as JSON, and its schema |
-//! | [`history`] | which run is the last, and which of the same kind were before it |
-//! | [`run`] | what a store says of a run |
-//! | [`error`] | what can go wrong, one sentence each |
-//! | `identity` | whether a document is there already, whole or its beginning |
+//! | [`history`] | the last run, and earlier runs of the same kind |
+//! | [`run`] | what a store records of a run besides its document |
+//! | [`error`] | errors, one sentence each |
+//! | `identity` | whether a document is already stored, completely or in part |
 //! | `writing`, `reading` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
-//! | [`process`] | which process measures a run, and whether it still lives |
-//! | `engine` | the few things that a database does for the store |
-//! | `sqlite`, `postgres` | the two that do them |
+//! | [`process`] | the process that measures a run, and whether it is alive |
+//! | `engine` | the few operations that the store needs from a database |
+//! | `sqlite`, `postgres` | the two implementations |
 //! | `migrations` | the schema, version by version |
 //!
-//! The host's name is a column of the store and no part of a document, so that a document can be shown around.
+//! The host's name is a column of the store and not part of a document, so documents can be shared.
 
 mod engine;
 pub mod error;
@@ -42,10 +43,10 @@ pub mod unwritable;
 mod writing;
 
 pub use error::{Problem, StoreError};
-pub use history::Whose;
+pub use history::HostScope;
 pub use list::Filter;
 pub use list_document::ListDocument;
-pub use location::{Location, NoLocation};
-pub use run::{DriveName, End, Headline, Kept, NotARunId, NotATag, Origin, RunId, State, Summary, Tag};
+pub use location::{InvalidLocation, Location};
+pub use run::{DriveName, End, Headline, NotARunId, NotATag, Origin, RunId, State, StoredRun, Summary, Tag};
 pub use store::{Copied, Inserted, LOCK_WAIT, Store};
 pub use unwritable::Unwritable;

@@ -1,4 +1,4 @@
-//! Which runs, newest first.
+//! Filters, and the list of runs, newest first.
 
 use std::collections::HashMap;
 
@@ -9,40 +9,40 @@ use crate::engine::{Engine, Row, Value};
 use crate::error::Problem;
 use crate::run::{DriveName, Headline, RunId, State, Summary, Tag};
 
-/// What a list is narrowed down to; by default it is everything. Letter case never matters.
+/// Criteria for a list, all of which must match; by default every run does. Case is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The whole name of the machine that measured.
+    /// The full name of the host that measured.
     pub host: Option<String>,
-    /// A part of a drive's model or serial number.
+    /// A substring of a drive's model or serial number.
     pub drive: Option<String>,
-    /// The plan's whole name.
+    /// The full name of the plan or suite.
     pub suite: Option<String>,
-    /// A part of a test's name.
+    /// A substring of a test's name.
     pub test: Option<String>,
-    /// Not before.
+    /// Earliest time, inclusive.
     pub since: Option<Timestamp>,
-    /// Before this.
+    /// Latest time, exclusive.
     pub until: Option<Timestamp>,
-    /// A tag.
+    /// A tag that the run must have.
     pub tag: Option<Tag>,
-    /// A part of the note.
+    /// A substring of the note.
     pub note: Option<String>,
-    /// A part of the target; a directory or file is known by its whole path.
+    /// A substring of the target; directories and files are stored with absolute paths.
     pub target: Option<String>,
-    /// At most so many, the newest.
+    /// The most runs to return, from the newest.
     pub limit: Option<u32>,
-    /// Leave out so many of the newest.
+    /// The number of newest runs to skip.
     pub skip: u32,
 }
 
-/// A part of a text as a pattern of `LIKE`, whose own signs stand for themselves.
+/// A substring as a pattern for `LIKE`, with its special characters escaped.
 fn containing(part: &str) -> Value {
     let escaped = part.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     Value::from(format!("%{escaped}%").as_str())
 }
 
-/// The numbers of the runs that a filter leaves, newest first.
+/// Numbers of the matching runs, newest first.
 pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, Problem> {
     let mut values: Vec<Value> = Vec::new();
     let mut conditions: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        // Asked run by run, so that the search ends when enough are found.
+        // Evaluated for each run in order, so the search ends when enough are found.
         conditions.push(format!(
             "EXISTS (SELECT 1 FROM tests WHERE tests.run = runs.id AND tests.name IN ({}))",
             names.join(", ")
@@ -97,10 +97,10 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
     engine.query(&sql, &values)?.iter().map(|row| row.integer(0)).collect()
 }
 
-/// Numbers asked for in one statement.
+/// Runs per statement.
 const CHUNK: usize = 500;
 
-/// What lists show of these runs, in this order; a run that was deleted meanwhile is left out.
+/// Summaries of these runs, in this order; runs deleted in the meantime are left out.
 pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summary>, Problem> {
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(CHUNK) {
@@ -164,7 +164,7 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
     Ok(found)
 }
 
-/// A run whose process is gone was interrupted, whatever its row still says.
+/// A run whose process is gone counts as interrupted, whatever its row says.
 fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>) -> Result<State, Problem> {
     match stored {
         "complete" => Ok(State::Complete),
@@ -174,12 +174,12 @@ fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>)
     }
 }
 
-/// Whether a run is being measured: its row says so, and its process lives.
+/// Whether a run is being measured: its row says so, and its process is alive.
 pub(crate) fn is_running(
     engine: &mut dyn Engine,
     id: i64,
     stored: &str,
     writer: Option<String>,
 ) -> Result<bool, Problem> {
-    Ok(stored == State::Running.name() && engine.is_held(id, &writer.unwrap_or_default())?)
+    Ok(stored == State::Running.name() && engine.is_run_locked(id, &writer.unwrap_or_default())?)
 }

@@ -1,4 +1,4 @@
-//! Where a store is.
+//! The place of a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// ```
 /// let fleet: store::Location = "postgres://bench:secret@db1/flushmark".parse()?;
 /// assert_eq!(fleet.to_string(), "postgres://bench@db1/flushmark");
-/// # Ok::<(), store::NoLocation>(())
+/// # Ok::<(), store::InvalidLocation>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
@@ -19,25 +19,25 @@ pub enum Location {
     Postgres(String),
 }
 
-/// A text that names no place for a store.
+/// A text that is not the location of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoLocation {
-    /// Nothing was written.
-    #[error("name a file, or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
+pub enum InvalidLocation {
+    /// The text is empty.
+    #[error("the store has no name; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
     Empty,
-    /// A URL of something else.
-    #[error("`{0}://` is no kind of store; name a file, or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
+    /// A URL of another scheme.
+    #[error("unknown kind of store `{0}://`; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
     Scheme(String),
 }
 
 impl FromStr for Location {
-    type Err = NoLocation;
+    type Err = InvalidLocation;
 
-    fn from_str(text: &str) -> Result<Location, NoLocation> {
+    fn from_str(text: &str) -> Result<Location, InvalidLocation> {
         match text.split_once("://") {
             Some(("postgres" | "postgresql", _)) => Ok(Location::Postgres(text.to_owned())),
-            Some((scheme, _)) if is_scheme(scheme) => Err(NoLocation::Scheme(scheme.to_owned())),
-            _ if text.is_empty() => Err(NoLocation::Empty),
+            Some((scheme, _)) if is_scheme(scheme) => Err(InvalidLocation::Scheme(scheme.to_owned())),
+            _ if text.is_empty() => Err(InvalidLocation::Empty),
             _ => Ok(Location::Sqlite(PathBuf::from(text))),
         }
     }
@@ -48,10 +48,11 @@ fn is_scheme(text: &str) -> bool {
 }
 
 impl Location {
-    /// The file in a person's own data directory, by the XDG base directory specification: `$XDG_DATA_HOME/flushmark/results.db`, or below
-    /// `~/.local/share`. `None` where neither variable is an absolute path.
-    pub fn of_person(xdg_data_home: Option<&Path>, home: Option<&Path>) -> Option<Location> {
-        // The specification: a relative path is to be ignored.
+    /// The file in the user's data directory, by the XDG base directory specification:
+    /// `$XDG_DATA_HOME/flushmark/results.db`, or below `~/.local/share`. `None` if neither variable
+    /// is an absolute path.
+    pub fn of_user(xdg_data_home: Option<&Path>, home: Option<&Path>) -> Option<Location> {
+        // The specification requires relative paths to be ignored.
         let absolute = |path: &&Path| path.is_absolute();
         let data = xdg_data_home.filter(absolute).map(Path::to_owned);
         let data = data.or_else(|| home.filter(absolute).map(|home| home.join(".local/share")))?;
@@ -59,7 +60,7 @@ impl Location {
     }
 }
 
-/// As a person may see it: a password in a URL is left out.
+/// For display: without the password of a URL.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,7 +72,8 @@ impl fmt::Display for Location {
 
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-    // A password may hold an `@` or a `?` that somebody forgot to write as %40 or %3F; the last `@` ends it.
+    // A password may contain an `@` or a `?` that should have been written as %40 or %3F; the last
+    // `@` ends it.
     let end = rest.split('?').next().and_then(|address| address.rfind('@')).or_else(|| rest.rfind('@'));
     let (person, rest) = end.map_or((None, rest), |end| (Some(&rest[..end]), &rest[end + 1..]));
     let person = person.map(|person| format!("{}@", person.split(':').next().unwrap_or_default())).unwrap_or_default();
@@ -90,10 +92,10 @@ mod tests {
     fn texts() {
         assert_eq!("a/b.db".parse(), Ok(Location::Sqlite("a/b.db".into())));
         assert_eq!("postgresql://h/d".parse(), Ok(Location::Postgres("postgresql://h/d".into())));
-        assert_eq!("".parse::<Location>().unwrap_err(), NoLocation::Empty);
+        assert_eq!("".parse::<Location>().unwrap_err(), InvalidLocation::Empty);
         assert_eq!(
             "mysql://h/d".parse::<Location>().unwrap_err().to_string(),
-            "`mysql://` is no kind of store; name a file, or a PostgreSQL database: postgres://USER@HOST/DATABASE"
+            "unknown kind of store `mysql://`; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE"
         );
     }
 
@@ -112,18 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_own() {
-        let of = |data, home| Location::of_person(Some(Path::new(data)), Some(Path::new(home)));
+    fn the_users_data_directory() {
+        let of = |data, home| Location::of_user(Some(Path::new(data)), Some(Path::new(home)));
         assert_eq!(of("/d", "/h"), Some(Location::Sqlite("/d/flushmark/results.db".into())));
         assert_eq!(of("d", "/h"), Some(Location::Sqlite("/h/.local/share/flushmark/results.db".into())));
         assert_eq!(of("", ""), None);
     }
 
     #[test]
-    fn what_could_be_no_scheme_is_a_files_name() {
+    fn what_cannot_be_a_scheme_is_a_file_name() {
         for name in ["a b://c", "://c", "/srv/x://y"] {
             assert_eq!(name.parse(), Ok(Location::Sqlite(name.into())));
         }
-        assert_eq!("git+ssh://h".parse::<Location>(), Err(NoLocation::Scheme("git+ssh".to_owned())));
+        assert_eq!("git+ssh://h".parse::<Location>(), Err(InvalidLocation::Scheme("git+ssh".to_owned())));
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::Problem;
 
-/// No part of a document is as large; a damaged length must not take all memory.
+/// Larger than any part of a document, so a damaged length cannot exhaust memory.
 const JSON_BYTES_MAX: u64 = 1 << 28;
 
 /// The document without its tests, compressed.
@@ -25,24 +25,25 @@ pub(crate) fn pack_result(result: &TestResult) -> Result<Vec<u8>, Problem> {
 
 fn pack(part: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
     let json =
-        serde_json::to_vec(part).map_err(|error| Problem::Io(format!("a result does not write as JSON: {error}")))?;
+        serde_json::to_vec(part).map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
     let mut encoder = ZlibEncoder::new(Vec::with_capacity(json.len() / 3), Compression::default());
     let packed = encoder.write_all(&json).and_then(|()| encoder.finish());
     packed.map_err(|error| Problem::Io(error.to_string()))
 }
 
-/// What [`pack_header`] and [`pack_result`] made.
+/// Reads what [`pack_header`] and [`pack_result`] wrote.
 pub(crate) fn unpack<T: serde::de::DeserializeOwned>(packed: &[u8]) -> Result<T, Problem> {
     let mut json = Vec::new();
     let read = ZlibDecoder::new(packed).take(JSON_BYTES_MAX).read_to_end(&mut json);
-    read.map_err(|error| Problem::Damaged(format!("a document does not decompress: {error}")))?;
-    serde_json::from_slice(&json).map_err(|error| Problem::Damaged(format!("a document does not read: {error}")))
+    read.map_err(|error| Problem::Damaged(format!("cannot decompress a document: {error}")))?;
+    serde_json::from_slice(&json).map_err(|error| Problem::Damaged(format!("cannot read a document: {error}")))
 }
 
-/// A fingerprint (SHA-256) of what a document says, so that the same run imported twice is noticed, however its file was indented.
+/// SHA-256 of a document's content, to recognise a run that is imported twice however its file is
+/// formatted.
 pub(crate) fn digest(document: &RunDocument) -> Result<String, Problem> {
-    let json = serde_json::to_vec(document)
-        .map_err(|error| Problem::Io(format!("a result does not write as JSON: {error}")))?;
+    let json =
+        serde_json::to_vec(document).map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
     Ok(Sha256::digest(&json).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        // A histogram has 24,000 cells, and nothing here is optimised in tests.
+        // A histogram has 24,000 cells, and tests are not optimized.
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
@@ -83,7 +84,8 @@ mod tests {
             let at = at % damaged.len();
             damaged[at] ^= with;
             damaged.truncate(length);
-            // zlib's checksum finds every damage to the content; what is left is a flag in its header.
+            // zlib's checksum finds all damage to the content; only a flag in the header can go
+            // unnoticed.
             if let Ok(back) = unpack::<TestResult>(&damaged) {
                 prop_assert!(back == checked().results[0]);
             }
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_of_what_is_said_and_not_of_how_it_is_written() {
+    fn a_digest_is_of_the_content_and_not_of_its_formatting() {
         let pretty = serde_json::to_string_pretty(&checked()).unwrap();
         assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&checked()).unwrap());
         assert_ne!(digest(&RunDocument { smoke: true, ..checked() }).unwrap(), digest(&checked()).unwrap());

@@ -1,4 +1,5 @@
-//! PostgreSQL as the store's engine. The tables lie in a schema `flushmark` of their own, so that the database may hold other things.
+//! The PostgreSQL engine of the store. The tables are in a schema `flushmark`, so the database may
+//! contain other things.
 
 mod address;
 mod encryption;
@@ -15,11 +16,11 @@ use self::address::{Address, SslMode};
 use crate::engine::{Dialect, Engine, Row, Value};
 use crate::error::Problem;
 
-/// The key of the lock under which the schema is changed; `FLSM`.
+/// Key of the advisory lock for schema changes; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
-/// The key of the lock under which documents are looked for and kept; one more.
+/// Key of the advisory lock for finding and storing documents; one higher.
 const INSERT_KEY: i64 = 0x464C_534E;
-/// The first half of the keys of runs' locks; the second is the run's number.
+/// First half of the keys of runs' locks; the second half is the run's number.
 const RUN_KEY: i32 = 0x464C_534D;
 
 pub(crate) struct Postgres {
@@ -39,7 +40,8 @@ impl Postgres {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(wait);
         }
-        // A server that has vanished without a word, such as a machine that lost its power, is noticed within this.
+        // A server that disappears without closing the connection, such as after a power loss, is
+        // noticed within this time.
         config.tcp_user_timeout(wait).keepalives_idle(wait);
         if config.get_application_name().is_none() {
             config.application_name("flushmark");
@@ -148,20 +150,22 @@ impl Engine for Postgres {
 
     fn begin_migration(&mut self) -> Result<(), Problem> {
         self.begin()?;
-        // Two sessions that make a schema at once would refuse each other; the transaction's end gives the lock back.
+        // Two sessions that create a schema at once would fail each other; the end of the
+        // transaction releases the lock.
         self.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_KEY}); CREATE SCHEMA IF NOT EXISTS flushmark"))
     }
 
-    /// A lock of the session: the server gives it back when the connection ends, whatever ends it, and every host can see it.
-    fn hold(&mut self, run: i64) -> Result<(), Problem> {
+    /// A session lock: the server releases it when the connection ends for any reason, and every
+    /// host can see it.
+    fn lock_run(&mut self, run: i64) -> Result<(), Problem> {
         self.batch(&format!("SELECT pg_advisory_lock({RUN_KEY}, {})", run as i32))
     }
 
-    fn release(&mut self, run: i64) -> Result<(), Problem> {
+    fn unlock_run(&mut self, run: i64) -> Result<(), Problem> {
         self.batch(&format!("SELECT pg_advisory_unlock({RUN_KEY}, {})", run as i32))
     }
 
-    fn is_held(&mut self, run: i64, _writer: &str) -> Result<bool, Problem> {
+    fn is_run_locked(&mut self, run: i64, _writer: &str) -> Result<bool, Problem> {
         let held = self.one(
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = $1
              AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
@@ -180,8 +184,8 @@ mod tests {
     const WAIT: Duration = Duration::from_secs(3);
 
     #[test]
-    fn what_a_server_refuses_has_its_cause() {
-        let Some(server) = Server::start("what_a_server_refuses_has_its_cause") else { return };
+    fn server_errors_map_to_problems() {
+        let Some(server) = Server::start("server_errors_map_to_problems") else { return };
         let mut engine = Postgres::open(&server.database("causes"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
         let mut raised = |code: &str| {
             let sql = format!("DO $$ BEGIN RAISE EXCEPTION 'why' USING ERRCODE = '{code}'; END $$");
@@ -199,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn every_type_that_is_asked_for_is_read() {
-        let Some(server) = Server::start("every_type_that_is_asked_for_is_read") else { return };
+    fn every_type_in_use_can_be_read() {
+        let Some(server) = Server::start("every_type_in_use_can_be_read") else { return };
         let mut engine = Postgres::open(&server.database("types"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
         let sql = "SELECT 1::bigint, 2, 1.5::float8, 'text', '\\x0708'::bytea, NULL::bigint";
         let Row(cells) = engine.one(sql, &[]).unwrap().unwrap();
@@ -210,17 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_held_until_it_is_released_or_its_connection_ends() {
-        let Some(server) = Server::start("a_run_is_held_until_it_is_released_or_its_connection_ends") else { return };
+    fn a_run_is_locked_until_it_is_unlocked_or_its_connection_ends() {
+        let Some(server) = Server::start("a_run_is_locked_until_it_is_unlocked_or_its_connection_ends") else { return };
         let url = server.database("locks");
         let open = || Postgres::open(&url, WAIT).unwrap_or_else(|problem| panic!("{problem}"));
         let (mut here, mut there) = (open(), open());
-        here.hold(7).unwrap();
-        assert!(there.is_held(7, "").unwrap() && !there.is_held(8, "").unwrap());
-        here.release(7).unwrap();
-        assert!(!there.is_held(7, "").unwrap());
+        here.lock_run(7).unwrap();
+        assert!(there.is_run_locked(7, "").unwrap() && !there.is_run_locked(8, "").unwrap());
+        here.unlock_run(7).unwrap();
+        assert!(!there.is_run_locked(7, "").unwrap());
 
-        // One inserts and one migrates, but no two do the same.
+        // An insert and a migration can run at once, but not two of a kind.
         here.begin_insert().unwrap();
         there.begin_migration().unwrap();
         there.batch("ROLLBACK; SET lock_timeout = 200").unwrap();
@@ -232,7 +236,7 @@ mod tests {
         here.batch("ROLLBACK").unwrap();
         there.batch("ROLLBACK").unwrap();
 
-        // Who reads cannot write.
+        // A reading transaction cannot write.
         here.begin_reading().unwrap();
         assert!(matches!(here.batch("CREATE TABLE public.x (y int)").unwrap_err(), Problem::Refused(_)));
     }

@@ -1,16 +1,18 @@
-//! Which process measures a run, and whether it still lives.
+//! The process that measures a run, and whether it is alive.
 //!
-//! A process is known by the boot and the PID namespace in which its number means something, its number, and when it began: numbers are given again.
+//! A process is identified by the boot and the PID namespace that its number belongs to, by the
+//! number, and by its start time, because numbers are reused.
 
 use std::fs;
 
-/// This process, as one text.
+/// The identity of this process, as one text.
 pub fn this() -> String {
     let pid = std::process::id();
     format!("{}/{}/{pid}/{}", boot(), namespace(), began(pid).unwrap_or_default())
 }
 
-/// Whether the process that wrote this text still lives. One in another namespace of this machine (a container) cannot be looked up, and counts as living.
+/// Whether the process with this identity is alive. One in another namespace of this machine (a
+/// container) cannot be looked up and counts as alive.
 pub fn lives(writer: &str) -> bool {
     let mut parts = writer.split('/');
     let (Some(boot_then), Some(namespace_then), Some(pid), Some(began_then)) =
@@ -33,10 +35,11 @@ fn namespace() -> String {
     fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// When it began, in ticks since boot: field 22 of proc_pid_stat(5). `None` for a process that is gone, or dead and not yet waited for.
+/// Start time in ticks since boot: field 22 of proc_pid_stat(5). `None` if the process is gone or a
+/// zombie.
 fn began(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, and may hold anything.
+    // The second field is the program's name in parentheses, which may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
@@ -60,9 +63,9 @@ mod tests {
         child.wait().unwrap();
         assert!(!lives(&text));
         let reused = this().rsplit_once('/').map(|(rest, _)| format!("{rest}/1")).unwrap();
-        assert!(!lives(&reused), "a number that was given again");
+        assert!(!lives(&reused), "a reused number");
         assert!(!lives(&this().replacen(&boot(), "another-boot", 1)));
-        assert!(lives(&this().replacen(&namespace(), "pid:[1]", 1)), "a container's");
+        assert!(lives(&this().replacen(&namespace(), "pid:[1]", 1)), "in a container");
         assert!(!lives("") && !lives("nonsense"));
     }
 }

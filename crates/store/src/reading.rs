@@ -1,4 +1,4 @@
-//! The rows of a run, read back.
+//! Reads the rows of a run.
 
 use measurement::RunDocument;
 
@@ -6,38 +6,38 @@ use crate::engine::Engine;
 use crate::error::Problem;
 use crate::list;
 use crate::packing::unpack;
-use crate::run::{Kept, RunId};
+use crate::run::{RunId, StoredRun};
 
 pub(crate) fn expect(engine: &mut dyn Engine, run: RunId) -> Result<(), Problem> {
     let row = engine.one("SELECT id FROM runs WHERE id = $1", &[run.0.into()])?;
     row.map(drop).ok_or(Problem::NoRun(run))
 }
 
-/// How many tests of a run are kept.
+/// Number of stored tests of a run.
 pub(crate) fn kept_tests(engine: &mut dyn Engine, run: RunId) -> Result<usize, Problem> {
     expect(engine, run)?;
     let row = engine.one("SELECT count(*) FROM tests WHERE run = $1", &[run.0.into()])?;
     Ok(row.map_or(Ok(0), |row| row.integer(0))? as usize)
 }
 
-pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<Kept, Problem> {
+pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<StoredRun, Problem> {
     let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
     let of_run = |problem| match problem {
         Problem::Damaged(cause) => Problem::Damaged(format!("run {run}: {cause}")),
         other => other,
     };
     let header = engine.one("SELECT document FROM headers WHERE run = $1", &[run.0.into()])?;
-    let header = header.ok_or_else(|| of_run(Problem::Damaged("its document is gone".to_owned())))?;
+    let header = header.ok_or_else(|| of_run(Problem::Damaged("its document is missing".to_owned())))?;
     let mut document: RunDocument = header.blob(0).and_then(unpack).map_err(of_run)?;
     let results = engine.query("SELECT document FROM results WHERE run = $1 ORDER BY position", &[run.0.into()])?;
     document.results =
         results.iter().map(|row| row.blob(0).and_then(unpack)).collect::<Result<_, _>>().map_err(of_run)?;
     if document.results.len() != summary.tests as usize {
         return Err(of_run(Problem::Damaged(format!(
-            "{} of {} tests are there",
+            "only {} of {} tests are stored",
             document.results.len(),
             summary.tests
         ))));
     }
-    Ok(Kept { summary, document })
+    Ok(StoredRun { summary, document })
 }

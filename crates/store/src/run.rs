@@ -1,4 +1,4 @@
-//! What a store says of a run.
+//! What a store records of a run besides its document.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-/// A run's number in its store; never given twice.
+/// A run's number in its store; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct RunId(pub(crate) i64);
 
-/// A text that is no run's number.
+/// A text that is not a run number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no run's number; `flushmark results list` shows them")]
+#[error("invalid run number `{0}`; `flushmark results list` shows the numbers")]
 pub struct NotARunId(String);
 
 impl FromStr for RunId {
@@ -36,26 +36,26 @@ impl fmt::Display for RunId {
 }
 
 impl RunId {
-    /// As programs read it.
+    /// The number as it appears in JSON.
     pub fn number(self) -> i64 {
         self.0
     }
 }
 
-/// A word that people put on runs.
+/// A word that users attach to runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Tag(String);
 
 /// A text that cannot be a tag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit")]
+#[error("invalid tag `{0}`: expected up to 64 letters, digits and any of - _ . : / +, starting with a letter or digit")]
 pub struct NotATag(String);
 
 impl FromStr for Tag {
     type Err = NotATag;
 
-    /// Without the signs that separate words on a command line (comma, `@`, `~`).
+    /// Excludes the characters that separate words on a command line (comma, `@`, `~`).
     fn from_str(text: &str) -> Result<Tag, NotATag> {
         let fits = text.starts_with(char::is_alphanumeric)
             && text.chars().count() <= 64
@@ -71,33 +71,33 @@ impl fmt::Display for Tag {
 }
 
 impl Tag {
-    /// The word.
+    /// The tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What is known of a run that its document does not say.
+/// Facts about a run that its document does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The name of the machine that measured; `None` for a model, and where nobody knows.
+    /// Name of the machine that measured; `None` for a model and where it is unknown.
     pub host: Option<String>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Its process measures.
+    /// Its process is measuring.
     Running,
-    /// It came to its end.
+    /// All tests of its plan have run.
     Complete,
-    /// It ended before: a signal, an error, or its process is gone.
+    /// It ended early: by a signal or an error, or because its process is gone.
     Interrupted,
 }
 
 impl State {
-    /// As stored, listed and written in JSON.
+    /// The name in the database, in lists and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             State::Running => "running",
@@ -110,14 +110,14 @@ impl State {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With all of its plan.
+    /// All tests of its plan have run.
     Complete,
-    /// Before.
+    /// It ended before its plan was done.
     Interrupted,
 }
 
 impl End {
-    /// As a whole document tells it: a test that a signal or an error ended is the last that was measured.
+    /// Derived from a whole document: the last test shows a signal or an error.
     pub(crate) fn of(document: &RunDocument) -> End {
         let is_whole = document.results.iter().all(|result| result.ended == Ended::Limit);
         if is_whole { End::Complete } else { End::Interrupted }
@@ -133,17 +133,17 @@ impl From<End> for State {
     }
 }
 
-/// A drive beneath a run's target.
+/// A drive under a run's target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DriveName {
-    /// Its model.
+    /// Model name as reported by the drive.
     pub model: Option<String>,
-    /// Its serial number, where the person who measured could read it.
+    /// Serial number, if the user who measured had permission to read it.
     pub serial: Option<String>,
 }
 
 impl DriveName {
-    /// The drives that a document names.
+    /// The drives named in a document.
     pub fn of(document: &RunDocument) -> Vec<DriveName> {
         let mut drives: Vec<DriveName> = Vec::new();
         let mut add = |model: Option<String>, serial: Option<String>| {
@@ -167,21 +167,22 @@ impl DriveName {
     }
 }
 
-/// The latency of the test that matters most in a list: the first with commits, else the first with any latency.
+/// The latency to show in a list: of the first test with commits, else of the first test with any
+/// latency.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Headline {
-    /// The test's name.
+    /// Name of the test.
     pub test: String,
-    /// Whether it is the latency of commits.
+    /// Whether it is commit latency.
     pub is_commit: bool,
-    /// Its median, in microseconds.
+    /// Median, in microseconds.
     pub p50_us: f64,
-    /// Its 99th percentile, in microseconds.
+    /// 99th percentile, in microseconds.
     pub p99_us: f64,
 }
 
 impl Headline {
-    /// Of one test; `None` where it measured no latency.
+    /// `None` for a test without latencies.
     pub(crate) fn of(result: &TestResult) -> Option<Headline> {
         let latency = result.headline_us()?;
         Some(Headline {
@@ -196,35 +197,36 @@ impl Headline {
 /// A run as lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Its number in this store.
+    /// The run's number in this store.
     pub id: RunId,
-    /// Its identity in every store, a UUID.
+    /// The run's identity in every store, a UUID.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub uuid: Uuid,
-    /// When it was measured, UTC, RFC 3339; when it was kept, where its document does not say.
+    /// Time of the measurement, UTC, RFC 3339; if the document does not record it, the time at
+    /// which it was stored.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// The name of the machine that measured.
+    /// Name of the machine that measured.
     pub host: Option<String>,
-    /// The drives beneath.
+    /// The drives under the target.
     pub drives: Vec<DriveName>,
-    /// The plan's name.
+    /// Name of the plan or suite.
     pub suite: String,
-    /// The target; a directory or file by its whole path.
+    /// The target; directories and files with absolute paths.
     pub target: String,
-    /// What measured, with its version.
+    /// The tool that measured, with its version.
     pub tool: String,
-    /// How many tests were measured.
+    /// Number of measured tests.
     pub tests: u32,
-    /// The latency that matters most.
+    /// The latency to show in a list.
     pub headline: Option<Headline>,
-    /// Its tags, in order.
+    /// Tags, sorted.
     pub tags: Vec<Tag>,
-    /// What somebody noted; empty where nobody did.
+    /// The user's note; empty if there is none.
     pub note: String,
-    /// How far it is.
+    /// The progress of the run.
     pub state: State,
 }
 
@@ -234,10 +236,10 @@ fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S
 
 /// A run with its whole document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
-    /// What the store says of it.
+pub struct StoredRun {
+    /// What the store records of the run.
     pub summary: Summary,
-    /// What was measured, as it was.
+    /// The document as it was measured.
     pub document: RunDocument,
 }
 

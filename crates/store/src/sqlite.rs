@@ -1,4 +1,4 @@
-//! SQLite as the store's engine.
+//! The SQLite engine of the store.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -13,7 +13,7 @@ use crate::error::Problem;
 use crate::process;
 use crate::unwritable::{self, Unwritable};
 
-/// `FLSM`, as the first migration writes it.
+/// `FLSM`, as written by the first migration.
 const APPLICATION_ID: i64 = 0x464C_534D;
 
 pub(crate) struct Sqlite {
@@ -23,7 +23,8 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, and makes it if `create` says so. Whatever is no store is left as it is.
+    /// Opens the file, and creates it if `create` is set. A file that is not a store stays as it
+    /// is.
     pub(crate) fn open(path: &Path, create: bool, wait: Duration) -> Result<Sqlite, Problem> {
         if path.is_dir() {
             return Err(Problem::Directory);
@@ -40,9 +41,11 @@ impl Sqlite {
         }
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-        // SQLite knows names that mean no file, such as `:memory:` and `file:...`; none of them begins like this.
+        // SQLite knows names that are not files, such as `:memory:` and `file:...`; none of them
+        // begins like this.
         match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
-            // A log cannot be shared in a directory that is read-only. A file that nobody can be writing to needs none.
+            // A log cannot be shared in a read-only directory. A file that nobody can be writing to
+            // needs none.
             Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
                 Sqlite::over(&unchanging(path), path, flags, wait)
@@ -61,15 +64,17 @@ impl Sqlite {
         Ok(engine)
     }
 
-    /// Tells a store, or a file that nobody has written to, from a database of another program.
+    /// Distinguishes a store, or an unused file, from a database of another program.
     fn recognise(&mut self) -> Result<(), Problem> {
-        // In this order: another process may make the store between the two, and whoever sees its tables then sees its mark as well.
+        // In this order: another process may create the store in between, and whoever sees its
+        // tables also sees its application ID.
         let tables = self.one("SELECT count(*) FROM sqlite_schema", &[])?.map_or(Ok(0), |row| row.integer(0))?;
         let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
         if id == APPLICATION_ID || (id == 0 && tables == 0) { Ok(()) } else { Err(Problem::Foreign) }
     }
 
-    /// Readers and the one writer do not wait for each other in this mode. To switch takes the file for a moment, which SQLite does not wait for by itself.
+    /// In WAL mode, readers and the single writer do not wait for each other. Switching the mode
+    /// locks the file briefly, and SQLite does not wait for that lock by itself.
     pub(crate) fn share(&mut self) -> Result<(), Problem> {
         if self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true) {
             return Ok(());
@@ -96,14 +101,15 @@ impl Sqlite {
     }
 }
 
-/// Whether a log with something in it lies beside the file.
+/// Whether there is a non-empty log next to the file.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
-/// The URI of a file that is read as it is, without locks; in a URI, some characters of a path mean something.
+/// The URI of a file that is read as it is, without locks; some characters of a path are special in
+/// a URI.
 fn unchanging(path: &Path) -> PathBuf {
     let escaped = path.as_os_str().as_bytes().iter().flat_map(|&byte| match byte {
         b'%' | b'?' | b'#' => format!("%{byte:02x}").into_bytes(),
@@ -121,7 +127,7 @@ fn problem(error: &rusqlite::Error, path: &Path, wait: Duration) -> Problem {
         ErrorCode::NotADatabase => Problem::NotADatabase,
         ErrorCode::DatabaseCorrupt => Problem::Damaged(error.to_string()),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Problem::Locked(wait),
-        // SQLite does not say why, or names another reason than the kernel's.
+        // SQLite gives no reason, or a different one than the kernel.
         ErrorCode::ReadOnly => unwritable::why(path).map_or(Problem::ReadOnly, Problem::Unwritable),
         ErrorCode::DiskFull => unwritable::why(path).map_or(Problem::Full, Problem::Unwritable),
         ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
@@ -153,7 +159,7 @@ fn value(cell: ValueRef<'_>) -> Value {
     }
 }
 
-/// `$1` is a name to SQLite, numbered by its first appearance; `?1` is a number.
+/// SQLite treats `$1` as a name, numbered by first appearance; `?1` is a number.
 fn numbered(sql: &str) -> String {
     sql.replace('$', "?")
 }
@@ -190,7 +196,8 @@ impl Engine for Sqlite {
     }
 
     fn begin(&mut self) -> Result<(), Problem> {
-        // The lock is taken now: a transaction that read first and then wanted to write could not wait for it.
+        // Takes the lock now: a transaction that reads first and writes later could not wait for
+        // it.
         self.batch("BEGIN IMMEDIATE")
     }
 
@@ -206,15 +213,15 @@ impl Engine for Sqlite {
         self.begin()
     }
 
-    fn hold(&mut self, _run: i64) -> Result<(), Problem> {
+    fn lock_run(&mut self, _run: i64) -> Result<(), Problem> {
         Ok(())
     }
 
-    fn release(&mut self, _run: i64) -> Result<(), Problem> {
+    fn unlock_run(&mut self, _run: i64) -> Result<(), Problem> {
         Ok(())
     }
 
-    fn is_held(&mut self, _run: i64, writer: &str) -> Result<bool, Problem> {
+    fn is_run_locked(&mut self, _run: i64, writer: &str) -> Result<bool, Problem> {
         Ok(process::lives(writer))
     }
 }
@@ -237,14 +244,14 @@ mod tests {
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED] {
             assert!(matches!(of(code, &path), Problem::Locked(waited) if waited == wait));
         }
-        // Nothing keeps anybody from writing there, so that it is as SQLite says.
+        // Nothing prevents writing there, so SQLite's own reason counts.
         assert!(matches!(of(ffi::SQLITE_READONLY, &path), Problem::ReadOnly));
         assert!(matches!(of(ffi::SQLITE_FULL, &path), Problem::Full));
         for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM, ffi::SQLITE_IOERR] {
             assert!(matches!(of(code, &path), Problem::Io(_)));
         }
         assert!(matches!(problem(&rusqlite::Error::InvalidQuery, &path, wait), Problem::Damaged(_)));
-        // Nobody makes a file in /sys, whatever SQLite says of it.
+        // Nobody can create a file in /sys, whatever SQLite reports.
         let sys = Path::new("/sys/results.db");
         for code in [ffi::SQLITE_READONLY, ffi::SQLITE_FULL, ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM] {
             assert!(matches!(of(code, sys), Problem::Unwritable(_)), "{code}");
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_counts_if_something_is_in_it() {
+    fn only_a_non_empty_log_counts() {
         let place = tempfile::tempdir().unwrap();
         let (path, log) = (place.path().join("results.db"), place.path().join("results.db-wal"));
         assert!(!has_log(&path));
@@ -269,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_known_by_its_mark_and_a_new_one_by_having_nothing() {
+    fn a_store_is_recognised_by_its_application_id_and_a_new_one_by_being_empty() {
         let is_taken = |sql: &str| {
             let place = tempfile::tempdir().unwrap();
             let path = place.path().join("results.db");

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, atomically, finish};
 use crate::error::{Problem, StoreError};
-use crate::history::{self, Whose};
+use crate::history::{self, HostScope};
 use crate::identity::{self, Known};
 use crate::list::{self, Filter};
 use crate::location::Location;
@@ -17,14 +17,15 @@ use crate::packing::digest;
 use crate::postgres::Postgres;
 use crate::process;
 use crate::reading::{expect, get, kept_tests};
-use crate::run::{End, Kept, Origin, RunId, State, Summary, Tag};
+use crate::run::{End, Origin, RunId, State, StoredRun, Summary, Tag};
 use crate::sqlite::Sqlite;
 use crate::writing::{self, Entry};
 
-/// How long a lock of another process is waited for. A transaction takes milliseconds, so this is a process that hangs or a person in an SQL shell.
+/// How long to wait for a lock of another process. A transaction takes milliseconds, so a longer
+/// wait means a process that hangs or an open transaction in an SQL shell.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// A place where runs are kept, opened.
+/// An open store.
 ///
 /// ```
 /// # let place = tempfile::tempdir()?;
@@ -54,57 +55,60 @@ impl fmt::Debug for Store {
     }
 }
 
-/// What became of a document that was to be kept.
+/// The outcome of inserting a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inserted {
-    /// It is this run now.
+    /// It was stored as this run.
     New(RunId),
-    /// It was kept before, as this run; nothing was changed.
+    /// It was already stored as this run; nothing was changed.
     Already(RunId),
-    /// This interrupted run was its beginning, and has all of it now.
+    /// It completed this interrupted run, which was its first part.
     Completed(RunId),
 }
 
 impl Inserted {
-    /// The run, new or not.
+    /// The run that now has the document.
     pub fn id(self) -> RunId {
         let (Inserted::New(id) | Inserted::Already(id) | Inserted::Completed(id)) = self;
         id
     }
 }
 
-/// What became of the runs of another store.
+/// The outcome of copying from another store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// New here, or completed, with their numbers here.
+    /// New or completed runs, with their numbers in this store.
     pub new: Vec<RunId>,
-    /// Here before.
+    /// Number of runs that this store already had.
     pub already: usize,
-    /// Left out, because they are still being measured.
+    /// Number of runs left out because they are still being measured.
     pub running: usize,
 }
 
 impl Store {
-    /// Opens a store to write to, and makes it where there is none.
+    /// Opens a store for writing, and creates it if it does not exist.
     ///
     /// # Errors
-    /// When the place holds something else, is damaged, locked, of a newer version, or cannot be reached.
+    /// If the location holds something else, is damaged, locked, of a newer version, or
+    /// unreachable.
     pub fn open(location: &Location) -> Result<Store, StoreError> {
         Store::opened(location, true, LOCK_WAIT)
     }
 
-    /// Opens a store that is there, also one that may only be read.
+    /// Opens an existing store; it may be read-only.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`Problem::Absent`] where there is none: no file, an empty one, or a database without the tables.
+    /// Like [`Store::open`], and [`Problem::Absent`] if there is no store: no file, an empty file,
+    /// or a database without the tables.
     pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
         Store::opened(location, false, LOCK_WAIT)
     }
 
-    /// Opens a store, and waits only so long for other processes' locks, now and later. `create` says whether to make it.
+    /// Opens a store that waits at most `wait` for locks of other processes, now and later, and
+    /// creates it if `create` is set.
     ///
     /// # Errors
-    /// As [`Store::open`] and [`Store::open_existing`].
+    /// Like [`Store::open`] and [`Store::open_existing`].
     pub fn open_waiting(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
         Store::opened(location, create, wait)
     }
@@ -125,7 +129,7 @@ impl Store {
         Ok(Store { engine, location: location.clone() })
     }
 
-    /// Where it is.
+    /// The location that was opened.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -143,10 +147,11 @@ impl Store {
         atomically(&mut *self.engine, work).map_err(|problem| self.error(problem))
     }
 
-    /// Keeps a run that is about to be measured by this process. Tests that the document has already are kept with it.
+    /// Starts a run that this process is about to measure. Tests that the document already has are
+    /// stored with it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the store cannot be written to.
     pub fn begin(&mut self, document: &RunDocument, origin: &Origin) -> Result<RunId, StoreError> {
         let entry = Entry {
             uuid: Uuid::now_v7(),
@@ -161,15 +166,15 @@ impl Store {
         self.write(|engine| {
             let id = writing::run(engine, document, &entry)?;
             writing::tests(engine, id, 0, &document.results)?;
-            engine.hold(id.0)?;
+            engine.lock_run(id.0)?;
             Ok(id)
         })
     }
 
-    /// Keeps a test of a run that was begun.
+    /// Stores a test of a run that was started with [`Store::begin`].
     ///
     /// # Errors
-    /// When it cannot be written, or the run was deleted meanwhile.
+    /// If the store cannot be written to, or the run was deleted in the meantime.
     pub fn append(&mut self, run: RunId, result: &TestResult) -> Result<(), StoreError> {
         self.write(|engine| {
             let first = kept_tests(engine, run)?;
@@ -177,22 +182,22 @@ impl Store {
         })
     }
 
-    /// Ends a run: its findings, what was skipped, and tests that were not appended.
+    /// Ends a run: stores its findings, what was skipped, and tests that were not appended.
     ///
     /// # Errors
-    /// When it cannot be written, or the run was deleted meanwhile.
+    /// If the store cannot be written to, or the run was deleted in the meantime.
     pub fn finish(&mut self, run: RunId, document: &RunDocument, end: End) -> Result<(), StoreError> {
         self.write(|engine| {
             let kept = kept_tests(engine, run)?;
             writing::end(engine, run, kept, document, end.into())
         })?;
-        self.engine.release(run.0).map_err(|problem| self.error(problem))
+        self.engine.unlock_run(run.0).map_err(|problem| self.error(problem))
     }
 
-    /// Takes a run away again that ended before its first test. One with tests stays, and was interrupted.
+    /// Removes a run that ended before its first test. A run with tests stays, as interrupted.
     ///
     /// # Errors
-    /// When it cannot be written, or the run was deleted meanwhile.
+    /// If the store cannot be written to, or the run was deleted in the meantime.
     pub fn abandon(&mut self, run: RunId) -> Result<(), StoreError> {
         self.write(|engine| {
             if kept_tests(engine, run)? == 0 {
@@ -201,7 +206,7 @@ impl Store {
             let sql = "UPDATE runs SET state = $1, writer = NULL WHERE id = $2";
             engine.execute(sql, &[State::Interrupted.name().into(), run.0.into()]).map(drop)
         })?;
-        self.engine.release(run.0).map_err(|problem| self.error(problem))
+        self.engine.unlock_run(run.0).map_err(|problem| self.error(problem))
     }
 
     fn insertion<T>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
@@ -209,18 +214,19 @@ impl Store {
         engine.begin_insert().and_then(|()| finish(engine, work)).map_err(|problem| self.error(problem))
     }
 
-    /// Keeps a whole document, unless it is kept already. Where an interrupted run left its beginning, that run is completed.
+    /// Stores a whole document unless it is already stored. If an interrupted run left its first
+    /// part, that run is completed.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the store cannot be written to.
     pub fn insert(&mut self, document: &RunDocument, origin: &Origin) -> Result<Inserted, StoreError> {
         self.insertion(|engine| insert(engine, document, origin))
     }
 
-    /// Keeps several documents as [`Store::insert`] does one, all or none.
+    /// Stores several documents like [`Store::insert`], all or none.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If the store cannot be written to.
     pub fn insert_all(&mut self, documents: &[&RunDocument], origin: &Origin) -> Result<Vec<Inserted>, StoreError> {
         self.insertion(|engine| documents.iter().map(|document| insert(engine, document, origin)).collect())
     }
@@ -228,15 +234,15 @@ impl Store {
     /// A run with its whole document.
     ///
     /// # Errors
-    /// When there is none of that number, or it is damaged.
-    pub fn get(&mut self, run: RunId) -> Result<Kept, StoreError> {
+    /// If there is no such run, or it is damaged.
+    pub fn get(&mut self, run: RunId) -> Result<StoredRun, StoreError> {
         self.ask(|engine| get(engine, run))
     }
 
-    /// The runs that a filter leaves, newest first.
+    /// Summaries of the runs that match a filter, newest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
         self.ask(|engine| {
             let ids = list::ids(engine, filter)?;
@@ -244,26 +250,28 @@ impl Store {
         })
     }
 
-    /// The numbers of the runs that a filter leaves, newest first.
+    /// Numbers of the runs that match a filter, newest first.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn ids(&mut self, filter: &Filter) -> Result<Vec<RunId>, StoreError> {
         self.ask(|engine| Ok(list::ids(engine, filter)?.into_iter().map(RunId).collect()))
     }
 
-    /// The run so many before the newest; one that is being measured does not count. `None` where there are not so many.
+    /// The run `before` places before the newest, without runs that are being measured; `None` if
+    /// there are not so many.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub fn newest(&mut self, whose: &Whose, before: u32) -> Result<Option<RunId>, StoreError> {
+    /// If the store cannot be read.
+    pub fn newest(&mut self, whose: &HostScope, before: u32) -> Result<Option<RunId>, StoreError> {
         self.ask(|engine| Ok(history::newest(engine, whose, before)?.map(RunId)))
     }
 
-    /// At most `count` runs before this one that came to their end and measured the same: suite, target, host and drives. The newest first.
+    /// At most `count` complete runs before this one of the same suite, target, host and drives,
+    /// newest first.
     ///
     /// # Errors
-    /// When there is no such run, or the store cannot be read.
+    /// If there is no such run, or the store cannot be read.
     pub fn earlier(&mut self, run: RunId, count: u32) -> Result<Vec<RunId>, StoreError> {
         self.ask(|engine| {
             let now = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
@@ -271,10 +279,10 @@ impl Store {
         })
     }
 
-    /// Puts tags on a run; those that it has stay.
+    /// Adds tags to a run; existing ones stay.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be written.
+    /// If there is no such run, or the store cannot be written to.
     pub fn tag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
         self.write(|engine| {
             expect(engine, run)?;
@@ -282,10 +290,10 @@ impl Store {
         })
     }
 
-    /// Takes tags off a run; those that it does not have are no error.
+    /// Removes tags from a run; tags that it does not have are ignored.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be written.
+    /// If there is no such run, or the store cannot be written to.
     pub fn untag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
         self.write(|engine| {
             expect(engine, run)?;
@@ -296,10 +304,10 @@ impl Store {
         })
     }
 
-    /// Replaces a run's note; an empty one takes it away.
+    /// Replaces a run's note; an empty note removes it.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be written.
+    /// If there is no such run, or the store cannot be written to.
     pub fn note(&mut self, run: RunId, note: &str) -> Result<(), StoreError> {
         self.write(|engine| {
             match engine.execute("UPDATE runs SET note = $1 WHERE id = $2", &[note.into(), run.0.into()])? {
@@ -309,10 +317,10 @@ impl Store {
         })
     }
 
-    /// Deletes runs: all of them, or, where one is not there or still being measured, none.
+    /// Deletes runs: all of them or, if one is missing or still being measured, none.
     ///
     /// # Errors
-    /// When one is not there or still being measured, or the store cannot be written.
+    /// If one is missing or still being measured, or the store cannot be written to.
     pub fn delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
         self.write(|engine| {
             for &run in runs {
@@ -326,12 +334,13 @@ impl Store {
         })
     }
 
-    /// Copies the runs of another store that are not here yet, oldest first, with their tags and notes. Those here are left as they are, but for the
-    /// beginning of one that is whole there, which is completed. Each is a transaction of its own, so that what was copied before a failure stays, and a
-    /// second try goes on from there.
+    /// Copies the runs of another store that this one does not have, oldest first, with their tags
+    /// and notes. Runs that are already here stay as they are, except that an interrupted run is
+    /// completed if the other store has all of it. Each run is a separate transaction, so what was
+    /// copied before a failure stays, and a second attempt resumes there.
     ///
     /// # Errors
-    /// When one of the stores fails.
+    /// If one of the stores fails.
     pub fn copy_from(&mut self, other: &mut Store) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
         for summary in other.list(&Filter::default())?.into_iter().rev() {
@@ -354,7 +363,7 @@ impl Store {
         Ok(copied)
     }
 
-    /// Whether a run of this identity came to its end here.
+    /// Whether this store has a complete run with this identity.
     fn has_whole(&mut self, uuid: Uuid) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM runs WHERE uuid = $1 AND state = 'complete'";
         self.ask(|engine| Ok(engine.one(sql, &[uuid.to_string().as_str().into()])?.is_some()))
@@ -375,7 +384,7 @@ fn insert(engine: &mut dyn Engine, document: &RunDocument, origin: &Origin) -> R
     keep(engine, document, &entry)
 }
 
-fn copy(engine: &mut dyn Engine, Kept { summary, document }: &Kept) -> Result<Inserted, Problem> {
+fn copy(engine: &mut dyn Engine, StoredRun { summary, document }: &StoredRun) -> Result<Inserted, Problem> {
     let entry = Entry {
         uuid: summary.uuid,
         digest: Some(digest(document)?),
@@ -389,7 +398,7 @@ fn copy(engine: &mut dyn Engine, Kept { summary, document }: &Kept) -> Result<In
     keep(engine, document, &entry)
 }
 
-/// Keeps a whole document as this entry, unless the store has it or its beginning.
+/// Stores a whole document with this entry, unless the store has it or its first part.
 fn keep(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<Inserted, Problem> {
     match identity::find(engine, document, entry.digest.as_deref().unwrap_or_default())? {
         Known::Whole(run) => return Ok(Inserted::Already(run)),

@@ -1,39 +1,40 @@
-//! Why a file cannot be written to. SQLite says no more than "read-only" when it could not make its
-//! log beside the file, a full disk included, so the same is tried here.
+//! Why a file cannot be written to. SQLite reports only "read-only" if it could not create its log
+//! next to the file, even if the disk is full, so this module tries the same and reports the
+//! kernel's reason.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-/// A log and its index need this much at least.
+/// The least space that a log and its index need.
 const LOG_BYTES: usize = 64 << 10;
 
-/// The reason, by the kernel's name.
+/// The kernel's reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unwritable {
-    /// No room.
-    #[error("the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)")]
+    /// No space left.
+    #[error("the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)")]
     Full,
-    /// No room for this user.
+    /// No space left for this user.
     #[error(
-        "this user's disk quota is used up (EDQUOT); free some space, or name another store (--store, FLUSHMARK_STORE)"
+        "this user's disk quota is used up (EDQUOT); free some space or name another store (--store, FLUSHMARK_STORE)"
     )]
     Quota,
-    /// The mount, or the drive below it.
+    /// The mount or the drive is read-only.
     #[error("the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)")]
     ReadOnlyFilesystem,
-    /// The file's mode, owner or attributes.
+    /// Denied by the file's mode, owner or attributes.
     #[error("this user has no permission to write to the file (EACCES); name another store (--store, FLUSHMARK_STORE)")]
     File,
-    /// Its directory's.
+    /// Denied by the directory's mode, owner or attributes.
     #[error(
-        "this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)"
+        "this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)"
     )]
     Directory,
 }
 
-/// What keeps SQLite from writing to the file; `None` where nothing does now, or something else.
+/// Why SQLite cannot write to the file; `None` if it could now, or for another reason.
 pub(crate) fn why(path: &Path) -> Option<Unwritable> {
     match OpenOptions::new().write(true).open(path) {
         Ok(_) => {}
@@ -43,14 +44,14 @@ pub(crate) fn why(path: &Path) -> Option<Unwritable> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = directory.join(format!(".flushmark-{}.tmp", std::process::id()));
     let tried = File::create_new(&beside).and_then(|mut file| {
-        // Some filesystems find out what is free when they write, others when they sync.
+        // Some filesystems detect a lack of space when writing, others when syncing.
         let written = file.write_all(&vec![0; LOG_BYTES]).and_then(|()| file.sync_all());
         std::fs::remove_file(&beside).and(written)
     });
     tried.err().and_then(|error| of(error.kind(), Unwritable::Directory))
 }
 
-/// `denied` is what permission is missing for.
+/// `denied` is the reason to report for a missing permission.
 pub(crate) fn of(kind: ErrorKind, denied: Unwritable) -> Option<Unwritable> {
     match kind {
         ErrorKind::StorageFull => Some(Unwritable::Full),
@@ -68,18 +69,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_has_its_name() {
+    fn kernel_errors_map_to_reasons() {
         // ENOSPC, EDQUOT, EROFS, EACCES, EPERM, EIO.
         let causes = [28, 122, 30, 13, 1, 5].map(|errno| {
             let cause = of(Error::from_raw_os_error(errno).kind(), Unwritable::Directory);
             cause.map_or("-".to_owned(), |cause| cause.to_string())
         });
         insta::assert_snapshot!(causes.join("\n"), @"
-        the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)
-        this user's disk quota is used up (EDQUOT); free some space, or name another store (--store, FLUSHMARK_STORE)
+        the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)
+        this user's disk quota is used up (EDQUOT); free some space or name another store (--store, FLUSHMARK_STORE)
         the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)
-        this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
-        this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
+        this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
+        this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
         -
         ");
     }

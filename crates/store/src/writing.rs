@@ -1,4 +1,4 @@
-//! The rows of a run. Each function is part of a transaction of [`crate::store`].
+//! Writes the rows of a run. Each function is part of a transaction of [`crate::store`].
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::error::Problem;
 use crate::packing::{digest, pack_header, pack_result};
 use crate::run::{DriveName, Headline, RunId, State, Tag};
 
-/// What stands in a run's row beside its document.
+/// The content of a run's row besides its document.
 pub(crate) struct Entry<'a> {
     pub(crate) uuid: Uuid,
     pub(crate) digest: Option<String>,
@@ -23,12 +23,12 @@ pub(crate) struct Entry<'a> {
     pub(crate) tags: &'a [Tag],
 }
 
-/// When it was measured; where nobody knows, it is now, to the second, as documents say it.
+/// Time of the measurement; if unknown, the current time, to the second like in documents.
 pub(crate) fn at(document: &RunDocument) -> Timestamp {
     document.began().unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
 }
 
-/// Who measured: `flushmark 0.1.0`, `fio 3.33`.
+/// The tool that measured: `flushmark 0.1.0`, `fio 3.33`.
 fn tool(document: &RunDocument) -> String {
     match &document.source {
         None => format!("flushmark {}", document.flushmark),
@@ -39,7 +39,8 @@ fn tool(document: &RunDocument) -> String {
     }
 }
 
-/// The target as it is found again: a directory or file by its whole path, whatever the person's own directory was.
+/// The target, with absolute paths of directories and files, independent of the user's working
+/// directory.
 fn target(document: &RunDocument) -> String {
     match &document.drive {
         Some(place) if matches!(document.target.kind, TargetKind::Directory | TargetKind::File) => {
@@ -49,7 +50,7 @@ fn target(document: &RunDocument) -> String {
     }
 }
 
-/// The run without its tests.
+/// Inserts the run without its tests.
 pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<RunId, Problem> {
     let row = engine.one(
         "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note)
@@ -84,7 +85,7 @@ pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry
     Ok(id)
 }
 
-/// Tests, the first of them at this position.
+/// Inserts tests, the first of them at position `first`.
 pub(crate) fn tests(engine: &mut dyn Engine, id: RunId, first: usize, results: &[TestResult]) -> Result<(), Problem> {
     let names = names(engine, results)?;
     for (position, result) in results.iter().enumerate() {
@@ -109,7 +110,7 @@ pub(crate) fn tests(engine: &mut dyn Engine, id: RunId, first: usize, results: &
     Ok(())
 }
 
-/// The end of a run that was begun: its findings, what was skipped, and tests after the first `kept`.
+/// Ends a run: its findings, what was skipped, and tests after the first `kept`.
 pub(crate) fn end(
     engine: &mut dyn Engine,
     id: RunId,
@@ -126,7 +127,8 @@ pub(crate) fn end(
     Ok(())
 }
 
-/// The numbers of tests' names. New ones are written in order, so that two processes do not wait for each other in a circle.
+/// The numbers of tests' names. New names are inserted in sorted order, so two processes cannot
+/// deadlock.
 fn names<'a>(engine: &mut dyn Engine, results: &'a [TestResult]) -> Result<BTreeMap<&'a str, i64>, Problem> {
     let mut names: BTreeMap<&str, i64> = results.iter().map(|result| (result.test.as_str(), 0)).collect();
     for (name, id) in &mut names {
@@ -141,7 +143,6 @@ fn names<'a>(engine: &mut dyn Engine, results: &'a [TestResult]) -> Result<BTree
     Ok(names)
 }
 
-/// A tag, once.
 pub(crate) fn tag(engine: &mut dyn Engine, id: RunId, tag: &Tag) -> Result<(), Problem> {
     let sql = "INSERT INTO tags (run, tag) VALUES ($1, $2) ON CONFLICT (run, tag) DO NOTHING";
     engine.execute(sql, &[id.0.into(), tag.as_str().into()]).map(drop)
@@ -153,7 +154,7 @@ mod tests {
     use samples::document::checked;
 
     #[test]
-    fn a_run_whose_time_nobody_knows_is_kept_as_of_now() {
+    fn a_run_of_unknown_time_is_stored_with_the_current_time() {
         let before = Timestamp::now().as_second();
         let kept = at(&RunDocument { started_at: measurement::started_at::write(None), ..checked() });
         assert!((before..=Timestamp::now().as_second()).contains(&kept.as_second()), "{kept}");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn who_measured_is_named_with_a_version_that_is_known() {
+    fn the_tool_is_named_with_its_version_if_known() {
         let by = |version: Option<&str>| {
             let version = version.map(str::to_owned);
             let source = measurement::Source { tool: "fio".to_owned(), version, drive: None };
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_or_file_is_known_by_its_whole_path() {
+    fn directories_and_files_have_absolute_paths() {
         let of = |kind: TargetKind| {
             let mut document = checked();
             document.target = measurement::TargetRecord { given: "here".to_owned(), kind };

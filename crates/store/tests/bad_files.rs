@@ -1,4 +1,5 @@
-//! What is no store, may not be written to, or is in the way: a sentence each, and nothing of it is touched.
+//! Files that are not stores, are read-only or locked: each is reported in one sentence and left
+//! unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +13,7 @@ use measurement::RunDocument;
 use rusqlite::Connection;
 use store::{Filter, Location, Origin, Store};
 
-/// Long enough for nothing: a lock that is waited for in vain costs a test this much.
+/// Waiting for a lock in vain costs a test this much.
 const BRIEFLY: Duration = Duration::from_millis(200);
 
 fn is_root() -> bool {
@@ -57,9 +58,9 @@ fn a_text_is_left_as_it_is() {
     let place = Place::new();
     let text = "host,iops\ndb1,7000\n".repeat(100);
     fs::write(place.path(), &text).unwrap();
-    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
-    assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 1, "nothing was laid beside it");
+    assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 1, "no file was created next to it");
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn another_programs_database_is_left_as_it_is() {
     Connection::open(place.path()).unwrap().execute_batch("CREATE TABLE runs (id INTEGER)").unwrap();
     let before = fs::read(place.path()).unwrap();
     insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
-    // Also one that says whose it is.
+    // Also one with another application ID.
     let place2 = Place::new();
     Connection::open(place2.path()).unwrap().execute_batch("PRAGMA application_id = 7; CREATE TABLE x (y)").unwrap();
     assert_eq!(place2.refusal(), place.refusal());
@@ -87,8 +88,8 @@ fn nothing_there() {
     let place = Place::new();
     let error = Store::open_existing(&place.location()).unwrap_err();
     assert!(error.is_wrong_use());
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` make it when they keep a run there");
-    assert!(!place.path().exists(), "reading makes nothing");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` create it when they store a run");
+    assert!(!place.path().exists(), "reading creates nothing");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn reading_makes_no_store_of_an_empty_file() {
 
 /// SQLite takes some names for a database in memory, which would be gone with the program.
 #[test]
-fn a_name_is_a_files_name_whatever_it_means_to_sqlite() {
+fn names_with_a_meaning_to_sqlite_are_file_names() {
     const HERE: &str = "DIRECTORY_OF_NAMES";
     if std::env::var_os(HERE).is_some() {
         for name in [":memory:", "file:x.db?mode=memory"] {
@@ -111,7 +112,7 @@ fn a_name_is_a_files_name_whatever_it_means_to_sqlite() {
         }
         return;
     }
-    // A relative name, in a process of its own, whose directory nobody else depends on.
+    // A relative name, in a separate process whose working directory nothing else depends on.
     let place = Place::new();
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", "a_name_is_a_files_name_whatever_it_means_to_sqlite"]).env(HERE, "");
@@ -119,7 +120,8 @@ fn a_name_is_a_files_name_whatever_it_means_to_sqlite() {
     assert!(place.directory.path().join(":memory:").is_file());
 }
 
-/// A directory that may only be read gets no log; its name may hold what means something in a URI, or no letters at all.
+/// No log is created in a read-only directory. Its name may contain characters that are special in
+/// a URI, or none that are valid UTF-8.
 #[test]
 fn any_name_is_read_from_a_read_only_place() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -163,10 +165,10 @@ fn an_empty_file_becomes_a_store() {
 fn a_newer_schema() {
     let place = Place::with_a_run();
     Connection::open(place.path()).unwrap().execute_batch("UPDATE schema_version SET version = 99").unwrap();
-    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, of a newer flushmark; this one knows schemas up to 1. Use that version, or another store");
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, from a newer flushmark; this version supports schemas up to 1. Use that version or another store");
 }
 
-/// A store as the first version of the schema made it, from the directory of kept ones. A new version adds one and removes none.
+/// A store as the first version of the schema created it. A new version adds one and removes none.
 #[test]
 fn stores_of_every_version_are_read_and_written() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
@@ -189,10 +191,10 @@ fn stores_of_every_version_are_read_and_written() {
 #[test]
 fn damage_in_the_pages() {
     let place = Place::with_a_run();
-    // The log has been taken into the file when the last connection was closed.
+    // Closing the last connection checkpointed the log into the file.
     let mut bytes = fs::read(place.path()).unwrap();
     let page = bytes.len() / 2 / 4096 * 4096;
-    // All but the first page, which tells what it is.
+    // All but the first page, which identifies the file.
     bytes[4096..page].fill(0xa5);
     fs::write(place.path(), &bytes).unwrap();
     let refused = Store::open(&place.location()).and_then(|mut store| {
@@ -200,7 +202,7 @@ fn damage_in_the_pages() {
         runs.into_iter().try_for_each(|run| store.get(run).map(drop))?;
         store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
     });
-    insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Start a new store or restore this one from a backup; for an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
 }
 
 #[test]
@@ -214,7 +216,10 @@ fn a_file_cut_short() {
             runs.into_iter().map(|run| store.get(run)).collect::<Result<Vec<_>, _>>()
         });
         let said = place.shown(&read.map(|runs| runs.len()).unwrap_err());
-        assert!(said.starts_with("the store RESULTS.DB is damaged (") || said.contains("no SQLite database"), "{said}");
+        assert!(
+            said.starts_with("the store RESULTS.DB is damaged (") || said.contains("not an SQLite database"),
+            "{said}"
+        );
     }
 }
 
@@ -225,10 +230,10 @@ fn a_damaged_document_names_its_run() {
     Connection::open(place.path()).unwrap().execute_batch(damage).unwrap();
     let mut store = Store::open(&place.location()).unwrap();
     let [run] = store.ids(&Filter::default()).unwrap()[..] else { panic!("one run") };
-    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: a document does not decompress: corrupt deflate stream). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: cannot decompress a document: corrupt deflate stream). Start a new store or restore this one from a backup; for an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
     let lost = "DELETE FROM results WHERE position = 1";
     Connection::open(place.path()).unwrap().execute_batch(lost).unwrap();
-    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: 7 of 8 tests are there). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: only 7 of 8 tests are stored). Start a new store or restore this one from a backup; for an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
 }
 
 #[test]
@@ -237,12 +242,12 @@ fn a_lock_is_waited_for_only_so_long() {
     let other = Connection::open(place.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut store = Store::open_waiting(&place.location(), true, BRIEFLY).unwrap();
-    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "who reads does not wait");
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "readers do not wait");
     let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB has been locked by another process for 0.2 s; try again when that has ended");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB has been locked by another process for 0.2 s; try again when that process is done");
     other.execute_batch("COMMIT").unwrap();
     store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap();
-    // A lock that ends within the time is nobody's concern.
+    // A lock that is released in time causes no error.
     let held = std::thread::scope(|scope| {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let writer = scope.spawn(|| {
@@ -288,9 +293,9 @@ fn a_full_disk_loses_nothing_that_was_kept() {
             Ok(_) => kept += 1,
             Err(error) => break error,
         }
-        assert!(kept < 1000, "512 KiB do not hold this");
+        assert!(kept < 1000, "more than 512 KiB can hold");
     };
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)");
     let runs = store.ids(&Filter::default()).unwrap();
     assert_eq!(runs.len(), kept);
     assert!(kept > 1);
@@ -314,12 +319,12 @@ fn a_store_on_a_full_disk_is_not_called_read_only() {
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "it can be read");
     let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
 }
 
-/// Something mounted for as long as this lives.
+/// A mount that is unmounted when dropped.
 struct Mount(PathBuf);
 
 impl Mount {

@@ -1,4 +1,5 @@
-//! PostgreSQL that cannot be reached, does not let one in, or goes away: a sentence each.
+//! PostgreSQL servers that cannot be reached, reject the login or close the connection: each is
+//! reported in one sentence.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,14 +18,15 @@ fn refusal(url: &str) -> String {
 fn what_is_wrong_with_an_address() {
     insta::assert_snapshot!(refusal("postgres://u:secret@127.0.0.1:1/d"), @"the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111)");
     insta::assert_snapshot!(refusal("postgres://u:secret@no-such-host.invalid/d").split(": ").next().unwrap(), @"the store postgres://u@no-such-host.invalid/d cannot be reached");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?connect_timeout=soon"), @"the store postgres://u@h/d?connect_timeout=soon is not named rightly: invalid value for option `connect_timeout`. Write postgres://USER@HOST/DATABASE");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=full"), @"the store postgres://u@h/d?sslmode=full is not named rightly: sslmode=full is none of disable, prefer, require, verify-ca, verify-full. Write postgres://USER@HOST/DATABASE");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-full"), @"the store postgres://u@h/d?sslmode=verify-full is not connected to as its sslmode asks: sslmode=verify-full needs the certificate of an authority to trust: sslrootcert=FILE, or ~/.postgresql/root.crt");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt is not connected to as its sslmode asks: sslrootcert=/nowhere.crt: I/O error: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/dev/null"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/dev/null is not connected to as its sslmode asks: sslrootcert=/dev/null: there is no certificate in it");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?connect_timeout=soon"), @"the store postgres://u@h/d?connect_timeout=soon has an invalid URL: invalid value for option `connect_timeout`; expected postgres://USER@HOST/DATABASE");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=full"), @"the store postgres://u@h/d?sslmode=full has an invalid URL: unknown sslmode `full`, expected disable, prefer, require, verify-ca or verify-full; expected postgres://USER@HOST/DATABASE");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-full"), @"the store postgres://u@h/d?sslmode=verify-full cannot be connected to with this sslmode: sslmode=verify-full needs a trusted CA certificate: sslrootcert=FILE or ~/.postgresql/root.crt");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt cannot be connected to with this sslmode: sslrootcert=/nowhere.crt: I/O error: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/dev/null"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/dev/null cannot be connected to with this sslmode: sslrootcert=/dev/null: it contains no certificate");
 }
 
-/// libpq's table of what each mode takes (its documentation, "Protection Provided in Different Modes"), and whether the connection is encrypted then.
+/// libpq's table of what each mode accepts (its documentation, "Protection Provided in Different
+/// Modes"), and whether the connection is then encrypted.
 #[test]
 fn connections_are_encrypted_as_the_url_asks() {
     let Some(server) = Server::start_encrypting("connections_are_encrypted_as_the_url_asks") else { return };
@@ -39,7 +41,7 @@ fn connections_are_encrypted_as_the_url_asks() {
     let [authority, own] = files.each_ref();
     for mode in ["prefer", "require"] {
         by("localhost", &format!("?sslmode={mode}")).unwrap();
-        // The port's own address is not what the certificate names.
+        // The certificate does not name the address 127.0.0.1.
         by("127.0.0.1", &format!("?sslmode={mode}")).unwrap();
     }
     for root in [authority, own] {
@@ -48,17 +50,17 @@ fn connections_are_encrypted_as_the_url_asks() {
         let misnamed = by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap_err();
         assert!(misnamed.contains("not valid for name"), "{misnamed}");
     }
-    insta::assert_snapshot!(by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={authority}")).unwrap_err(), @r#"is not connected to as its sslmode asks: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")"#);
-    // Somebody else's authority, also where only encryption was asked for.
+    insta::assert_snapshot!(by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={authority}")).unwrap_err(), @r#"cannot be connected to with this sslmode: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")"#);
+    // Another CA, also if only encryption was requested.
     let stranger = Server::start_encrypting("connections_are_encrypted_as_the_url_asks").unwrap();
     let stranger = stranger.authority().display().to_string();
     for mode in ["require", "verify-ca", "verify-full"] {
         let untrusted = by("localhost", &format!("?sslmode={mode}&sslrootcert={stranger}")).unwrap_err();
-        assert!(untrusted.starts_with("is not connected to as its sslmode asks: "), "{untrusted}");
+        assert!(untrusted.starts_with("cannot be connected to with this sslmode: "), "{untrusted}");
     }
-    insta::assert_snapshot!(by("localhost", &format!("?sslmode=require&sslrootcert={stranger}")).unwrap_err(), @"is not connected to as its sslmode asks: invalid peer certificate: BadSignature");
+    insta::assert_snapshot!(by("localhost", &format!("?sslmode=require&sslrootcert={stranger}")).unwrap_err(), @"cannot be connected to with this sslmode: invalid peer certificate: BadSignature");
 
-    // The server lets in over TCP only who encrypts, and then only who does not.
+    // Over TCP, the server accepts first only encrypted and then only unencrypted connections.
     let rules = server.directory().join("data/pg_hba.conf");
     let reload = |rule: &str| {
         std::fs::write(&rules, format!("local all all scram-sha-256\n{rule} all all all scram-sha-256\n")).unwrap();
@@ -79,28 +81,28 @@ fn encryption_that_a_server_does_not_offer() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
-        // Asked for encryption (eight bytes), a server without it says N.
+        // A server without encryption answers the request for it (eight bytes) with N.
         let (mut client, _) = listener.accept().unwrap();
         client.read_exact(&mut [0; 8]).unwrap();
         client.write_all(b"N").unwrap();
     });
     let url = format!("postgres://u@127.0.0.1:{port}/d?sslmode=require");
-    insta::assert_snapshot!(refusal(&url).replace(&port.to_string(), "PORT"), @"the store postgres://u@127.0.0.1:PORT/d?sslmode=require is not connected to as its sslmode asks: server does not support TLS");
+    insta::assert_snapshot!(refusal(&url).replace(&port.to_string(), "PORT"), @"the store postgres://u@127.0.0.1:PORT/d?sslmode=require cannot be connected to with this sslmode: server does not support TLS");
     server.join().unwrap();
 }
 
 #[test]
-fn a_server_says_no_or_goes_away() {
-    let Some(mut server) = Server::start("a_server_says_no_or_goes_away") else { return };
+fn a_server_rejects_a_login_or_closes_the_connection() {
+    let Some(mut server) = Server::start("a_server_rejects_a_login_or_closes_the_connection") else { return };
     let shown = |server: &Server, text: String| {
         text.replace(&server.directory().display().to_string().replace('/', "%2F"), "SOCKET")
     };
-    insta::assert_snapshot!(shown(&server, refusal(&server.url_with("wrong", "postgres"))), @r#"the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
-    // No password at all, which the client finds out by itself.
+    insta::assert_snapshot!(shown(&server, refusal(&server.url_with("wrong", "postgres"))), @r#"the store postgres://postgres@SOCKET/postgres rejected the login: password authentication failed for user "postgres". Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"#);
+    // No password at all, which the client detects by itself.
     let silent = server.url_with("", "postgres").replace(":@", "@");
     let silent = refusal(&format!("{silent}?passfile=%2Fnowhere"));
-    assert!(silent.contains("does not let this user in: password missing"), "{silent}");
-    insta::assert_snapshot!(shown(&server, refusal(&server.url("absent"))), @r#"the store postgres://postgres@SOCKET/absent is not there: database "absent" does not exist. Make it with `createdb`"#);
+    assert!(silent.contains("rejected the login: password missing"), "{silent}");
+    insta::assert_snapshot!(shown(&server, refusal(&server.url("absent"))), @r#"the store postgres://postgres@SOCKET/absent does not exist: database "absent" does not exist. Create it with `createdb`"#);
 
     let location = Location::Postgres(server.database("fleet"));
     let mut store = Store::open(&location).unwrap();
@@ -109,7 +111,7 @@ fn a_server_says_no_or_goes_away() {
     store.append(run, &whole.results[0]).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);
 
-    // Somebody else's locks.
+    // Locks of another session.
     let mut impatient = Store::open_waiting(&location, true, Duration::from_millis(200)).unwrap();
     let locked = std::thread::scope(|scope| {
         let server = &server;
@@ -117,21 +119,21 @@ fn a_server_says_no_or_goes_away() {
         std::thread::sleep(Duration::from_millis(700));
         impatient.note(run, "waits").unwrap_err()
     });
-    insta::assert_snapshot!(shown(&server, locked.to_string()), @"the store postgres://postgres@SOCKET/fleet has been locked by another process for 0.2 s; try again when that has ended");
+    insta::assert_snapshot!(shown(&server, locked.to_string()), @"the store postgres://postgres@SOCKET/fleet has been locked by another process for 0.2 s; try again when that process is done");
     impatient.note(run, "goes on").unwrap();
 
     // A newer schema.
     server.sql("fleet", "UPDATE flushmark.schema_version SET version = 99");
-    insta::assert_snapshot!(shown(&server, Store::open(&location).unwrap_err().to_string()), @"the store postgres://postgres@SOCKET/fleet has schema 99, of a newer flushmark; this one knows schemas up to 1. Use that version, or another store");
+    insta::assert_snapshot!(shown(&server, Store::open(&location).unwrap_err().to_string()), @"the store postgres://postgres@SOCKET/fleet has schema 99, from a newer flushmark; this version supports schemas up to 1. Use that version or another store");
     server.sql("fleet", "UPDATE flushmark.schema_version SET version = 1");
 
-    // The server goes away in the middle of a run, and comes back.
+    // The server stops in the middle of a run and is started again.
     server.down();
     let begun = Instant::now();
     let gone = store.append(run, &whole.results[1]).unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert!(matches!(gone.problem, Problem::Gone(_)), "{gone}");
-    insta::assert_snapshot!(shown(&server, gone.to_string()).split(": ").next().unwrap(), @"the store postgres://postgres@SOCKET/fleet went away");
+    insta::assert_snapshot!(shown(&server, gone.to_string()).split(": ").next().unwrap(), @"the store postgres://postgres@SOCKET/fleet closed the connection");
     assert!(matches!(store.append(run, &whole.results[1]).unwrap_err().problem, Problem::Gone(_)));
     let absent = refusal(&server.url("fleet"));
     assert!(absent.contains("cannot be reached"), "{absent}");
@@ -140,5 +142,5 @@ fn a_server_says_no_or_goes_away() {
     let mut store = Store::open(&location).unwrap();
     let kept = store.get(run).unwrap();
     assert_eq!(kept.summary.state, State::Interrupted);
-    assert!(kept.document.results == whole.results[..1], "what was acknowledged before is there");
+    assert!(kept.document.results == whole.results[..1], "an acknowledged test is missing");
 }

@@ -1,4 +1,4 @@
-//! What a store does, on SQLite and on PostgreSQL: the same checks on both.
+//! The same checks of a store on SQLite and on PostgreSQL.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Eight processes write at once, and one is killed: nothing that was acknowledged is lost, and nothing is half there.
+//! Eight processes write at once, and one is killed: nothing that was acknowledged is lost, and no
+//! run is half stored.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,10 +15,10 @@ use store::{End, Filter, Location, Origin, RunId, State, Store};
 
 const WRITERS: usize = 8;
 const RUNS: usize = 4;
-/// Names the store to the process that writes.
+/// Passes the store's location to the writing process.
 const STORE: &str = "STORE_OF_WRITER";
 
-/// What a writer is: this test in a process of its own. It says what was acknowledged, line by line.
+/// The writer: this test in a separate process. It prints each acknowledgement as a line.
 #[test]
 fn writer() {
     let Ok(location) = std::env::var(STORE) else { return };
@@ -48,7 +49,7 @@ impl Writer {
         Writer { process, said }
     }
 
-    /// The next acknowledgement: a run, and how many of its tests; `None` for all.
+    /// The next acknowledgement: a run, and the number of its tests; `None` for all.
     fn next(&mut self) -> Option<(RunId, Option<usize>)> {
         loop {
             let mut line = String::new();
@@ -77,7 +78,7 @@ fn one_of_eight_is_killed(location: &str) {
         seen += 1;
     }
     victim.process.kill().unwrap();
-    // What it had said before it died was acknowledged, too.
+    // What it printed before it was killed was acknowledged as well.
     while let Some((run, tests)) = victim.next() {
         acknowledged.insert(run, tests);
     }
@@ -105,7 +106,7 @@ fn one_of_eight_is_killed(location: &str) {
         match acknowledged.get(&summary.id) {
             Some(None) => assert_eq!((results.len(), summary.state), (whole.len(), State::Complete)),
             Some(Some(tests)) => assert!(results.len() >= *tests, "an acknowledged test of run {} is lost", summary.id),
-            None => assert!(results.len() <= 1, "begun, and nothing acknowledged"),
+            None => assert!(results.len() <= 1, "it was started, but nothing was acknowledged"),
         }
         interrupted += usize::from(summary.state == State::Interrupted);
     }

@@ -236,7 +236,7 @@ mod tests {
         insta::assert_snapshot!(messages.join("\n"), @r"
         since: invalid date `yesterday`; expected YYYY-MM-DD, such as 2026-11-21
         until: invalid date `9999-12-31`; expected YYYY-MM-DD, such as 2026-11-21
-        tag: `a b` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit
+        tag: invalid tag `a b`: expected up to 64 letters, digits and any of - _ . : / +, starting with a letter or digit
         ");
     }
 

@@ -210,7 +210,7 @@ fn runs_are_read_saved_and_compared() {
     }
     let gone = site.get("/run/77");
     assert_eq!(gone.status, 404);
-    assert!(gone.said().contains("holds no run 77"), "{}", gone.said());
+    assert!(gone.said().contains("has no run 77"), "{}", gone.said());
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn tags_and_notes_are_changed_by_our_own_forms_only() {
     assert_eq!(site.get("/?tag=before-update").runs(), [1]);
     let no_tag = site.post("/run/1/tag", "tag=a+b");
     assert_eq!(no_tag.status, 400);
-    assert!(no_tag.said().starts_with("`a b` is no tag"), "{}", no_tag.said());
+    assert!(no_tag.said().starts_with("invalid tag `a b`"), "{}", no_tag.said());
     // From another site, without an origin, without the secret, or by a link: refused, and nothing
     // changes.
     let page = site.get("/run/1").body;
@@ -293,8 +293,8 @@ fn every_fault_has_its_page_with_a_sentence() {
     insta::assert_snapshot!(said, @"
     GET /run/%FF: This address, or the submitted form, is invalid; start from the list of runs.
     GET /run/%FF.json: This address, or the submitted form, is invalid; start from the list of runs.
-    GET /run/77.json: The store results.db holds no run 77; `flushmark results list` shows what it holds.
-    GET /run/77/report.html: The store results.db holds no run 77; `flushmark results list` shows what it holds.
+    GET /run/77.json: The store results.db has no run 77; `flushmark results list` lists its runs.
+    GET /run/77/report.html: The store results.db has no run 77; `flushmark results list` lists its runs.
     GET /run/-1: “-1” is not the number of a run; the list shows the numbers.
     GET /run/: There is no page at this address.
     GET /%FF: There is no page at this address.
@@ -449,9 +449,9 @@ fn a_broken_store_is_explained() {
     std::fs::remove_file(&path).unwrap();
     note(&site.get("/run/1"));
     insta::assert_snapshot!(said.join("\n"), @"
-    The store results.db is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE).
+    The store results.db is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE).
     The store results.db is a directory; name a file in it, such as results.db.
-    The store results.db does not exist; `flushmark check` and `flushmark run` make it when they keep a run there.
+    The store results.db does not exist; `flushmark check` and `flushmark run` create it when they store a run.
     ");
 }
 

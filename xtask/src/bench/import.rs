@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 
 use crate::build;
-use crate::command::{root, shown};
+use crate::command::root;
 
 #[derive(Debug, Args)]
 pub struct Options {

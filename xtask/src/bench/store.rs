@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use measurement::RunDocument;
 use rusqlite::Connection;
-use store::{Filter, Location, Origin, Store, Whose};
+use store::{Filter, HostScope, Location, Origin, Store};
 
 use crate::build;
 use crate::command::output;
@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
     figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))?;
-    figure("the last run of a host", || store.newest(&Whose::Host("db7".to_owned()), 0).map(drop))?;
+    figure("the last run of a host", || store.newest(&HostScope::Host("db7".to_owned()), 0).map(drop))?;
     figure("the ten before it of the same kind", || store.earlier(ids[0], 10).map(drop))?;
     drop(store);
     let path = path.to_string_lossy();

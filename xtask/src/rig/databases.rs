@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use super::Outcome;
+use crate::build;
 use machine::Account;
 use session::Client;
 use trial::{Findings, Trial};

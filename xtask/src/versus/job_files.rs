@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::rigs::LoopDevice;
-use super::{Compared, Options, Wanted, median, ours, print};
+use super::{Compared, Options, Wanted, median, print};
 use crate::build;
 use crate::command::{command, output};
 

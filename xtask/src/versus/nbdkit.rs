@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{Compared, Options, Wanted, median, print};
 use crate::build;
-use crate::command::{command, is_there, output, root, shown};
+use crate::command::{command, is_there, output};
 
 /// Size of what both sides serve.
 const BYTES: &str = "1GiB";
@@ -161,7 +161,8 @@ impl Pair {
     fn serve(place: &Path, ours: &[&str], theirs: &[&str]) -> anyhow::Result<Pair> {
         let path = |name: &str| place.join(name).to_string_lossy().into_owned();
         let (our_socket, control, their_socket) = (path("ours"), path("control"), path("theirs"));
-        let mut server = command(&build::flushmark()?.to_string_lossy(), ours);
+        let program = build::flushmark()?;
+        let mut server = command(&program.to_string_lossy(), ours);
         server.args(["--nbd", &our_socket, "--control", &control]).stdout(Stdio::null());
         let ours = Server { child: server.spawn().context("cannot start flushmark")?, socket: our_socket };
         let mut server = command("nbdkit", &["--foreground", "--unix", &their_socket]);

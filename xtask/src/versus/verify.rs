@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Compared, Options, Wanted, median, print};
 use crate::build;
-use crate::command::{is_there, output, root, shown};
+use crate::command::{is_there, output};
 
 /// Size of the file that both sides write.
 const SIZE: &str = "256m";

@@ -1,8 +1,8 @@
-//! The bootstrap against arithmetic by hand, and against noise whose truth is known.
+//! The bootstrap against arithmetic by hand, and against noise with known parameters.
 
 use super::*;
 
-/// Noise of known nature.
+/// Noise with known parameters.
 struct Noise(Xoshiro256PlusPlus);
 
 impl Noise {
@@ -19,7 +19,8 @@ impl Noise {
         (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Seconds around `level`, 5 % of noise in which each second keeps `memory` of the one before.
+    /// Seconds around `level` with 5 % of noise, in which each second keeps `memory` of the
+    /// previous one.
     fn seconds(&mut self, level: f64, memory: f64, count: usize) -> Vec<f64> {
         let fresh = (1.0 - memory * memory).sqrt();
         let mut state = self.normal();
@@ -31,7 +32,7 @@ impl Noise {
     }
 }
 
-/// Share of intervals that hold the truth, a ratio of 1.1, in so many repetitions.
+/// Share of intervals that contain the true ratio of 1.1, over `repetitions`.
 fn coverage(repetitions: u64, mut sample: impl FnMut(&mut Noise, f64) -> Vec<Seconds>, sides: [f64; 2]) -> f64 {
     let mut held = 0;
     for seed in 0..repetitions {
@@ -46,7 +47,8 @@ fn coverage(repetitions: u64, mut sample: impl FnMut(&mut Noise, f64) -> Vec<Sec
 
 #[test]
 fn ninety_five_percent_are_about_that_many() {
-    // 1000 repetitions: the observed share varies by 0.7 points itself. What misses a ratio of 1.1 is what would call equal drives different.
+    // 1000 repetitions: the observed share itself varies by 0.7 points. An interval that misses 1.1
+    // is one that would call equal drives different.
     for (seconds, memory) in
         [(15, 0.0), (15, 0.3), (15, 0.5), (30, 0.0), (30, 0.3), (30, 0.5), (30, 0.7), (60, 0.3), (120, 0.5), (120, 0.8)]
     {
@@ -71,7 +73,7 @@ fn equal_drives_are_called_different_in_one_of_twenty_comparisons_at_most() {
     }
 }
 
-/// A run whose own mean lies off by so much of its level.
+/// A run whose mean deviates by a random share of its level, `apart` on average.
 fn own_run(noise: &mut Noise, level: f64, apart: f64, seconds: usize) -> Seconds {
     let own = level * (1.0 + apart * noise.normal());
     Seconds::Rates(noise.seconds(own, 0.3, seconds))
@@ -79,8 +81,9 @@ fn own_run(noise: &mut Noise, level: f64, apart: f64, seconds: usize) -> Seconds
 
 #[test]
 fn what_differs_from_run_to_run_counts_and_what_differs_within_counts_once() {
-    // Runs lie 5 % apart, far more than their means could by their seconds alone; or nothing but their seconds keeps them apart. Were the seconds' noise
-    // counted in both places, hardly any interval of the latter would miss.
+    // Runs are either 5 % apart, far more than their seconds alone could cause, or differ only by
+    // their seconds. If the noise of the seconds were counted twice, hardly any interval of the
+    // latter would miss.
     for apart in [0.05, 0.0] {
         for count in [2, 3, 5, 10] {
             let runs = |noise: &mut Noise, level: f64| (0..count).map(|_| own_run(noise, level, apart, 10)).collect();
@@ -97,7 +100,7 @@ fn one_run_against_several_varies_as_they_do() {
     for (apart, seconds, others, count, least, most) in [
         (0.05, 10, 10, 10, 0.93, 0.98),
         (0.05, 30, 10, 10, 0.93, 0.99),
-        // Few to lend, or shorter than they are: on the safe side.
+        // Few runs, or shorter ones than the single run: on the safe side.
         (0.05, 10, 10, 2, 0.93, 1.0),
         (0.05, 10, 10, 3, 0.93, 1.0),
         (0.05, 5, 10, 10, 0.93, 1.0),
@@ -120,7 +123,7 @@ fn one_run_against_several_varies_as_they_do() {
 }
 
 #[test]
-fn a_restless_run_is_not_taken_to_be_as_calm_as_those_before_it() {
+fn a_noisy_single_run_keeps_its_own_noise() {
     let mut noise = Noise::new(3);
     let calm: Vec<Seconds> = (0..5).map(|_| Seconds::Rates(noise.seconds(1000.0, 0.0, 30))).collect();
     let steps = |high: f64| (0..30).map(|second| if second < 15 { 500.0 } else { high }).collect();
@@ -130,8 +133,9 @@ fn a_restless_run_is_not_taken_to_be_as_calm_as_those_before_it() {
 
 #[test]
 fn the_error_is_that_of_block_means() {
-    // 16 seconds make blocks of 3, of which 5 and a piece of 1 fit. Without widening, the variance of a circular block bootstrap's mean is that of the
-    // block means, by the blocks' lengths: (5 · 9 · v3 + v1) / 16².
+    // 16 seconds make blocks of 3, of which 5 and a piece of 1 fit. Without widening, the variance
+    // of a circular block bootstrap's mean is that of the block means, weighted by the blocks'
+    // lengths: (5 · 9 · v3 + v1) / 16².
     let series: Vec<f64> =
         [9.0, 11.0, 10.0, 12.0, 8.0, 10.0, 13.0, 7.0, 10.0, 10.0, 9.0, 11.0, 12.0, 8.0, 9.0, 11.0].to_vec();
     let mean = 10.0;
@@ -141,8 +145,8 @@ fn the_error_is_that_of_block_means() {
     };
     let by_hand = (5.0 * 9.0 * block_variance(3) + block_variance(1)) / 256.0;
     let pieces = 16.0 / 3.0;
-    // Each second is the opposite of the one before, so that there is no memory to widen for. ln x moves by a tenth of x around 10; both sides are the same
-    // series.
+    // Each second is the opposite of the previous one, so there is no correlation to widen for. ln
+    // x moves by a tenth of x around 10; both sides are the same series.
     let expected = (2.0 * by_hand).sqrt() / mean * (pieces / (pieces - 1.0_f64)).sqrt();
     let side = [Seconds::Rates(series)];
     let spread = spread(&side, &side).unwrap();
@@ -158,63 +162,65 @@ fn percentiles_are_compared_by_their_geometric_mean() {
     assert!((spread.ratio - 0.5).abs() < 1e-12);
 }
 
-/// 16 seconds around 10, 2 off it, two by two: of the 15 neighbours 8 are alike and 7 opposite.
+/// 16 seconds around 10, 2 off it, in pairs: of the 15 neighbours 8 are equal and 7 opposite.
 const PAIRS: [f64; 16] = [12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0];
 
 #[test]
-fn what_blocks_forget_is_that_of_an_autoregression_of_the_memory_found() {
-    // Squares add up to 16 · 4, products of neighbours to 4. The estimate of the memory, its bias taken
-    // off, is (4/64 · 16 + 1) / (16 - 3) = 2/13. Of the variance of a long mean, (1 + 2/13) / (1 - 2/13)
-    // = 15/11 of a second's, blocks of 3 keep 1 + 2 · 2/3 · 2/13 + 2 · 1/3 · 4/169 = 619/507.
-    let forgotten = Run::new(&PAIRS).forgotten();
-    assert!((forgotten - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12, "{forgotten}");
-    assert!(Run::new(&PAIRS[..15]).forgotten() > 1.0);
-    // Fewer seconds tell of no memory, and neither do equal ones or those that alternate.
-    assert!((Run::new(&PAIRS[..14]).forgotten() - 1.0).abs() < 1e-12);
-    assert!((Run::new(&[10.0; 20]).forgotten() - 1.0).abs() < 1e-12);
-    assert!((Run::new(&[8.0, 12.0].repeat(10)).forgotten() - 1.0).abs() < 1e-12);
-    // However much seconds resemble each other, the memory is at most 0.9.
-    let climb = Run::new(&(1..=20).map(f64::from).collect::<Vec<_>>()).forgotten();
+fn the_widening_is_that_of_an_autoregression_with_the_estimated_memory() {
+    // Squares add up to 16 · 4, products of neighbours to 4. The estimate of the correlation,
+    // corrected for bias, is (4/64 · 16 + 1) / (16 - 3) = 2/13. Of the variance of a long mean,
+    // which is (1 + 2/13) / (1 - 2/13) = 15/11 of that of a second, blocks of 3 keep 1 + 2 · 2/3 ·
+    // 2/13 + 2 · 1/3 · 4/169 = 619/507.
+    let lost_correlation = Run::new(&PAIRS).lost_correlation();
+    assert!((lost_correlation - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12, "{lost_correlation}");
+    assert!(Run::new(&PAIRS[..15]).lost_correlation() > 1.0);
+    // Fewer seconds show no correlation, and neither do equal or alternating ones.
+    assert!((Run::new(&PAIRS[..14]).lost_correlation() - 1.0).abs() < 1e-12);
+    assert!((Run::new(&[10.0; 20]).lost_correlation() - 1.0).abs() < 1e-12);
+    assert!((Run::new(&[8.0, 12.0].repeat(10)).lost_correlation() - 1.0).abs() < 1e-12);
+    // However strong the correlation, the memory is at most 0.9.
+    let climb = Run::new(&(1..=20).map(f64::from).collect::<Vec<_>>()).lost_correlation();
     // Blocks of 3 keep 1 + 4/3 · 0.9 + 2/3 · 0.81 = 2.74 of 19.
     assert!((climb - (19.0 / 2.74_f64).sqrt()).abs() < 1e-9, "{climb}");
 }
 
-/// Runs of equal seconds: as many as given, each at e to its level.
+/// Runs of equal seconds, with the logarithms of their levels.
 fn runs_at(levels: &[i32], seconds: usize) -> Vec<Seconds> {
     levels.iter().map(|&level| Seconds::Percentiles(vec![f64::from(level).exp(); seconds])).collect()
 }
 
 #[test]
-fn runs_lend_how_far_they_lie_apart() {
+fn a_single_run_takes_its_variation_from_the_other_side() {
     let side = |levels: &[i32], seconds: usize| Side::new(&runs_at(levels, seconds)).unwrap();
-    // Levels of 1, 2 and 6 lie 2, 1 and 3 off their mean: a variance of 14 / 2.
+    // Levels of 1, 2 and 6 are 2, 1 and 3 off their mean: a variance of 14 / 2.
     let several = side(&[1, 2, 6], 10);
     assert!((several.between() - 7.0_f64.sqrt()).abs() < 1e-9);
     assert!((several.pieces() - 3.0).abs() < 1e-12 && (side(&[1], 16).pieces() - 16.0 / 3.0).abs() < 1e-12);
     let mixed = [runs_at(&[1], 10), runs_at(&[1], 20)].concat();
     assert!((Side::new(&mixed).unwrap().length() - 15.0).abs() < 1e-12);
-    // A run of a quarter of their length varies at most twice as much; a longer one as much as they.
-    let lent = |own: &Side| lent_by(&several, own).unwrap();
+    // A run of a quarter of their length varies at most twice as much; a longer one as much as they
+    // do.
+    let lent = |own: &Side| variation_from(&several, own).unwrap();
     assert!((lent(&side(&[1], 10)) - 7.0_f64.sqrt()).abs() < 1e-9);
     assert!((lent(&side(&[1], 40)) - 7.0_f64.sqrt()).abs() < 1e-9);
     let long = side(&[1, 2, 6], 40);
-    assert!((lent_by(&long, &side(&[1], 10)).unwrap() - 28.0_f64.sqrt()).abs() < 1e-9);
-    // Several need nothing, and a single one has nothing to lend.
-    assert_eq!(lent_by(&several, &long), None);
-    assert_eq!(lent_by(&side(&[1], 10), &side(&[1], 10)), None);
+    assert!((variation_from(&long, &side(&[1], 10)).unwrap() - 28.0_f64.sqrt()).abs() < 1e-9);
+    // Several runs need no estimate from the other side, and a single run cannot provide one.
+    assert_eq!(variation_from(&several, &long), None);
+    assert_eq!(variation_from(&side(&[1], 10), &side(&[1], 10)), None);
 }
 
 #[test]
 fn the_error_of_several_runs_is_that_of_their_mean() {
-    // Levels of -1, 1, -1 and 1 have a variance of 4/3, and their mean has 1/3; -2, 0 and 2 have 4, and
-    // their mean 4/3.
+    // Levels of -1, 1, -1 and 1 have a variance of 4/3, and their mean has 1/3; -2, 0 and 2 have 4,
+    // and their mean 4/3.
     let spread = spread(&runs_at(&[-1, 1, -1, 1], 5), &runs_at(&[-2, 0, 2], 5)).unwrap();
     let (first, second) = (1.0 / 3.0, 4.0 / 3.0);
     assert!((spread.error.powi(2) / (first + second) - 1.0).abs() < 0.1, "{spread:?}");
     // Welch: (1/3 + 4/3)² / ((1/3)² / 3 + (4/3)² / 2) = 2.7.
     let welch = (first + second).powi(2) / (first.powi(2) / 3.0 + second.powi(2) / 2.0);
     assert!((spread.freedom / welch - 1.0).abs() < 0.1, "{spread:?}");
-    // Both ends lie about as far off as Student's distribution says.
+    // Both ends are about as far off as Student's distribution predicts.
     let student = student::beyond(MISSES, spread.freedom) * spread.error;
     for end in [-spread.low.ln(), spread.high.ln()] {
         assert!((end / student - 1.0).abs() < 0.25, "{spread:?}: {end} for {student}");
@@ -223,8 +229,8 @@ fn the_error_of_several_runs_is_that_of_their_mean() {
 }
 
 #[test]
-fn a_run_without_noise_borrows_that_of_the_others() {
-    // The mean of five runs varies by a fifth of what runs vary by; a single one by all of it.
+fn a_single_run_without_noise_varies_like_the_others() {
+    // The mean of five runs has a fifth of the variance of a run; a single run has all of it.
     let levels = [-2, -1, 0, 1, 2];
     let spread = spread(&runs_at(&levels, 10), &runs_at(&[0], 10)).unwrap();
     assert!((spread.error.powi(2) / (2.5 * 1.2) - 1.0).abs() < 0.1, "{spread:?}");
@@ -265,7 +271,7 @@ fn blocks_are_cube_roots_rounded_up() {
 }
 
 #[test]
-fn no_interval_where_nothing_speaks_for_one() {
+fn no_interval_without_enough_data() {
     let rates = |count: usize| Seconds::Rates(vec![100.0; count]);
     assert_eq!(spread(&[rates(12)], &[rates(30)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
     assert_eq!(spread(&[rates(12)], &[rates(20)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
@@ -275,7 +281,8 @@ fn no_interval_where_nothing_speaks_for_one() {
     let mut stalled = vec![0.0; 30];
     stalled[7] = 1000.0;
     assert_eq!(spread(&[rates(30)], &[Seconds::Rates(stalled)]), Err(NoInterval::Stalled));
-    // Several short runs tell of each other, and of a single one that is not much shorter.
+    // Several short runs provide an estimate for each other, and for a single run that is not much
+    // shorter.
     assert!(spread(&[rates(30)], &[rates(5), rates(5)]).is_ok());
     assert!(spread(&[rates(3)], &[rates(5), rates(5)]).is_ok());
     assert_eq!(spread(&[rates(1)], &[rates(5), rates(5)]), Err(NoInterval::TooShort { seconds: 1, least: 3 }));

@@ -1,4 +1,4 @@
-//! Comparisons of runs whose truth is known.
+//! Comparisons of runs whose true difference is known.
 
 use measurement::RunDocument;
 
@@ -50,7 +50,7 @@ fn twice_as_fast_is_seen_from_every_side() {
     }
     let p999 = figure(&against, Metric::Latency(Operation::Commit, Point::P99_9));
     assert!((p999.ratio.unwrap() - 0.5).abs() < 0.05 && p999.interval.is_none());
-    insta::assert_snapshot!(because(p999), @"the series does not have this figure, so nothing tells how much it varied");
+    insta::assert_snapshot!(because(p999), @"the series does not have this figure, so its variation is unknown");
     assert_eq!(against.tests[0].leading().unwrap().metric, Metric::CommitsPerS);
 }
 
@@ -63,29 +63,29 @@ fn slower_is_worse_whichever_the_unit() {
 }
 
 #[test]
-fn no_verdict_where_nothing_speaks_for_one() {
+fn no_verdict_without_enough_data() {
     let of = |us: f64, seconds, seed| [run(vec![result(FSYNC, us, seconds, seed)])];
     let said = |baseline: &[RunDocument], candidate: &[RunDocument]| {
         because(figure(&against(baseline, candidate), Metric::Iops))
     };
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(1001.0, 30, 2)), @"within noise: the interval includes 1");
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"a single run of 12 s is too short; it takes 15 s, or several runs on its side");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"a single run of 12 s is too short; 15 s or several runs are needed");
     let fio = [imported("fio", vec![result(FSYNC, 500.0, 30, 2)])];
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run kept no series, so nothing tells how much it varied");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run has no series, so its variation is unknown");
     let mut stalled = result(FSYNC, 1000.0, 30, 2);
     stalled.series.iops = vec![0.0; 30];
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &[run(vec![stalled])]), @"a run stood still for so long that its rate is a matter of chance");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &[run(vec![stalled])]), @"a run stalled for so long that its rate is a matter of chance");
     let mut dead = result(FSYNC, 1000.0, 30, 2);
     dead.iops = 0.0;
     insta::assert_snapshot!(said(&[run(vec![dead])], &of(1000.0, 30, 1)), @"a value is 0");
     let mut one_bad_second = result(FSYNC, 1000.0, 30, 2);
     one_bad_second.commit_us.as_mut().unwrap().p99 *= 20.0;
     let against = against(&of(1000.0, 30, 1), &[run(vec![one_bad_second])]);
-    insta::assert_snapshot!(because(figure(&against, P99)), @"a few seconds decide it: those of most say something else");
+    insta::assert_snapshot!(because(figure(&against, P99)), @"a few seconds decide it; most seconds show something else");
 }
 
 #[test]
-fn two_short_runs_a_side_tell_what_one_does_not() {
+fn two_short_runs_per_side_are_enough() {
     let runs = |us: f64, seed| [0_u64, 1, 2].map(|nth| run(vec![result(FSYNC, us, 5, seed + nth)]));
     let against = against(&runs(1000.0, 1), &runs(500.0, 4));
     let figure = figure(&against, Metric::CommitsPerS);
@@ -94,8 +94,9 @@ fn two_short_runs_a_side_tell_what_one_does_not() {
 }
 
 #[test]
-fn chance_makes_no_verdict_out_of_many_tests() {
-    // Sixty times the same drive against itself: 5 % of the intervals may exclude 1, and hardly any comparison of all may say a difference.
+fn many_tests_do_not_make_verdicts_by_chance() {
+    // The same drive against itself sixty times: 5 % of the intervals may exclude 1, but hardly any
+    // comparison may report a difference.
     let (mut outside, mut called) = (0, 0);
     for seed in 0..20 {
         let tests = |from: u64| run((0..60).map(|nth| result(FSYNC, 1000.0, 30, from + nth)).collect());
@@ -110,7 +111,7 @@ fn chance_makes_no_verdict_out_of_many_tests() {
     let share = f64::from(u32::try_from(outside).unwrap()) / 1200.0;
     assert!((0.02..0.09).contains(&share), "{share}");
     assert!(called <= 4, "{called} of 1200");
-    insta::assert_snapshot!(Undecided::Chance { tests: 60 }, @"the interval excludes 1, as that of one or another of 60 tests does by chance");
+    insta::assert_snapshot!(Undecided::Chance { tests: 60 }, @"the interval excludes 1, but among 60 tests some do by chance");
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn a_renamed_test_is_found_and_a_changed_one_is_not() {
 }
 
 #[test]
-fn what_a_reader_has_to_know_is_noted() {
+fn caveats_are_noted() {
     let mut small = result(FSYNC, 500.0, 30, 2);
     small.workload.size_bytes /= 2;
     small.ended = measurement::Ended::Interrupted;
@@ -151,7 +152,7 @@ fn what_a_reader_has_to_know_is_noted() {
     the candidate was interrupted after 30 s
     ");
     let against = against(&[run(vec![whole.clone()])], &[run(vec![whole]), run(bare)]);
-    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate do not add up, so that it has rates and no percentiles: `write + fsync` has percentiles of its write latencies and no histogram of them, and percentiles do not add up");
+    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate cannot be merged, so it has rates but no percentiles: `write + fsync` has write latency percentiles but no histogram, and percentiles cannot be added up");
     assert!(against.tests[0].metric(Metric::CommitsPerS).is_some() && against.tests[0].metric(P50).is_none());
 }
 
@@ -177,7 +178,7 @@ fn what_else_differs_is_listed() {
 }
 
 #[test]
-fn a_pattern_takes_the_tests_whose_name_has_it() {
+fn a_pattern_selects_tests_by_name() {
     let both = run(vec![result(FSYNC, 500.0, 30, 2), result("read", 10.0, 30, 3)]);
     let groups = [group("a", std::slice::from_ref(&both)), group("b", std::slice::from_ref(&both))];
     let of = |pattern| Comparison::of(&groups[0], &groups[1..], pattern);
@@ -196,7 +197,8 @@ fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     assert_eq!(fails(&slower, "commits_per_s < -5%"), 1);
     assert_eq!(fails(&slower, "commit_p50 > 1ms"), 1);
     assert_eq!(fails(&slower, "commit_p50 > 5ms"), 0);
-    // 1 % apart, 5 % of noise: no change, however low the limit; a value is a value.
+    // 1 % apart with 5 % of noise: not a change, however low the limit. Values are compared as they
+    // are.
     let noise = compared(&of(1000.0, 16, 1), &of(1001.0, 16, 3));
     assert!(noise.candidates[0].tests[0].metric(P50).unwrap().ratio.unwrap() > 1.0);
     assert_eq!(fails(&noise, "commit_p50 > +0%"), 0);
@@ -210,66 +212,66 @@ fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
 }
 
 #[test]
-fn a_limit_that_nothing_was_held_against_is_no_success() {
+fn a_limit_that_checked_nothing_fails() {
     let one = [run(vec![result("read", 100.0, 30, 1)])];
     let comparison = compared(&one, &one);
     let condition: Condition = "commit_p99 > +10%".parse().unwrap();
-    insta::assert_snapshot!(condition.failures(&comparison).unwrap_err(), @"`commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+    insta::assert_snapshot!(condition.failures(&comparison).unwrap_err(), @"`commit_p99 > +10%` checked nothing: no test on both sides has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
 }
 
-/// What the limit `commit_p99 > +10%` says of each test that it was not kept for.
+/// The tests for which `commit_p99 > +10%` was not kept, with the reason.
 fn missing(baseline: &[RunDocument], candidate: &[RunDocument]) -> Vec<(String, String)> {
     let comparison = compared(baseline, candidate);
     let condition: Condition = "commit_p99 > +10%".parse().unwrap();
     let said = |failure: &Failure<'_>| match failure {
         Failure::Exceeded(exceeded) => (exceeded.test.to_owned(), "exceeded".to_owned()),
-        Failure::Unheld(unheld) => (unheld.test.to_owned(), format!("{:?}", unheld.because)),
+        Failure::Unchecked(unheld) => (unheld.test.to_owned(), format!("{:?}", unheld.because)),
     };
     condition.failures(&comparison).unwrap().iter().map(said).collect()
 }
 
 #[test]
-fn a_figure_that_is_lost_keeps_no_limit() {
+fn a_missing_figure_fails_its_limit() {
     let other = "write + fdatasync";
     let both = [run(vec![result(FSYNC, 1000.0, 30, 1), result(other, 1000.0, 30, 2)])];
     assert_eq!(missing(&both, &both), []);
     let one = [run(vec![result(FSYNC, 1000.0, 30, 1)])];
     let said = |because: &str| vec![(other.to_owned(), because.to_owned())];
     assert_eq!(missing(&both, &one), said("Test"));
-    // What only the candidate has is nothing that could be lost.
+    // Figures that only the candidate has cannot be missing.
     assert_eq!(missing(&one, &both), []);
     let mut changed = both.clone();
     changed[0].results[1].workload.depth = 4;
-    assert_eq!(missing(&both, &changed), said(r#"OtherWork(["depth: 1 and 4"])"#));
+    assert_eq!(missing(&both, &changed), said(r#"DifferentWorkload(["depth: 1 and 4"])"#));
     let mut untimed = both.clone();
     (untimed[0].results[1].commit_us, untimed[0].results[1].histograms.commit) = (None, None);
     assert_eq!(missing(&both, &untimed), said("Figure"));
     let mut dead = both.clone();
     dead[0].results[1].commit_us.as_mut().unwrap().p99 = 0.0;
     assert_eq!(missing(&dead, &both), said("Zero"));
-    // All that there was is gone: that is no question of a wrong name.
+    // If all tests are missing, the metric's name is not to blame.
     assert_eq!(missing(&both[..1], &[run(vec![])]).len(), 2);
     let against = against(&both, &untimed);
     assert!(against.tests[1].only_in_baseline.contains(&P99), "{:?}", against.tests[1].only_in_baseline);
     assert!(
-        against.tests[1].notes[0].starts_with("the candidate does not tell commit_mean"),
+        against.tests[1].notes[0].starts_with("the candidate does not have commit_mean"),
         "{:?}",
         against.tests[1].notes
     );
 }
 
 #[test]
-fn one_run_named_twice_tells_nothing_of_how_much_runs_differ() {
+fn one_run_listed_twice_counts_once() {
     let [one, other] = [1, 2].map(|seed| run(vec![result(FSYNC, 1000.0, 5, seed)]));
     let against = against(&[one.clone(), one.clone()], &[other]);
     let iops = figure(&against, Metric::Iops);
-    insta::assert_snapshot!(because(iops), @"a single run of 5 s is too short; it takes 15 s, or several runs on its side");
-    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"2 runs of the baseline count as 1, because they are equal to the last digit: one run named twice, or one model with one seed");
+    insta::assert_snapshot!(because(iops), @"a single run of 5 s is too short; 15 s or several runs are needed");
+    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"2 runs of the baseline count as 1 because they are identical: one run listed twice, or one model with one seed");
     assert!((iops.baseline - one.results[0].iops).abs() < 1e-9);
 }
 
 #[test]
-fn a_run_that_broke_off_is_not_judged() {
+fn a_run_that_ended_early_is_not_judged() {
     let of = |us: f64, seconds: usize, ended: Ended| {
         let mut result = result(FSYNC, us, seconds, seconds as u64);
         result.ended = ended;
@@ -288,16 +290,16 @@ fn a_run_that_broke_off_is_not_judged() {
         assert_eq!(against.tests[0].broken_off, breaks_off, "{:?}", candidate[0].results[0].ended);
         let is_open = matches!(figure(&against, Metric::Iops).verdict, Verdict::Open { .. });
         assert_eq!(is_open, breaks_off);
-        // Half as long a latency is no excuse.
+        // A latency half as long does not make up for it.
         assert_eq!(missing(&whole, &candidate).len(), usize::from(breaks_off));
     }
     let against = against(&whole, &of(500.0, 3, failed()));
-    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run broke off after 3 s");
+    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run ended early, after 3 s");
     assert_eq!(against.tests[0].notes, ["the candidate failed after 3 s: the drive is gone"]);
-    // Of several runs one is enough.
+    // One of several runs is enough.
     let several = [whole[0].clone(), of(1000.0, 1, Ended::Interrupted)[0].clone()];
     assert_eq!(missing(&several, &whole), [(FSYNC.to_owned(), "BrokenOff".to_owned())]);
-    // Two of a few seconds each have nothing that they could be measured by.
+    // Two runs of a few seconds have nothing to be compared with.
     assert!(
         compared(&of(1000.0, 5, Ended::Interrupted), &of(500.0, 5, Ended::Limit)).candidates[0].tests[0].broken_off
     );
@@ -312,7 +314,8 @@ fn the_document_holds_to_its_schema_s_name_and_reads_as_json() {
     assert_eq!(value["candidates"][0]["tests"][0]["metrics"][0]["verdict"]["is"], "open");
 }
 
-/// A figure whose ratio is `ratio` and whose seconds' ratio is `seconds`, between 0.9 and 1.1 times it.
+/// A figure with this ratio; the ratio of its seconds is `seconds`, with an interval of 0.9 to 1.1
+/// times that.
 fn judged(baseline: f64, candidate: f64, seconds: f64) -> MetricComparison {
     let spread = Spread { ratio: seconds, low: 0.9, high: 1.1, error: 0.05, freedom: 10.0 };
     MetricComparison::of(Metric::Iops, baseline, candidate, Ok(spread))
@@ -320,7 +323,7 @@ fn judged(baseline: f64, candidate: f64, seconds: f64) -> MetricComparison {
 
 #[test]
 fn an_interval_speaks_for_a_figure_that_moved_as_its_seconds_did() {
-    // The interval is 1.8 to 2.2, and a hundredth of each end is taken to be the series' own.
+    // The interval is 1.8 to 2.2, with a tolerance of one hundredth at each end.
     for (seconds, speaks) in [(1.77, false), (1.79, true), (2.0, true), (2.21, true), (2.23, false)] {
         let figure = judged(100.0, 200.0, seconds);
         assert_eq!(figure.interval.is_some(), speaks, "{seconds}");
@@ -346,7 +349,8 @@ fn a_ratio_needs_two_figures_above_0() {
     assert_eq!((nothing_left.ratio, nothing_left.change(), nothing_left.verdict), (Some(0.0), Some(-1.0), zero));
 }
 
-/// Tests whose rates are all called different, each by so much chance; and which of them stay so.
+/// Tests whose rates are all called different with these probabilities; returns which of them
+/// remain so.
 fn guarded(chances: &[f64]) -> Vec<bool> {
     let baseline = [run(vec![result(FSYNC, 1000.0, 30, 1)])];
     let candidate = [run(vec![result(FSYNC, 500.0, 30, 2)])];
@@ -375,13 +379,13 @@ fn as_many_are_called_different_as_keeps_false_ones_at_5_percent() {
     assert_eq!(guarded(&[0.04, 0.001, 0.5, 0.02]), [false, true, false, true]);
     assert_eq!(guarded(&[0.04, 0.013, 0.045, 0.03]), [true; 4], "all of them below 5 %");
     assert_eq!(guarded(&[0.013, 0.06, 0.07, 0.08]), [false; 4]);
-    // One alone is picked from nothing, and its interval has said enough.
+    // A single figure was not picked from many, so its interval is enough.
     assert_eq!(guarded(&[0.2]), [true]);
     assert_eq!(guarded(&[0.2, 0.2]), [false; 2]);
 }
 
 #[test]
-fn noise_is_what_was_looked_at_and_found_too_little() {
+fn noise_is_a_difference_that_was_measured_and_too_small() {
     assert!(Undecided::Noise.is_noise() && Undecided::Chance { tests: 2 }.is_noise());
     assert!(!Undecided::Zero.is_noise() && !Undecided::NoSeries.is_noise());
 }
@@ -397,7 +401,7 @@ fn half_of_the_longest_run_is_enough_of_an_interrupted_one() {
         against(&of(longest, Ended::Limit), &of(seconds, Ended::Interrupted)).tests[0].broken_off
     };
     assert!(!broken_off(40, 20) && broken_off(40, 19));
-    // Of two short ones, the interrupted one has to have what an interval takes.
+    // Of two short runs, the interrupted one needs as many seconds as an interval does.
     assert!(!broken_off(15, 15) && broken_off(15, 14));
 }
 
@@ -416,7 +420,7 @@ fn of_several_runs_those_that_had_not_settled_are_counted() {
 }
 
 #[test]
-fn a_limit_on_values_is_held_against_a_baseline_of_0() {
+fn a_limit_on_values_works_with_a_baseline_of_0() {
     let mut dead = result(FSYNC, 1000.0, 30, 1);
     dead.commit_us.as_mut().unwrap().p99 = 0.0;
     let comparison = compared(&[run(vec![dead])], &[run(vec![result(FSYNC, 1000.0, 30, 2)])]);
@@ -431,7 +435,7 @@ fn a_limit_on_values_is_held_against_a_baseline_of_0() {
 }
 
 #[test]
-fn what_a_drive_says_of_itself_is_among_the_facts() {
+fn the_drives_own_data_is_among_the_facts() {
     let one = run(vec![result(FSYNC, 500.0, 30, 2)]);
     let mut other = one.clone();
     let drive::Backing::BlockDevice(device) = &mut other.drive.as_mut().unwrap().backing else { panic!() };

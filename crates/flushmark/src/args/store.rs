@@ -30,5 +30,5 @@ Default: what FLUSHMARK_STORE names, else results.db in $XDG_DATA_HOME/flushmark
 }
 
 fn parse_store(text: &str) -> Result<Location, String> {
-    text.parse().map_err(|error: store::NoLocation| error.to_string())
+    text.parse().map_err(|error: store::InvalidLocation| error.to_string())
 }

@@ -1,29 +1,31 @@
-//! Whole runs, added up test by test.
+//! Merges whole runs, test by test.
 
-use super::NotOfOneKind;
+use super::MergeError;
 use crate::document::{RunDocument, Source};
 use crate::result::TestResult;
 use crate::started_at;
 use crate::target::TargetKind;
 
 impl RunDocument {
-    /// Several runs of the same tests as one. Tests come in the first's order; `merged_runs` counts.
+    /// Merges several runs of the same tests into one. Tests keep the order of the first run;
+    /// `merged_runs` counts the runs.
     ///
-    /// Facts of which the document holds only one and which differ (host, drive) are left out. Findings and fitness are empty: whoever merges has the
-    /// sum judged anew, if it is [of one storage](RunDocument::of_one_storage).
+    /// Facts that the document can hold only once (host, drive) are left out if they differ.
+    /// Findings and fitness are empty: the caller has the merged run judged again if all runs are
+    /// [of the same storage](RunDocument::of_one_storage).
     ///
     /// # Errors
-    /// When there are fewer than two, or they are not of one kind.
-    pub fn merged(runs: &[RunDocument]) -> Result<RunDocument, NotOfOneKind> {
-        let [first, _, ..] = runs else { return Err(NotOfOneKind::TooFew) };
+    /// If there are fewer than two runs, or they are of different kinds.
+    pub fn merged(runs: &[RunDocument]) -> Result<RunDocument, MergeError> {
+        let [first, _, ..] = runs else { return Err(MergeError::TooFew) };
         alike(runs, "suite", |run| run.suite.clone())?;
         alike(runs, "smoke", |run| run.smoke.to_string())?;
         alike(runs, "target.kind", |run| run.target.kind.name().to_owned())?;
         alike(runs, "source.tool", |run| run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone()))?;
         for (at, run) in runs.iter().enumerate() {
-            // Two runs of one model with one seed are equal, too, and two runs all the same.
+            // Two runs of one model with one seed are equal but still two runs.
             if run.target.kind != TargetKind::Model && runs[..at].contains(run) {
-                return Err(NotOfOneKind::Twice {
+                return Err(MergeError::Twice {
                     run: match run.began() {
                         Some(began) => format!("the run of {began}"),
                         None => format!("a run of `{}`", run.suite),
@@ -54,8 +56,9 @@ impl RunDocument {
         })
     }
 
-    /// Whether all were measured on the same drives by way of the same filesystem, as far as they tell. What has no serial number is taken for the same
-    /// only on machines that are alike.
+    /// Whether all runs were measured on the same drives through the same filesystem, as far as the
+    /// documents record it. Drives without serial numbers count as the same only on identical
+    /// machines.
     pub fn of_one_storage(runs: &[RunDocument]) -> bool {
         let numbered = runs.iter().all(|run| {
             let device = run.drive.as_ref().and_then(drive::Place::block_device);
@@ -65,11 +68,11 @@ impl RunDocument {
     }
 }
 
-fn alike(runs: &[RunDocument], field: &'static str, of: impl Fn(&RunDocument) -> String) -> Result<(), NotOfOneKind> {
+fn alike(runs: &[RunDocument], field: &'static str, of: impl Fn(&RunDocument) -> String) -> Result<(), MergeError> {
     let mut values = runs.iter().map(of);
     let first = values.next().unwrap_or_default();
     match values.find(|other| *other != first) {
-        Some(other) => Err(NotOfOneKind::Run { field, first: format!("`{first}`"), other: format!("`{other}`") }),
+        Some(other) => Err(MergeError::Run { field, first: format!("`{first}`"), other: format!("`{other}`") }),
         None => Ok(()),
     }
 }
@@ -78,18 +81,20 @@ fn same<T: PartialEq>(runs: &[RunDocument], of: impl Fn(&RunDocument) -> T) -> b
     runs.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
 }
 
-/// What stays the same from run to run on one machine; counters and free memory do not.
+/// Facts that stay the same between runs on one machine, unlike counters and free memory.
 fn machine(run: &RunDocument) -> impl PartialEq + use<> {
     let host = &run.host;
     (host.kernel_release.clone(), host.cpu_model.clone(), host.logical_cpus, host.memory_bytes)
 }
 
-/// The drives beneath and the filesystem on them; where no drive is seen, what was mounted. An imported run has what its tool or a person called the drive.
+/// The drives and the filesystem on them; the mount source if there is no drive. For an imported
+/// run also the drive's name as given by the tool or the user.
 fn storage(run: &RunDocument) -> impl PartialEq + use<> {
     let device = run.drive.as_ref().and_then(drive::Place::block_device);
     let drives = device.map(|device| {
         let identity = |drive: &&drive::BlockDevice| {
-            // A drive's kernel name tells it apart only where nothing else does, and a model's is what a person typed, seed and all.
+            // The kernel name is used only if there is no serial number. A model's name is what the
+            // user typed, including the seed.
             let name =
                 Some(drive.name.clone()).filter(|_| drive.serial.is_none() && run.target.kind != TargetKind::Model);
             (drive.model.clone(), drive.serial.clone(), drive.size_bytes, name)
@@ -101,8 +106,8 @@ fn storage(run: &RunDocument) -> impl PartialEq + use<> {
         let source = Some(mount.source.clone()).filter(|_| device.is_none());
         (mount.fs_type.clone(), mount.options.clone(), mount.super_options.clone(), source)
     });
-    let told = run.source.as_ref().and_then(|source| source.drive.clone());
-    (drives, mount, told)
+    let imported_name = run.source.as_ref().and_then(|source| source.drive.clone());
+    (drives, mount, imported_name)
 }
 
 fn source(runs: &[RunDocument]) -> Option<Source> {
@@ -118,9 +123,9 @@ fn source(runs: &[RunDocument]) -> Option<Source> {
     })
 }
 
-/// Test by test; of several tests with one name, the first goes with the first.
-fn results(runs: &[RunDocument]) -> Result<Vec<TestResult>, NotOfOneKind> {
-    let missing = |test: &TestResult| NotOfOneKind::Missing { test: test.test.clone() };
+/// Matches tests by name; several tests with one name are matched in order.
+fn results(runs: &[RunDocument]) -> Result<Vec<TestResult>, MergeError> {
+    let missing = |test: &TestResult| MergeError::Missing { test: test.test.clone() };
     let mut rest: Vec<Vec<&TestResult>> = runs.iter().map(|run| run.results.iter().collect()).collect();
     let mut results = Vec::new();
     for test in &runs[0].results {

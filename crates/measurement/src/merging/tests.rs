@@ -1,4 +1,4 @@
-//! What has to hold of sums.
+//! Properties of merged results.
 
 use proptest::prelude::*;
 use workload::Test;
@@ -13,7 +13,7 @@ fn test() -> Test {
     plan.tests.into_iter().find(|test| test.name == "write + fsync").unwrap()
 }
 
-/// A run of a test whose commits took so long, one second each hundred of them.
+/// A run of a test with these commit latencies, one hundred per second.
 fn run(latencies_ns: &[u64]) -> TestResult {
     let mut commits = Histogram::new();
     for &latency in latencies_ns {
@@ -92,7 +92,7 @@ proptest! {
         let left = merge(&[&merge(&[&a, &b]), &c]);
         let right = merge(&[&a, &merge(&[&b, &c])]);
         let turned = merge(&[&c, &b, &a]);
-        // Everything but the order of the seconds, and the last digits of sums of fractions.
+        // All but the order of the seconds, and the last digits of floating-point sums.
         for other in [&right, &turned] {
             prop_assert_eq!(&left.histograms, &other.histograms);
             prop_assert_eq!(left.commit_us, other.commit_us);
@@ -127,8 +127,8 @@ fn another_workload_is_refused_by_the_field_that_differs() {
     assert!(TestResult::merged(&[&one, &other]).is_ok());
     other.workload.sync_every = 8;
     let refused = TestResult::merged(&[&one, &other]).unwrap_err().to_string();
-    insta::assert_snapshot!(refused, @"`write + fsync` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
-    assert_eq!(TestResult::merged(&[]), Err(NotOfOneKind::TooFew));
+    insta::assert_snapshot!(refused, @"the workloads of `write + fsync` differ: `sync_every` is 1 in one result and 8 in another");
+    assert_eq!(TestResult::merged(&[]), Err(MergeError::TooFew));
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn percentiles_without_their_distribution_and_unequal_intervals_are_refused() {
     let one = run(&[1000; 100]);
     let mut text = one.clone();
     text.histograms.sync = None;
-    insta::assert_snapshot!(TestResult::merged(&[&one, &text]).unwrap_err(), @"`write + fsync` has percentiles of its sync latencies and no histogram of them, and percentiles do not add up");
+    insta::assert_snapshot!(TestResult::merged(&[&one, &text]).unwrap_err(), @"`write + fsync` has sync latency percentiles but no histogram, and percentiles cannot be added up");
     let mut coarse = one.clone();
     coarse.series.interval_s = 5.0;
-    insta::assert_snapshot!(TestResult::merged(&[&one, &coarse]).unwrap_err(), @"the series of `write + fsync` are of intervals of 1 s and of 5 s");
+    insta::assert_snapshot!(TestResult::merged(&[&one, &coarse]).unwrap_err(), @"the series of `write + fsync` have different intervals: 1 s and 5 s");
 }
 
 #[test]
-fn what_a_device_counted_adds_up_and_its_means_weigh_what_they_are_means_of() {
+fn device_counts_add_up_and_means_are_weighted() {
     let (mut one, other) = (run(&[1000; 100]), run(&[1000; 300]));
     one.proof.device.as_mut().unwrap().bytes_per_byte = Some(6.0);
     let merged = TestResult::merged(&[&one, &other]).unwrap();
@@ -152,8 +152,8 @@ fn what_a_device_counted_adds_up_and_its_means_weigh_what_they_are_means_of() {
     let device = proof.device.unwrap();
     assert_eq!((device.reads, device.writes, device.bytes_written), (2, 800, 8192 * 400));
     assert_eq!((device.flushes, device.flushes_per_commit), (Some(400), Some(1.0)));
-    // 100 flushes of 100 us and 300 of 300 us; of the bytes a quarter became six times as many and
-    // the rest twice as many.
+    // 100 flushes of 100 us and 300 of 300 us; a quarter of the bytes grew by a factor of six, the
+    // rest by two.
     assert!(close(device.flush_mean_us.unwrap(), 250.0) && close(device.bytes_per_byte.unwrap(), 3.0));
     assert_eq!((merged.cpu.user_s, merged.cpu.system_s), (1.0, 0.5));
 }
@@ -166,7 +166,7 @@ fn runs_that_came_to_nothing_add_up_to_nothing() {
     assert_eq!((merged.iops, merged.mib_per_s, merged.commits_per_s), (0.0, 0.0, Some(0.0)));
     let device = merged.proof.device.unwrap();
     assert_eq!((device.flush_mean_us, device.flushes_per_commit, device.bytes_per_byte), (None, None, None));
-    // One that did none of an operation adds nothing to the distribution of those that did.
+    // A part without an operation adds nothing to the distribution of that operation.
     idle.histograms = Histograms::default();
     let busy = run(&[1000; 100]);
     assert_eq!(TestResult::merged(&[&busy, &idle]).unwrap().histograms, busy.histograms);
@@ -183,7 +183,7 @@ fn the_worst_end_and_every_remark_are_kept_once() {
     failed.ended = Ended::Failed { error: "the drive is gone".to_owned() };
     let merged = TestResult::merged(&[&calm, &restless, &restless]).unwrap();
     assert_eq!(merged.ended, Ended::Interrupted);
-    let notes = ["the file was new", "a run that was merged had not reached a steady state"];
+    let notes = ["the file was new", "a merged run had not reached a steady state"];
     assert_eq!(merged.notes, notes);
     let again = TestResult::merged(&[&merged, &restless, &failed]).unwrap();
     assert_eq!((again.ended, again.notes.as_slice()), (failed.ended, &notes.map(str::to_owned)[..]));
@@ -197,7 +197,7 @@ fn series_of_one_interval_keep_it() {
     assert_eq!((joined.interval_s, joined.iops.len()), (5.0, 2));
 }
 
-/// A run as a tool tells it that counts commits and does not time them.
+/// A result of a tool that counts commits but does not time them.
 fn counted(rate: f64, elapsed_s: f64) -> TestResult {
     let mut counted = run(&[]);
     let commits = (rate * elapsed_s) as u64;
@@ -218,7 +218,7 @@ fn commits_that_were_only_counted_are_counted_together() {
     idle.commits_per_s = None;
     let merged = TestResult::merged(&[&counted(1000.0, 10.0), &idle]).unwrap();
     assert!(close(merged.commits_per_s.unwrap(), 500.0));
-    // What one does not know, the sum does not know.
+    // If one part is unknown, so is the sum.
     let mut silent = counted(1000.0, 5.0);
     silent.commits_per_s = None;
     assert_eq!(TestResult::merged(&[&counted(1000.0, 5.0), &silent]).unwrap().commits_per_s, None);
@@ -228,7 +228,7 @@ fn commits_that_were_only_counted_are_counted_together() {
 #[test]
 fn the_percentiles_of_some_are_not_given_out_as_those_of_all() {
     let refused = TestResult::merged(&[&run(&[1000; 100]), &counted(1000.0, 5.0)]).unwrap_err().to_string();
-    insta::assert_snapshot!(refused, @"one `write + fsync` tells only how many write operations it did and another how long each took, and the percentiles of some are not those of all");
+    insta::assert_snapshot!(refused, @"one result of `write + fsync` only counts its write operations and another times them, and percentiles of some operations are not those of all");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn what_a_part_lacks_the_sum_does_not_claim() {
     other.ended = Ended::Interrupted;
     let merged = TestResult::merged(&[&one, &other]).unwrap();
     assert_eq!(merged.engine, "psync, io_uring");
-    assert_eq!(merged.notes, ["the runs that were merged went by different engines"]);
+    assert_eq!(merged.notes, ["the merged runs used different engines"]);
     assert_eq!(merged.proof.device, None);
     assert!(merged.series.commit_bins.is_empty());
     assert_eq!(merged.ended, Ended::Interrupted);
@@ -273,19 +273,19 @@ fn runs_of_different_kinds_are_refused() {
         change(&mut other);
         RunDocument::merged(&[one.clone(), other]).unwrap_err().to_string()
     };
-    insta::assert_snapshot!(refused(&|run| run.suite = "slog".to_owned()), @"they are not of one kind: `suite` is `journal` in one and `slog` in another");
-    insta::assert_snapshot!(refused(&|run| run.smoke = true), @"they are not of one kind: `smoke` is `false` in one and `true` in another");
-    insta::assert_snapshot!(refused(&|run| run.target.kind = TargetKind::File), @"they are not of one kind: `target.kind` is `model` in one and `file` in another");
-    insta::assert_snapshot!(refused(&|run| run.results.clear()), @"`write + fsync` is not in all of them");
-    insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is not in all of them");
-    insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"`write + fsync` is not one workload in all of them: `depth` is 1 in one and 4 in another");
-    assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
+    insta::assert_snapshot!(refused(&|run| run.suite = "slog".to_owned()), @"the results are of different kinds: `suite` is `journal` in one and `slog` in another");
+    insta::assert_snapshot!(refused(&|run| run.smoke = true), @"the results are of different kinds: `smoke` is `false` in one and `true` in another");
+    insta::assert_snapshot!(refused(&|run| run.target.kind = TargetKind::File), @"the results are of different kinds: `target.kind` is `model` in one and `file` in another");
+    insta::assert_snapshot!(refused(&|run| run.results.clear()), @"`write + fsync` is missing from some of the results");
+    insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is missing from some of the results");
+    insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"the workloads of `write + fsync` differ: `depth` is 1 in one result and 4 in another");
+    assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(MergeError::TooFew));
     assert!(RunDocument::merged(&[one.clone(), one.clone()]).is_ok(), "one model with one seed, run twice");
     let mut real = one.clone();
     real.target.kind = TargetKind::Directory;
-    insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real.clone()]).unwrap_err(), @"a run of `journal` is named twice, and would count twice");
+    insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real.clone()]).unwrap_err(), @"a run of `journal` is listed twice and would be counted twice");
     let dated = RunDocument { started_at: "2026-11-20T19:30:00Z".to_owned(), ..real.clone() };
-    insta::assert_snapshot!(RunDocument::merged(&[dated.clone(), dated]).unwrap_err(), @"the run of 2026-11-20T19:30:00Z is named twice, and would count twice");
+    insta::assert_snapshot!(RunDocument::merged(&[dated.clone(), dated]).unwrap_err(), @"the run of 2026-11-20T19:30:00Z is listed twice and would be counted twice");
 }
 
 fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {
@@ -296,7 +296,7 @@ fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {
 }
 
 #[test]
-fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by_its_machine() {
+fn storage_is_the_same_by_drives_filesystem_and_without_serial_numbers_by_machine() {
     let one = document(vec![run(&[1000])]);
     let with = |change: &dyn Fn(&mut RunDocument)| {
         let mut other = one.clone();
@@ -307,7 +307,7 @@ fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by
         kept
     };
     assert!(with(&|_| ()));
-    // A model's name is what a person typed.
+    // A model's name is what the user typed.
     assert!(with(&|run| device(run).name += ",seed=2"));
     assert!(!with(&|run| device(run).model = Some("another".to_owned())));
     assert!(!with(&|run| device(run).serial = Some("S1".to_owned())));

@@ -1,10 +1,10 @@
-//! What a record says of a test, and what a result derives from what was measured.
+//! How a workload is recorded, and what a result derives from a measurement.
 
 use workload::{Plan, Sharing, Test};
 
 use super::*;
 
-/// The test of a plan that has these lines.
+/// A test of a plan with these lines.
 fn test(lines: &str) -> Test {
     Plan::from_toml("plan.toml", &format!("[[test]]\n{lines}")).unwrap().tests.remove(0)
 }
@@ -16,7 +16,7 @@ fn record(lines: &str) -> WorkloadRecord {
 const SYNCED: &str = "pattern = \"randwrite\"\nsync = \"fsync\"";
 
 #[test]
-fn what_is_as_usual_is_left_out_and_read_back_as_usual() {
+fn default_values_are_left_out_and_read_back() {
     let usual = record(SYNCED);
     let unusual = WorkloadRecord {
         drain: false,
@@ -102,7 +102,7 @@ fn a_sort_is_recorded_by_its_records_memory_and_blocks() {
 }
 
 #[test]
-fn the_queue_is_as_deep_as_asked_unless_a_rate_a_sync_or_a_new_beginning_empties_it() {
+fn depth_is_constant_unless_a_rate_a_sync_or_a_restart_empties_the_queue() {
     let depth = |lines: &str| record(lines).constant_depth();
     let deep = "pattern = \"randwrite\"\ndepth = 8\njobs = 3\n";
     assert_eq!(depth(deep), Some(24));
@@ -113,7 +113,7 @@ fn the_queue_is_as_deep_as_asked_unless_a_rate_a_sync_or_a_new_beginning_empties
     assert_eq!(depth("sort = \"urls\"\nsize = \"1GiB\"\nmemory = \"64MiB\""), None);
 }
 
-/// So many latencies of so many milliseconds.
+/// `count` latencies of `ms` milliseconds each.
 fn latencies(count: u64, ms: u64) -> Histogram {
     let mut histogram = Histogram::new();
     histogram.record_n(ms * 1_000_000, count);
@@ -148,7 +148,7 @@ fn rates_are_counts_over_the_time_measured_and_in_flight_is_latency_over_it() {
     assert_eq!((result.ops, result.iops, result.mib_per_s), (1500, 375.0, 1.0));
     assert_eq!(result.commits_per_s, Some(125.0));
     // 1000 reads of 2 ms, 500 writes of 4 ms and 500 syncs of 8 ms are 8 s in 4 s; the commits are
-    // those writes and syncs once more.
+    // the same writes and syncs again.
     assert!((result.in_flight.unwrap() - 2.0).abs() < 0.002, "{:?}", result.in_flight);
 }
 
@@ -179,7 +179,7 @@ fn the_interface_matters_only_to_writes_that_are_durable_by_themselves() {
     assert_eq!([1, 8].map(|depth| of_engine("psync", depth)), [Some(Submission::Blocking); 2]);
     assert_eq!([1, 8].map(|depth| of_engine("io_uring", depth)), [Some(Submission::Asynchronous); 2]);
     assert_eq!(of_engine("libaio", 1), Some(Submission::Asynchronous));
-    // A model does as the engine does that `auto` takes.
+    // A model behaves like the engine that `auto` selects.
     assert_eq!(of_engine("sim", 1), Some(Submission::Blocking));
     assert_eq!(of_engine("sim", 8), Some(Submission::Asynchronous));
     assert_eq!(of_engine("null", 1), None);
@@ -198,7 +198,7 @@ fn an_application_waits_for_the_commit_else_for_the_write_else_for_the_read() {
     assert_eq!(unsynced.headline_us(), unsynced.write_us);
     let reading = TestResult { write_us: None, ..unsynced.clone() };
     assert_eq!(reading.headline_us(), reading.read_us);
-    // Commits that were counted and not timed hide what was waited for; none at all hide nothing.
+    // If commits were counted but not timed, the headline latency is unknown.
     let committing = |rate: f64| TestResult { commits_per_s: Some(rate), ..unsynced.clone() };
     assert_eq!(committing(100.0).headline_us(), None);
     assert_eq!(committing(0.0).headline_us(), unsynced.write_us);

@@ -1,4 +1,5 @@
-//! What a commit costs by its size, as `diskinfo -S` shows it for ZFS log devices, against published drives.
+//! The time of a commit by its size, as `diskinfo -S` shows it for ZFS log devices, against
+//! published drives.
 
 use catalogue::{Row, WriteCache};
 use measurement::TestResult;
@@ -7,25 +8,26 @@ use workload::format_bytes;
 use super::{Chart, Curve, Line, Unit, positive};
 use crate::figure::Figure;
 
-/// Sizes that make a curve.
-const SIZES_LEAST: usize = 4;
-/// Published drives behind it.
-const PUBLISHED_MOST: usize = 6;
+/// Fewest sizes that make a curve.
+const SIZES_MIN: usize = 4;
+/// Most published drives in the background.
+const PUBLISHED_MAX: usize = 6;
 
-/// Tests of one run, under the name that the legend gives them.
-pub struct Named<'a> {
-    /// The name.
+/// The tests of one run, with its name for the legend.
+pub struct NamedRun<'a> {
+    /// Name for the legend.
     pub name: String,
-    /// The tests.
+    /// Results of the run.
     pub results: &'a [TestResult],
 }
 
-/// The two figures, latency and throughput by block size, or none where too few sizes were committed one at a time.
-pub fn figures(id: &str, runs: &[Named<'_>]) -> Vec<Figure> {
+/// The two figures, latency and throughput by block size; none if too few sizes were committed one
+/// at a time.
+pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
     let of_runs: Vec<(&str, Vec<Point>)> = runs
         .iter()
         .map(|run| (run.name.as_str(), run.results.iter().filter_map(measured).collect::<Vec<_>>()))
-        .filter(|(_, points)| sizes([points]).len() >= SIZES_LEAST)
+        .filter(|(_, points)| sizes([points]).len() >= SIZES_MIN)
         .collect();
     let sizes = sizes(of_runs.iter().map(|(_, points)| points));
     if sizes.is_empty() {
@@ -74,7 +76,7 @@ impl Point {
     }
 }
 
-/// A test that commits single writes, one at a time.
+/// `Some` for a test that commits single writes, one at a time.
 fn measured(result: &TestResult) -> Option<Point> {
     let work = &result.workload;
     let alone = work.depth == 1 && work.jobs == 1 && work.rate.is_none() && work.sync_every == 1;
@@ -90,7 +92,7 @@ fn sizes<'a>(points: impl IntoIterator<Item = &'a Vec<Point>>) -> Vec<u64> {
     sizes
 }
 
-/// Published drives of which enough of these sizes are known, by setting of their cache.
+/// Published drives with enough of these sizes, by the setting of their cache.
 fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
     let point = |row: &Row| {
         let known = sizes.contains(&row.block_bytes);
@@ -105,10 +107,10 @@ fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
                 WriteCache::Default => drive.label.clone(),
                 other => format!("{}, cache {}", drive.label, other.name()),
             };
-            (self::sizes([&points]).len() >= SIZES_LEAST).then_some((name, points))
+            (self::sizes([&points]).len() >= SIZES_MIN).then_some((name, points))
         })
     });
-    drives.take(PUBLISHED_MOST).collect()
+    drives.take(PUBLISHED_MAX).collect()
 }
 
 fn summary(curve: &Curve) -> String {
@@ -128,9 +130,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slog_suite_stands_before_published_drives() {
+    fn the_slog_suite_is_drawn_with_published_drives() {
         let results = samples::suite("slog", 15.0, 1700.0);
-        let figures = figures("run-1", &[Named { name: "here".to_owned(), results: &results }]);
+        let figures = figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]);
         insta::assert_snapshot!(figures[0].summary, @"2.05 ms at 512 B, 17.4 ms at 8 MiB. Grey: published drives.");
         let Chart::Curve(curve) = &figures[0].chart else { panic!() };
         assert_eq!(curve.count(), 15);
@@ -141,6 +143,6 @@ mod tests {
     #[test]
     fn a_few_sizes_make_no_curve() {
         let results = samples::quick();
-        assert!(figures("run-1", &[Named { name: "here".to_owned(), results: &results }]).is_empty());
+        assert!(figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! All tests at one glance: what half of the latencies, 99 % and all of them stay within.
+//! All tests at a glance: median, 99th percentile and largest latency.
 
 use measurement::TestResult;
 use serde::Serialize;
@@ -10,16 +10,16 @@ use crate::figure::Figure;
 /// A row for each test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Glance {
-    /// In the run's order.
+    /// Tests in the run's order.
     pub tests: Vec<Spread>,
 }
 
-/// A test's latencies in three figures, µs.
+/// The latencies of a test in three figures, in µs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// The test.
+    /// Name of the test.
     pub name: String,
-    /// Anchor of its section.
+    /// Anchor of the test's section.
     pub anchor: String,
     /// Median.
     pub p50_us: f64,
@@ -29,7 +29,8 @@ pub struct Spread {
     pub max_us: f64,
 }
 
-/// The chart of at least two tests, and what is to be seen in it; the table of a run's tests has the same numbers.
+/// The chart, if there are at least two tests, with its summary. The table of the run's tests has
+/// the same numbers.
 pub fn figure(id: String, tests: Vec<(String, String, &TestResult)>, table: crate::table::Table) -> Option<Figure> {
     let spreads = tests.into_iter().filter_map(|(name, anchor, result)| {
         let us = result.headline_us().filter(|us| us.p50 > 0.0 && us.p50 <= us.p99 && us.p99 <= us.max)?;

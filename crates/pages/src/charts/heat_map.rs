@@ -1,4 +1,5 @@
-//! How latencies were spread, second by second: a stall is seen, and not averaged away.
+//! Latency distribution second by second, in which stalls stay visible instead of being averaged
+//! away.
 
 use measurement::TestResult;
 use measurement::histogram::HIGHEST_NS;
@@ -10,36 +11,37 @@ use super::{Chart, folding};
 use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
-/// Fewer intervals show nothing over time.
-pub(crate) const INTERVALS_LEAST: usize = 3;
-/// Columns of a map, and rows of its table; a longer test has several intervals to one.
-const COLUMNS_MOST: usize = folding::ROWS_MOST;
+/// Fewest intervals for a chart over time.
+pub(crate) const INTERVALS_MIN: usize = 3;
+/// Most columns of a map and rows of its table; in a longer test several intervals share one.
+const COLUMNS_MAX: usize = folding::ROWS_MAX;
 
-/// Cells, each with a count.
+/// Cells with their counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatMap {
-    /// Seconds to each column.
+    /// Seconds per column.
     pub column_s: f64,
-    /// How many columns there are.
+    /// Number of columns.
     pub columns: usize,
-    /// The lowest bin that occurs: it begins at 10^(bin/10) ns.
+    /// The lowest bin that occurs; it begins at 10^(bin/10) ns.
     pub lowest_bin: u32,
-    /// How many bins there are from that one on.
+    /// Number of bins from the lowest upwards.
     pub bins: u32,
     /// Column, bin above the lowest, count.
     pub cells: Vec<(usize, u32, u64)>,
-    /// Columns with intervals in which nothing completed at all, and the seconds of them.
+    /// Columns that contain intervals without any completed operation, and the total length of
+    /// those intervals in seconds.
     pub stalls: Vec<(usize, f64)>,
 }
 
-/// The figure, or `None` where the spread was not kept or the test was too short.
+/// The figure; `None` if the distribution was not recorded or the test was too short.
 pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> {
     let series = &result.series;
     let intervals = series.commit_bins.len();
-    if intervals < INTERVALS_LEAST {
+    if intervals < INTERVALS_MIN {
         return None;
     }
-    let per_column = folding::width(intervals, COLUMNS_MOST);
+    let per_column = folding::width(intervals, COLUMNS_MAX);
     let columns: Vec<Vec<(u32, u64)>> = series.commit_bins.chunks(per_column).map(summed).collect();
     let bins = || columns.iter().flatten().map(|(bin, _)| *bin);
     let (highest_filled, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
@@ -58,29 +60,31 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
         stalls: stalls.map(|(column, intervals)| (column, *intervals as f64 * series.interval_s)).collect(),
     };
     let mut summary = summary(&map, &columns, highest_filled);
-    let stood_still = stalled.iter().sum();
-    if stood_still > 0 {
-        summary += &format!(" For {} nothing completed at all.", folding::span(stood_still, series.interval_s));
+    let stalled_intervals = stalled.iter().sum();
+    if stalled_intervals > 0 {
+        summary += &format!(" For {} nothing completed at all.", folding::span(stalled_intervals, series.interval_s));
     }
     Some(Figure { id, title, summary, table: table(result, per_column), chart: Chart::HeatMap(map) })
 }
 
-/// Intervals in which nothing completed.
+/// Number of intervals in which nothing completed.
 fn stalled(intervals: &[Vec<(u32, u64)>]) -> usize {
     intervals.iter().filter(|counts| counts.is_empty()).count()
 }
 
-/// The bins that the map shows: at least a factor of ten, so that latencies that hardly differ look as if they hardly differed.
+/// The range of bins on the axis: at least a factor of ten, so small differences in latency look
+/// small.
 fn scale(lowest: u32, highest: u32) -> (u32, u32) {
     let missing = BINS_PER_DECADE.saturating_sub(highest - lowest + 1);
     let from = lowest.saturating_sub(missing / 2);
     (from, highest.max(from + BINS_PER_DECADE - 1))
 }
 
-/// The counts of several intervals as one.
+/// The counts of several intervals added up.
 fn summed(intervals: &[Vec<(u32, u64)>]) -> Vec<(u32, u64)> {
     let mut sums = std::collections::BTreeMap::new();
-    // What lies above the longest latency that is ever kept was made by hand, and would make the map as high.
+    // Higher bins than that of the longest recorded latency can only come from an edited document,
+    // and would make the map as high.
     for (bin, count) in intervals.iter().flatten().filter(|(bin, _)| *bin <= bin_of(HIGHEST_NS)) {
         let sum: &mut u64 = sums.entry(*bin).or_default();
         *sum = sum.saturating_add(*count);
@@ -96,7 +100,7 @@ fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
     let slowest = columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
     let seconds = |columns: usize| folding::span(columns, map.column_s);
     format!(
-        "The stronger the colour, the more. The slowest, {} to {}, fell into {} of {}.",
+        "Stronger colour means more operations. The slowest, {} to {}, occurred in {} of {}.",
         latency(bin_us(highest)),
         latency(bin_us(highest + 1)),
         seconds(slowest),
@@ -106,10 +110,10 @@ fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
 
 fn table(result: &TestResult, per_column: usize) -> Table {
     let series = &result.series;
-    // Of several intervals at once the percentiles stand nowhere.
+    // Percentiles of several intervals combined are not recorded.
     let of_several = per_column > 1;
     let mut table = if of_several {
-        Table::new(["from", "completed", "stood still", "slowest below"])
+        Table::new(["from", "completed", "stalled", "slowest below"])
     } else {
         Table::new(["from", "completed", "half within", "99 % within", "slowest below"])
     };
@@ -145,9 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_named() {
+    fn a_stall_is_reported() {
         let figure = of(vec![vec![(60, 500)], vec![(60, 480), (80, 1)], vec![], vec![(61, 400)]]).unwrap();
-        insta::assert_snapshot!(figure.summary, @"The stronger the colour, the more. The slowest, 100 ms to 126 ms, fell into 1 s of 4 s. For 1 s nothing completed at all.");
+        insta::assert_snapshot!(figure.summary, @"Stronger colour means more operations. The slowest, 100 ms to 126 ms, occurred in 1 s of 4 s. For 1 s nothing completed at all.");
         let Chart::HeatMap(map) = figure.chart else { panic!() };
         assert_eq!(map.cells, [(0, 0, 500), (1, 0, 480), (1, 20, 1), (3, 1, 400)]);
         assert_eq!(map.stalls, [(2, 1.0)]);
@@ -166,7 +170,7 @@ mod tests {
     fn a_long_test_has_several_seconds_to_a_column_and_loses_no_count() {
         let figure = of(vec![vec![(60, 2)]; 601]).unwrap();
         let Chart::HeatMap(map) = figure.chart else { panic!() };
-        assert!(map.columns <= COLUMNS_MOST);
+        assert!(map.columns <= COLUMNS_MAX);
         assert_eq!(map.cells.iter().map(|cell| cell.2).sum::<u64>(), 1202);
         assert_eq!(figure.table.rows.len(), map.columns);
     }
@@ -177,17 +181,17 @@ mod tests {
         bins[50_000..50_003].fill(Vec::new());
         bins[70_000].push((95, 1));
         let figure = of(bins).unwrap();
-        insta::assert_snapshot!(figure.summary, @"The stronger the colour, the more. The slowest, 3.16 s to 3.98 s, fell into 12 min of 24 h. For 3 s nothing completed at all.");
+        insta::assert_snapshot!(figure.summary, @"Stronger colour means more operations. The slowest, 3.16 s to 3.98 s, occurred in 12 min of 24 h. For 3 s nothing completed at all.");
         assert_eq!((figure.table.rows.len(), figure.table.columns.len()), (120, 4));
         assert_eq!(figure.table.rows[50_000 / 720][2], "3 s");
-        assert!(figure.table.note.starts_with("A row stands for 12 min"), "{}", figure.table.note);
+        assert!(figure.table.note.starts_with("Each row covers 12 min"), "{}", figure.table.note);
         let Chart::HeatMap(map) = figure.chart else { panic!() };
         assert_eq!(map.stalls, [(50_000 / 720, 3.0)]);
         assert!(map.cells.contains(&(70_000 / 720, 35, 1)), "the one slow commit has its cell");
     }
 
     #[test]
-    fn a_document_made_by_hand_makes_no_monster() {
+    fn an_edited_document_does_not_make_a_huge_map() {
         let Chart::HeatMap(map) = of(vec![vec![(60, 1), (u32::MAX, u64::MAX)]; 3]).unwrap().chart else { panic!() };
         assert_eq!((map.bins, map.cells.len()), (10, 3));
         assert!(of(vec![vec![(u32::MAX, 1)]; 3]).is_none());
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_or_was_not_kept_is_no_map() {
+    fn short_or_unrecorded_tests_have_no_map() {
         assert!(of(vec![]).is_none());
         assert!(of(vec![vec![(60, 1)]; 2]).is_none());
         assert!(of(vec![vec![]; 5]).is_none());

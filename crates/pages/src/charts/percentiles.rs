@@ -1,4 +1,5 @@
-//! Latency by percentile, on the scale of nines: as far from 90 % to 99 % as from 99 % to 99.9 %, because that is where commits differ.
+//! Latency by percentile, on a scale of nines: the distance from 90 % to 99 % equals that from 99 %
+//! to 99.9 %, because commits differ in the tail.
 
 use drive::{HostFacts, Place};
 use judge::Case;
@@ -10,10 +11,10 @@ use super::{Chart, positive};
 use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
-/// Points to each nine: finer than a line shows.
+/// Points per nine: finer than a line can show.
 const POINTS_PER_NINE: u32 = 20;
-/// Published drives behind a chart: more of them hide each other's names.
-const PUBLISHED_MOST: usize = 5;
+/// Most published drives in the background; with more, their names overlap.
+const PUBLISHED_MAX: usize = 5;
 /// The percentiles of the data table.
 const ROWS: [(&str, f64); 9] = [
     ("smallest", 0.0),
@@ -27,43 +28,44 @@ const ROWS: [(&str, f64); 9] = [
     ("99.999 %", 0.99999),
 ];
 
-/// Distributions, and means that others published.
+/// Distributions, and published means.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// The distributions.
+    /// Measured distributions.
     pub lines: Vec<Distribution>,
-    /// Published means of the same.
+    /// Published means of the same test.
     pub published: Vec<Published>,
 }
 
 /// A distribution as points of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
-    /// What it is of.
+    /// Name for the legend.
     pub name: String,
-    /// How many nines, and the latency (µs) that this share of all does not exceed: 1 is 90 %, 2 is 99 %.
+    /// Number of nines, and the latency (µs) that this share does not exceed: 1 is 90 %, 2 is 99 %.
     pub points: Vec<(f64, f64)>,
 }
 
 /// A published mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
-    /// The drive.
+    /// Name of the drive.
     pub name: String,
-    /// Mean latency of the same test there, µs.
+    /// Mean latency of the same test on that drive, in µs.
     pub mean_us: f64,
 }
 
-/// A distribution to be drawn, under its name.
-pub struct Named<'a> {
-    /// What the legend calls it.
+/// A distribution with its name for the legend.
+pub struct NamedDistribution<'a> {
+    /// Name for the legend.
     pub name: String,
-    /// The distribution.
+    /// The distribution to draw.
     pub histogram: &'a Histogram,
 }
 
-/// The distributions of one test: what an application waits for, and of a commit the two parts.
-pub fn parts(result: &TestResult) -> Vec<Named<'_>> {
+/// The distributions of one test: the latency that an application waits for, and the two parts of a
+/// commit.
+pub fn parts(result: &TestResult) -> Vec<NamedDistribution<'_>> {
     let histograms = &result.histograms;
     let parts = [
         ("commit", &histograms.commit),
@@ -73,30 +75,30 @@ pub fn parts(result: &TestResult) -> Vec<Named<'_>> {
     ];
     let named = parts.into_iter().filter_map(|(name, histogram)| {
         let histogram = histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
-        Some(Named { name: name.to_owned(), histogram })
+        Some(NamedDistribution { name: name.to_owned(), histogram })
     });
-    let mut named: Vec<Named<'_>> = named.collect();
-    // Where the sync is a flag on the write, both are one population.
+    let mut named: Vec<NamedDistribution<'_>> = named.collect();
+    // If the sync is a flag of the write, both have the same distribution.
     if result.histograms.commit.is_some() && result.histograms.commit == result.histograms.write {
         named.retain(|named| named.name != "write");
     }
     named
 }
 
-/// What an application waits for in one test.
+/// The latencies that an application waits for in a test.
 pub fn headline(result: &TestResult) -> Option<&Histogram> {
     let histograms = &result.histograms;
     let all = [&histograms.commit, &histograms.write, &histograms.read];
     all.into_iter().flatten().find(|histogram| !histogram.is_empty())
 }
 
-/// What others published of the very same test, the nearest first.
+/// Published means of exactly the same test, the most similar drives first.
 pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -> Vec<Published> {
     let alone = std::slice::from_ref(result);
     let nearest = judge::nearest(&Case::new(alone, place, host), catalogue::drives().len());
     let means = nearest.into_iter().filter_map(|near| {
         let same = near.compared.iter().find(|compared| compared.unit == "us")?;
-        // Of another size or method it would be another test's figure.
+        // A mean of another size or method would be of a different test.
         let is_stand_in = near.note.as_ref().is_some_and(|note| note.contains("the nearest that was published"));
         let name = match near.write_cache {
             catalogue::WriteCache::Default => near.drive.label.clone(),
@@ -104,11 +106,11 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
         };
         (!is_stand_in).then_some(Published { name, mean_us: same.published })
     });
-    means.take(PUBLISHED_MOST).collect()
+    means.take(PUBLISHED_MAX).collect()
 }
 
-/// The figure of one test and its parts, or `None` where nothing was measured.
-pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Published>) -> Option<Figure> {
+/// The figure of one test and its parts; `None` if nothing was measured.
+pub fn figure(id: String, title: String, named: &[NamedDistribution<'_>], published: Vec<Published>) -> Option<Figure> {
     let first = named.first()?;
     let us = first.histogram.summary()?;
     let mut summary = format!(
@@ -125,8 +127,8 @@ pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Pub
     Some(drawn(id, title, summary, named, published))
 }
 
-/// The figure of one test in several runs, or `None` where fewer than two measured anything.
-pub fn overlay(id: String, title: String, named: &[Named<'_>]) -> Option<Figure> {
+/// The figure of one test in several runs; `None` if fewer than two measured anything.
+pub fn overlay(id: String, title: String, named: &[NamedDistribution<'_>]) -> Option<Figure> {
     let halves = named.iter().filter_map(|named| {
         let us = named.histogram.summary()?;
         Some(format!("{} in {}, 99 % in {}", named.name, latency(us.p50), latency(us.p99)))
@@ -135,20 +137,27 @@ pub fn overlay(id: String, title: String, named: &[Named<'_>]) -> Option<Figure>
     (halves.len() > 1).then(|| drawn(id, title, format!("Half within: {}.", halves.join("; ")), named, Vec::new()))
 }
 
-fn drawn(id: String, title: String, summary: String, named: &[Named<'_>], published: Vec<Published>) -> Figure {
+fn drawn(
+    id: String,
+    title: String,
+    summary: String,
+    named: &[NamedDistribution<'_>],
+    published: Vec<Published>,
+) -> Figure {
     let lines: Vec<Distribution> =
         named.iter().map(|named| Distribution { name: named.name.clone(), points: points(named.histogram) }).collect();
     let table = table(named, &published);
     Figure { id, title, summary, chart: Chart::Percentiles(Percentiles { lines, published }), table }
 }
 
-/// The curve: from the smallest to the largest, where the count of latencies ends it. Points that a straight line goes through are left out.
+/// The curve from the smallest latency to the largest, which the count of latencies limits. Points
+/// on a straight line are left out.
 fn points(histogram: &Histogram) -> Vec<(f64, f64)> {
     let count = histogram.count() as f64;
     let last = (count.log10() * f64::from(POINTS_PER_NINE)).floor() as u32;
     let at = |nines: f64| {
         let share = 1.0 - 10_f64.powf(-nines);
-        // Zero lies nowhere on a logarithmic axis; a clock that counts nanoseconds means less than one.
+        // A logarithmic axis has no zero; a clock with nanosecond resolution means less than one.
         (three_decimals(nines), (histogram.quantile_ns(share).max(1)) as f64 / 1e3)
     };
     let mut points: Vec<(f64, f64)> = (0..=last).map(|step| at(f64::from(step) / f64::from(POINTS_PER_NINE))).collect();
@@ -169,11 +178,11 @@ fn three_decimals(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-fn table(named: &[Named<'_>], published: &[Published]) -> Table {
+fn table(named: &[NamedDistribution<'_>], published: &[Published]) -> Table {
     let mut table = Table { columns: vec!["share of all".to_owned()], ..Table::default() };
     table.columns.extend(named.iter().map(|named| named.name.clone()));
     let rows = ROWS.into_iter().filter(|(_, share)| {
-        // A percentile that fewer than one latency lies beyond is the largest under another name.
+        // A percentile with less than one latency beyond it equals the maximum.
         named.iter().any(|named| (1.0 - share) * named.histogram.count() as f64 >= 1.0)
     });
     for (label, share) in rows.chain([("largest", 1.0)]) {
@@ -181,7 +190,7 @@ fn table(named: &[Named<'_>], published: &[Published]) -> Table {
         table.rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
     }
     let count = named.iter().map(|named| workload::number::number(named.histogram.count() as f64));
-    table.rows.push(std::iter::once("how many".to_owned()).chain(count).collect());
+    table.rows.push(std::iter::once("count".to_owned()).chain(count).collect());
     for drive in published {
         let first = or_dash(positive(drive.mean_us), latency);
         let rest = (1..named.len()).map(|_| "–".to_owned());
@@ -218,7 +227,7 @@ mod tests {
     #[test]
     fn an_empty_distribution_is_no_figure() {
         let empty = Histogram::new();
-        let named = [Named { name: "commit".to_owned(), histogram: &empty }];
+        let named = [NamedDistribution { name: "commit".to_owned(), histogram: &empty }];
         assert!(figure("a".to_owned(), "b".to_owned(), &named, Vec::new()).is_none());
         assert!(figure("a".to_owned(), "b".to_owned(), &[], Vec::new()).is_none());
     }

@@ -1,42 +1,42 @@
-//! Operations per second, second by second, with the window in which they were steady.
+//! Operations per second over time, with the window in which they were steady.
 
 use measurement::TestResult;
 use serde::Serialize;
 use workload::number::{latency, number};
 
-use super::heat_map::INTERVALS_LEAST;
+use super::heat_map::INTERVALS_MIN;
 use super::{Chart, folding};
 use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
-/// More values than a chart has pixels are of no use.
-const VALUES_MOST: usize = 480;
+/// More values than a chart has pixels are useless.
+const VALUES_MAX: usize = 480;
 
-/// A rate for each interval, or for several at once.
+/// A rate for each interval, or for several combined.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RateOverTime {
-    /// Seconds to each value.
+    /// Seconds per value.
     pub interval_s: f64,
-    /// When the last one ends, which may stand for fewer intervals.
+    /// End of the last value, which may cover fewer intervals.
     pub end_s: f64,
     /// Operations per second.
     pub per_s: Vec<f64>,
-    /// The slowest interval within each value; empty where a value is one interval.
+    /// The slowest interval within each value; empty if a value is a single interval.
     pub least_per_s: Vec<f64>,
-    /// Seconds from which on it was steady; `None` where it never was.
+    /// Seconds from which on the rate was steady; `None` if it never was.
     pub steady_from_s: Option<f64>,
 }
 
 impl RateOverTime {
-    /// Every interval as it is.
+    /// Every interval unchanged.
     pub fn of(interval_s: f64, per_s: Vec<f64>) -> RateOverTime {
         let end_s = interval_s * per_s.len() as f64;
         RateOverTime { interval_s, end_s, per_s, least_per_s: Vec::new(), steady_from_s: None }
     }
 
-    /// As many values as a chart has room for.
+    /// Combines intervals to as many values as a chart has room for.
     fn folded(interval_s: f64, per_s: &[f64]) -> RateOverTime {
-        let width = folding::width(per_s.len(), VALUES_MOST);
+        let width = folding::width(per_s.len(), VALUES_MAX);
         if width == 1 {
             return RateOverTime::of(interval_s, per_s.to_vec());
         }
@@ -57,15 +57,15 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// To a tenth: more digits than a picture shows, and many of them make a large page.
+/// Rounded to a tenth: a chart cannot show more digits, and they make the page larger.
 fn drawn(per_s: f64) -> f64 {
     (per_s * 10.0).round() / 10.0
 }
 
-/// The figure, or `None` where the series was not kept or is too short.
+/// The figure; `None` if there is no series or it is too short.
 pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> {
     let series = &result.series;
-    if series.iops.len() < INTERVALS_LEAST {
+    if series.iops.len() < INTERVALS_MIN {
         return None;
     }
     let steady = result.steady_state;
@@ -73,9 +73,9 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     let mut summary = format!("Between {} and {} a second.", number(least(&series.iops)), number(most));
     let mut chart = RateOverTime::folded(series.interval_s, &series.iops);
     if !chart.least_per_s.is_empty() {
-        let width = folding::width(series.iops.len(), VALUES_MOST);
+        let width = folding::width(series.iops.len(), VALUES_MAX);
         let (value, one) = (folding::span(width, series.interval_s), folding::span(1, series.interval_s));
-        summary += &format!(" Drawn are means over {value}, and the slowest {one} within each.");
+        summary += &format!(" The chart shows means over {value} and the slowest {one} within each.");
     }
     summary += match steady {
         Some(steady) if steady.reached => " Steady at the end (SNIA PTS: within 20 %, no trend).",
@@ -88,7 +88,7 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
 
 fn table(result: &TestResult) -> Table {
     let series = &result.series;
-    let width = folding::width(series.iops.len(), folding::ROWS_MOST);
+    let width = folding::width(series.iops.len(), folding::ROWS_MAX);
     let of_several = width > 1;
     let mut table = if of_several {
         Table::new(["from", "per second", "slowest interval", "worst p99 of one"])
@@ -140,11 +140,11 @@ mod tests {
         assert_eq!(chart.least_per_s.iter().filter(|per_s| **per_s == 0.0).count(), 1);
         let stalled = 50_000 / 180;
         assert_eq!(chart.per_s[stalled..=stalled], [994.4]);
-        insta::assert_snapshot!(figure.summary, @"Between 0 and 1,000 a second. Drawn are means over 3 min, and the slowest 1 s within each. Too short to tell whether it is steady.");
+        insta::assert_snapshot!(figure.summary, @"Between 0 and 1,000 a second. The chart shows means over 3 min and the slowest 1 s within each. Too short to tell whether it is steady.");
         assert_eq!(figure.table.rows.len(), 120);
         assert_eq!(figure.table.rows[50_000 / 720], ["49680 s", "999", "0", "80 µs"]);
         assert_eq!(figure.table.rows[43_200 / 720][3], "900 ms");
-        assert!(figure.table.note.starts_with("A row stands for 12 min"), "{}", figure.table.note);
+        assert!(figure.table.note.starts_with("Each row covers 12 min"), "{}", figure.table.note);
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! How a rate and a latency grow with depth or jobs, of tests that vary in nothing else.
+//! How rate and latency grow with depth or jobs, for tests that differ in nothing else.
 
 use measurement::{TestResult, WorkloadRecord};
 
 use super::{Chart, Curve, Line, Unit, positive};
 use crate::figure::Figure;
 
-/// What grows.
+/// The parameter that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// I/Os in flight.
+    /// I/Os in flight per job.
     Depth,
-    /// Submitters side by side.
+    /// Concurrent jobs.
     Jobs,
 }
 
 impl Over {
-    /// Both.
+    /// Both parameters.
     pub const ALL: [Over; 2] = [Over::Depth, Over::Jobs];
 
-    /// Its name at an axis.
+    /// The name on the axis.
     pub const fn name(self) -> &'static str {
         match self {
             Over::Depth => "depth",
@@ -34,19 +34,19 @@ impl Over {
     }
 }
 
-/// Steps that make a curve.
-const STEPS_LEAST: usize = 3;
+/// Fewest steps that make a curve.
+const STEPS_MIN: usize = 3;
 
-/// Tests that differ in one thing alone.
+/// Tests that differ only in the parameter.
 struct Group<'a> {
     name: String,
     results: Vec<&'a TestResult>,
 }
 
-/// The two figures, rate and latency, or none where no tests vary in this alone.
+/// The two figures, rate and latency; none if no tests vary only in this parameter.
 pub fn figures(id: &str, over: Over, results: &[TestResult]) -> Vec<Figure> {
     let groups: Vec<Group<'_>> =
-        groups(over, results).into_iter().filter(|group| steps(over, &group.results).len() >= STEPS_LEAST).collect();
+        groups(over, results).into_iter().filter(|group| steps(over, &group.results).len() >= STEPS_MIN).collect();
     let all: Vec<&TestResult> = groups.iter().flat_map(|group| group.results.iter().copied()).collect();
     let steps = steps(over, &all);
     if steps.is_empty() {
@@ -82,7 +82,7 @@ pub fn figures(id: &str, over: Over, results: &[TestResult]) -> Vec<Figure> {
         .collect()
 }
 
-/// What a test is apart from what grows.
+/// The workload of a test without the parameter.
 fn key(over: Over, result: &TestResult) -> WorkloadRecord {
     let mut key = WorkloadRecord { size_bytes: 0, seed: 0, ..result.comparable_workload() };
     match over {
@@ -104,7 +104,7 @@ fn groups(over: Over, results: &[TestResult]) -> Vec<Group<'_>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// `16 KiB write, fdatasync`, and the other of depth and jobs where it is not one.
+/// `16 KiB write, fdatasync`, with the other one of depth and jobs if it is not 1.
 fn name(over: Over, workload: &WorkloadRecord) -> String {
     let block = workload::format_bytes(workload.block_bytes);
     let otherwise = if workload.sort.is_some() { "sort" } else { "steps" };

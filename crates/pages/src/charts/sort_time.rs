@@ -11,9 +11,9 @@ use crate::table::{Table, or_dash};
 /// A bar for each sort, of parts that add up to its time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stacks {
-    /// The sorts.
+    /// Names of the sorts.
     pub tests: Vec<String>,
-    /// The parts, each with its seconds of each sort.
+    /// The parts, with the seconds of each sort.
     pub parts: Vec<Line>,
 }
 
@@ -22,7 +22,7 @@ fn sorts<'a>(names: &'a [String], results: &[TestResult]) -> Vec<(&'a String, So
     names.iter().zip(results).filter_map(|(name, result)| Some((name, result.sort?))).collect()
 }
 
-/// The bars; none where nothing was sorted.
+/// The bars; `None` if there are no sorts.
 pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Figure> {
     let mut sorts = sorts(names, results);
     sorts.retain(|(_, figures)| figures.sorts > 0 && figures.total_s() > 0.0);
@@ -33,7 +33,7 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
         seconds(each_s(longest)),
         most_s / longest.total_s() * 100.0
     );
-    // Of one sort, so that four side by side are no longer than one.
+    // Mean time per sort, so four concurrent sorts are as long as one.
     let shares: Vec<_> = sorts.iter().map(|(_, sort)| sort.parts().map(|(_, s)| s / sort.sorts as f64)).collect();
     let parts: Vec<Line> = longest
         .parts()
@@ -52,7 +52,7 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
         .map(|((name, _), sort)| std::iter::once((*name).clone()).chain(sort.iter().map(|s| seconds(*s))).collect())
         .collect();
     if sorts.iter().any(|(_, figures)| figures.sorts > 1) {
-        "Of several sorts side by side, the mean.".clone_into(&mut table.note);
+        "For several concurrent sorts, the mean.".clone_into(&mut table.note);
     }
     let tests = sorts.iter().map(|(name, _)| (*name).clone()).collect();
     let title = "Where the time of each sort went".to_owned();
@@ -63,7 +63,7 @@ fn each_s(figures: &SortFigures) -> f64 {
     figures.total_s() / figures.sorts as f64
 }
 
-/// Every figure of every sort; `None` where nothing was sorted.
+/// Every figure of every sort; `None` if there are no sorts.
 pub fn table(names: &[String], results: &[TestResult]) -> Option<Table> {
     let sorts = sorts(names, results);
     let mut table = Table::new(["sort"]);
@@ -107,7 +107,7 @@ mod tests {
         let (names, results) = results();
         let figure = figure("run-1-sorts".to_owned(), &names, &results).unwrap();
         let Chart::Stacks(stacks) = &figure.chart else { panic!("{figure:?}") };
-        assert_eq!(stacks.tests, names[..2], "what has no figures has no bar");
+        assert_eq!(stacks.tests, names[..2], "a test that is not a sort has no bar");
         for test in 0..2 {
             let whole_s: f64 = stacks.parts.iter().filter_map(|part| part.values[test]).sum();
             assert!((whole_s - 11.0).abs() < 1e-9, "{whole_s}");
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(figure.table.columns.len(), 9);
         assert!(figure.table.rows.iter().all(|row| row.len() == 9), "{:?}", figure.table);
         insta::assert_snapshot!(figure.summary, @"The longest: composite keys, 11.00 s each, of which 32 % are write waits.");
-        insta::assert_snapshot!(figure.table.note, @"Of several sorts side by side, the mean.");
+        insta::assert_snapshot!(figure.table.note, @"For several concurrent sorts, the mean.");
         assert!(super::figure(String::new(), &names[2..], &results[2..]).is_none());
     }
 

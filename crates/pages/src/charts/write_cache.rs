@@ -8,21 +8,21 @@ use super::{Chart, Unit, positive};
 use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
-/// From this block size on people read throughput, not operations.
+/// From this block size on, throughput is more meaningful than operations per second.
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// A bar for each test and setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bars {
-    /// The tests.
+    /// Names of the tests.
     pub tests: Vec<String>,
-    /// What the bars' length is.
+    /// Unit of the bars' lengths.
     pub unit: Unit,
     /// The settings, each with a value for each test.
     pub settings: Vec<super::Line>,
 }
 
-/// A figure of rates and one of throughputs; none where fewer than two settings were measured.
+/// A figure of rates and one of throughputs; none if fewer than two settings were measured.
 pub fn figures(id: &str, results: &[TestResult]) -> Vec<Figure> {
     let (large, small): (Vec<&TestResult>, Vec<&TestResult>) =
         results.iter().partition(|result| result.workload.block_bytes >= LARGE_BYTES);
@@ -50,7 +50,7 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
             keys.push(key(result));
         }
     }
-    // The order of the published matrix, whatever order they ran in.
+    // In the order of the published matrix, not in the order in which they ran.
     keys.sort_by_key(|&(block_bytes, pattern, depth, jobs, sync)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
         (block_bytes, pattern, depth, jobs, SyncMethod::ALL.iter().position(|&known| Some(known) == sync))
@@ -67,7 +67,7 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
     let [off, on] = &settings;
     let both: Vec<(usize, f64, f64)> =
         (0..keys.len()).filter_map(|index| Some((index, off.values[index]?, on.values[index]?))).collect();
-    // Where nothing stands beside anything there is nothing to compare.
+    // Without a pair there is nothing to compare.
     let (index, most_off, most_on) =
         both.into_iter().max_by(|a, b| (a.1 / a.2).ln().abs().total_cmp(&(b.1 / b.2).ln().abs()))?;
     let tests: Vec<String> = keys.iter().map(name).collect();

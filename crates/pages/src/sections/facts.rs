@@ -1,20 +1,20 @@
-//! The machine and what lies beneath the target.
+//! The machine and the storage under the target.
 
 use maud::{Markup, html};
 use report::Weight;
 
-use super::Place;
+use super::RunSection;
 use crate::prose::prose;
 
 /// Target, filesystem, drive, cache and host.
-pub(super) fn section(place: &Place<'_>) -> Markup {
+pub(super) fn section(place: &RunSection<'_>) -> Markup {
     let document = place.document;
     html! {
         section.facts aria-labelledby=(place.within("facts")) {
             (place.part("facts", "Drive and host"))
             @match &document.source {
                 Some(source) => p.notice {
-                    "Imported from the output of " (source.tool) ", which does not say what lies beneath."
+                    "Imported from the output of " (source.tool) ", which does not describe the drive and host."
                 },
                 None => dl {
                     @for fact in report::target_facts(document, document.tested_bytes()) {

@@ -1,28 +1,28 @@
-//! What was concluded, with what it rests on and where that is to be seen.
+//! Findings with their evidence, linked to the charts that show it.
 
 use maud::{Markup, html};
 use measurement::{Evidence, Finding};
 
-use super::Place;
+use super::RunSection;
 use super::overview::names;
 use crate::evidence::test_of;
 use crate::heading::Look;
 use crate::prose::prose;
 
 /// Every finding in full.
-pub(super) fn section(place: &Place<'_>) -> Markup {
+pub(super) fn section(place: &RunSection<'_>) -> Markup {
     let findings = &place.document.findings;
     let names = names(&place.document.results);
     html! {
         section.findings aria-labelledby=(place.within("findings")) {
             (place.part("findings", "Findings"))
-            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts stands out." } }
+            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is unusual." } }
             @for (index, finding) in findings.iter().enumerate() { (one(place, index, finding, &names)) }
         }
     }
 }
 
-fn one(place: &Place<'_>, index: usize, finding: &Finding, names: &[String]) -> Markup {
+fn one(place: &RunSection<'_>, index: usize, finding: &Finding, names: &[String]) -> Markup {
     html! {
         article.finding id=(place.within(&format!("finding-{}", index + 1))) {
             (place.level().below().heading(Look::Title, None, &html! { (index + 1) ". " (prose(&finding.title)) }))
@@ -38,8 +38,8 @@ fn one(place: &Place<'_>, index: usize, finding: &Finding, names: &[String]) -> 
     }
 }
 
-/// A number leads to the picture of its test, a fact to the facts.
-fn piece(place: &Place<'_>, evidence: &Evidence, names: &[String]) -> Markup {
+/// A number links to the chart of its test, a fact to the facts.
+fn piece(place: &RunSection<'_>, evidence: &Evidence, names: &[String]) -> Markup {
     let words = report::evidence_words(evidence);
     match test_of(evidence, &place.document.results) {
         Some(index) => html! {

@@ -1,4 +1,5 @@
-//! Several runs side by side: what it comes to, what differs, and distributions where their tests pair.
+//! Several runs side by side: the result of the comparison, the differences, and distributions of
+//! tests that the runs have in common.
 
 use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
@@ -6,15 +7,16 @@ use measurement::{TestResult, Use};
 use report::Told;
 use workload::number::latency;
 
-use super::Place;
-use crate::charts::block_sizes::{self, Named};
+use super::RunSection;
+use crate::charts::block_sizes::{self, NamedRun};
 use crate::charts::percentiles;
 use crate::figure::{Figure, Figures};
 use crate::heading::{Level, Look};
 use crate::table::{Table, or_dash};
 
-/// The sentences, grades, differences and distributions of the runs; nothing for a single one. The first is what the others are compared with.
-pub(super) fn section(places: &[Place<'_>], figures: &mut Figures) -> Markup {
+/// The summary, grades, differences and distributions of several runs; nothing for a single run.
+/// The others are compared with the first.
+pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Markup {
     let [first, others @ ..] = places else { return html! {} };
     if others.is_empty() {
         return html! {};
@@ -38,7 +40,7 @@ pub(super) fn section(places: &[Place<'_>], figures: &mut Figures) -> Markup {
             @for told in &told { p.deciding { (sentence(told)) } }
             (grades(places))
             @if pairs.is_empty() {
-                p.notice { "These runs have no test in common, so nothing is drawn side by side; a test pairs with one of the same name." }
+                p.notice { "These runs have no test in common, so there are no charts side by side. Tests are matched by name." }
             } @else if others.len() > 1 {
                 (medians(places, &pairs))
             }
@@ -53,21 +55,21 @@ pub(super) fn section(places: &[Place<'_>], figures: &mut Figures) -> Markup {
     }
 }
 
-/// Of the parts of the comparison.
+/// Level of the parts of the comparison.
 const PART: Level = Level::TOP.below();
 
-fn group<'a>(place: &Place<'a>) -> Group<'a> {
+fn group<'a>(place: &RunSection<'a>) -> Group<'a> {
     Group { label: place.label.to_owned(), runs: vec![place.document] }
 }
 
 /// A test that more than one run has.
 struct Pair<'a> {
     test: &'a str,
-    /// The run and its result, the first of repetitions.
-    results: Vec<(&'a Place<'a>, &'a TestResult)>,
+    /// The runs and their results; of repetitions, the first.
+    results: Vec<(&'a RunSection<'a>, &'a TestResult)>,
 }
 
-fn pairs<'a>(places: &'a [Place<'a>]) -> Vec<Pair<'a>> {
+fn pairs<'a>(places: &'a [RunSection<'a>]) -> Vec<Pair<'a>> {
     let mut tests: Vec<&str> = Vec::new();
     for result in places.iter().flat_map(|place| &place.document.results) {
         if !tests.contains(&result.test.as_str()) {
@@ -84,13 +86,16 @@ fn pairs<'a>(places: &'a [Place<'a>]) -> Vec<Pair<'a>> {
     tests.into_iter().map(pair).filter(|pair| pair.results.len() > 1).collect()
 }
 
-/// Times by block size, and a distribution for each test. None without a test in common: what only one run has is drawn with that run.
-fn charts(places: &[Place<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
+/// Times by block size, and a distribution for each test; none without a test in common. Tests of
+/// only one run are shown with that run.
+fn charts(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
     if pairs.is_empty() {
         return Vec::new();
     }
-    let runs: Vec<Named<'_>> =
-        places.iter().map(|place| Named { name: place.label.to_owned(), results: &place.document.results }).collect();
+    let runs: Vec<NamedRun<'_>> = places
+        .iter()
+        .map(|place| NamedRun { name: place.label.to_owned(), results: &place.document.results })
+        .collect();
     let mut charts = block_sizes::figures("overlay", &runs);
     charts.extend(pairs.iter().enumerate().filter_map(|(index, pair)| overlaid(index, pair)));
     charts
@@ -98,20 +103,20 @@ fn charts(places: &[Place<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
 
 fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
     let named = pair.results.iter().filter_map(|(place, result)| {
-        Some(percentiles::Named { name: place.label.to_owned(), histogram: percentiles::headline(result)? })
+        Some(percentiles::NamedDistribution { name: place.label.to_owned(), histogram: percentiles::headline(result)? })
     });
-    let named: Vec<percentiles::Named<'_>> = named.collect();
+    let named: Vec<percentiles::NamedDistribution<'_>> = named.collect();
     let title = format!("Latency by percentile: {}", pair.test);
     percentiles::overlay(format!("overlay-{}", index + 1), title, &named)
 }
 
-/// What a run comes to against the first, the same sentence that `results compare` ends with.
+/// The result of comparing a run with the first: the same sentence that ends `results compare`.
 fn sentence(told: &Told<'_>) -> String {
     let [baseline, candidate] = told.names.map(|name| format!("“{name}”"));
     Told { names: [&baseline, &candidate], ..*told }.sentence()
 }
 
-/// A run against the first: every test's figures, what is to be known of them, and what else differs.
+/// A run compared with the first: the figures of every test, caveats, and other differences.
 fn differences(told: &Told<'_>) -> Markup {
     let [baseline, candidate] = told.names;
     let title = format!("{candidate} against {baseline}");
@@ -165,12 +170,12 @@ fn facts_table(names: [&str; 2], facts: Vec<(String, String, String)>) -> Table 
     Table { columns: vec!["fact".to_owned(), baseline, candidate], rows, ..Table::default() }
 }
 
-/// What stands nowhere has the dash of all tables here, and not the terminal's.
+/// Tables on this page use a dash for missing values instead of the terminal's hyphen.
 fn dashed(cell: &str) -> &str {
     if cell == "-" { "–" } else { cell }
 }
 
-/// Of a verdict's cell.
+/// CSS class of a verdict's cell.
 fn class(direction: Option<Direction>) -> Option<&'static str> {
     direction.map(|direction| match direction {
         Direction::Better => "better",
@@ -178,7 +183,7 @@ fn class(direction: Option<Direction>) -> Option<&'static str> {
     })
 }
 
-fn grades(places: &[Place<'_>]) -> Markup {
+fn grades(places: &[RunSection<'_>]) -> Markup {
     let uses: Vec<Use> = Use::ALL
         .into_iter()
         .filter(|fit_for| places.iter().any(|place| place.document.fitness.contains_key(fit_for)))
@@ -189,7 +194,7 @@ fn grades(places: &[Place<'_>]) -> Markup {
     let mut table = Table { columns: vec!["fit for".to_owned()], ..Table::default() };
     table.columns.extend(places.iter().map(|place| place.label.to_owned()));
     for fit_for in uses {
-        let grade = |place: &Place<'_>| {
+        let grade = |place: &RunSection<'_>| {
             or_dash(place.document.fitness.get(&fit_for), |fitness| fitness.grade.name().to_owned())
         };
         table.rows.push(std::iter::once(fit_for.label().to_owned()).chain(places.iter().map(grade)).collect());
@@ -197,11 +202,11 @@ fn grades(places: &[Place<'_>]) -> Markup {
     table.markup("Grades of each run")
 }
 
-fn medians(places: &[Place<'_>], pairs: &[Pair<'_>]) -> Markup {
+fn medians(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Markup {
     let mut table = Table { columns: vec!["p50 (p99)".to_owned()], ..Table::default() };
     table.columns.extend(places.iter().map(|place| place.label.to_owned()));
     for pair in pairs {
-        let cell = |place: &Place<'_>| {
+        let cell = |place: &RunSection<'_>| {
             let of_run = pair.results.iter().find(|(of, _)| std::ptr::eq(*of, place));
             let us = of_run.and_then(|(_, result)| result.headline_us());
             or_dash(us, |us| format!("{} ({})", latency(us.p50), latency(us.p99)))

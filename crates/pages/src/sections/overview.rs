@@ -1,16 +1,16 @@
-//! All tests of a run as one table and one picture.
+//! All tests of a run in one chart and one table.
 
 use maud::{Markup, html};
 use measurement::TestResult;
 use workload::number::{latency, number, throughput};
 
-use super::Place;
+use super::RunSection;
 use crate::charts::{glance, sort_time};
 use crate::figure::Figures;
 use crate::table::{Table, or_dash};
 
-/// The picture, the table, and what could not run.
-pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
+/// The chart, the table, and the tests that could not run.
+pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
     let rows = results.iter().enumerate();
@@ -38,7 +38,7 @@ pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
     }
 }
 
-/// Each test's name; repetitions are numbered.
+/// Name of each test; repetitions are numbered.
 pub(super) fn names(results: &[TestResult]) -> Vec<String> {
     let same = |result: &&TestResult, name: &str| result.test == name;
     results
@@ -56,7 +56,7 @@ pub(super) fn names(results: &[TestResult]) -> Vec<String> {
         .collect()
 }
 
-fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
+fn numbers(place: &RunSection<'_>, names: &[String]) -> Markup {
     let results = &place.document.results;
     let steady = results.iter().any(|result| result.steady_state.is_some());
     let counted = results.iter().any(|result| result.flushes_per_commit().is_some());

@@ -1,18 +1,18 @@
-//! Each test with its pictures.
+//! Each test with its charts.
 
 use maud::{Markup, html};
 use measurement::{Ended, TestResult};
 use report::sort_sentence;
 use workload::number::{latency, number, throughput};
 
-use super::Place;
+use super::RunSection;
 use super::overview::names;
 use crate::charts::{heat_map, percentiles, rate_over_time};
 use crate::figure::{Figure, Figures};
 use crate::heading::Look;
 
 /// A section for each test.
-pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
+pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
     let tests: Vec<Markup> = (0..results.len()).map(|index| test(place, index, &names[index], figures)).collect();
@@ -21,23 +21,23 @@ pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
         section aria-labelledby=(place.within("tests")) {
             (place.part("tests", "Tests"))
             @if let Some(why) = &nothing_over_time { p.notice { (why) } }
-            // With a single picture each, two tests have room side by side.
+            // With one chart each, two tests fit side by side.
             div.tests.compact[nothing_over_time.is_some()] { @for test in &tests { (test) } }
         }
     }
 }
 
-fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> Markup {
+fn test(place: &RunSection<'_>, index: usize, name: &str, figures: &mut Figures) -> Markup {
     let document = place.document;
     let result = &document.results[index];
     let anchor = place.test(index);
     let within = |part: &str| format!("{anchor}-{part}");
     let published = percentiles::published(result, document.drive.as_ref(), &document.host);
-    // A chart's name has to tell which of many it is, also where only its name is heard.
+    // The name must identify the chart among many, even for those who hear only the name.
     let called = |what: &str| format!("{what}: {name}");
     let parts = percentiles::parts(result);
     let level = place.level().below();
-    let pictures = [
+    let charts = [
         percentiles::figure(within("latency"), called("Latency by percentile"), &parts, published),
         heat_map::figure(within("heat"), called("Latency over time"), result),
         rate_over_time::figure(within("rate"), called("Rate over time"), result),
@@ -49,8 +49,8 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
             @if let Some(said) = sort_sentence(result) { p { "Time: " (said) } }
             @let notes = notes(result);
             @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
-            @let pictures: Vec<Figure> = pictures.into_iter().flatten().collect();
-            div.figures.beside[pictures.len() == 3] { @for figure in pictures { (figures.place(figure, level.below())) } }
+            @let charts: Vec<Figure> = charts.into_iter().flatten().collect();
+            div.figures.beside[charts.len() == 3] { @for figure in charts { (figures.place(figure, level.below())) } }
         }
     }
 }
@@ -70,11 +70,11 @@ fn key_figures(result: &TestResult) -> String {
     if let Some(flushes) = result.flushes_per_commit() {
         words.push(format!("{flushes:.2} flushes each"));
     }
-    words.push(format!("carried by {}", result.engine));
+    words.push(format!("engine {}", result.engine));
     words.join(" · ")
 }
 
-/// What was done differently than asked.
+/// Differences from what was requested.
 fn notes(result: &TestResult) -> Vec<String> {
     let ended = match &result.ended {
         Ended::Limit => None,
@@ -84,21 +84,22 @@ fn notes(result: &TestResult) -> Vec<String> {
     ended.into_iter().chain(result.notes.iter().cloned()).collect()
 }
 
-/// Why no test has a chart over time, where none has.
-fn nothing_over_time(place: &Place<'_>) -> Option<String> {
+/// Why no test has a chart over time; `None` if one does.
+fn nothing_over_time(place: &RunSection<'_>) -> Option<String> {
     let document = place.document;
-    let least = heat_map::INTERVALS_LEAST;
+    let least = heat_map::INTERVALS_MIN;
     let long_enough = |result: &TestResult| result.series.iops.len() >= least;
     if document.results.is_empty() || document.results.iter().any(|result| result.series.commit_bins.len() >= least) {
         return None;
     }
     Some(match &document.source {
         Some(source) => {
-            format!("No latency over time: the output of {} does not say what happened second by second.", source.tool)
+            format!("No latency over time: the output of {} has no data for each second.", source.tool)
         }
         None if document.results.iter().any(long_enough) => {
-            "No latency over time: this result was measured before its spread was kept second by second.".to_owned()
+            "No latency over time: this result is from a version that did not record the distribution for each second."
+                .to_owned()
         }
-        None => format!("No pictures over time: every test was over within {least} seconds."),
+        None => format!("No charts over time: every test was shorter than {least} seconds."),
     })
 }

@@ -1,17 +1,17 @@
-//! The verdict: what the storage is fit for, and the sentence that decides.
+//! The verdict: what the storage is suited for, and the reason.
 
 use maud::{Markup, html};
 use measurement::{Fitness, Grade, Use};
 
-use super::Place;
+use super::RunSection;
 use crate::heading::Look;
 use crate::prose::prose;
 
 /// Steps of a grade's gauge.
 const STEPS: usize = 5;
 
-/// The grades with their reasons, and the findings in a line each.
-pub(super) fn section(place: &Place<'_>) -> Markup {
+/// The grades with their reasons, and the titles of the findings.
+pub(super) fn section(place: &RunSection<'_>) -> Markup {
     let document = place.document;
     let grades: Vec<(Use, &Fitness)> =
         Use::ALL.into_iter().filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?))).collect();
@@ -23,13 +23,13 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
                 p.deciding { (prose(&finding.title)) }
             }
             @if let (false, Some((_, fitness))) = (known, grades.first()) {
-                p.notice { "No grades: " (prose(&fitness.because)) " " code { "flushmark check" } " says what storage is fit for." }
+                p.notice { "No grades: " (prose(&fitness.because)) " " code { "flushmark check" } " grades what storage is fit for." }
             } @else if grades.is_empty() {
                 p.notice {
                     "No grades: "
                     @match &document.source {
-                        Some(source) => { (source.tool) " measured, and its output does not say enough to judge by." }
-                        None => { "this suite does not answer what the storage is fit for; " code { "flushmark check" } " does." }
+                        Some(source) => { (source.tool) " measured, and its output does not contain enough to judge by." }
+                        None => { "this suite does not measure what the storage is fit for; " code { "flushmark check" } " does." }
                     }
                 }
             } @else {
@@ -54,7 +54,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
     }
 }
 
-/// As many marks as the grade is worth: readable without colour.
+/// As many filled marks as the grade is worth, readable without colour.
 fn gauge(grade: Grade) -> Markup {
     let filled = match grade {
         Grade::Unknown => 0,

@@ -1,11 +1,11 @@
-//! Records in memory, and putting them in order.
+//! Holds and sorts records in memory.
 
 use crate::entry::Entry;
 use crate::huge_pages;
-use crate::keys::{expect, shared};
+use crate::keys::{prefetch_bytes, shared};
 use crate::sort::{Options, Scratch, sort_in_arena};
 
-/// Where in the buffer a record is: its key, then its payload.
+/// The position of a record in the buffer: its key, followed by its payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     at: u32,
@@ -13,23 +13,24 @@ pub(super) struct Row {
     payload: u32,
 }
 
-/// Bytes that a record takes beside its own: its row here, and its entry while it is being sorted.
+/// Bytes that a record needs besides its own: its row here, and its entry while it is being sorted.
 pub(super) const PER_RECORD: usize = size_of::<Row>() + size_of::<Entry>();
 
-/// How many records ahead of the cursor are asked for: in order, each lies somewhere else, and a merge that waits for one
-/// after the other does little else. Measured on a gibibyte of URLs, no limit on memory: merging and writing took 6 s
-/// without, 3.4 s with, and 2.9 s with large pages, as asking waits where the page is unknown; 2 and 4 ahead took a little
-/// longer than 8.
+/// How many records ahead of the cursor are prefetched. In sorted order, each record is somewhere
+/// else, and a merge that waits for each one does little else. Measured on a gibibyte of URLs
+/// without a memory limit: merging and writing took 6 s without prefetching, 3.4 s with it, and 2.9
+/// s with large pages, since prefetching waits if the page is not in the TLB. 2 and 4 ahead took a
+/// little longer than 8.
 const AHEAD: usize = 8;
 
-/// Records, one behind the other.
+/// Records stored one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     rows: Vec<Row>,
 }
 
-/// What a buffer has room for.
+/// Capacity of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     bytes: usize,
@@ -37,15 +38,15 @@ pub(super) struct Room {
 }
 
 impl Buffer {
-    /// With room for so much.
+    /// An empty buffer with this capacity.
     pub(super) fn with_room(room: Room) -> Self {
         let mut buffer = Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) };
-        huge_pages::wish(&mut buffer.bytes);
+        huge_pages::advise(&mut buffer.bytes);
         buffer
     }
 
-    /// Room for a few more records than these, as the next ones are most likely like them; but not for one that is longer
-    /// than a buffer of `most` bytes.
+    /// Capacity for a few more records than this buffer has, since the next ones are probably
+    /// similar; but not for one that is longer than a buffer of `most` bytes.
     pub(super) fn room(&self, most: usize) -> Room {
         let some_more = |length: usize| length + length / 16;
         Room { bytes: some_more(self.bytes.len()).min(most), rows: some_more(self.rows.len()).min(most / PER_RECORD) }
@@ -59,20 +60,20 @@ impl Buffer {
         self.rows.len()
     }
 
-    /// Bytes that the records take here while they are sorted.
+    /// Memory that the records need while they are being sorted, in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.rows.len() * PER_RECORD
     }
 
-    /// Bytes that it takes with all that it has room for.
+    /// Memory of the whole capacity, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity() + self.rows.capacity() * size_of::<Row>() + self.rows.len() * size_of::<Entry>()
     }
 
-    /// Adds a record. Offsets have 32 bits: the first record may be as long as records are, others go to buffers that have
-    /// room for them.
+    /// Adds a record. Offsets have 32 bits: the first record may have any length, others must fit
+    /// into the capacity.
     pub(super) fn push(&mut self, key: &[u8], payload: &[u8]) {
-        debug_assert!(u32::try_from(self.bytes.len() + key.len() + payload.len()).is_ok(), "it has room");
+        debug_assert!(u32::try_from(self.bytes.len() + key.len() + payload.len()).is_ok(), "the record does not fit");
         make_room(&mut self.rows, 1);
         make_room(&mut self.bytes, key.len() + payload.len());
         self.rows.push(Row { at: self.bytes.len() as u32, key: key.len() as u32, payload: payload.len() as u32 });
@@ -80,15 +81,15 @@ impl Buffer {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Puts the records in order; those with equal keys stay as they came.
+    /// Sorts the records; those with equal keys keep their order.
     pub(super) fn sort(&mut self, descending: bool, scratch: &mut Scratch) {
         let bytes = &self.bytes;
         let key = |row: &Row| key_of(bytes, row);
-        // Without a way to cancel it ends.
+        // Cannot be cancelled, so it always finishes.
         let _ = sort_in_arena(&mut self.rows, key, Options { stable: true, ..Options::default() }, scratch);
         if descending {
             self.rows.reverse();
-            // Equal keys were turned round with the others.
+            // Reversing the order also reversed records with equal keys.
             self.rows.chunk_by_mut(|a, b| key(a) == key(b)).for_each(<[Row]>::reverse);
         }
     }
@@ -102,15 +103,15 @@ impl Buffer {
         &self.bytes[row.at as usize + row.key as usize..][..row.payload as usize]
     }
 
-    /// Asks for the cache lines of a record that will be read soon, if there is one.
-    fn expect(&self, index: usize) {
+    /// Prefetches a record that will be read soon, if there is one.
+    fn prefetch(&self, index: usize) {
         let Some(row) = self.rows.get(index) else { return };
         let at = row.at as usize;
-        expect(&self.bytes, at..at + row.key as usize + row.payload as usize);
+        prefetch_bytes(&self.bytes, at..at + row.key as usize + row.payload as usize);
     }
 
-    /// Forgets the records and keeps the memory, but no more than a buffer of so many bytes takes: a long record's is given
-    /// back.
+    /// Removes the records but keeps the memory, up to that of a buffer of `room` bytes: the memory
+    /// of a long record is released.
     pub(super) fn clear(&mut self, room: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(room);
@@ -119,11 +120,12 @@ impl Buffer {
     }
 }
 
-/// Grows by a quarter where std would double: what nobody uses is not counted, and half of the memory is too much for that.
+/// Grows by a quarter instead of std's doubling, because the unused part of the capacity does not
+/// count towards the limit, and half of the memory would be too much for that.
 fn make_room<T>(vec: &mut Vec<T>, more: usize) {
     if vec.capacity() - vec.len() < more {
         vec.reserve_exact(more.max(vec.len() / 4));
-        huge_pages::wish(vec);
+        huge_pages::advise(vec);
     }
 }
 
@@ -131,7 +133,7 @@ fn key_of<'b>(bytes: &'b [u8], row: &Row) -> &'b [u8] {
     &bytes[row.at as usize..][..row.key as usize]
 }
 
-/// A place in a buffer that has been sorted.
+/// A position in a sorted buffer.
 #[derive(Debug)]
 pub(super) struct Cursor {
     buffer: Buffer,
@@ -159,13 +161,13 @@ impl Cursor {
         self.buffer.payload(self.index)
     }
 
-    /// To the next record: how many bytes its key has in common with the last one's.
+    /// Moves to the next record; returns how many bytes its key shares with the previous one.
     pub(super) fn advance(&mut self) -> Option<usize> {
         if self.index + 1 >= self.buffer.len() {
             return None;
         }
         self.index += 1;
-        self.buffer.expect(self.index + AHEAD);
+        self.buffer.prefetch(self.index + AHEAD);
         Some(shared(self.buffer.key(self.index - 1), self.buffer.key(self.index)))
     }
 }

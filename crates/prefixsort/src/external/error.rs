@@ -5,67 +5,67 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::run::LONGEST_RECORD;
+use super::run::RECORD_MAX;
 
-/// Why records could not be kept outside of memory, or not be had back. The input is untouched in any case; no file is
-/// left behind.
+/// Records could not be written to a spill space, or not be read back. The caller's input is
+/// unchanged in any case, and no file is left behind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpillError {
-    /// No file could be made in any of the directories.
-    #[error("no temporary file can be made in {}: {source}", directory.display())]
+    /// A file could not be created in any of the directories.
+    #[error("cannot create a temporary file in {}: {source}", directory.display())]
     Create {
         /// The directory that was tried last.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No directory took a run as a whole.
-    #[error("a run of {} could not be written to {}: {source}{}", bytes(*spilled), directory.display(), advice(source))]
+    /// A run could not be written to any directory.
+    #[error("cannot write a run to {} after {}: {source}{}", directory.display(), bytes(*spilled), advice(source))]
     Write {
         /// The directory that was tried last.
         directory: PathBuf,
-        /// How many bytes of the run had been written.
+        /// Number of bytes of the run that had been written.
         spilled: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A run could not be read back.
-    #[error("a run in {} could not be read back: {source}", directory.display())]
+    #[error("cannot read back a run in {}: {source}", directory.display())]
     Read {
-        /// Where the run is.
+        /// The directory of the run.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A run is not what was written.
+    /// A run contains something else than was written.
     #[error(
-        "a run in {} came back damaged: {what}. Nothing more of it is used; check the drive and its cabling, or name \
+        "a run in {} is damaged: {what}. The sort was stopped; check the drive and its cabling, or use \
          another directory", directory.display()
     )]
     Damaged {
-        /// Where the run is.
+        /// The directory of the run.
         directory: PathBuf,
-        /// What was noticed.
+        /// The damage found.
         what: String,
     },
-    /// There is nowhere to spill to.
-    #[error("{limit} bytes of memory are used up, and no directory for temporary files was named")]
+    /// More than the memory limit, and no spill space.
+    #[error("{limit} bytes of memory are used up, and there is no directory for temporary files")]
     NoDirectory {
-        /// The memory limit.
+        /// The memory limit, in bytes.
         limit: usize,
     },
-    /// A record longer than what a run can hold. It was not taken, and the sorter is as it was.
-    #[error("a record of {0} bytes is longer than the {LONGEST_RECORD} that one may have in all")]
+    /// A record longer than a run can contain. It was not added, and the sorter is unchanged.
+    #[error("a record of {0} bytes is too long: expected at most {RECORD_MAX}")]
     TooLong(usize),
-    /// [`with_progress`](crate::ExternalSorter::with_progress) said not to go on.
+    /// [`with_progress`](crate::ExternalSorter::with_progress) cancelled the sort.
     #[error("the sort was cancelled while a run was being written")]
     Cancelled,
-    /// The sorter has failed before: records are missing from it.
-    #[error("the sort has failed before, and records are missing from it; begin a new one")]
+    /// The sorter has failed before, and records are missing.
+    #[error("the sort has failed before and records are missing; start a new one")]
     Failed,
-    /// The system gave no thread.
-    #[error("no thread could be started to sort with: {0}")]
+    /// The system could not start a thread.
+    #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
@@ -75,7 +75,7 @@ fn bytes(count: u64) -> String {
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Name a directory with more room, or allow more memory",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Use a directory with more space, or allow more memory",
         _ => "",
     }
 }

@@ -1,4 +1,4 @@
-//! What a sort did, and the meter on the files of its runs.
+//! Counts and times of a sort, and the meter on the files of its runs.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 
 use super::space::RunFile;
 
-/// What a sort did, and how long each part took.
+/// Counts and times of a sort. Times of several threads are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Records taken.
+    /// Number of records pushed.
     pub records: u64,
     /// Bytes of their keys and payloads.
     pub bytes: u64,
-    /// Runs written, those that were merged from others included.
+    /// Number of runs written, including those merged from other runs.
     pub runs: u64,
-    /// Time that threads spent on sorting in memory, added up.
+    /// Time of sorting in memory, added up over threads.
     pub sorting: Duration,
     /// Bytes written to runs.
     pub written: u64,
-    /// Time within writes, added up.
+    /// Time in write calls, added up over threads.
     pub writing: Duration,
     /// Bytes read from runs.
     pub read: u64,
-    /// Time within reads, added up.
+    /// Time in read calls, added up over threads.
     pub reading: Duration,
 }
 
-/// What runs cost, added up over threads.
+/// The cost of runs, added up over threads.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     runs: AtomicU64,
@@ -47,7 +47,7 @@ impl Meter {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The figures with what this has counted so far.
+    /// Adds the current counts to `figures`.
     pub(super) fn add_to(&self, figures: Figures) -> Figures {
         let time = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
         Figures {
@@ -61,7 +61,7 @@ impl Meter {
     }
 }
 
-/// A run's file, whose reads and writes are counted and timed.
+/// The file of a run, with its reads and writes counted and timed.
 #[derive(Debug)]
 pub(super) struct Metered {
     file: Box<dyn RunFile>,

@@ -1,11 +1,13 @@
-//! A loser tree that compares two keys only beyond what they share with the last one given.
+//! A loser tree that compares two keys only beyond what they share with the previous output key.
 //!
-//! Each source's next key is no earlier than the last key given, *L*. Of two such keys the one that shares more bytes
-//! with *L* comes first, whatever the bytes are: it is still like *L* where the other has already gone beyond. Only keys
-//! that share equally many are compared, from there on; and the loser then shares with the winner, the new *L*, what
-//! the comparison found. So no byte of a key is compared twice on its way up (the published sort's prefix skipping in a
-//! merge; Knuth's tree of losers, TAOCP 3, 5.4.1). Eight bytes from there on stand beside each key's source, so that most
-//! comparisons touch no key. How much a key shares with the one before it in its run is written in the run.
+//! The next key of each source is no earlier than the last output key, *L*. Of two such keys, the
+//! one that shares more bytes with *L* comes first, whatever the bytes are: it still equals *L*
+//! where the other is already greater. Only keys that share the same number of bytes are compared,
+//! from that position on, and the result is what the loser shares with the winner, the new *L*. So
+//! no byte of a key is compared twice on its way up (the published sort's prefix skipping in a
+//! merge; Knuth's tree of losers, TAOCP 3, 5.4.1). The eight bytes from that position on are stored
+//! next to each key's source, so most comparisons do not touch a key. How much a key shares with
+//! the previous one in its run is stored in the run.
 
 use std::cmp::Ordering;
 
@@ -17,22 +19,23 @@ use crate::keys::{beyond, shared, word};
 /// A record of the sorted result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What it is sorted by.
+    /// The key that it is sorted by.
     pub key: &'a [u8],
-    /// What goes with it.
+    /// The payload as it was pushed.
     pub payload: &'a [u8],
-    /// How many bytes from its beginning the key has in common with the key before it.
+    /// Number of leading bytes that the key shares with the previous record's key; 0 for the first
+    /// record.
     pub shared: usize,
 }
 
-/// Records in order, from memory or from a run.
+/// Sorted records, in memory or in a run.
 #[derive(Debug)]
 pub(super) enum Source {
     Memory(Cursor),
     Run { number: usize, reader: RunReader<Metered> },
 }
 
-/// Which run could not be read, and why.
+/// The run that could not be read, and the reason.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub(super) run: usize,
@@ -40,7 +43,7 @@ pub(super) struct Unreadable {
 }
 
 impl Source {
-    /// What it is read from, if that is memory.
+    /// The buffer of a source in memory.
     pub(super) fn into_buffer(self) -> Option<Buffer> {
         match self {
             Self::Memory(cursor) => Some(cursor.into_buffer()),
@@ -48,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Back to where it began.
+    /// Moves back to the first record.
     pub(super) fn rewind(&mut self) -> Result<(), Unreadable> {
         match self {
             Self::Memory(cursor) => cursor.rewind(),
@@ -81,19 +84,19 @@ impl Source {
     }
 }
 
-/// A source's next key, as it stands against the last key given.
+/// The next key of a source, relative to the last output key.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     source: u32,
-    /// Bytes in common with the last key given.
+    /// Number of bytes shared with the last output key.
     shared: u32,
     /// The source has no more records.
     over: bool,
-    /// Eight bytes from there on.
+    /// The eight bytes that follow the shared ones.
     window: u64,
 }
 
-/// The merge: at 0 the winner, at the other places the losers.
+/// The tree: the winner at 0, the losers at the other places.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Source>,
@@ -103,12 +106,12 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// The sources, wherever they stand.
+    /// The sources, at their current positions.
     pub(super) fn into_sources(self) -> Vec<Source> {
         self.sources
     }
 
-    /// Of sources that stand before their first records (runs) or on them (memory). Of equal keys those of earlier
+    /// Runs must be before their first record, buffers on it. Of equal keys, those of earlier
     /// sources come first.
     pub(super) fn new(mut sources: Vec<Source>, descending: bool) -> Result<Self, Unreadable> {
         let mut heads = Vec::with_capacity(sources.len());
@@ -122,13 +125,14 @@ impl Merge {
         }
         let mut merge = Self { sources, tree: heads.clone(), descending, started: false };
         if !heads.is_empty() {
-            // Places 1.. are inner nodes whose children are 2p and 2p + 1; source s is the leaf s + n.
+            // Places 1.. are inner nodes whose children are 2p and 2p + 1; source s is the leaf s +
+            // n.
             merge.tree[0] = merge.play(1, &heads);
         }
         Ok(merge)
     }
 
-    /// The winner of a part of the tree; leaves its losers behind.
+    /// The winner of a subtree; stores the losers in it.
     fn play(&mut self, place: usize, heads: &[Head]) -> Head {
         if place >= heads.len() {
             return heads[place - heads.len()];
@@ -140,7 +144,7 @@ impl Merge {
         winner
     }
 
-    /// Who comes first; and the other, as it stands against the first.
+    /// Returns the key that comes first, and the other one relative to it.
     #[inline]
     fn compete(&self, a: Head, b: Head) -> (Head, Head) {
         if a.over != b.over {
@@ -191,7 +195,7 @@ impl Merge {
         Ok(Some(Record { key: source.key(), payload: source.payload(), shared: winner.shared as usize }))
     }
 
-    /// The last winner's successor plays its way up from its leaf.
+    /// Moves the last winner's successor up from its leaf.
     fn replace(&mut self) -> Result<(), Unreadable> {
         let mut head = self.tree[0];
         if head.over {

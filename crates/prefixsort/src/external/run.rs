@@ -1,12 +1,14 @@
-//! The file format of a run: records in order, front-coded, in blocks with checksums.
+//! The file format of a run: sorted records, front-coded, in blocks with checksums.
 //!
-//! A block is a head of 16 bytes and a body. The head: bytes of the body, records in it, number of the block in its run,
-//! CRC-32C over these three and the body; each 32 bits, little-endian. A record in the body: how many bytes its key
-//! shares with the one before it in the run, how many follow, how many bytes the payload has, each a variable-length
-//! number of seven bits a byte; then the key's rest and the payload. The number of shared bytes is what the merge wants
-//! to know of each key anyway, and URLs come out at half their size. A run ends with a block of no records; one that
-//! does not was cut short. How long its longest block is stays in memory: a length that is more than that is damage, and is
-//! noticed before it is read by.
+//! A block consists of a header of 16 bytes and a body. The header: number of bytes in the body,
+//! number of records in it, number of the block in its run, and the CRC-32C of these three and the
+//! body; each 32 bits, little-endian. A record in the body: the number of bytes that its key shares
+//! with the previous one in the run, the number of bytes that follow, and the length of the
+//! payload, each a variable-length number of seven bits per byte; then the rest of the key and the
+//! payload. The merge needs the number of shared bytes of each key anyway, and URLs shrink to half
+//! their size. A run ends with a block of no records; one without it was cut short. The length of
+//! the longest block stays in memory, so a greater length is recognised as damage before it is used
+//! for reading.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -15,49 +17,49 @@ use thiserror::Error;
 use super::space::RunFile;
 use crate::keys::shared;
 
-/// Body bytes after which a block is closed: large enough that a drive reads it at full speed, small enough that a merge
-/// of a hundred runs keeps 25 MiB of them.
+/// Bytes in a body after which the block is closed: large enough for the drive to read it at full
+/// speed, small enough for a merge of a hundred runs to need 25 MiB.
 pub(super) const BLOCK: usize = 256 << 10;
 
 const HEAD: usize = 16;
 
-/// A key and a payload have no more bytes than this in all, so that the body of the block that they end, which had less than
-/// [`BLOCK`] before, has a length of 32 bits.
-pub(super) const LONGEST_RECORD: usize = 4095 << 20;
+/// Maximum length of key and payload together. The body of a block has less than [`BLOCK`] bytes
+/// before its last record, so its length then fits 32 bits.
+pub(super) const RECORD_MAX: usize = 4095 << 20;
 
 /// Three variable-length numbers of 32 bits.
 const NUMBERS: usize = 3 * 5;
 
-const _: () = assert!(BLOCK + NUMBERS + LONGEST_RECORD <= u32::MAX as usize);
+const _: () = assert!(BLOCK + NUMBERS + RECORD_MAX <= u32::MAX as usize);
 
-/// What is wrong with a run that was read back.
+/// Why a run could not be read back.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("block {0} is not what was written: its checksum differs")]
+    #[error("the checksum of block {0} is wrong")]
     Checksum(u32),
-    #[error("block {0} says of itself that it is longer than any that was written")]
+    #[error("the length of block {0} is greater than that of any block written")]
     Overlong(u32),
-    #[error("block {0} stands where block {1} should")]
+    #[error("block {0} is in the place of block {1}")]
     Misplaced(u32, u32),
-    #[error("it ends within or after block {0}, before its end")]
+    #[error("it is cut short in or after block {0}")]
     CutShort(u32),
-    #[error("block {0} holds records that cannot be")]
+    #[error("block {0} contains invalid records")]
     Nonsense(u32),
 }
 
-/// What of a run has to be in memory at a time while it is read.
+/// The sizes that determine the memory of a reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Longest {
-    /// Bytes of the longest block's body.
+    /// Bytes in the body of the longest block.
     block: usize,
     /// Bytes of the longest key.
     key: usize,
 }
 
 impl Longest {
-    /// Memory of a reader.
+    /// Memory of a reader, in bytes.
     pub(super) fn memory(self) -> usize {
         self.block + self.key
     }
@@ -81,7 +83,8 @@ impl<W: Write> RunWriter<W> {
         Self { to, longest: Longest::default(), block, records: 0, number: 0, last: Vec::new() }
     }
 
-    /// Adds a record whose key shares `known` bytes with the last one's, or more. Says whether a block was written.
+    /// Adds a record whose key shares at least `known` bytes with the previous one's. Returns
+    /// whether a block was written.
     pub(super) fn push(&mut self, key: &[u8], payload: &[u8], known: usize) -> io::Result<bool> {
         let known = known.min(key.len()).min(self.last.len());
         let alike = known + shared(&key[known..], &self.last[known..]);
@@ -117,7 +120,7 @@ impl<W: Write> RunWriter<W> {
         Ok(())
     }
 
-    /// Ends the run, and gives back what it was written to.
+    /// Ends the run, and returns what it was written to.
     pub(super) fn finish(mut self) -> io::Result<(W, Longest)> {
         if self.records > 0 {
             self.close_block()?;
@@ -153,16 +156,16 @@ fn take_number(from: &[u8], at: &mut usize) -> Option<usize> {
     None
 }
 
-/// Reads a run, a block at a time.
+/// Reads a run, one block at a time.
 #[derive(Debug)]
 pub(super) struct RunReader<R> {
     from: R,
     longest: Longest,
     block: Vec<u8>,
     at: usize,
-    /// Records of this block that have not been read.
+    /// Number of unread records in this block.
     left: u32,
-    /// The number of the next block.
+    /// Number of the next block.
     number: u32,
     key: Vec<u8>,
     payload: std::ops::Range<usize>,
@@ -170,13 +173,13 @@ pub(super) struct RunReader<R> {
 }
 
 impl<R: Read> RunReader<R> {
-    /// Takes all the memory that it will take.
+    /// Allocates all the memory that the reader needs.
     pub(super) fn new(from: R, longest: Longest) -> Self {
         let (block, key) = (Vec::with_capacity(longest.block), Vec::with_capacity(longest.key));
         Self { from, longest, block, at: 0, left: 0, number: 0, key, payload: 0..0, ended: false }
     }
 
-    /// Back to before the first record.
+    /// Moves back to before the first record.
     pub(super) fn rewind(&mut self) -> Result<(), RunError>
     where
         R: RunFile,
@@ -195,7 +198,8 @@ impl<R: Read> RunReader<R> {
         &self.block[self.payload.clone()]
     }
 
-    /// To the next record: how many bytes its key has in common with the last one's. `None` at the end of the run.
+    /// Moves to the next record; returns how many bytes its key shares with the previous one,
+    /// `None` at the end of the run.
     pub(super) fn advance(&mut self) -> Result<Option<usize>, RunError> {
         while self.left == 0 {
             if self.ended {
@@ -235,7 +239,7 @@ impl<R: Read> RunReader<R> {
         self.from.read_exact(&mut head).map_err(cut)?;
         let [body, records, stands, sum] =
             std::array::from_fn(|index| u32::from_le_bytes(std::array::from_fn(|byte| head[4 * index + byte])));
-        // A length that is damaged must not be believed with memory.
+        // A damaged length must not cause a huge allocation.
         if body as usize > self.longest.block {
             return Err(RunError::Overlong(number));
         }
@@ -309,26 +313,26 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_closed_and_may_not_change_places() {
+    fn swapped_or_missing_blocks_are_detected() {
         let records: Vec<_> = (0..3).map(|n| (vec![n; BLOCK], vec![n])).collect();
         let (bytes, longest) = written(&records);
         let read = |bytes: &[u8]| read(bytes, longest);
         assert_eq!(read(&bytes).unwrap(), records);
         let block = HEAD + 3 + 2 + 1 + BLOCK;
         let swapped = [&bytes[block..2 * block], &bytes[..block], &bytes[2 * block..]].concat();
-        assert_eq!(read(&swapped).unwrap_err().to_string(), "block 1 stands where block 0 should");
-        assert_eq!(read(&bytes[..block]).unwrap_err().to_string(), "it ends within or after block 1, before its end");
+        assert_eq!(read(&swapped).unwrap_err().to_string(), "block 1 is in the place of block 0");
+        assert_eq!(read(&bytes[..block]).unwrap_err().to_string(), "it is cut short in or after block 1");
     }
 
-    /// A drive that never ends, behind a head whose length has a flipped bit.
+    /// An endless reader after a header whose length has a flipped bit.
     #[test]
-    fn a_length_that_is_damaged_is_not_read_by() {
+    fn a_damaged_length_is_not_used_for_reading() {
         let (mut bytes, longest) = written(&[(b"key".to_vec(), vec![])]);
         bytes[3] ^= 0x80;
         let read = Cell::new(0);
         let endless = Counted { from: (&bytes[..]).chain(io::repeat(0)), read: &read };
         let error = RunReader::new(endless, longest).advance().unwrap_err().to_string();
-        assert_eq!(error, "block 0 says of itself that it is longer than any that was written");
+        assert_eq!(error, "the length of block 0 is greater than that of any block written");
         assert_eq!(read.get(), HEAD);
     }
 

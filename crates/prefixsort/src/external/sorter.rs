@@ -1,4 +1,4 @@
-//! When to sort and to spill; the threads.
+//! Decides when to sort and to spill; the threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
@@ -11,38 +11,40 @@ use super::buffer::{Buffer, Cursor, PER_RECORD};
 use super::error::SpillError;
 use super::figures::{Figures, Meter};
 use super::merge::{Merge, Record, Source};
-use super::run::{BLOCK, LONGEST_RECORD};
+use super::run::{BLOCK, RECORD_MAX};
 use super::space::{Space, SpillSpace};
 use super::spill::{Spaces, Watch, unreadable};
 use super::tiers::Tiers;
 use crate::sort::Scratch;
 
-/// Less memory than this is taken for as much: a few buffers of a few blocks.
-const LEAST_MEMORY: usize = 4 << 20;
+/// Minimum memory: a few buffers of a few blocks. A smaller limit is raised to this.
+const MEMORY_MIN: usize = 4 << 20;
 
-/// A buffer is no larger: 64 MiB of URLs are sorted within a large processor's caches, and the workers are never idle for
-/// long at the end.
-const LARGEST_BUFFER: usize = 64 << 20;
+/// Maximum size of a buffer: 64 MiB of URLs are sorted within the caches of a large processor, and
+/// the workers are never idle for long at the end.
+const BUFFER_MAX: usize = 64 << 20;
 
-/// How to sort more than memory holds.
+/// Options of an external sort.
 #[derive(Clone, Debug)]
 pub struct ExternalOptions {
-    /// Bytes for records and for what sorting them takes; at least 4 MiB are used. What merging runs takes comes out of
-    /// the same.
+    /// Memory limit in bytes, for records and for sorting and merging them; at least 4 MiB are
+    /// used.
     pub memory: usize,
-    /// Where runs go, in turn. Without any, more than the memory holds is an error.
+    /// Directories for runs, used in turn. If there is none, more records than fit into memory are
+    /// an error.
     pub directories: Vec<PathBuf>,
-    /// Threads that sort, besides the one that reads and the one that writes a run; with 0, all is done by the caller's.
+    /// Number of threads that sort, besides the caller's and the one that writes a run; with 0, the
+    /// caller's thread does everything.
     pub threads: usize,
-    /// The last first. Records with equal keys come in the order of their input in any case.
+    /// Sort in descending order. Records with equal keys keep the order of their input in any case.
     pub descending: bool,
-    /// How many bytes of keys and payloads are to come, if that is known: then memory is not filled to the limit first
-    /// when it cannot hold all of them anyway.
+    /// Total number of bytes of keys and payloads to expect, if known. If they do not fit into
+    /// memory, spilling starts before the limit is reached.
     pub expected: Option<u64>,
 }
 
 impl Default for ExternalOptions {
-    /// 256 MiB, the system's directory for temporary files, a thread for each processor.
+    /// 256 MiB, the system's directory for temporary files, one thread per processor.
     fn default() -> Self {
         Self {
             memory: 256 << 20,
@@ -54,7 +56,8 @@ impl Default for ExternalOptions {
     }
 }
 
-/// Sorts records of which memory holds only a part.
+/// Sorts records by their keys, also if only a part of them fits into memory. Records with equal
+/// keys keep the order of their input.
 ///
 /// ```
 /// use prefixsort::{ExternalOptions, ExternalSorter};
@@ -76,29 +79,30 @@ pub struct ExternalSorter {
     memory: usize,
     buffer_size: usize,
     descending: bool,
-    /// Spill as soon as half of the memory is full, so that the other half can be filled meanwhile.
+    /// Whether to spill as soon as half of the memory is full, so the other half can be filled in
+    /// the meantime.
     more_than_memory: bool,
     filling: Buffer,
     workers: Workers,
     runs: Runs,
     meter: Arc<Meter>,
     watch: Arc<Watch>,
-    /// Bytes of the longest record.
+    /// Length of the longest record in bytes.
     longest: usize,
     figures: Figures,
 }
 
-/// Where the runs are. Whoever needs them takes them, and puts them back if that went well: after an error there are none,
-/// and no result from which records are missing can be made.
+/// The runs. They are taken out to be used and put back on success. After an error there are none,
+/// so a result with missing records is impossible.
 #[derive(Debug)]
 enum Runs {
     Here(Tiers),
-    /// Another is being added.
+    /// A thread is adding a run.
     Growing(Spilling),
     Failed,
 }
 
-/// The runs with the one that was added, and the buffers that are free again.
+/// The runs including the added one, and the buffers that are free again.
 type Grown = Result<(Tiers, Vec<Buffer>), SpillError>;
 
 /// A thread that writes a run, and how much memory it will free.
@@ -117,7 +121,7 @@ impl Spilling {
 }
 
 impl Drop for Spilling {
-    /// Nobody waits for the run: no thread and no file outlives its sorter.
+    /// Cancels the run: no thread and no file outlives its sorter.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.watch.stop();
@@ -127,18 +131,18 @@ impl Drop for Spilling {
 }
 
 impl ExternalSorter {
-    /// Ready to take records; runs go to files in the directories of the options.
+    /// Creates a sorter that writes runs to files in the directories of the options.
     ///
     /// # Errors
     ///
-    /// [`SpillError::Thread`] if the system gives no threads.
+    /// [`SpillError::Thread`] if the system cannot start the threads.
     pub fn new(mut options: ExternalOptions) -> Result<Self, SpillError> {
         let directories = std::mem::take(&mut options.directories);
         let space = |directory: PathBuf| Arc::new(directory) as Space;
         Self::spilling_to(&options, directories.into_iter().map(space).collect())
     }
 
-    /// The same with runs in these spaces, in turn, instead of in directories.
+    /// Like [`new`](Self::new), with runs in these spaces, in turn, instead of in directories.
     ///
     /// ```
     /// use std::path::PathBuf;
@@ -155,11 +159,12 @@ impl ExternalSorter {
     ///
     /// # Errors
     ///
-    /// [`SpillError::Thread`] if the system gives no threads.
+    /// [`SpillError::Thread`] if the system cannot start the threads.
     pub fn spilling_to(options: &ExternalOptions, spaces: Vec<Arc<dyn SpillSpace>>) -> Result<Self, SpillError> {
-        let memory = options.memory.max(LEAST_MEMORY);
-        // Each half of the memory holds a buffer for each worker, one being filled, and one to spare.
-        let buffer_size = (memory / (2 * (options.threads + 2))).min(LARGEST_BUFFER);
+        let memory = options.memory.max(MEMORY_MIN);
+        // Each half of the memory contains a buffer for each worker, one being filled, and a spare
+        // one.
+        let buffer_size = (memory / (2 * (options.threads + 2))).min(BUFFER_MAX);
         let (meter, watch) = (Arc::new(Meter::default()), Arc::new(Watch::default()));
         let spaces = Spaces::new(spaces, meter.clone(), watch.clone());
         Ok(Self {
@@ -169,7 +174,7 @@ impl ExternalSorter {
             more_than_memory: options.expected.is_some_and(|bytes| bytes > memory as u64),
             filling: Buffer::default(),
             workers: Workers::start(options.threads, options.descending)?,
-            // The other half holds records meanwhile.
+            // The other half takes records in the meantime.
             runs: Runs::Here(Tiers::new(spaces, memory / 2, options.descending)),
             meter,
             watch,
@@ -178,9 +183,10 @@ impl ExternalSorter {
         })
     }
 
-    /// Asks whether to go on while runs are written, after every block of some 256 KiB, with the number of bytes that were
-    /// written to runs so far: [`push`](Self::push) and [`finish`](Self::finish) may take long where they write or wait for
-    /// it. On `false` they end with [`SpillError::Cancelled`]. The thread that writes is the one that asks.
+    /// Calls `progress` while runs are written, after every block of about 256 KiB, with the number
+    /// of bytes written to runs so far. If it returns `false`, [`push`](Self::push) or
+    /// [`finish`](Self::finish), which may take long to write a run or to wait for one, returns
+    /// [`SpillError::Cancelled`]. The function is called by the thread that writes.
     ///
     /// ```
     /// use prefixsort::{ExternalOptions, ExternalSorter, SpillError};
@@ -197,18 +203,19 @@ impl ExternalSorter {
         self
     }
 
-    /// Takes a record.
+    /// Adds a record.
     ///
     /// # Errors
     ///
-    /// [`SpillError::TooLong`] if the record has more than 4,095 MiB; it is left out, and others can be taken. Any other
-    /// [`SpillError`] if memory is full and a run cannot be written; records are missing then, and all that follows fails.
+    /// [`SpillError::TooLong`] if key and payload have more than 4,095 MiB together; the record is
+    /// left out, and others can be added. Any other [`SpillError`] if memory is full and a run
+    /// cannot be written; records are then missing, and all further calls fail.
     pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), SpillError> {
         if matches!(self.runs, Runs::Failed) {
             return Err(SpillError::Failed);
         }
         let bytes = key.len().saturating_add(payload.len());
-        if bytes > LONGEST_RECORD {
+        if bytes > RECORD_MAX {
             return Err(SpillError::TooLong(bytes));
         }
         if self.filling.size() + bytes > self.buffer_size && !self.filling.is_empty() {
@@ -221,14 +228,15 @@ impl ExternalSorter {
         Ok(())
     }
 
-    /// Hands the filled buffer, which holds something, to the workers, and finds memory for another with a record of so many bytes.
+    /// Passes the filled buffer, which must not be empty, to the workers, and finds memory for
+    /// another one with a record of `record` bytes.
     fn next_buffer(&mut self, record: usize) -> Result<(), SpillError> {
         let room = self.filling.room(self.buffer_size);
         self.workers.sort(std::mem::take(&mut self.filling));
         let next = self.buffer_size.max(record);
-        // The block that is being written, too, is memory.
+        // The block that is being written also needs memory.
         let memory = self.memory - (BLOCK + self.longest).min(self.memory / 2);
-        // With threads, each half is spilled as it is full, and the other is filled meanwhile.
+        // With threads, each half is spilled when it is full, while the other is filled.
         let share = if self.workers.threads.is_empty() { memory } else { memory / 2 };
         let full = self.more_than_memory && self.workers.size + next > share;
         if full || self.workers.size + self.spilling() + next > memory {
@@ -243,12 +251,12 @@ impl ExternalSorter {
         Ok(())
     }
 
-    /// Memory that will be free when the run that is being written is.
+    /// Memory that becomes free when the current run has been written.
     fn spilling(&self) -> usize {
         if let Runs::Growing(spilling) = &self.runs { spilling.size } else { 0 }
     }
 
-    /// Begins to write a run of all sorted buffers; without threads, writes it.
+    /// Starts to write a run of all sorted buffers; without threads, writes it.
     fn spill(&mut self) -> Result<(), SpillError> {
         let mut runs = self.take_runs()?;
         if !runs.has_spaces() {
@@ -268,7 +276,7 @@ impl ExternalSorter {
         Ok(())
     }
 
-    /// The runs, when the last of them has been written. They have to be put back.
+    /// Waits for the last run and takes the runs. The caller puts them back.
     fn take_runs(&mut self) -> Result<Tiers, SpillError> {
         match std::mem::replace(&mut self.runs, Runs::Failed) {
             Runs::Here(runs) => Ok(runs),
@@ -286,17 +294,17 @@ impl ExternalSorter {
         self.workers.free.append(&mut buffers);
     }
 
-    /// What it took so far.
+    /// Counts and times so far.
     pub fn figures(&self) -> Figures {
         let figures = Figures { sorting: self.workers.sorting, ..self.figures };
         self.meter.add_to(figures)
     }
 
-    /// All records have been taken: gives them in order.
+    /// Ends the input and returns the records in order.
     ///
     /// # Errors
     ///
-    /// [`SpillError`] if runs cannot be written or read, or the sorter has failed before.
+    /// [`SpillError`] if runs cannot be written or read, or if the sorter has failed before.
     pub fn finish(mut self) -> Result<Sorted, SpillError> {
         if !self.filling.is_empty() {
             self.workers.sort(std::mem::take(&mut self.filling));
@@ -316,28 +324,28 @@ impl ExternalSorter {
     }
 }
 
-/// Records in order, as they are taken.
+/// The sorted records. The runs are merged as the records are taken.
 #[derive(Debug)]
 pub struct Sorted {
     merge: Merge,
-    /// Where each run is.
+    /// The space of each run.
     of: Vec<Space>,
     figures: Figures,
     meter: Arc<Meter>,
 }
 
 impl Sorted {
-    /// The next record; `None` after the last.
+    /// Returns the next record, or `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`SpillError`] if a run cannot be read back, or is not what was written.
-    #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend what it holds")]
+    /// [`SpillError`] if a run cannot be read back or is damaged.
+    #[allow(clippy::should_implement_trait, reason = "an iterator cannot return references to its own buffers")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, SpillError> {
         self.merge.next().map_err(|error| unreadable(&self.of, error))
     }
 
-    /// What it took so far.
+    /// Counts and times so far.
     pub fn figures(&self) -> Figures {
         self.meter.add_to(self.figures)
     }
@@ -350,13 +358,13 @@ struct Workers {
     done: Receiver<thread::Result<(usize, Buffer, Duration)>>,
     threads: Vec<JoinHandle<()>>,
     descending: bool,
-    /// Used without threads.
+    /// Used if there are no threads.
     scratch: Scratch,
-    /// Buffers handed out since the last were taken.
+    /// Buffers handed out since the last were collected.
     given: usize,
     sorted: Vec<(usize, Buffer)>,
     free: Vec<Buffer>,
-    /// Memory of all that are being sorted, or have been.
+    /// Memory of all buffers that are sorted or being sorted.
     size: usize,
     sorting: Duration,
 }
@@ -374,7 +382,8 @@ impl Workers {
                     let job = todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((number, mut buffer)) = job else { return };
                     let start = Instant::now();
-                    // A panic here goes on where the buffer is waited for: with other threads alive, their channel would stay open, and the wait would never end.
+                    // A panic is propagated to the thread that waits for the buffer. Otherwise
+                    // other threads would keep the channel open, and the wait would never end.
                     let sorted = catch_unwind(AssertUnwindSafe(|| {
                         buffer.sort(descending, &mut scratch);
                         (number, buffer, start.elapsed())
@@ -410,12 +419,13 @@ impl Workers {
             self.sorting += start.elapsed();
             self.sorted.push((number, buffer));
         } else if let Some(jobs) = &self.jobs {
-            // Workers end when the channel does; it lives as long as this.
+            // The workers end when the channel is closed, which happens when `self` is dropped.
             let _ = jobs.send((number, buffer));
         }
     }
 
-    /// One that is free, if it may grow to so many bytes; of the others as many as `left` allows stay.
+    /// A free buffer, if it may grow to `needed` bytes; as many of the others as `left` allows are
+    /// kept.
     fn free_buffer(&mut self, needed: usize, left: usize) -> Option<Buffer> {
         let buffer = self.free.pop()?;
         let mut free: usize = self.free.iter().map(Buffer::memory).sum();
@@ -425,10 +435,11 @@ impl Workers {
         Some(buffer)
     }
 
-    /// Waits for all that were handed out: sources in the order in which the buffers were filled.
+    /// Waits for all buffers that were handed out; returns them in the order in which they were
+    /// filled.
     fn take_sorted(&mut self) -> Vec<Source> {
         while self.sorted.len() < self.given {
-            let sorted = self.done.recv().expect("a thread that sorts ends with its sorter");
+            let sorted = self.done.recv().expect("sorting threads live as long as the sorter");
             let (number, buffer, took) = sorted.unwrap_or_else(|panic| resume_unwind(panic));
             self.sorting += took;
             self.sorted.push((number, buffer));
@@ -444,7 +455,7 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A panic has already been reported.
             let _ = thread.join();
         }
     }

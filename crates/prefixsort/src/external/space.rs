@@ -1,4 +1,4 @@
-//! Where runs are kept: unnamed files in directories, or spaces that the caller provides.
+//! Storage for runs: unnamed files in directories, or spaces that the caller provides.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Somewhere to keep runs: a directory, or a space of the caller's own, such as a raw device. What a run needs besides,
-/// its format and its checksums, is the same everywhere.
+/// Storage for runs: a directory, or a space that the caller implements, such as a raw device. The
+/// format and the checksums of runs are the same everywhere.
 ///
 /// ```
 /// use std::fs::OpenOptions;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// use prefixsort::{ExternalOptions, ExternalSorter, RunFile, SpillSpace};
 ///
-/// /// Runs in files with names, for those who want to see them.
+/// /// Runs in named files, for those who want to look at them.
 /// #[derive(Debug)]
 /// struct Named;
 ///
@@ -37,25 +37,25 @@ use std::sync::Arc;
 /// # Ok::<(), prefixsort::SpillError>(())
 /// ```
 pub trait SpillSpace: Debug + Send + Sync {
-    /// What messages call it.
+    /// The name of the space in error messages.
     fn path(&self) -> &Path;
 
-    /// Room for one run.
+    /// Creates an empty run.
     ///
     /// # Errors
     ///
-    /// As the system reports them; the next space is tried then.
+    /// Any I/O error; the next space is tried then.
     fn create(&self) -> io::Result<Box<dyn RunFile>>;
 }
 
-/// One run in its space: it is written from its beginning to its end and flushed, then read the same way, perhaps more than
-/// once. Dropping it gives its room back.
+/// A run in its space. It is written sequentially and flushed, then rewound and read sequentially,
+/// possibly more than once. Dropping it frees its space.
 pub trait RunFile: Read + Write + Debug + Send {
-    /// Back to the beginning, to be read.
+    /// Moves back to the beginning, for reading.
     ///
     /// # Errors
     ///
-    /// As the system reports them.
+    /// Any I/O error.
     fn rewind(&mut self) -> io::Result<()>;
 }
 
@@ -65,7 +65,8 @@ impl RunFile for File {
     }
 }
 
-/// Files without a name from the beginning, or from right after it: whatever ends this process, nothing stays.
+/// Unnamed files, or files whose names are removed at once: nothing remains however the process
+/// ends.
 impl SpillSpace for PathBuf {
     fn path(&self) -> &Path {
         self
@@ -76,5 +77,5 @@ impl SpillSpace for PathBuf {
     }
 }
 
-/// Shared because a run remembers where it is kept.
+/// Shared because a run refers to the space that contains it.
 pub(super) type Space = Arc<dyn SpillSpace>;

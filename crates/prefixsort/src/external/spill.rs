@@ -1,4 +1,4 @@
-//! Writing a merge as a run to one of the spaces, and reading it back.
+//! Writes a merge as a run to one of the spaces, and reads it back.
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use super::merge::{Merge, Source, Unreadable};
 use super::run::{Longest, RunError, RunReader, RunWriter};
 use super::space::{RunFile as _, Space};
 
-/// Asked with the number of bytes that were written to runs so far whether to go on.
+/// Called with the number of bytes written to runs so far; returns whether to continue.
 pub(super) type Progress = Box<dyn Fn(u64) -> bool + Send>;
 
-/// Whether runs are still wanted, asked after each block of them.
+/// Whether runs are still wanted, checked after each block.
 #[derive(Default)]
 pub(super) struct Watch {
     stopped: AtomicBool,
@@ -27,12 +27,12 @@ impl Debug for Watch {
 }
 
 impl Watch {
-    /// What is asked from now on.
+    /// Sets the function to call from now on.
     pub(super) fn ask(&self, progress: Progress) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
-    /// The run that is being written is not wanted any more.
+    /// Cancels the run that is being written.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -52,26 +52,26 @@ pub(super) struct Spaces {
     watch: Arc<Watch>,
 }
 
-/// A run outside of memory.
+/// A run in a space.
 #[derive(Debug)]
 pub(super) struct Run {
     file: Metered,
     space: Space,
     longest: Longest,
-    /// Bytes of it.
+    /// Length of the run in bytes.
     pub(super) bytes: u64,
-    /// Merges that its records have been through.
+    /// Number of merges that its records have been through.
     pub(super) level: u32,
 }
 
 impl Run {
-    /// To be read from its beginning.
+    /// A reader at the beginning of the run.
     pub(super) fn reader(mut self) -> Result<RunReader<Metered>, SpillError> {
         self.file.rewind().map_err(|source| SpillError::Read { directory: self.space.path().to_owned(), source })?;
         Ok(RunReader::new(self.file, self.longest))
     }
 
-    /// Memory that reading it takes.
+    /// Memory of a reader, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.longest.memory()
     }
@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-/// The error that a run's space makes of what its reader says.
+/// Adds the run's space to the error of its reader.
 pub(super) fn unreadable(of: &[Space], Unreadable { run, error }: Unreadable) -> SpillError {
     let directory = of[run].path().to_owned();
     match error {
@@ -99,8 +99,8 @@ impl Spaces {
         self.all.is_empty()
     }
 
-    /// Writes what the sources merge to as one run, and gives them back. A space that is full or gone is left for the next
-    /// one, and the merge is begun anew.
+    /// Writes the merged sources as one run, and returns the sources. If a space is full or fails,
+    /// the merge is restarted in the next one.
     pub(super) fn write(
         &mut self,
         mut sources: Vec<Source>,

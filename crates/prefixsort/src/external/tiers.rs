@@ -1,9 +1,11 @@
-//! Runs by how many merges their records have been through, so that neither open files nor passes become too many.
+//! Groups runs by the number of merges that their records have been through, to limit both open
+//! files and passes.
 //!
-//! Each run is an open file, and a merge of all at once would take a block of memory for each. So runs of one *level* are
-//! merged into one of the next as soon as there are twice as many as may be merged at a time: each record is written once
-//! for each level, and there are as many levels as the logarithm of the number of runs. Twice, because most sorts end
-//! before that, and then no more is merged than the last merge needs.
+//! Each run is an open file, and merging all at once would need a block of memory for each. So runs
+//! of one *level* are merged into one of the next as soon as there are twice as many as may be
+//! merged at a time. Each record is written once per level, and the number of levels is the
+//! logarithm of the number of runs. The factor of two is there because most sorts end before that,
+//! and then only as much is merged as the last merge requires.
 
 use std::ops::Range;
 
@@ -13,22 +15,23 @@ use super::merge::Source;
 use super::space::Space;
 use super::spill::{Run, Spaces};
 
-/// Runs that are merged at a time, at the most: beyond it a merge's blocks leave the processor's caches, and of three
-/// levels twice as many are fewer files than the 1,024 that a process may usually have.
-const MOST: usize = 128;
+/// Most runs that are merged at a time. With more, the blocks of a merge no longer fit the
+/// processor's caches; and twice this number at each of three levels is less than the 1,024 open
+/// files that a process usually may have.
+const RUNS_MAX: usize = 128;
 
-/// All runs, in the order of the input that they hold; earlier ones are of higher levels.
+/// All runs, in the order of their input; earlier ones have higher levels.
 #[derive(Debug)]
 pub(super) struct Tiers {
     spaces: Spaces,
     runs: Vec<Run>,
-    /// Bytes that a merge's readers and writer may take.
+    /// Memory that the readers and the writer of a merge may use, in bytes.
     memory: usize,
     descending: bool,
 }
 
 impl Tiers {
-    /// No runs yet.
+    /// Starts without runs.
     pub(super) fn new(spaces: Spaces, memory: usize, descending: bool) -> Self {
         Self { spaces, runs: Vec::new(), memory, descending }
     }
@@ -37,12 +40,12 @@ impl Tiers {
         self.runs.is_empty()
     }
 
-    /// Whether there is somewhere to keep runs.
+    /// Whether there is a space for runs.
     pub(super) fn has_spaces(&self) -> bool {
         !self.spaces.is_empty()
     }
 
-    /// Adds a run of what is in memory, and gives back the buffers, unless merging needed their memory.
+    /// Adds a run of what is in memory; returns the buffers, unless merging needed their memory.
     pub(super) fn spill(&mut self, sources: Vec<Source>) -> Result<Vec<Buffer>, SpillError> {
         let (run, sources) = self.spaces.write(sources, &[], self.descending)?;
         self.runs.push(run);
@@ -54,7 +57,7 @@ impl Tiers {
         Ok(buffers)
     }
 
-    /// Runs of a level that has twice as many as may be merged at a time.
+    /// The runs of a level that has twice as many as may be merged at a time.
     fn too_many(&self) -> Option<Range<usize>> {
         let mut from = 0;
         self.runs.chunk_by(|a, b| a.level == b.level).find_map(|level| {
@@ -64,7 +67,7 @@ impl Tiers {
         })
     }
 
-    /// How many runs may be merged at a time, counted from this one on; two in any case.
+    /// Number of runs that may be merged at a time, counted from this one on; at least two.
     fn fitting(&self, from: usize) -> usize {
         let (mut readers, mut writer) = (0, 0);
         let fits = |run: &&Run| {
@@ -72,10 +75,11 @@ impl Tiers {
             writer = run.memory().max(writer);
             readers + writer <= self.memory
         };
-        self.runs[from..].iter().take(MOST).take_while(fits).count().max(2)
+        self.runs[from..].iter().take(RUNS_MAX).take_while(fits).count().max(2)
     }
 
-    /// Merges neighbouring runs into one in their place: equal keys stay in the order of their runs.
+    /// Merges neighbouring runs into one that takes their place, so equal keys keep the order of
+    /// their runs.
     fn merge(&mut self, some: Range<usize>) -> Result<(), SpillError> {
         let at = some.start;
         let level = self.runs[at].level + 1;
@@ -86,12 +90,13 @@ impl Tiers {
         Ok(())
     }
 
-    /// As few as may be merged at a time, and where each of them lies.
+    /// Merges until the rest can be merged at a time; returns their readers and spaces.
     pub(super) fn into_sources(mut self) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
         loop {
             let fitting = self.fitting(0);
             let Some(spare @ 1..) = self.runs.len().checked_sub(fitting) else { return readers(self.runs) };
-            // Those that cost least to write for each run that there is less; no more of them than have to be.
+            // The runs that are cheapest to write for each run saved, and no more of them than
+            // necessary.
             let some = |at: usize| at..at + self.fitting(at).min(spare + 1);
             let cost = |some: &Range<usize>| {
                 let bytes: u64 = self.runs[some.clone()].iter().map(|run| run.bytes).sum();
@@ -103,7 +108,7 @@ impl Tiers {
     }
 }
 
-/// Readers of runs, and where each of them lies.
+/// Readers of runs, and the space of each.
 fn readers(runs: Vec<Run>) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
     let spaces = runs.iter().map(|run| run.space().clone()).collect();
     let reader = |(number, run): (usize, Run)| Ok(Source::Run { number, reader: run.reader()? });
@@ -127,7 +132,8 @@ mod tests {
         most_open: usize,
     }
 
-    /// So many runs of a record each, whose payload is the run's number; every other key is like the one before it.
+    /// `runs` runs of one record each, whose payload is the run's number; every other key equals
+    /// the previous one.
     fn spilled(runs: u32, memory: usize, payload: impl Fn(u32) -> usize) -> Spilled {
         let meter = Arc::new(Meter::default());
         let space: Space = Arc::new(std::env::temp_dir()) as Arc<PathBuf>;
@@ -157,7 +163,7 @@ mod tests {
     #[test]
     fn many_runs_are_few_files_and_equal_keys_keep_their_order() {
         for runs in [1, 2, 3, 31, 1500] {
-            // Five of them and a writer; each takes a record's memory.
+            // Five readers and a writer; each needs the memory of a record.
             let Spilled { tiers, meter, most_open } = spilled(runs, 6 * 15, |_| 4);
             assert!(tiers.fitting(0) <= 5);
             let levels = runs.ilog(5) as usize + 1;
@@ -171,15 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_merged_as_there_is_memory_for_their_records() {
+    fn memory_limits_how_many_runs_are_merged_at_a_time() {
         let memory = 17 * BLOCK;
         let short = spilled(20, memory, |_| 4);
         assert_eq!((short.tiers.runs.len(), short.tiers.fitting(0)), (20, 20));
-        // Readers of four times a block: three of them and a writer.
+        // Readers of four blocks each: three of them and a writer.
         let long = spilled(7, memory, |_| 4 * BLOCK);
         assert_eq!(long.tiers.fitting(0), 3);
         assert!(long.tiers.runs.len() < 6);
-        // One that is long does not make the others long.
+        // A long run does not make the others long.
         let one = spilled(20, memory, |run| if run == 10 { 4 * BLOCK } else { 4 });
         assert_eq!(one.tiers.fitting(0), 20);
         let endless = spilled(5, 0, |_| 4);
@@ -190,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_merge_takes_as_many_as_it_can_and_no_more_is_written_for_it_than_must_be() {
-        // Blocks of one record each: a merged run takes as much memory as any.
+    fn the_last_merge_is_as_wide_as_possible_and_writes_no_more_than_necessary() {
+        // Blocks of one record each: a merged run needs as much memory as any other.
         let Spilled { mut tiers, meter, .. } = spilled(9, 6 * (BLOCK + 20), |_| BLOCK);
         assert_eq!((tiers.runs.len(), tiers.fitting(0)), (9, 5));
         tiers.runs[0].bytes = 1 << 40;

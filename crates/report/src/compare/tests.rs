@@ -73,7 +73,7 @@ fn the_whole_page() {
         commit p99.9  2.74 ms   1.3 ms  0.475               -
 
       write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this
-      figure, so nothing tells how much it varied.
+      figure, so its variation is unknown.
 
     Not compared
       write O_DSYNC: it is not the same workload in both: depth: 1 and 4
@@ -127,10 +127,10 @@ fn two_candidates_and_every_figure_of_one_test() {
         sync p99.9    3.26 ms  1.73 ms  0.529              -
 
       commits/s, operations/s, MiB/s, commit p50, commit p99: no verdict, a single run of 5 s is too
-      short; it takes 15 s, or several runs on its side.
+      short; 15 s or several runs are needed.
       commit mean, commit p90, commit p99.9, write mean, write p50, write p90, write p99, write p99.9,
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
-      figure, so nothing tells how much it varied.
+      figure, so its variation is unknown.
 
     C against A
                             A        C  ratio  95 % interval
@@ -156,7 +156,7 @@ fn two_candidates_and_every_figure_of_one_test() {
 
       commit mean, commit p90, commit p99.9, write mean, write p50, write p90, write p99, write p99.9,
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
-      figure, so nothing tells how much it varied.
+      figure, so its variation is unknown.
 
     Nothing is sure in the one test: too little tells how much they vary. B was seen 1.88 times as fast
     as A. Longer tests, or several runs a side joined by commas, would tell.
@@ -231,7 +231,7 @@ fn a_run_that_broke_off_says_nothing_and_says_why() {
     let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[broken.clone()])]);
     insta::assert_snapshot!(told(&comparison).sentence(), @"Nothing is sure in 1 of 2 tests: its run broke off. The other one is within noise. 2 tests have no counterpart and are not compared.");
     let remarks = told(&comparison).remarks().join("\n");
-    assert!(remarks.contains("no verdict, a run broke off after 2 s."), "{remarks}");
+    assert!(remarks.contains("no verdict, a run ended early, after 2 s."), "{remarks}");
     assert!(remarks.contains("write + fsync: the candidate was interrupted after 2 s."), "{remarks}");
     broken.results.remove(0);
     insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Nothing is sure in the one test: its run broke off. 3 tests have no counterpart and are not compared.");
@@ -275,7 +275,7 @@ fn markdown_for_a_ticket() {
     | write + fsync, commit p99 | 2.14 ms | 1.01 ms | 0.474 | 0.471 to 0.478 | 2.1 times as short |
     | write + fsync, commit p99.9 | 3.29 ms | 1.56 ms | 0.474 | - |  |
 
-    - write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this figure, so nothing tells how much it varied.
+    - write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this figure, so its variation is unknown.
     - write + fdatasync: not compared, only in A
     - write O\_DSYNC: not compared, only in A
 

@@ -1,4 +1,5 @@
-//! A store's URL: what the client reads of it, and what flushmark reads itself, because the client does not know it.
+//! The URL of a store: the options that the client understands, and those that flushmark reads
+//! because the client does not.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -10,18 +11,20 @@ use postgres::config::Host;
 use super::problem::said;
 use crate::error::Problem;
 
-/// What is to be encrypted and verified: libpq's words, with libpq's meanings (its documentation, "SSL Support").
+/// What to encrypt and verify: libpq's names, with libpq's meanings (its documentation, "SSL
+/// Support").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SslMode {
-    /// Nothing is encrypted.
+    /// No encryption.
     Disable,
-    /// Encrypted where the server can.
+    /// Encryption if the server supports it.
     Prefer,
-    /// Encrypted; verified as by [`SslMode::VerifyCa`] where there is an authority's certificate, by nothing otherwise.
+    /// Encryption; verified as with [`SslMode::VerifyCa`] if there is a CA certificate, unverified
+    /// otherwise.
     Require,
-    /// Encrypted, with a certificate that the authority has signed.
+    /// Encryption, with a certificate signed by the CA.
     VerifyCa,
-    /// The same, and the certificate names the host.
+    /// The same, and the certificate must match the host name.
     VerifyFull,
 }
 
@@ -29,7 +32,7 @@ impl SslMode {
     fn named(word: &str) -> Option<SslMode> {
         Some(match word {
             "disable" => SslMode::Disable,
-            // To try the other way round is no safer: whoever listens sees as much.
+            // Trying without encryption first is no safer: an eavesdropper sees as much.
             "allow" | "prefer" => SslMode::Prefer,
             "require" => SslMode::Require,
             "verify-ca" => SslMode::VerifyCa,
@@ -38,7 +41,7 @@ impl SslMode {
         })
     }
 
-    /// As libpq calls it.
+    /// The name that libpq uses.
     pub(super) const fn name(self) -> &'static str {
         match self {
             SslMode::Disable => "disable",
@@ -50,31 +53,34 @@ impl SslMode {
     }
 }
 
-/// A URL that was read.
+/// A parsed URL.
 pub(super) struct Address {
-    /// What the client knows.
+    /// The options that the client understands.
     pub(super) config: Config,
     pub(super) ssl_mode: SslMode,
-    /// Certificates of authorities, as the URL names their file.
+    /// File with CA certificates, from the URL.
     pub(super) ssl_root_cert: Option<PathBuf>,
-    /// The password file that the URL names.
+    /// Password file, from the URL.
     pub(super) pass_file: Option<PathBuf>,
 }
 
 impl Address {
-    /// Reads a URL.
+    /// Parses a URL.
     pub(super) fn read(url: &str) -> Result<Address, Problem> {
         let (mut ssl_mode, mut ssl_root_cert, mut pass_file) = (SslMode::Prefer, None, None);
         let (place, query) = url.split_once('?').unwrap_or((url, ""));
         let mut others = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = || percent_decode_str(value).decode_utf8().map_err(|_| unread(&format!("`{key}` is no UTF-8")));
+            let value =
+                || percent_decode_str(value).decode_utf8().map_err(|_| unread(&format!("`{key}` is not UTF-8")));
             match key {
                 "sslmode" => {
                     let word: Cow<'_, str> = value()?;
                     ssl_mode = SslMode::named(&word).ok_or_else(|| {
-                        unread(&format!("sslmode={word} is none of disable, prefer, require, verify-ca, verify-full"))
+                        unread(&format!(
+                            "unknown sslmode `{word}`, expected disable, prefer, require, verify-ca or verify-full"
+                        ))
                     })?;
                 }
                 "sslrootcert" => ssl_root_cert = Some(PathBuf::from(value()?.into_owned())),
@@ -84,7 +90,7 @@ impl Address {
         }
         let known = if others.is_empty() { place.to_owned() } else { format!("{place}?{}", others.join("&")) };
         let config: Config = known.parse().map_err(|error: postgres::Error| unread(&said(&error)))?;
-        // As libpq: there is nothing to encrypt within one machine.
+        // Like libpq: a local socket needs no encryption.
         let is_local =
             config.get_hostaddrs().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         Ok(Address { config, ssl_mode: if is_local { SslMode::Disable } else { ssl_mode }, ssl_root_cert, pass_file })
@@ -100,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_client_does_not_know_is_read_here() {
+    fn options_unknown_to_the_client_are_read_here() {
         let address = Address::read(
             "postgres://u@h/d?sslmode=verify-full&connect_timeout=3&sslrootcert=%2Fa%20b.crt&passfile=p&application_name=x",
         );
@@ -122,8 +128,8 @@ mod tests {
         for word in ["disable", "prefer", "require", "verify-ca", "verify-full"] {
             assert_eq!(mode(&format!("postgres://h/d?sslmode={word}")).map(SslMode::name), Ok(word));
         }
-        insta::assert_snapshot!(mode("postgres://h/d?sslmode=full").unwrap_err(), @"is not named rightly: sslmode=full is none of disable, prefer, require, verify-ca, verify-full. Write postgres://USER@HOST/DATABASE");
-        insta::assert_snapshot!(mode("postgres://h/d?sslrootcert=%ff").unwrap_err(), @"is not named rightly: `sslrootcert` is no UTF-8. Write postgres://USER@HOST/DATABASE");
-        insta::assert_snapshot!(mode("postgres://h/d?sslcert=x").unwrap_err(), @"is not named rightly: unknown option `sslcert`. Write postgres://USER@HOST/DATABASE");
+        insta::assert_snapshot!(mode("postgres://h/d?sslmode=full").unwrap_err(), @"has an invalid URL: unknown sslmode `full`, expected disable, prefer, require, verify-ca or verify-full; expected postgres://USER@HOST/DATABASE");
+        insta::assert_snapshot!(mode("postgres://h/d?sslrootcert=%ff").unwrap_err(), @"has an invalid URL: `sslrootcert` is not UTF-8; expected postgres://USER@HOST/DATABASE");
+        insta::assert_snapshot!(mode("postgres://h/d?sslcert=x").unwrap_err(), @"has an invalid URL: unknown option `sslcert`; expected postgres://USER@HOST/DATABASE");
     }
 }

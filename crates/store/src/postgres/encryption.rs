@@ -1,4 +1,4 @@
-//! What a connection over a network is encrypted with, and what is asked of the server's certificate.
+//! TLS of a connection over a network, and the checks of the server's certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::SslMode;
 use crate::error::Problem;
 
-/// Where libpq looks for authorities that a URL does not name, below the home directory.
+/// Where libpq looks for CA certificates if the URL names none, below the home directory.
 const USUAL_ROOT_CERT: &str = ".postgresql/root.crt";
 
-/// How to encrypt, by what the URL says.
+/// The TLS configuration for a URL.
 pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<MakeRustlsConnect, Problem> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(USUAL_ROOT_CERT));
     let root_cert = root_cert.or_else(|| home.filter(|path| path.exists()));
@@ -28,7 +28,7 @@ pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<Mak
         (SslMode::Disable | SslMode::Prefer, _) | (SslMode::Require, None) => None,
         (SslMode::VerifyCa | SslMode::VerifyFull, None) => {
             return Err(Problem::Tls(format!(
-                "sslmode={} needs the certificate of an authority to trust: sslrootcert=FILE, or ~/{USUAL_ROOT_CERT}",
+                "sslmode={} needs a trusted CA certificate: sslrootcert=FILE or ~/{USUAL_ROOT_CERT}",
                 mode.name()
             )));
         }
@@ -40,13 +40,13 @@ pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<Mak
     Ok(MakeRustlsConnect::new(config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()))
 }
 
-/// Whom a certificate has to come from.
+/// The certificates to trust.
 #[derive(Debug)]
 struct Trust {
     authorities: Arc<WebPkiServerVerifier>,
-    /// The same certificates: a server's own, signed by itself, is often named in place of an authority's.
+    /// The same certificates: a server's self-signed certificate is often given instead of a CA's.
     certificates: Vec<CertificateDer<'static>>,
-    /// Whether it has to name the host, too.
+    /// Whether the certificate must also match the host name.
     names_host: bool,
 }
 
@@ -60,7 +60,7 @@ impl Trust {
             roots.add(certificate.clone()).map_err(|error| unread(&error))?;
         }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-        let authorities = authorities.map_err(|_| unread(&"there is no certificate in it"))?;
+        let authorities = authorities.map_err(|_| unread(&"it contains no certificate"))?;
         Ok(Trust { authorities, certificates, names_host })
     }
 }
@@ -69,7 +69,8 @@ impl Trust {
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// Any certificate will do where there is none: what is sent cannot be read on its way, and nobody knows whom it reaches.
+    /// `None` accepts any certificate: the data is encrypted, but the identity of the server is
+    /// unknown.
     trust: Option<Trust>,
 }
 
@@ -83,7 +84,8 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(trust) = &self.trust else { return Ok(ServerCertVerified::assertion()) };
-        // One that may sign others is refused as a server's own by the rules for chains; named by the person, it needs none.
+        // The chain rules reject a CA certificate as a server's own. One that the user named needs
+        // no chain.
         if trust.certificates.iter().any(|trusted| trusted == certificate) {
             if trust.names_host {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, host)?;
@@ -91,7 +93,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         match trust.authorities.verify_server_cert(certificate, intermediates, host, ocsp_response, now) {
-            // The name is looked at last: all else is in order.
+            // The name is checked last: everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !trust.names_host => Ok(ServerCertVerified::assertion()),

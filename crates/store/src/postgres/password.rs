@@ -1,4 +1,5 @@
-//! The password that is not in the URL, where every process of the machine could see it: libpq's variable and file (its documentation, "The Password File").
+//! The password, if it is not in the URL, where every process of the machine could see it: libpq's
+//! variable and file (its documentation, "The Password File").
 
 use std::borrow::Cow;
 use std::fs;
@@ -8,20 +9,22 @@ use std::path::{Path, PathBuf};
 use postgres::Config;
 use postgres::config::Host;
 
-/// libpq's for sockets, as Debian and as the sources have it. A file means them by `localhost`.
+/// libpq's directories for sockets, Debian's and upstream's. The password file calls them
+/// `localhost`.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-/// Where none is said.
+/// Port if none is given.
 const PORT: u16 = 5432;
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) password: Option<String>,
-    /// Why the file was not looked into; libpq warns of the same.
+    /// Why the file was ignored; libpq warns in the same cases.
     pub(super) passed_over: Option<String>,
 }
 
-/// Looks in `PGPASSWORD`, then in the file that the URL, else `PGPASSFILE` names, else in `~/.pgpass`.
+/// Looks in `PGPASSWORD`, then in the file named by the URL or by `PGPASSFILE`, otherwise in
+/// `~/.pgpass`.
 pub(super) fn look_up(config: &Config, pass_file: Option<PathBuf>) -> Found {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(password) = variable("PGPASSWORD") {
@@ -31,7 +34,7 @@ pub(super) fn look_up(config: &Config, pass_file: Option<PathBuf>) -> Found {
     let Some(path) = named.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pgpass"))) else {
         return Found::default();
     };
-    // Where the URL names nobody, the client takes the account's name.
+    // If the URL names no user, the client uses the account's name.
     let account = variable("USER").map(|name| name.to_string_lossy().into_owned());
     in_file(&path, &Wanted::of(config, account))
 }
@@ -41,10 +44,10 @@ fn in_file(path: &Path, wanted: &Wanted) -> Found {
     let shown = path.display();
     match fs::metadata(path) {
         Err(_) => Found::default(),
-        Ok(file) if !file.is_file() => passed_over(format!("the password file {shown} is no plain file")),
-        Ok(file) if file.permissions().mode() & 0o077 != 0 => {
-            passed_over(format!("the password file {shown} was passed over, because others may read it (chmod 600)"))
-        }
+        Ok(file) if !file.is_file() => passed_over(format!("the password file {shown} is not a regular file")),
+        Ok(file) if file.permissions().mode() & 0o077 != 0 => passed_over(format!(
+            "the password file {shown} was ignored because other users can read it; run chmod 600 on it"
+        )),
         Ok(_) => match fs::read_to_string(path) {
             Ok(text) => Found { password: in_text(&text, wanted), passed_over: None },
             Err(error) => passed_over(format!("the password file {shown} cannot be read: {error}")),
@@ -52,10 +55,10 @@ fn in_file(path: &Path, wanted: &Wanted) -> Found {
     }
 }
 
-/// What a line has to be for.
+/// The connection that a line must match.
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
-    /// The names by which the file may call it.
+    /// Names of the host that the file may use.
     hosts: Vec<String>,
     port: String,
     database: Option<String>,
@@ -86,10 +89,10 @@ impl Wanted {
     }
 }
 
-/// One of a line's five.
+/// One of the five fields of a line.
 struct Field<'a> {
     text: Cow<'a, str>,
-    /// As it is written; `\*` is no wildcard.
+    /// As written in the file; `\*` is not a wildcard.
     written: &'a str,
 }
 
@@ -99,7 +102,8 @@ impl Field<'_> {
     }
 }
 
-/// The password of the first line that is for this: `host:port:database:user:password`, with `\` before a colon or backslash that is part of a field.
+/// The password in the first matching line of `host:port:database:user:password`, with `\` before a
+/// colon or backslash that is part of a field.
 fn in_text(text: &str, wanted: &Wanted) -> Option<String> {
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let mut fields = fields(line);
@@ -132,7 +136,7 @@ fn unescaped(written: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(written.len());
     let mut characters = written.chars();
     while let Some(c) = characters.next() {
-        // A backslash at the very end stands for itself.
+        // A backslash at the very end is literal.
         text.push(if c == '\\' { characters.next().unwrap_or(c) } else { c });
     }
     Cow::Owned(text)
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits() {
+    fn the_first_matching_line_is_used() {
         let text = "# db1:5432:fleet:bench:commented out\n\nnonsense\ndb1:5433:fleet:bench:other port\n\
                     db1:5432:*:bench:this\\:one\\\\\ndb1:*:*:*:too late\nlocalhost:*:*:*:socket\n*:*:anna:anna:own\r\n";
         let of = |url: &str| in_text(text, &wanted(url));
@@ -157,7 +161,7 @@ mod tests {
         assert_eq!(of("postgres://bench@db1:5433/fleet").as_deref(), Some("other port"));
         assert_eq!(of("postgres://else@db1/fleet").as_deref(), Some("too late"));
         assert_eq!(of("postgres://u@%2Fvar%2Frun%2Fpostgresql/d").as_deref(), Some("socket"));
-        assert_eq!(of("postgres://db2").as_deref(), Some("own"), "the account's name, for user and database");
+        assert_eq!(of("postgres://db2").as_deref(), Some("own"), "the account's name as user and database");
         assert_eq!(of("postgres://bench@db2/fleet"), None);
     }
 
@@ -174,7 +178,7 @@ mod tests {
             let escaped = |text: &str| text.replace('\\', "\\\\").replace(':', "\\:");
             let line = format!("*:*:{}:*:{}\n", escaped(&database), escaped(&password));
             let one = Wanted { database: Some(database.clone()), ..wanted("postgres://u@h/d") };
-            // A lone `*` means every name, this one as well.
+            // A lone `*` matches every name, including this one.
             prop_assert_eq!(in_text(&line, &one), Some(password));
         }
 
@@ -185,19 +189,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_passed_over() {
+    fn a_file_that_others_can_read_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pgpass");
         let found = || in_file(&path, &wanted("postgres://u@h/d"));
-        assert_eq!(found(), Found::default(), "there is none");
+        assert_eq!(found(), Found::default(), "no file");
         fs::write(&path, "*:*:*:*:secret\n").unwrap();
         for (mode, is_taken) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(found().password.is_some(), is_taken, "{mode:o}");
         }
         let why = found().passed_over.unwrap().replace(&*path.to_string_lossy(), "PGPASS");
-        insta::assert_snapshot!(why, @"the password file PGPASS was passed over, because others may read it (chmod 600)");
+        insta::assert_snapshot!(why, @"the password file PGPASS was ignored because other users can read it; run chmod 600 on it");
         let directory = in_file(directory.path(), &wanted("postgres://u@h/d"));
-        assert!(directory.passed_over.unwrap().ends_with("is no plain file"));
+        assert!(directory.passed_over.unwrap().ends_with("is not a regular file"));
     }
 }

@@ -1,4 +1,4 @@
-//! What an error of the client or the server means to the store.
+//! Maps errors of the client and the server to problems of the store.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn of_statement(error: &postgres::Error, wait: Duration) -> Problem {
     }
 }
 
-/// The client keeps the kinds of its errors to itself, but for their words.
+/// The client does not expose the kinds of its errors, only their text.
 pub(super) fn is_of_encryption(error: &postgres::Error) -> bool {
     error.to_string().starts_with("error performing TLS handshake")
 }
@@ -38,7 +38,7 @@ pub(super) fn of_connection(error: &postgres::Error) -> Problem {
         ) => Problem::NotAdmitted(said(error)),
         Some(&SqlState::INVALID_CATALOG_NAME) => Problem::NoDatabase(said(error)),
         None if is_of_encryption(error) => Problem::Tls(said(error)),
-        // The client finds this out before it asks the server.
+        // The client detects this before it contacts the server.
         None if error.source().is_some_and(|cause| cause.to_string().contains("password")) => {
             Problem::NotAdmitted(said(error))
         }
@@ -46,7 +46,7 @@ pub(super) fn of_connection(error: &postgres::Error) -> Problem {
     }
 }
 
-/// What the server or the system said, without the client's words around it.
+/// The message of the server or the system, without the client's text around it.
 pub(super) fn said(error: &postgres::Error) -> String {
     match (error.as_db_error(), error.source()) {
         (Some(refusal), _) => refusal.message().to_owned(),

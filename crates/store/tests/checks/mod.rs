@@ -1,4 +1,4 @@
-//! The checks that every kind of store has to pass.
+//! The checks that every kind of store must pass.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::assigning_clones, reason = "the short way is the clear one here")]
@@ -7,9 +7,9 @@ use samples::document::{checked, modelled};
 use std::time::Duration;
 
 use measurement::{Histogram, RunDocument, TargetKind, TestResult};
-use store::{End, Filter, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Whose};
+use store::{End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag};
 
-/// Two stores of one kind that nobody has made yet.
+/// Locations of two stores of one kind that do not exist yet.
 pub struct Place {
     pub here: Location,
     pub elsewhere: Location,
@@ -18,27 +18,28 @@ pub struct Place {
 type Check = fn(&Place);
 
 pub const CHECKS: [(&str, Check); 18] = [
-    ("reading makes no store", reading_makes_no_store),
+    ("reading creates no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
     ("a document comes back equal", a_document_comes_back_equal),
     ("a run grows test by test", a_run_grows_test_by_test),
     ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
-    ("a run without a test is taken away", a_run_without_a_test_is_taken_away),
+    ("a run without a test is removed", a_run_without_a_test_is_taken_away),
     ("the same document is kept once", the_same_document_is_kept_once),
     ("several documents are kept together", several_documents_are_kept_together),
-    ("a document completes what an interrupted run left", a_document_completes_what_an_interrupted_run_left),
-    ("a document that is kept by many is kept once", a_document_that_is_kept_by_many_is_kept_once),
+    ("a document completes an interrupted run", a_document_completes_what_an_interrupted_run_left),
+    ("a document inserted by many is stored once", a_document_that_is_kept_by_many_is_kept_once),
     ("filters narrow", filters_narrow),
-    ("signs of patterns stand for themselves", signs_of_patterns_stand_for_themselves),
+    ("special characters of patterns are literal", signs_of_patterns_stand_for_themselves),
     ("tags and notes", tags_and_notes),
     ("deleting", deleting),
-    ("what is not there", what_is_not_there),
+    ("missing runs", what_is_not_there),
     ("stores are copied by identity", stores_are_copied_by_identity),
     ("many open a new store at once", many_open_a_new_store_at_once),
 ];
 
-/// Equal, also as text; a difference is not printed, because histograms have tens of thousands of cells.
+/// Equal, also as text; the difference is not printed because histograms have tens of thousands of
+/// cells.
 fn same(here: &RunDocument, there: &RunDocument) {
     assert!(here == there, "documents differ");
     assert!(serde_json::to_string(here).unwrap() == serde_json::to_string(there).unwrap(), "texts differ");
@@ -87,7 +88,7 @@ fn a_document_comes_back_equal(place: &Place) {
     }
     assert_eq!(store.location(), &place.here);
     assert_eq!(format!("{store:?}"), format!("Store({:?})", place.here.to_string()));
-    // And from another connection.
+    // Also over another connection.
     assert_eq!(open(&place.here).list(&Filter::default()).unwrap().len(), 3);
 }
 
@@ -110,7 +111,7 @@ fn a_run_grows_test_by_test(place: &Place) {
     assert_eq!(kept.summary.host.as_deref(), Some("db1"));
     assert_eq!(kept.summary.at.to_string(), whole.started_at);
 
-    // Tests that were never appended come with the end.
+    // Tests that were never appended are stored at the end.
     let id = store.begin(&begun, &from("db1")).unwrap();
     store.append(id, &whole.results[0]).unwrap();
     store.finish(id, &whole, End::Interrupted).unwrap();
@@ -120,8 +121,8 @@ fn a_run_grows_test_by_test(place: &Place) {
 }
 
 fn a_run_whose_process_is_gone_was_interrupted(place: &Place) {
-    // What a killed process leaves is left here by a thread's store whose connection is dropped; on SQLite the process itself is looked up, so that there
-    // the run of this living process counts as running.
+    // Simulates a killed process with a thread whose store's connection is dropped. On SQLite the
+    // process itself is looked up, so the run of this living process counts as running there.
     let id = {
         let mut store = open(&place.here);
         let id = store.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
@@ -161,14 +162,14 @@ fn the_same_document_is_kept_once(place: &Place) {
     let mut store = open(&place.here);
     let id = keep(&mut store, &checked(), &from("db1"));
     assert_eq!(store.insert(&checked(), &Origin::default()).unwrap(), Inserted::Already(id));
-    // Also one that was measured here, from the file that --output wrote.
+    // Also one that was measured here, from the file written by --output.
     let later = at(checked(), "2026-11-20T10:00:00Z", "quick");
     let begun = store.begin(&RunDocument { results: Vec::new(), ..later.clone() }, &Origin::default()).unwrap();
     store.finish(begun, &later, End::Complete).unwrap();
     let text = serde_json::to_string_pretty(&later).unwrap();
     let read = RunDocument::from_json(&text).unwrap();
     assert_eq!(store.insert(&read, &Origin::default()).unwrap(), Inserted::Already(begun));
-    // What differs in one digit is another one.
+    // A document that differs in one digit is another one.
     let other = RunDocument { started_at: "2026-11-20T10:00:01Z".to_owned(), ..later };
     assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
 }
@@ -186,7 +187,8 @@ fn several_documents_are_kept_together(place: &Place) {
     assert_eq!(store.insert_all(&[], &from("db1")).unwrap(), []);
 }
 
-/// What a run leaves whose store went away: the document as it was begun, and so many tests.
+/// What a run leaves if its store becomes unreachable: the document as it was at the start, and
+/// `tests` tests.
 fn half(place: &Location, whole: &RunDocument, tests: usize) -> RunId {
     let begun = RunDocument {
         results: Vec::new(),
@@ -198,7 +200,7 @@ fn half(place: &Location, whole: &RunDocument, tests: usize) -> RunId {
     let mut store = open(place);
     let id = store.begin(&begun, &from("db1")).unwrap();
     whole.results[..tests].iter().for_each(|result| store.append(id, result).unwrap());
-    // As if its process were gone, which on SQLite a test cannot be.
+    // As if its process were gone, which a test cannot simulate on SQLite.
     if matches!(place, Location::Sqlite(_)) && tests > 0 {
         store.abandon(id).unwrap();
     }
@@ -215,7 +217,7 @@ fn a_document_completes_what_an_interrupted_run_left(place: &Place) {
         std::thread::sleep(Duration::from_millis(20));
     }
     store.tag(id, &["fleet".parse().unwrap()]).unwrap();
-    // Of the same second and suite, and another run all the same.
+    // A different run of the same second and suite.
     let mut other = whole.clone();
     other.results[1].ops += 1;
     assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
@@ -226,14 +228,14 @@ fn a_document_completes_what_an_interrupted_run_left(place: &Place) {
     assert_eq!((summary.state, summary.host.as_deref(), summary.tags.len()), (State::Complete, Some("db1"), 1));
     assert_eq!(store.insert(&whole, &Origin::default()).unwrap(), Inserted::Already(id));
 
-    // One that a signal ended stays interrupted, with all that was measured.
+    // A run that a signal ended stays interrupted, with all that was measured.
     let mut stopped = at(whole.clone(), "2026-02-02T00:00:00Z", "wal");
     stopped.results.last_mut().unwrap().ended = measurement::Ended::Interrupted;
     assert!(matches!(store.insert(&stopped, &Origin::default()).unwrap(), Inserted::New(_)));
     let listed = store.list(&Filter { suite: Some("wal".to_owned()), ..Filter::default() }).unwrap();
     assert_eq!(listed[0].state, State::Interrupted);
 
-    // A store that was copied when there was only the beginning gets the rest, too.
+    // A store that was copied when it had only the first part also gets the rest.
     let begun = at(whole, "2026-03-03T00:00:00Z", "slog");
     let there = half(&place.elsewhere, &begun, 1);
     let mut other = open(&place.elsewhere);
@@ -283,7 +285,7 @@ fn filters_narrow(place: &Place) {
     assert_eq!(found(&mut store, &Filter { limit: Some(1), ..all.clone() }), [b]);
     assert_eq!(found(&mut store, &Filter { limit: Some(1), skip: 2, ..all.clone() }), [a]);
     assert_eq!(found(&mut store, &Filter { host: text("DB1"), ..all.clone() }), [c, a]);
-    assert_eq!(found(&mut store, &Filter { host: text("db"), ..all.clone() }), [], "hosts by their whole names");
+    assert_eq!(found(&mut store, &Filter { host: text("db"), ..all.clone() }), [], "hosts match by full name");
     assert_eq!(found(&mut store, &Filter { suite: text("wal"), ..all.clone() }), [b, c]);
     assert_eq!(found(&mut store, &Filter { drive: text("optane"), ..all.clone() }), [a]);
     assert_eq!(found(&mut store, &Filter { test: text("randWRITE 4 k"), ..all.clone() }), [a]);
@@ -306,7 +308,7 @@ fn filters_narrow(place: &Place) {
         ("Randwrite 4 KiB", latency.p50, latency.p99)
     );
     assert_eq!(headline.is_commit, fast.results[0].commit_us.is_some());
-    // Of several tests it is the first that commits.
+    // Of several tests, the first one that commits.
     let committing = slow.results.iter().find(|result| result.commit_us.is_some()).unwrap();
     let headline = store.get(b).unwrap().summary.headline.unwrap();
     assert_eq!((headline.test.as_str(), headline.is_commit), (committing.test.as_str(), true));
@@ -333,32 +335,32 @@ fn reading_makes_no_store(place: &Place) {
 
 fn the_last_run_is_ones_own(place: &Place) {
     let mut store = open(&place.here);
-    let own = |name: &str| Whose::Own(name.to_owned());
-    assert_eq!(store.newest(&Whose::All, 0).unwrap(), None);
+    let own = |name: &str| HostScope::Own(name.to_owned());
+    assert_eq!(store.newest(&HostScope::All, 0).unwrap(), None);
     let mut keep_on = |day: u32, host: Option<&str>| {
         let document = at(checked(), &format!("2026-01-0{day}T00:00:00Z"), "quick");
         keep(&mut store, &document, &Origin { host: host.map(str::to_owned) })
     };
     let (a, b, nobodys, c) =
         (keep_on(1, Some("db1")), keep_on(2, Some("db2")), keep_on(3, None), keep_on(4, Some("db1")));
-    // What is being measured is not the last yet, whatever time its clock says.
+    // A run that is being measured does not count, whatever its start time.
     let mut measuring = open(&place.here);
     for day in ["05", "06"] {
         let begun = at(checked(), &format!("2026-01-{day}T00:00:00Z"), "quick");
         measuring.begin(&RunDocument { results: Vec::new(), ..begun }, &from("db1")).unwrap();
     }
     for (whose, runs) in [
-        (Whose::All, vec![c, nobodys, b, a]),
+        (HostScope::All, vec![c, nobodys, b, a]),
         (own("db1"), vec![c, nobodys, a]),
         (own("DB2"), vec![nobodys, b]),
         (own("db3"), vec![nobodys]),
-        (Whose::Host("db1".to_owned()), vec![c, a]),
-        (Whose::Host("db3".to_owned()), vec![]),
+        (HostScope::Host("db1".to_owned()), vec![c, a]),
+        (HostScope::Host("db3".to_owned()), vec![]),
     ] {
         let mut found = (0..).map_while(|before| store.newest(&whose, before).unwrap());
         assert!(found.by_ref().eq(runs), "{whose:?}");
     }
-    assert_eq!(store.newest(&Whose::All, u32::MAX).unwrap(), None);
+    assert_eq!(store.newest(&HostScope::All, u32::MAX).unwrap(), None);
 }
 
 fn runs_before_one_measured_the_same(place: &Place) {
@@ -372,7 +374,7 @@ fn runs_before_one_measured_the_same(place: &Place) {
     let mut other_target = on(3, "quick");
     other_target.target = measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: TargetKind::BlockDevice };
     keep(&mut store, &other_target, &from("db1"));
-    // A drive more, one that says no more than a name.
+    // One drive more, of which only a name is known.
     let mut other_drives = on(4, "quick");
     other_drives.source =
         Some(measurement::Source { tool: "fio".to_owned(), version: None, drive: Some("Optane".to_owned()) });
@@ -381,7 +383,7 @@ fn runs_before_one_measured_the_same(place: &Place) {
     let interrupted = store.begin(&RunDocument { results: Vec::new(), ..on(6, "quick") }, &from("db1")).unwrap();
     store.finish(interrupted, &on(6, "quick"), End::Interrupted).unwrap();
     let c = keep(&mut store, &on(7, "quick"), &from("db1"));
-    // Of the same second: the later number is the later run.
+    // Within the same second, the higher number is the later run.
     let d = keep(&mut store, &RunDocument { smoke: true, ..on(7, "quick") }, &from("db1"));
 
     assert_eq!(store.earlier(d, 10).unwrap(), [c, b, a]);
@@ -420,11 +422,11 @@ fn deleting(place: &Place) {
     store.delete(&[a]).unwrap();
     assert!(matches!(store.get(a).unwrap_err().problem, Problem::NoRun(run) if run == a));
     assert_eq!(found(&mut store, &Filter::default()), [b]);
-    // Nothing of it is left that a new run could run into, and its number is not given again.
+    // Nothing remains that could conflict with a new run, and the number is not reused.
     let again = keep(&mut store, &checked(), &Origin::default());
     assert!(again > b);
     assert_eq!(store.get(again).unwrap().summary.tags, []);
-    // What is measured is not deleted.
+    // A run that is being measured cannot be deleted.
     let mut measuring = open(&place.here);
     let running = measuring.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
     assert!(matches!(store.delete(&[running]).unwrap_err().problem, Problem::Running(run) if run == running));
@@ -434,7 +436,7 @@ fn what_is_not_there(place: &Place) {
     let mut store = open(&place.here);
     let id: RunId = "7".parse().unwrap();
     let said = store.get(id).unwrap_err().to_string();
-    assert_eq!(said, format!("the store {} holds no run 7; `flushmark results list` shows what it holds", place.here));
+    assert_eq!(said, format!("the store {} has no run 7; `flushmark results list` lists its runs", place.here));
     let result: &TestResult = &checked().results[0];
     for problem in [
         store.append(id, result).unwrap_err().problem,
@@ -463,18 +465,18 @@ fn stores_are_copied_by_identity(place: &Place) {
         same(&new.document, &old.document);
         assert_eq!(store::Summary { id: old.summary.id, ..new.summary }, old.summary);
     }
-    // Again: nothing new. Back: only the one that was never there.
+    // Again: nothing new. In the other direction: only the one that was never there.
     let again = here.copy_from(&mut there).unwrap();
     assert_eq!((again.new.len(), again.already), (0, 2));
     let back = there.copy_from(&mut here).unwrap();
     assert_eq!((back.new.len(), back.already), (1, 2));
-    // One that both have imported is known by what it says.
+    // A run that both have imported is recognised by its content.
     let imported = at(checked(), "2026-04-04T00:00:00Z", "wal");
     keep(&mut here, &imported, &from("db1"));
     keep(&mut there, &imported, &from("db1"));
     let known = here.copy_from(&mut there).unwrap();
     assert_eq!((known.new.len(), known.already), (0, 4));
-    // One that is measured right now is left out.
+    // A run that is being measured is left out.
     let running = there.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
     assert_eq!(here.copy_from(&mut there).unwrap().running, 1);
     there.finish(running, &checked(), End::Complete).unwrap();

@@ -1,7 +1,7 @@
 //! Runs side by side.
 
 use pages::Run;
-use store::Kept;
+use store::StoredRun;
 
 use super::frame::{Here, with_charts};
 use super::run::label;
@@ -11,7 +11,7 @@ use crate::assets::Needs;
 pub const RUNS_MAX: usize = 7;
 
 /// Sorts the runs by time: the oldest is the baseline.
-pub fn page(mut kept: Vec<Kept>) -> String {
+pub fn page(mut kept: Vec<StoredRun>) -> String {
     kept.sort_by_key(|kept| (kept.summary.at, kept.summary.id));
     let runs: Vec<Run<'_>> =
         kept.iter().map(|kept| Run { label: label(&kept.summary), document: &kept.document }).collect();

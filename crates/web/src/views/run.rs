@@ -3,15 +3,15 @@
 use maud::{Markup, html};
 use measurement::RunDocument;
 use pages::Run;
-use store::{Kept, State, Summary};
+use store::{State, StoredRun, Summary};
 
 use super::frame::{Here, with_charts};
 use super::list::{drives, minute, tag_link};
 use crate::assets::Needs;
 
 /// The page of a run. `form_secret` is included in its forms.
-pub fn page(kept: &Kept, form_secret: &str) -> String {
-    let Kept { summary, document } = kept;
+pub fn page(kept: &StoredRun, form_secret: &str) -> String {
+    let StoredRun { summary, document } = kept;
     let runs = [Run { label: label(summary), document }];
     let content = pages::content_after(&of_store(summary, form_secret), &runs);
     with_charts(

@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use super::Options;
 use super::runner::Runner;
 use crate::build;
-use crate::command::{output, root, shown};
+use crate::command::output;
 use crate::versus::median;
 
 const DATA: &str = "urls";

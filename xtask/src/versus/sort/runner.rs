@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::build;
-use crate::command::{output, root, shown};
+use crate::command::output;
 use crate::versus::median;
 
 /// The program, and the processor that it is pinned to.

@@ -119,7 +119,7 @@ impl Shown {
     }
 
     fn type_in(&mut self, text: &str) {
-        self.page.tell("Input.insertText", &json!({"text": text})).unwrap();
+        self.page.command("Input.insertText", &json!({"text": text})).unwrap();
     }
 
     /// Nothing was complained of, and nothing asked of anybody else.

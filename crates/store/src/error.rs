@@ -51,7 +51,7 @@ pub enum Problem {
     /// Another process holds the lock.
     #[error("has been locked by another process for {} s; try again when that process is done", .0.as_secs_f64())]
     Locked(Duration),
-    /// The file cannot be written to, by anybody or by this user.
+    /// The file is read-only, for everyone or for this user.
     #[error("cannot be written to: {0}")]
     Unwritable(Unwritable),
     /// It could only be opened for reading, and the reason no longer exists.

@@ -44,8 +44,8 @@ impl Sqlite {
         // SQLite knows names that are not files, such as `:memory:` and `file:...`; none of them
         // begins like this.
         match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
-            // A log cannot be shared in a read-only directory. A file that nobody can be writing to
-            // needs none.
+            // A log cannot be shared in a read-only directory. A file that no process can be
+            // writing to needs none.
             Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
                 Sqlite::over(&unchanging(path), path, flags, wait)
@@ -66,8 +66,8 @@ impl Sqlite {
 
     /// Distinguishes a store, or an unused file, from a database of another program.
     fn recognise(&mut self) -> Result<(), Problem> {
-        // In this order: another process may create the store in between, and whoever sees its
-        // tables also sees its application ID.
+        // In this order: another process may create the store in between, and a process that
+        // sees its tables also sees its application ID.
         let tables = self.one("SELECT count(*) FROM sqlite_schema", &[])?.map_or(Ok(0), |row| row.integer(0))?;
         let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
         if id == APPLICATION_ID || (id == 0 && tables == 0) { Ok(()) } else { Err(Problem::Foreign) }

@@ -62,7 +62,7 @@ pub fn both_settings(guest: &mut Guest) -> anyhow::Result<()> {
     let tests = workload::suites::named("write-cache").map_or(0, |plan| plan.tests.len());
     ensure!(results == tests, "the suite ran {results} of its {tests} tests");
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }
 
@@ -82,7 +82,7 @@ pub fn signals(guest: &mut Guest) -> anyhow::Result<()> {
         }
     }
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }
 
@@ -150,6 +150,6 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
         ensure!(is_on(guest, tool, &device)?, "{serial}: not put back: {said}");
     }
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }

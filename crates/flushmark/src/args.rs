@@ -63,8 +63,7 @@ pub enum Command {
 
 /// Measure what a commit costs here, in under a minute
 ///
-/// Measure what a commit costs here, in under a minute. Nothing is destroyed, and root is not
-/// needed.
+/// Nothing is destroyed, and root is not needed.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -139,8 +138,6 @@ pub struct RunArgs {
 }
 
 /// Show this machine's drives, their write caches and users
-///
-/// Show what this machine's drives are, the state of their write caches, and what uses them
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -158,7 +155,7 @@ pub struct DrivesArgs {
 
 /// Find what on this host slows or endangers commits
 ///
-/// Find what on this host slows or endangers commits, and what to do about it
+/// Each finding comes with what to do about it.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -244,7 +241,7 @@ pub struct SwitchArgs {
 
 /// List the built-in suites, or print one as a plan
 ///
-/// List the built-in suites: what each answers, how long it takes and where it comes from
+/// Shows what each suite answers, how long it takes and where it comes from.
 #[derive(Debug, Parser)]
 pub struct SuitesArgs {
     /// Print this suite as a plan, to start your own from
@@ -254,8 +251,7 @@ pub struct SuitesArgs {
 
 /// List the modelled drives, or print one as a model file
 ///
-/// List the modelled drives. `check` and `run` accept them as sim:MODEL and test them in virtual
-/// time, so no such drive is needed.
+/// `check` and `run` accept them as sim:MODEL and test them in virtual time, without such a drive.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

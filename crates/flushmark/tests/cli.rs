@@ -76,7 +76,9 @@ fn a_typo_in_a_verb_gets_a_suggestion() {
 #[test]
 fn help_of_check() {
     insta::assert_snapshot!(shown(&["check", "--help"]), @"
-    Measure what a commit costs here, in under a minute. Nothing is destroyed, and root is not needed.
+    Measure what a commit costs here, in under a minute
+
+    Nothing is destroyed, and root is not needed.
 
     Usage: flushmark check [OPTIONS] [PATH]
 

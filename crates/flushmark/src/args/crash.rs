@@ -12,7 +12,7 @@ use super::{Format, parse_time};
 #[expect(clippy::struct_excessive_bools, reason = "independent command-line switches")]
 /// Check every state that a power cut could have left
 ///
-/// Record what a command writes to a drive, then check every state that a power cut could have left
+/// Records what a command writes to a drive, and runs a check in each of these states.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

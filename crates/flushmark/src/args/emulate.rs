@@ -13,8 +13,7 @@ use super::{Format, parse_time};
 
 /// Serve a modelled drive over NBD, FUSE or a block device
 ///
-/// Serve a modelled drive as real storage, over NBD, FUSE or as a block device, with its latency,
-/// its cache, and power cuts on demand
+/// The drive has the model's latency and cache, and loses power on demand.
 #[derive(Debug, Parser)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -8,7 +8,7 @@ use super::store::StoreArgs;
 
 /// Render results as one self-contained HTML page
 ///
-/// Render results as one self-contained HTML page: verdict, charts, numbers, findings
+/// The page has the verdict, charts, numbers and findings.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

@@ -10,7 +10,7 @@ use sortfile::Key;
 
 /// Sort lines or fixed-size records, beyond memory if needed
 ///
-/// Sort lines or fixed-size records by their bytes, beyond memory if needed
+/// Keys and lines are compared byte by byte.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,7 @@ use super::{Format, parse_time};
 
 /// Prove that acknowledged writes survive a power loss
 ///
-/// Prove that acknowledged writes survive a power loss, or find out how the drive lies
+/// If they do not, the check finds out how the drive lies.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Step by step, with a second machine at 192.0.2.1:

@@ -12,7 +12,7 @@ const PORT: u16 = 13587;
 
 /// Browse kept runs, and tests as they run, in a browser
 ///
-/// Browse kept runs in a browser: list, filter, compare, charts, and tests as they run
+/// The pages list, filter and compare runs, with charts.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

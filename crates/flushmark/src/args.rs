@@ -1,4 +1,4 @@
-//! What a person may type. Help, and later man page and completions, come from these definitions.
+//! The command-line arguments. Help, man page and completions are generated from these definitions.
 
 pub mod comparison;
 pub mod crash;
@@ -24,15 +24,15 @@ use fio::FioOptions;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  unfit for a use named with --fail-on, (verify check) not proven to keep its word, or
+  0  success
+  1  unfit for a use given with --fail-on, (verify check) not proven honest,
      (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
-  2  wrong use, or no test of the plan can run here
+  2  usage error, or no test of the plan can run here
   3  refused for safety
-  4  I/O or system error; what was measured until then has been printed
-  130, 143  interrupted (Ctrl-C, kill); what was measured until then has been printed";
+  4  I/O or system error; what was measured before it is printed
+  130, 143  interrupted (Ctrl-C, kill); what was measured before is printed";
 
-/// What a durable write really costs on your storage, why, and whether it is really durable.
+/// Measures what commits really cost on your storage, explains why, and proves whether they survive
 #[derive(Debug, Parser)]
 #[command(name = "flushmark", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Args {
@@ -61,7 +61,9 @@ pub enum Command {
     Catalogue(CatalogueArgs),
 }
 
-/// What a commit costs here, in under a minute, with nothing destroyed and no root
+/// Measure what a commit costs here, in under a minute
+///
+/// Nothing is destroyed, and root is not needed.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -69,13 +71,14 @@ Examples:
   flushmark check /var/lib/postgresql
   flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
 pub struct CheckArgs {
-    /// A directory (a test file is made there and removed), a file, a device under /dev, a modelled drive sim:MODEL, or null:
+    /// A directory (for a test file that is removed afterwards), a file, a device under /dev, a
+    /// modelled drive sim:MODEL, or null:
     #[arg(default_value = ".")]
     pub path: String,
 
-    /// Exit with 1 when a use gets a grade below this one (default: fair)
+    /// Exit with 1 if the grade for this use is below GRADE (default: fair)
     #[arg(long, value_name = "USE[=GRADE]", value_parser = parse_fail_on, long_help = "\
-Exit with 1 when a use gets a grade below this one (default: fair). May be given several times.
+Exit with 1 if the grade for this use is below GRADE (default: fair). Can be given several times.
 Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.")]
     pub fail_on: Vec<FailOn>,
 
@@ -86,7 +89,7 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
     pub keep: store::KeepArgs,
 }
 
-/// Run a built-in suite, a plan (TOML), a fio job file or a fio command line
+/// Run a suite, a plan, a fio job file or a fio command
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -98,30 +101,32 @@ Examples:
   flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target .
   flushmark run --destroy-data -- fio -rw=write -bs=4k -sync=1 -runtime=60 -filename=/dev/sdx")]
 pub struct RunArgs {
-    /// A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
+    /// A suite (see `flushmark suites`), a plan (TOML) or a fio job file
     #[arg(value_name = "SUITE")]
     pub plan: Option<String>,
 
-    /// A fio command line, as it is
+    /// A fio command line, unchanged
     #[arg(value_name = "FIO", last = true)]
     pub fio: Vec<String>,
 
     #[command(flatten)]
     pub fio_options: FioOptions,
 
-    /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see `flushmark models`), or null:
+    /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
+    /// `flushmark models`), or null:
     #[arg(long, short, value_name = "TARGET")]
     pub target: Option<String>,
 
-    /// Cut every timed test to this, such as 30s or 250ms
+    /// Shorten every timed test to this, such as 30s or 250ms
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
-    /// Let tests that ask for it switch the write cache of a drive that is in use, until the end of the run
+    /// Allow tests to switch the write cache of a drive that is in use, until the end of the run
     #[arg(long)]
     pub in_use: bool,
 
-    /// Seconds for the whole suite: shows that everything works here; the numbers mean nothing, and are not kept
+    /// Run the whole suite in seconds to show that everything works; the numbers are meaningless
+    /// and are not kept
     #[arg(long, conflicts_with = "store")]
     pub smoke: bool,
 
@@ -132,7 +137,7 @@ pub struct RunArgs {
     pub keep: store::KeepArgs,
 }
 
-/// What this machine's drives are, how their write caches stand, and where they are used
+/// Show this machine's drives, their write caches and users
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -140,7 +145,7 @@ Examples:
   sudo flushmark drives /dev/nvme0n1
   flushmark drives --format json > drives.json")]
 pub struct DrivesArgs {
-    /// Only these, such as /dev/sda; default: all
+    /// Only these drives, such as /dev/sda [default: all]
     #[arg(value_name = "DEV")]
     pub devices: Vec<PathBuf>,
 
@@ -148,14 +153,17 @@ pub struct DrivesArgs {
     pub facts: FactsArgs,
 }
 
-/// What of this host slows a commit or endangers it, and what to do
+/// Find what on this host slows or endangers commits
+///
+/// Each finding comes with what to do about it.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
   flushmark host
   sudo flushmark host --measure /var/lib/postgresql")]
 pub struct HostArgs {
-    /// Show the effect of what may be changed without harm, before and after, by a depth-1 test in this directory
+    /// Run depth-1 tests in this directory to show the effect of what can safely be changed, before
+    /// and after
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = ".")]
     pub measure: Option<PathBuf>,
 
@@ -163,19 +171,19 @@ pub struct HostArgs {
     pub facts: FactsArgs,
 }
 
-/// What `drives` and `host` have in common.
+/// Options that `drives` and `host` share.
 #[derive(Debug, clap::Args)]
 pub struct FactsArgs {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// Read sysfs and procfs below this directory: a captured tree of another machine
+    /// Read sysfs and procfs below this directory, such as one captured on another machine
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     pub system_root: PathBuf,
 }
 
-/// The volatile write cache of a drive: seen, switched, put back
+/// Show, switch or restore a drive's volatile write cache
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -184,8 +192,8 @@ Examples:
   sudo flushmark cache restore /dev/sda
   sudo flushmark cache off /dev/sda --udev-rule | sudo tee /etc/udev/rules.d/61-write-cache.rules
 
-The old state is written down under /var/lib/flushmark (FLUSHMARK_STATE_DIR names another
-directory) before anything is changed.")]
+The state before the change is first saved under /var/lib/flushmark, or in the directory
+that FLUSHMARK_STATE_DIR names.")]
 pub struct CacheArgs {
     #[command(subcommand)]
     pub action: CacheAction,
@@ -193,23 +201,23 @@ pub struct CacheArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum CacheAction {
-    /// What drive, kernel and filesystem say of the cache, and what would be put back
+    /// Show what drive, kernel and filesystem report about the cache, and what would be restored
     Status {
-        /// Only these; default: all drives
+        /// Only these drives [default: all]
         #[arg(value_name = "DEV")]
         devices: Vec<PathBuf>,
 
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// Switch the cache on, and have the drive confirm it
+    /// Switch the cache on and check that the drive reports it
     On(SwitchArgs),
-    /// Switch the cache off, and have the drive confirm it
+    /// Switch the cache off and check that the drive reports it
     Off(SwitchArgs),
-    /// Put back what was there before the latest change: by `cache on|off`, or by a run that was killed
+    /// Undo the latest change made by `cache on|off` or by a run that was killed
     Restore {
-        /// Only this drive; default: every drive on record
+        /// Only this drive [default: every drive with a saved state]
         #[arg(value_name = "DEV")]
         device: Option<PathBuf>,
     },
@@ -221,24 +229,29 @@ pub struct SwitchArgs {
     #[arg(value_name = "DEV")]
     pub device: PathBuf,
 
-    /// Although it is mounted, held by another device, or holds data: no data is lost, but commits cost something else from now on
+    /// Switch even if the drive is mounted, held by another device or holds data: no data is lost,
+    /// but the cost of commits changes
     #[arg(long)]
     pub in_use: bool,
 
-    /// Change nothing: print the udev rule that sets it each time the drive appears
+    /// Change nothing; print a udev rule that sets the cache whenever the drive appears
     #[arg(long)]
     pub udev_rule: bool,
 }
 
-/// List the built-in suites: what each answers, how long it takes, where it comes from
+/// List the built-in suites, or print one as a plan
+///
+/// Shows what each suite answers, how long it takes and where it comes from.
 #[derive(Debug, Parser)]
 pub struct SuitesArgs {
-    /// Print this suite's plan, to start one of your own from
+    /// Print this suite as a plan, to start your own from
     #[arg(value_name = "SUITE")]
     pub suite: Option<String>,
 }
 
-/// Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such drive is at hand
+/// List the modelled drives, or print one as a model file
+///
+/// `check` and `run` accept them as sim:MODEL and test them in virtual time, without such a drive.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -249,16 +262,16 @@ Examples:
 Settings after the name, each behind a comma: write-cache=on|off, filesystem=ext4|none,
 capacity=SIZE, seed=N, raid=0|1|5|6 with members=N, chunk=SIZE and journal=on|off.")]
 pub struct ModelsArgs {
-    /// Print this model's parameters, to start one of your own from
+    /// Print this model's parameters, to start your own from
     #[arg(value_name = "MODEL")]
     pub model: Option<String>,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// Make a model of a drive from a measured result of check or run
+/// Fit a drive model to a measured result of check or run
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -272,7 +285,7 @@ pub struct FitArgs {
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
 
-    /// Start from this model (default: the one that comes nearest of those that are attached in the same way)
+    /// Start from this model [default: the closest model with the same kind of interface]
     #[arg(long, value_name = "MODEL")]
     pub like: Option<String>,
 
@@ -280,60 +293,62 @@ pub struct FitArgs {
     #[arg(long, value_name = "NAME", default_value = "mine")]
     pub name: String,
 
-    /// Only the model
+    /// Print only the model
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Play through on models what goes wrong in storage, step by step
+/// Show step by step on models how storage loses data
 #[derive(Debug, Parser)]
 pub struct ExplainArgs {
-    /// What to explain
+    /// The failure to explain
     #[arg(value_enum)]
     pub subject: Subject,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
-    /// A power cut in the middle of a stripe of RAID 5, a lost disk, and a ruined block that nobody wrote
+    /// RAID 5: a power cut in the middle of a stripe, then a lost drive, and a corrupted block that
+    /// nobody wrote
     RaidWriteHole,
 }
 
-/// Published measurements of drives, with their sources
+/// List published drive measurements with their sources
 #[derive(Debug, Parser)]
 pub struct CatalogueArgs {
-    /// A drive's name; without one, all drives are listed
+    /// A drive's name [default: list all drives]
     pub drive: Option<String>,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// What `check` and `run` have in common.
+/// Options that `check` and `run` share.
 #[derive(Debug, clap::Args)]
 pub struct CommonArgs {
-    /// Allow the content of the target, a file or a device, to be overwritten
+    /// Allow overwriting the content of the target file or device
     #[arg(long)]
     pub destroy_data: bool,
 
-    /// The system interface that carries the tests (default: the one that adds the least)
+    /// The system interface to test with [default: the one with the least overhead]
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     pub engine: Option<EngineChoice>,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t = PrintFormat::Text)]
     pub format: PrintFormat,
 
-    /// Write the result document (JSON) to this file, too
+    /// Also write the result document (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Write the result as metrics to this file, too: for node_exporter's textfile collector, which takes files that end in .prom
+    /// Also write the result as metrics to this file, for node_exporter's textfile collector (it
+    /// reads files that end in .prom)
     #[arg(long, value_name = "FILE")]
     pub metrics_file: Option<PathBuf>,
 
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -360,17 +375,18 @@ fn parse_fail_on(text: &str) -> Result<FailOn, String> {
     let fit_for = Use::ALL
         .into_iter()
         .find(|candidate| candidate.name() == fit_for)
-        .ok_or_else(|| format!("`{fit_for}` is no use; uses are {}", uses()))?;
+        .ok_or_else(|| format!("unknown use `{fit_for}`; expected one of {}", uses()))?;
     let at_least = grades
         .into_iter()
         .find(|candidate| candidate.name() == grade)
-        .ok_or_else(|| format!("`{grade}` is no grade; grades are {}", grades.map(Grade::name).join(", ")))?;
+        .ok_or_else(|| format!("unknown grade `{grade}`; expected one of {}", grades.map(Grade::name).join(", ")))?;
     Ok(FailOn { fit_for, at_least })
 }
 
 fn parse_engine(text: &str) -> Result<EngineChoice, String> {
-    EngineChoice::from_name(text)
-        .ok_or_else(|| format!("engines are {}", EngineChoice::ALL.map(EngineChoice::name).join(", ")))
+    EngineChoice::from_name(text).ok_or_else(|| {
+        format!("unknown engine; expected one of {}", EngineChoice::ALL.map(EngineChoice::name).join(", "))
+    })
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -380,13 +396,13 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         "s" | "" => 1.0,
         "min" | "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err("write a number with ms, s, min or h".to_owned()),
+        _ => return Err("expected a number with ms, s, min or h".to_owned()),
     };
-    let number: f64 = number.parse().map_err(|_| "write a number with ms, s, min or h".to_owned())?;
+    let number: f64 = number.parse().map_err(|_| "expected a number with ms, s, min or h".to_owned())?;
     Duration::try_from_secs_f64(number * seconds)
         .ok()
         .filter(|time| !time.is_zero())
-        .ok_or_else(|| "write a time above zero".to_owned())
+        .ok_or_else(|| "expected a time above zero".to_owned())
 }
 
 #[cfg(test)]
@@ -406,11 +422,11 @@ mod tests {
         assert_eq!(parse_fail_on("ceph-osd=good").unwrap(), FailOn { fit_for: Use::CephOsd, at_least: Grade::Good });
         assert_eq!(
             parse_fail_on("slog").unwrap_err(),
-            "`slog` is no use; uses are ceph-osd, zfs-slog, database-log, general"
+            "unknown use `slog`; expected one of ceph-osd, zfs-slog, database-log, general"
         );
         assert_eq!(
             parse_fail_on("general=ok").unwrap_err(),
-            "`ok` is no grade; grades are poor, fair, good, excellent"
+            "unknown grade `ok`; expected one of poor, fair, good, excellent"
         );
     }
 

@@ -1,4 +1,4 @@
-//! What a plan runs on: storage of this machine, or a model.
+//! The target of a plan: storage of this machine, or a model.
 
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
@@ -12,23 +12,20 @@ use crate::modelled;
 use crate::signals::STOP;
 use crate::write_cache::{Arranged, WriteCaches};
 
-/// A target that has been opened.
+/// An opened target.
 pub enum Bench {
-    /// Storage of this machine.
     Storage(Box<Storage>),
-    /// A modelled drive, in virtual time.
     Model(Box<Modelled>),
 }
 
-/// Storage with what a run needs of it.
+/// Storage of this machine, with what a run needs to use it.
 pub struct Storage {
-    // Before the target: the caches are put back while its claim still holds.
+    // Declared before the target, so that caches are restored while the target is still claimed.
     caches: WriteCaches,
     target: Target,
     options: Options,
 }
 
-/// A model as a target.
 pub struct Modelled {
     given: String,
     machine: Machine,
@@ -36,14 +33,13 @@ pub struct Modelled {
     room: Room,
 }
 
-/// What a person wants of a target beyond its name.
+/// The options that the user selects for a target.
 #[derive(Debug)]
-pub struct Wishes {
-    /// Its content may be overwritten.
+pub struct TargetOptions {
+    /// The target's content may be overwritten.
     pub destroy_data: bool,
-    /// Its write cache may be switched although it is in use.
+    /// The drive's write cache may be switched although the drive is in use.
     pub in_use: bool,
-    /// How tests are run.
     pub options: Options,
 }
 
@@ -51,18 +47,18 @@ impl Bench {
     /// Opens a target for a plan.
     ///
     /// # Errors
-    /// When the target is wrong, dangerous or out of order.
-    pub fn open(plan: &Plan, given: &str, wishes: Wishes) -> anyhow::Result<Bench> {
+    /// If the target is invalid, unsafe to use or fails.
+    pub fn open(plan: &Plan, given: &str, wanted: TargetOptions) -> anyhow::Result<Bench> {
         if let Some(target) = SimTarget::split(given) {
-            return Ok(Bench::Model(Box::new(Modelled::open(given, &target, &wishes.options)?)));
+            return Ok(Bench::Model(Box::new(Modelled::open(given, &target, &wanted.options)?)));
         }
-        let root: &SystemRoot = &wishes.options.root;
-        let target = Target::open(root, given, Intent::of(plan, wishes.destroy_data))?;
-        let caches = WriteCaches::of(plan, root, target.place(), wishes.in_use)?;
-        Ok(Bench::Storage(Box::new(Storage { caches, target, options: wishes.options })))
+        let root: &SystemRoot = &wanted.options.root;
+        let target = Target::open(root, given, Intent::of(plan, wanted.destroy_data))?;
+        let caches = WriteCaches::of(plan, root, target.place(), wanted.in_use)?;
+        Ok(Bench::Storage(Box::new(Storage { caches, target, options: wanted.options })))
     }
 
-    /// What it is, as the result document says it.
+    /// The target as the result document records it.
     pub fn record(&self) -> TargetRecord {
         match self {
             Bench::Storage(storage) => {
@@ -72,7 +68,7 @@ impl Bench {
         }
     }
 
-    /// When the run began. Nothing of this machine's time goes into a document about a model: two runs are the same.
+    /// When the run began. A document about a model has no time, so that two runs of it are equal.
     pub fn began(&self) -> Option<jiff::Timestamp> {
         match self {
             Bench::Storage(_) => Some(jiff::Timestamp::now()),
@@ -80,7 +76,7 @@ impl Bench {
         }
     }
 
-    /// The machine. A model's host is a part of the model, and has no such facts.
+    /// Facts about this machine. A model includes its host, so it has none.
     pub fn host(&self) -> HostFacts {
         match self {
             Bench::Storage(storage) => HostFacts::read(&storage.options.root),
@@ -88,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// The filesystem and drive beneath, if there is one.
+    /// The filesystem and drive under the target, if there is one.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Bench::Storage(storage) => storage.target.place(),
@@ -96,7 +92,8 @@ impl Bench {
         }
     }
 
-    /// What each drive beneath says of itself. A drive that vanishes meanwhile is noticed by the tests.
+    /// What each drive under the target reports. A drive that vanishes meanwhile is left out here;
+    /// the tests will fail on it.
     pub fn drives(&self) -> Vec<DriveRecord> {
         let Bench::Storage(storage) = self else { return Vec::new() };
         let drives = self.place().and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
@@ -104,7 +101,7 @@ impl Bench {
         drives.into_iter().filter_map(|drive| DriveRecord::read(root, drive.disk_device()).ok()).collect()
     }
 
-    /// What tests may work on.
+    /// The space that tests may use.
     pub fn room(&self) -> Room {
         match self {
             Bench::Storage(storage) => storage.target.room(),
@@ -112,7 +109,7 @@ impl Bench {
         }
     }
 
-    /// What the person should know about how it was opened.
+    /// Notes for the user about how the target was opened.
     pub fn notes(&self) -> Vec<String> {
         match self {
             Bench::Storage(storage) => storage.target.notes().into_iter().chain(storage.caches.notes()).collect(),
@@ -120,11 +117,11 @@ impl Bench {
         }
     }
 
-    /// Runs a test, or several at the same time; an outcome for each, or `None` when the person wanted
-    /// the end before anything was measured.
+    /// Runs a test, or several in parallel. Returns an outcome for each, or `None` if the user
+    /// interrupted the run before anything was measured.
     ///
     /// # Errors
-    /// When nothing could be measured at all.
+    /// If nothing could be measured at all.
     pub fn run(&mut self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Vec<Outcome>>> {
         match self {
             Bench::Storage(storage) => storage.run(tests, observe),
@@ -138,7 +135,7 @@ impl Bench {
         }
     }
 
-    /// How the write cache was found: on, off, or nobody can tell.
+    /// Returns whether the write cache was on when the target was opened, if known.
     pub fn found_on(&mut self) -> Option<bool> {
         match self {
             Bench::Storage(storage) => storage.caches.found_on(),
@@ -149,17 +146,17 @@ impl Bench {
         }
     }
 
-    /// Puts everything back as it was found, test files and write caches.
+    /// Restores everything: removes the test files and switches the write caches back.
     ///
     /// # Errors
-    /// When a write cache could not be put back; the test files are removed all the same.
+    /// If a write cache could not be restored; the test files are removed all the same.
     pub fn close(self) -> anyhow::Result<()> {
         match self {
             Bench::Storage(storage) => {
                 let Storage { mut caches, target, .. } = *storage;
-                let put_back = caches.put_back();
+                let restored = caches.restore();
                 drop(target);
-                Ok(put_back?)
+                Ok(restored?)
             }
             Bench::Model(_) => Ok(()),
         }
@@ -184,7 +181,7 @@ impl Storage {
             {
                 result.workload.write_cache = WriteCache::Unchanged;
                 result.notes.push(
-                    "the write cache did not stay as it was set: the drive was reset, or somebody else switched it"
+                    "the write cache did not stay as it was set: the drive was reset, or another program switched it"
                         .to_owned(),
                 );
             }
@@ -197,8 +194,7 @@ impl Modelled {
     fn open(given: &str, target: &SimTarget<'_>, options: &Options) -> anyhow::Result<Modelled> {
         if options.engine.is_some() {
             return Err(WrongUse(
-                "--engine chooses how calls reach this machine's kernel, and a model has its own; leave it out"
-                    .to_owned(),
+                "--engine has no effect on a model, which does not use this machine's kernel; leave it out".to_owned(),
             )
             .into());
         }

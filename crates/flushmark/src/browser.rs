@@ -1,21 +1,23 @@
-//! The person's browser.
+//! Opens pages in the user's browser.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What opens a page where `$BROWSER` names nothing.
+/// The command used when `$BROWSER` is not set.
 const DESKTOP: &str = "xdg-open";
-/// What cannot open a page has said so by then; what still runs is a browser at work.
+/// A command that cannot open the page fails within this time; one that still runs is the browser
+/// itself.
 const FAILS_WITHIN: Duration = Duration::from_secs(2);
-/// How often is looked.
+/// Interval between checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Opens an address: with the first of `$BROWSER` that works (commands between colons, `%s` for the address), else with the desktop's own.
+/// Opens an address with the first command in `$BROWSER` that works (commands are separated by
+/// colons, `%s` is the address), or else with the desktop's default.
 ///
 /// # Errors
-/// Where none works: a sentence that says what was tried and what to do.
+/// If none works: a message with what was tried and what to do.
 pub fn open(address: &str) -> Result<(), String> {
     let named = std::env::var("BROWSER").ok().filter(|named| !named.trim().is_empty());
     let commands = named.as_deref().unwrap_or(DESKTOP);
@@ -26,19 +28,19 @@ pub fn open(address: &str) -> Result<(), String> {
             Err(why) => tried.push(format!("`{}` {why}", command.trim())),
         }
     }
-    Err(format!("no browser was opened: {}; open {address} yourself, or name a browser in BROWSER", tried.join(", ")))
+    Err(format!("no browser could be opened: {}; open {address} yourself, or set BROWSER", tried.join(", ")))
 }
 
-/// Opens a file.
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_file(path: &Path) -> Result<(), String> {
-    let whole = path.canonicalize().map_err(|error| format!("no browser was opened: {}: {error}", path.display()))?;
+    let whole =
+        path.canonicalize().map_err(|error| format!("no browser could be opened: {}: {error}", path.display()))?;
     open(&file_address(&whole))
 }
 
-/// A path as an address: what means something in one is written as `%XX`.
+/// A path as a `file://` URL. Reserved characters are written as `%XX`.
 fn file_address(path: &Path) -> String {
     let encode = |byte: &u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => char::from(*byte).to_string(),
@@ -47,7 +49,7 @@ fn file_address(path: &Path) -> String {
     format!("file://{}", path.as_os_str().as_encoded_bytes().iter().map(encode).collect::<String>())
 }
 
-/// The words of a command, the address among them or behind them.
+/// The words of a command, with the address in place of `%s` or at the end.
 fn words(command: &str, address: &str) -> Vec<String> {
     let has_place = command.contains("%s");
     let words = command.split_whitespace().map(|word| word.replace("%s", address));
@@ -55,8 +57,8 @@ fn words(command: &str, address: &str) -> Vec<String> {
 }
 
 fn start(words: &[String]) -> Result<(), String> {
-    let [program, arguments @ ..] = words else { return Err("is no command".to_owned()) };
-    // In a group of its own: the Ctrl-C that ends a server is not meant for the browser.
+    let [program, arguments @ ..] = words else { return Err("is not a command".to_owned()) };
+    // In a separate process group: Ctrl-C must stop the server, not the browser.
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_stands_where_the_command_wants_it() {
+    fn the_address_replaces_percent_s() {
         assert_eq!(words("firefox", "http://h/"), ["firefox", "http://h/"]);
         assert_eq!(
             words(" chromium --app=%s --new-window", "http://h/"),
@@ -94,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stays_one_whatever_it_is_called() {
+    fn reserved_characters_of_a_path_are_escaped() {
         assert_eq!(file_address(Path::new("/srv/a b/50%?#ü.html")), "file:///srv/a%20b/50%25%3F%23%C3%BC.html");
     }
 
     #[test]
-    fn a_command_that_fails_or_is_none_says_so_and_one_that_stays_is_at_work() {
+    fn failures_are_reported_and_a_command_that_keeps_running_succeeds() {
         let start = |command: &str| start(&words(command, "x"));
         assert_eq!(start("no-such-browser").unwrap_err(), "is not installed");
         assert_eq!(start("false").unwrap_err(), "failed (exit status: 1)");

@@ -1,7 +1,9 @@
-//! What deep C-states cost: depth-1 tests with them allowed and held off, in turns.
+//! Measures what deep C-states cost: depth-1 tests that alternate between allowing and preventing
+//! them.
 //!
-//! A process that writes the latency that it can bear into `/dev/cpu_dma_latency` and keeps the file open holds every CPU out of states that take longer to leave
-//! (Documentation/power/pm_qos_interface.rst). The kernel takes that back when the file is closed, also by `kill -9`: nothing has to be put back.
+//! A process that writes a maximum latency to `/dev/cpu_dma_latency` and keeps the file open keeps
+//! every CPU out of states that take longer to leave (Documentation/power/pm_qos_interface.rst).
+//! The kernel ends this when the file is closed, even by `kill -9`, so nothing has to be restored.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -15,10 +17,11 @@ use workload::Plan;
 
 use crate::signals::{self, STOP};
 
-/// Turns of each setting. A depth-1 figure moves from run to run; the median of this many does not.
+/// Rounds per setting. A depth-1 figure varies from run to run; the median of this many is stable.
 const ROUNDS: u32 = 7;
 
-/// What a commit is, and what a read is: each long enough for thousands of them, short enough that a person waits for all turns.
+/// A commit test and a read test: each long enough for thousands of operations, and short enough
+/// that the user waits for all rounds.
 const PLAN: &str = r#"
 [defaults]
 size = "16MiB"
@@ -33,8 +36,8 @@ name = "4 KiB read"
 pattern = "randread"
 "#;
 
-/// Holds every CPU awake while it lives.
-struct Awake(#[expect(dead_code, reason = "open is what it has to be")] File);
+/// Keeps every CPU out of deep C-states while it lives.
+struct Awake(#[expect(dead_code, reason = "held open for its effect")] File);
 
 impl Awake {
     const DEVICE: &str = "/dev/cpu_dma_latency";
@@ -43,28 +46,29 @@ impl Awake {
         let opened = OpenOptions::new().write(true).open(Self::DEVICE);
         let mut file = opened.map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow::anyhow!(
-                "this kernel has no {}, so C-states cannot be held off and their cost cannot be shown",
+                "this kernel has no {}, so C-states cannot be prevented and their cost cannot be measured",
                 Self::DEVICE
             ),
             ErrorKind::PermissionDenied => {
-                anyhow::anyhow!("only root may hold C-states off ({}): run it with sudo", Self::DEVICE)
+                anyhow::anyhow!("only root can prevent C-states ({}): run this with sudo", Self::DEVICE)
             }
             _ => anyhow::Error::from(error).context(format!("cannot open {}", Self::DEVICE)),
         })?;
-        // A signed number of microseconds, as the machine writes numbers.
+        // A signed number of microseconds in native byte order.
         file.write_all(&0_i32.to_ne_bytes()).with_context(|| format!("cannot write to {}", Self::DEVICE))?;
         Ok(Awake(file))
     }
 }
 
-/// Measures in a directory. A signal ends it after the turns that were whole; `None` when there is none.
+/// Measures in a directory. A signal ends it after the last complete round; returns `None` if no
+/// round was complete.
 ///
 /// # Errors
-/// When C-states cannot be held off here, or the tests cannot run there.
+/// If C-states cannot be prevented here, or the tests cannot run there.
 pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
-    // Tried before anything is measured.
+    // Fail before anything is measured.
     drop(Awake::hold()?);
-    signals::listen().context("cannot listen to signals")?;
+    signals::listen().context("cannot handle signals")?;
     let plan = Plan::from_toml("c-states", PLAN)?;
     let options = Options::default();
     let given = path.to_string_lossy();
@@ -72,7 +76,7 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
     let mut tests: Vec<(Vec<f64>, Vec<f64>)> = vec![(Vec::new(), Vec::new()); plan.tests.len()];
     let mut rounds = 0;
     'rounds: for round in 0..ROUNDS {
-        // In turns, so that what drifts meanwhile favours neither.
+        // Alternating, so that drift favours neither setting.
         for held in [round % 2 == 1, round % 2 == 0] {
             let awake = held.then(Awake::hold).transpose()?;
             for (test, (before, after)) in plan.tests.iter().zip(&mut tests) {
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plan_is_one_and_medians_are_medians() {
+    fn the_plan_parses_and_medians_are_right() {
         let plan = Plan::from_toml("c-states", PLAN).unwrap();
         assert_eq!(plan.tests.len(), 2);
         assert_eq!(median(&mut [3.0, 1.0, 9.0]), Some(3.0));

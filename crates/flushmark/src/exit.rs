@@ -1,4 +1,4 @@
-//! Exit codes, and how errors reach a person.
+//! Exit codes, and how errors are printed.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -10,53 +10,54 @@ use engine::{Blame, EngineError};
 use store::StoreError;
 use verify::error::VerifyError;
 
-/// Why the program does not end with 0, apart from errors.
+/// The ways in which the program can end, apart from errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Done.
+pub enum ExitStatus {
     Done,
-    /// A use named with `--fail-on` got too low a grade, a drive broke its word, or a test exceeded a limit of `--fail-if`.
+    /// A use given with `--fail-on` got too low a grade, a drive is not proven honest, or a test
+    /// exceeded a limit of `--fail-if`.
     Unfit,
-    /// Some test failed in the middle; what was measured until then has been printed.
+    /// A test failed midway; what was measured before it has been printed.
     Failed,
-    /// None of the plan's tests could run here; each has been named with its reason.
+    /// None of the plan's tests could run here; each has been reported with its reason.
     NothingRan,
-    /// A signal ended it; what was measured until then has been printed.
+    /// A signal ended the run; what was measured before it has been printed.
     Interrupted(i32),
 }
 
-/// Wrong use that is noticed by the command line itself.
+/// A usage error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
-/// Something that is refused lest a person lose data.
+/// An action refused because it could destroy data.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// A reader that went away (`flushmark suites | head`): no error.
+/// Returns whether the reader of our output went away (`flushmark suites | head`), which is not an
+/// error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     })
 }
 
-/// Says a sentence on stderr. Nobody may be reading there, which is no reason to panic.
+/// Prints a message on stderr. Ignores write errors: a closed stderr must not cause a panic.
 pub fn complain(sentence: &str) {
     let lines: Vec<_> = sentence.split('\n').map(workload::unseen::escaped).collect();
     let _ = writeln!(anstream::stderr(), "flushmark: {}", lines.join("\n"));
 }
 
-/// Turns an outcome into the exit code, and prints an error on stderr.
-pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
+/// Turns an outcome into the exit code and prints an error on stderr.
+pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
     match outcome {
-        Ok(Verdict::Done) => ExitCode::SUCCESS,
-        Ok(Verdict::Unfit) => ExitCode::from(1),
-        Ok(Verdict::NothingRan) => ExitCode::from(2),
-        Ok(Verdict::Failed) => ExitCode::from(4),
-        // As a shell reports a process that died of the signal.
-        Ok(Verdict::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
+        Ok(ExitStatus::Done) => ExitCode::SUCCESS,
+        Ok(ExitStatus::Unfit) => ExitCode::from(1),
+        Ok(ExitStatus::NothingRan) => ExitCode::from(2),
+        Ok(ExitStatus::Failed) => ExitCode::from(4),
+        // As a shell reports a process killed by the signal.
+        Ok(ExitStatus::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&sentence(&error));
@@ -65,7 +66,7 @@ pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
     }
 }
 
-/// An error with its causes, each once: a sentence that ends with what to do has its cause in it already.
+/// An error with its causes. A cause that the text already contains is not repeated.
 pub fn sentence(error: &anyhow::Error) -> String {
     error.chain().skip(1).fold(error.to_string(), |said, cause| {
         let cause = cause.to_string();

@@ -1,4 +1,4 @@
-//! Results as text that other programs read, and the file of metrics.
+//! Results in formats that other programs read, and the metrics file.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::args::export::TextFormat;
 use crate::exit::WrongUse;
 use crate::whole_file;
 
-/// What a collector that runs as another user needs.
+/// Mode of the metrics file: a collector runs as another user.
 const READABLE_BY_ALL: u32 = 0o644;
 
 /// The text of one or several runs.
 ///
 /// # Errors
-/// When the format holds one run and there are several.
+/// If the format holds a single run and there are several.
 pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, WrongUse> {
     Ok(match format {
         TextFormat::Json => match documents {
@@ -34,16 +34,17 @@ pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, Wro
 fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
     match documents {
         [document] => Ok(document),
-        several => {
-            Err(WrongUse(format!("fio's JSON holds one run, and these are {}; export them one by one", several.len())))
-        }
+        several => Err(WrongUse(format!(
+            "fio's JSON holds a single run, but {} were given; export them one by one",
+            several.len()
+        ))),
     }
 }
 
-/// Writes the metrics of a run. A collector that reads at any moment finds the old file or the new one, whole.
+/// Writes the metrics of a run atomically: a collector reads either the old file or the new one.
 ///
 /// # Errors
-/// When the file cannot be made there.
+/// If the file cannot be written.
 pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
     let text = formats::openmetrics::text(std::slice::from_ref(document));
     whole_file::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))

@@ -1,6 +1,8 @@
-//! What a run tells of itself while it is measured: a small file in memory, written once a second, which `flushmark web` reads.
+//! The live state of a run: a small file in memory, written once a second, that `flushmark web`
+//! reads.
 //!
-//! Never on a disk: a measurement must not write to a drive that it measures. Where the user has no directory in memory, nothing is told.
+//! Never on a drive, because a measurement must not write to the drive that it measures. If the
+//! user has no directory in memory, no state is published.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -17,39 +19,40 @@ use workload::Plan;
 
 use crate::progress;
 
-/// A person sees no more than that, and each time costs the observing thread some ten microseconds.
+/// Interval between updates. Each costs the observing thread about ten microseconds.
 const EVERY: Duration = Duration::from_secs(1);
-/// Larger than any file of ours.
-const BYTES_MOST: u64 = 1 << 20;
-/// A new file stands beside the one that it replaces for a moment; one as old as that was left by a killed process.
-const UNFINISHED_MOST: Duration = Duration::from_mins(1);
+/// Larger than any file that we write.
+const BYTES_MAX: u64 = 1 << 20;
+/// A new file exists beside the one it replaces for a moment only; an older one was left by a
+/// killed process.
+const UNFINISHED_AGE_MAX: Duration = Duration::from_mins(1);
 
 const PREFIX: &str = "flushmark-live-";
 const ENDING: &str = ".json";
 const UNFINISHED: &str = ".new";
 
-/// The file's content.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
-    /// The process, as [`process::lives`] knows it.
+struct Content {
+    /// The process, as [`process::lives`] identifies it.
     writer: String,
     #[serde(flatten)]
     running: Running,
 }
 
-/// A run's file, which is gone when this is dropped.
+/// A run's file. Removed on drop.
 pub struct Live {
     file: Option<PathBuf>,
-    told: Told,
-    at: Option<Instant>,
+    content: Content,
+    written: Option<Instant>,
 }
 
 impl Live {
-    /// Of a run that begins, and where it is kept.
+    /// Publishes a run that begins, and where it is kept.
     pub fn of(document: &RunDocument, kept: Option<(RunId, &Location)>) -> Live {
         let mut live = Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document);
-        live.told.running.run = kept.map(|(run, _)| run.number());
-        live.told.running.store = kept.map(|(_, location)| location.to_string());
+        live.content.running.run = kept.map(|(run, _)| run.number());
+        live.content.running.store = kept.map(|(_, location)| location.to_string());
         live
     }
 
@@ -72,13 +75,13 @@ impl Live {
             history: History::default(),
         };
         let file = directory.map(|directory| directory.join(format!("{PREFIX}{pid}{ENDING}")));
-        Live { file, told: Told { writer: process::this(), running }, at: None }
+        Live { file, content: Content { writer: process::this(), running }, written: None }
     }
 
-    /// The next tests begin at the same time, most often a single one.
+    /// The next group of tests begins, usually a single test.
     pub fn begin(&mut self, plan: &Plan, group: Range<usize>) {
         let tests = &plan.tests[group.clone()];
-        let running = &mut self.told.running;
+        let running = &mut self.content.running;
         running.test = progress::names(tests);
         running.position = group.end;
         running.tests = plan.tests.len();
@@ -88,12 +91,12 @@ impl Live {
         running.iops = None;
         running.commit_p99_us = None;
         running.history = History::default();
-        self.tell();
+        self.write();
     }
 
-    /// What is seen of the running test.
+    /// Updates the progress of the running test.
     pub fn see(&mut self, seen: &Progress) {
-        let running = &mut self.told.running;
+        let running = &mut self.content.running;
         running.phase =
             if seen.elapsed_s < 0.0 { Phase::WarmingUp } else { Phase::Measuring { elapsed_s: seen.elapsed_s } };
         running.iops = seen.iops;
@@ -101,16 +104,17 @@ impl Live {
         if let Some(iops) = seen.iops {
             running.history.see(seen.elapsed_s, iops, seen.commit_p99_us);
         }
-        if self.at.is_none_or(|at| at.elapsed() >= EVERY) {
-            self.tell();
+        if self.written.is_none_or(|written| written.elapsed() >= EVERY) {
+            self.write();
         }
     }
 
-    /// Replaces the file. One that cannot be written is given up: nobody measures worse without it.
-    fn tell(&mut self) {
-        self.at = Some(Instant::now());
+    /// Replaces the file. If it cannot be written, stops publishing; the measurement does not need
+    /// it.
+    fn write(&mut self) {
+        self.written = Some(Instant::now());
         if let Some(file) = &self.file
-            && replace(file, &self.told).is_err()
+            && replace(file, &self.content).is_err()
         {
             self.remove();
         }
@@ -130,16 +134,16 @@ impl Drop for Live {
     }
 }
 
-fn replace(file: &Path, told: &Told) -> std::io::Result<()> {
+fn replace(file: &Path, content: &Content) -> std::io::Result<()> {
     let unfinished = file.with_extension(&UNFINISHED[1..]);
-    // Of a killed process of the same number; made anew, so that its mode is ours.
+    // Remove what a killed process with the same number left; create the file anew with our mode.
     let _ = fs::remove_file(&unfinished);
     let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    new.write_all(&serde_json::to_vec(told)?)?;
+    new.write_all(&serde_json::to_vec(content)?)?;
     fs::rename(unfinished, file)
 }
 
-/// The runs of this user that are being measured now, the oldest first.
+/// The runs of this user that are being measured now, oldest first.
 pub fn running() -> Vec<Running> {
     let directories = emulate::runtime::in_memory();
     let mut running: Vec<Running> = directories.iter().flat_map(|directory| running_in(directory)).collect();
@@ -147,7 +151,7 @@ pub fn running() -> Vec<Running> {
     running
 }
 
-/// Those that tell of themselves in a directory. Files of processes that are gone are removed.
+/// The runs published in a directory. Removes files of processes that have ended.
 fn running_in(directory: &Path) -> Vec<Running> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| read(&entry.path())).collect()
@@ -160,20 +164,20 @@ fn read(path: &Path) -> Option<Running> {
         return None;
     }
     if name.ends_with(UNFINISHED) {
-        if metadata.modified().ok()?.elapsed().is_ok_and(|age| age > UNFINISHED_MOST) {
+        if metadata.modified().ok()?.elapsed().is_ok_and(|age| age > UNFINISHED_AGE_MAX) {
             let _ = fs::remove_file(path);
         }
         return None;
     }
     name.strip_suffix(ENDING)?;
     let mut text = String::new();
-    File::open(path).ok()?.take(BYTES_MOST).read_to_string(&mut text).ok()?;
-    let told: Told = serde_json::from_str(&text).ok()?;
-    if !process::lives(&told.writer) {
+    File::open(path).ok()?.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+    let content: Content = serde_json::from_str(&text).ok()?;
+    if !process::lives(&content.writer) {
         let _ = fs::remove_file(path);
         return None;
     }
-    Some(told.running)
+    Some(content.running)
 }
 
 #[cfg(test)]
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_tells_of_itself_until_its_end() {
+    fn a_run_is_published_until_its_end() {
         let directory = tempfile::tempdir().unwrap();
         let plan = workload::suites::named("quick").unwrap();
         let mut live = Live::within(Some(directory.path()), &modelled());
@@ -203,15 +207,15 @@ mod tests {
         let running = running_in(directory.path());
         assert_eq!((running[0].position, running[0].tests), (2, plan.tests.len()));
         assert_eq!((running[0].test.as_str(), running[0].phase), (plan.tests[1].name.as_str(), Phase::Preparing));
-        // A second later it is told, and no sooner.
+        // It is updated a second later, and no sooner.
         live.see(&seen(-0.5));
         assert_eq!(running_in(directory.path())[0].phase, Phase::Preparing);
-        live.at = live.at.map(|at| at.checked_sub(EVERY).unwrap());
+        live.written = live.written.map(|written| written.checked_sub(EVERY).unwrap());
         live.see(&seen(3.2));
         let running = running_in(directory.path());
         assert_eq!(running[0].phase, Phase::Measuring { elapsed_s: 3.2 });
         assert_eq!(running[0].history.iops, [1000.0; 3]);
-        // The next test begins with nothing of the last.
+        // The next test begins without the last one's history.
         live.begin(&plan, 2..3);
         assert_eq!(running_in(directory.path())[0].history, History::default());
         drop(live);
@@ -219,22 +223,22 @@ mod tests {
     }
 
     #[test]
-    fn files_of_processes_that_are_gone_are_removed_and_others_are_left() {
+    fn only_files_of_ended_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let mut live = Live::within(Some(directory.path()), &modelled());
         live.begin(&workload::suites::named("quick").unwrap(), 0..1);
-        let told = fs::read_to_string(&files(directory.path())[0]).unwrap();
+        let content = fs::read_to_string(&files(directory.path())[0]).unwrap();
         let place = |name: &str| directory.path().join(name);
-        // The number was given again: this process lives, but began at another time.
-        let (before, began) = live.told.writer.rsplit_once('/').unwrap();
-        let reused = told.replace(&live.told.writer, &format!("{before}/{began}1"));
+        // The process number was reused: this process lives, but began at another time.
+        let (before, began) = live.content.writer.rsplit_once('/').unwrap();
+        let reused = content.replace(&live.content.writer, &format!("{before}/{began}1"));
         fs::write(place("flushmark-live-1.json"), reused).unwrap();
-        fs::write(place("flushmark-live-2.json"), "not of ours").unwrap();
+        fs::write(place("flushmark-live-2.json"), "not ours").unwrap();
         fs::write(place("flushmark-live-3.new"), "just begun").unwrap();
         fs::write(place("flushmark-live-4.new"), "left").unwrap();
-        let old = std::time::SystemTime::now() - 2 * UNFINISHED_MOST;
+        let old = std::time::SystemTime::now() - 2 * UNFINISHED_AGE_MAX;
         File::options().write(true).open(place("flushmark-live-4.new")).unwrap().set_modified(old).unwrap();
-        fs::write(place("notes.json"), &told).unwrap();
+        fs::write(place("notes.json"), &content).unwrap();
         std::os::unix::fs::symlink(place("notes.json"), place("flushmark-live-5.json")).unwrap();
         assert_eq!(running_in(directory.path()).len(), 1);
         let gone = ["flushmark-live-1.json", "flushmark-live-4.new"];
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_nothing_is_told_and_nothing_fails() {
+    fn without_a_directory_nothing_is_published_and_nothing_fails() {
         let plan = workload::suites::named("quick").unwrap();
         let directory = tempfile::tempdir().unwrap();
         for place in [None, Some(directory.path().join("gone"))] {

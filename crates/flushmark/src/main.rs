@@ -1,4 +1,5 @@
-//! The command line of flushmark: parses, wires the rooms together, prints. What is measured, judged and shown is decided elsewhere.
+//! The command line of flushmark: parses arguments, connects the crates and prints. The other
+//! crates decide what is measured, judged and shown.
 
 mod args;
 mod bench;
@@ -7,6 +8,7 @@ mod c_states;
 mod commands;
 mod exit;
 mod export;
+mod help;
 mod keeping;
 mod live;
 mod modelled;
@@ -20,10 +22,12 @@ mod writing_out;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse_from(args::sort::with_separators(std::env::args_os().collect()));
+    let words = args::sort::with_separators(std::env::args_os().collect());
+    let matches = help::command().get_matches_from(words);
+    let args = args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),

@@ -1,4 +1,5 @@
-//! A model's facts in the words in which a machine tells its own, so that header and judgement read them as they read real ones.
+//! Describes a model as the system describes a real machine, so that header and judgement treat
+//! both alike.
 
 use std::path::{Path, PathBuf};
 
@@ -14,48 +15,49 @@ use simdrive::target::SimTarget;
 
 use crate::exit::WrongUse;
 
-/// Where a modelled filesystem is mounted.
+/// Mount point of modelled filesystems.
 const MOUNT_POINT: &str = "/model";
 
-/// The machine that a person named, as `given`.
+/// The machine that the user named, as `given`.
 ///
 /// # Errors
-/// When there is no such model, its file does not read as one, a setting is not possible, or the model is not.
+/// If there is no such model, its file is invalid, a setting is invalid, or the model is
+/// impossible.
 pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     let wrong = |error: String| WrongUse(error);
-    // A path has a slash or an ending; no model's name has.
+    // A path has a slash or an extension; a model's name has neither.
     let path = Path::new(target.model);
     let machine = if target.model.contains('/') || path.extension().is_some_and(|ending| ending == "toml") {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let model = catalogue::models::parse(&text)
-            .map_err(|error| wrong(format!("{} does not read as a model: {error}", path.display())))?;
+            .map_err(|error| wrong(format!("{} is not a valid model: {error}", path.display())))?;
         target.machine(&model)
     } else {
         let model = catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
         target.machine(model)
     };
     let machine = machine.map_err(|error| wrong(error.to_string()))?;
-    let stands_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
-    if machine.write_cache.requires_on().is_some_and(|on| on != stands_on) {
-        let what = format!("`{given}`: this drive tells of no volatile write cache that could be switched");
+    let is_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
+    if machine.write_cache.requires_on().is_some_and(|on| on != is_on) {
+        let what = format!("`{given}`: this drive reports no volatile write cache, so there is none to switch");
         return Err(wrong(what).into());
     }
     Ok(machine)
 }
 
-/// The filesystem and the drive of a machine that a person named as `given`.
+/// The filesystem and the drive of the machine that the user named as `given`.
 ///
 /// # Errors
-/// When the model is impossible.
+/// If the model is impossible.
 pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
     let identity = machine.drive(false)?.identity();
     let model = &machine.model;
     let device = match &model.drive {
         Parameters::Array(array) => {
-            // The label is each drive's, and the capacity the array's.
+            // Each member has the model's label; the capacity is the array's.
             let whole = device(given, machine, &identity);
             let member = BlockDevice { name: "member".to_owned(), size_bytes: None, ..whole.clone() };
-            // Each is a drive of its own.
+            // Distinct device numbers make distinct drives.
             let numbered = |minor| BlockDevice { device: DeviceNumber { major: 0, minor }, ..member.clone() };
             BlockDevice {
                 transport: Transport::Md,
@@ -86,7 +88,7 @@ pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
 
 fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
     BlockDevice {
-        // No device of this machine: those have a driver, which has a number.
+        // Major number 0: no driver of this machine has it.
         device: DeviceNumber { major: 0, minor: 0 },
         path: PathBuf::from(given),
         name: given.to_owned(),
@@ -116,7 +118,7 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
     }
 }
 
-/// As a distribution mounts it.
+/// With a distribution's usual mount options.
 fn ext4() -> Option<Mount> {
     let line = format!("1 0 0:0 / {MOUNT_POINT} rw,relatime - ext4 sim rw\n");
     MountTable::parse(line.as_bytes()).ok()?.mounts().first().cloned()

@@ -1,4 +1,5 @@
-//! What a person sees on stderr while tests run: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
+//! Progress on stderr while tests run: a bar on a terminal, plain lines elsewhere, nothing with
+//! `--quiet`.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::ops::Range;
@@ -9,7 +10,6 @@ use measurement::{Skipped, TestResult};
 use report::Look;
 use workload::Plan;
 
-/// The display of one run.
 pub struct Progress {
     look: Look,
     display: Display,
@@ -22,19 +22,18 @@ enum Display {
     Lines,
 }
 
-/// The test that is running.
 struct Running {
     name: String,
     position: String,
     warm_up: Duration,
     expected: Option<Duration>,
     later: Duration,
-    /// When the target's clock began to run for this test, here and there: a model's runs at another pace.
+    /// When this test began, in real time and in the target's time: a model's clock has another
+    /// pace.
     begun: Option<(Instant, f64)>,
 }
 
 impl Progress {
-    /// Nothing yet. `quiet` keeps it so.
     pub fn new(quiet: bool, look: &Look) -> Progress {
         let display = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Display::Quiet,
@@ -52,7 +51,7 @@ impl Progress {
         Progress { look: *look, display, test }
     }
 
-    /// The next tests begin at the same time, most often a single one.
+    /// The next group of tests begins, usually a single test.
     pub fn begin(&mut self, plan: &Plan, group: Range<usize>) {
         let time = |test: &workload::Test| test.work.limit().time().map(|time| time + test.work.warm_up().0);
         let tests = &plan.tests[group.clone()];
@@ -73,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// The running test's live figures.
+    /// Updates the running test's live figures.
     pub fn live(&mut self, live: &measurement::Progress) {
         let Display::Bar(bar) = &self.display else { return };
         let test = &mut self.test;
@@ -88,19 +87,17 @@ impl Progress {
         bar.set_message(report::live_line(live.iops, live.commit_p99_us, left, &self.look));
     }
 
-    /// A test is done.
     pub fn measured(&self, result: &TestResult) {
         self.line(&report::done_line(&self.test.position, result, &self.look));
     }
 
-    /// A test cannot run here.
     pub fn skipped(&self, skipped: &Skipped) {
         self.line(&format!("{} {}: skipped, {}", self.test.position, skipped.test, skipped.because));
     }
 
-    /// A line that stays, beside the display.
+    /// Prints a permanent line.
     pub fn line(&self, line: &str) {
-        // Nobody may be reading (`2>&1 | head`); the run goes on all the same.
+        // Ignore write errors (`2>&1 | head`); the run continues.
         let write = || drop(writeln!(std::io::stderr(), "{line}"));
         match &self.display {
             Display::Quiet => {}
@@ -109,7 +106,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
@@ -117,7 +114,7 @@ impl Progress {
     }
 }
 
-/// What tests that run at the same time are called.
+/// The joined names of tests that run in parallel.
 pub fn names(tests: &[workload::Test]) -> String {
     let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
     names.join(" + ")

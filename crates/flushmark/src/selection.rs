@@ -1,13 +1,13 @@
-//! Which results a person means by a word.
+//! Resolves the words with which users select results.
 //!
-//! | word | what it names |
+//! | word | selects |
 //! | --- | --- |
 //! | `12` | the kept run of this number |
-//! | `last`, `last~3` | this machine's newest kept run, the third before it; those of no known machine count, runs that are being measured do not |
-//! | `last@db7`, `last~3@all` | the same among the runs of the machine `db7`, among those of all |
+//! | `last`, `last~3` | this machine's newest kept run, the third before it; includes runs of unknown machines, excludes runs that are being measured |
+//! | `last@db7`, `last~3@all` | the same among the runs of the machine `db7`, or of all machines |
 //! | `@before` | every kept run with this tag, oldest first |
-//! | anything else | a document's file; `./12` where its name looks like one of the above |
-//! | several joined by commas | all of them together |
+//! | anything else | a file with a result document; write `./12` if its name looks like one of the above |
+//! | several, joined by commas | all of them together |
 
 use std::path::Path;
 
@@ -19,22 +19,22 @@ use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
 use crate::keeping::{self, Reading};
 
-/// One result, or several that were named together.
+/// One result, or several selected together.
 #[derive(Debug, Clone)]
 pub struct Selected {
-    /// What the person wrote.
+    /// The word as the user wrote it.
     pub word: String,
-    /// The documents, in the order in which they were named.
+    /// The documents, in the order given.
     pub documents: Vec<RunDocument>,
-    /// The machine that measured them all, where the store knows one.
+    /// The machine that measured them all, if the store knows it and it is the same.
     pub host: Option<String>,
 }
 
-/// What one word between commas names.
+/// The selection of a word without commas.
 #[derive(Debug, PartialEq, Eq)]
 enum Word<'a> {
     Run(RunId),
-    /// So many before the newest, of the machine of this name or of one's own.
+    /// The run this many before the newest, of the given machine or of this one.
     Last {
         before: u32,
         host: Option<&'a str>,
@@ -58,26 +58,30 @@ impl Word<'_> {
     }
 }
 
-/// What stands behind `last`: how many before it, and on which machine.
+/// Parses what follows `last`: `~N` and `@HOST`.
 fn last<'a>(text: &str, rest: &'a str) -> Result<Word<'a>, WrongUse> {
     let (before, host) = rest.split_once('@').map_or((rest, None), |(before, host)| (before, Some(host)));
     let before = if before.is_empty() { Some(0) } else { before[1..].parse().ok() };
-    let before = before.ok_or_else(|| WrongUse(format!("`{text}`: write how many before the last, such as last~1")))?;
+    let before = before.ok_or_else(|| {
+        WrongUse(format!("invalid `{text}`: expected the number of runs before the last, such as last~1"))
+    })?;
     if host.is_some_and(str::is_empty) {
-        return Err(WrongUse(format!("`{text}`: write a machine's name, or {EVERY_HOST}: last@{EVERY_HOST}")));
+        return Err(WrongUse(format!(
+            "invalid `{text}`: expected a machine's name, or {EVERY_HOST} for all machines: last@{EVERY_HOST}"
+        )));
     }
     Ok(Word::Last { before, host })
 }
 
-/// In place of a machine's name.
+/// Means every machine.
 const EVERY_HOST: &str = "all";
 
-/// What each word names: kept runs, documents' files, or several joined by commas.
+/// The results that the words select: kept runs, files, or several joined by commas.
 ///
 /// # Errors
-/// When a word names nothing, or what it names does not read as a result.
+/// If a word selects nothing, or what it selects is not a valid result.
 pub fn select(words: &[String], place: &StoreArgs) -> anyhow::Result<Vec<Selected>> {
-    // Opened by the first word that needs it: files can be read where nothing was ever kept.
+    // Opened by the first word that needs it: files can be read without a store.
     let mut store = None;
     words.iter().map(|word| group(word, place, &mut store)).collect()
 }
@@ -106,23 +110,23 @@ fn group(word: &str, place: &StoreArgs, store: &mut Option<Store>) -> anyhow::Re
     Ok(Selected { word: word.to_owned(), documents, host: common(hosts) })
 }
 
-/// The host of all, if it is one.
+/// The host, if it is the same for all.
 pub fn common(hosts: Vec<Option<String>>) -> Option<String> {
     let first = hosts.first()?.clone();
     hosts.into_iter().all(|host| host == first).then_some(first).flatten()
 }
 
-/// The kept runs that words name.
+/// The kept runs that the words select.
 ///
 /// # Errors
-/// When a word names none, or a file.
+/// If a word selects no run, or a file.
 pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
     let mut runs = Vec::new();
     for part in words.iter().flat_map(|word| word.split(',')) {
         match Word::parse(part)? {
             Word::File(_) => {
                 return Err(WrongUse(format!(
-                    "`{part}` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG"
+                    "`{part}` is not a kept run; expected a number from `flushmark results list`, last, last~1 or @TAG"
                 ))
                 .into());
             }
@@ -132,21 +136,24 @@ pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-/// A kept run, and at most `count` before it that measured the same: suite, drives, host and target.
+/// A kept run, and up to `count` earlier ones with the same suite, drives, host and target.
 ///
 /// # Errors
-/// When the word does not name one kept run, or nothing like it was kept before.
+/// If the word does not select exactly one kept run, or no such earlier run was kept.
 pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result<(Selected, Selected)> {
     let mut store = Reading::of(place)?.expect()?;
     let [run] = runs(&[word.to_owned()], &mut store)?[..] else {
-        return Err(WrongUse(format!("`{word}` names several runs; one is compared with those before it")).into());
+        return Err(WrongUse(format!(
+            "`{word}` selects several runs; expected a single one to compare with earlier runs"
+        ))
+        .into());
     };
     let StoredRun { summary: now, document } = store.get(run)?;
     let mut earlier = store.earlier(run, count)?;
     earlier.reverse();
     if earlier.is_empty() {
         let what = format!(
-            "{} holds no earlier run of {} on {} to compare `{word}` with",
+            "{} has no earlier run of {} on {} to compare `{word}` with",
             store.location(),
             now.suite,
             now.target
@@ -161,7 +168,7 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
 
 fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<RunId>> {
     let none =
-        |what: &str, store: &Store| WrongUse(format!("`{text}` names no run: {} holds {what}", store.location()));
+        |what: &str, store: &Store| WrongUse(format!("no run matches `{text}`: {} has {what}", store.location()));
     match word {
         Word::Run(run) => Ok(vec![*run]),
         Word::File(_) => Ok(Vec::new()),
@@ -179,7 +186,7 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
             let of = match &whose {
                 HostScope::All => String::new(),
                 HostScope::Host(host) => format!(" of {host}"),
-                HostScope::Own(host) => format!(" of {host}, this machine; last@{EVERY_HOST} is that of all"),
+                HostScope::Own(host) => format!(" of {host}, this machine; use last@{EVERY_HOST} for all machines"),
             };
             let missing = format!("{}{of}", if *before == 0 { "none" } else { "fewer" });
             Ok(vec![store.newest(&whose, *before)?.ok_or_else(|| none(&missing, store))?])
@@ -190,14 +197,14 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
 fn document(word: &str, path: &Path) -> anyhow::Result<RunDocument> {
     if !path.exists() {
         return Err(WrongUse(format!(
-            "`{word}` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG"
+            "`{word}` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)"
         ))
         .into());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {word}"))?;
     Ok(RunDocument::from_json(&text).map_err(|error| match formats::import(word, &text, None) {
         Ok(imported) => WrongUse(format!(
-            "{word} is {}; `flushmark results import {}` keeps it and says the number to name it by",
+            "{word} is {}; run `flushmark results import {}` to keep it, then use the number that is printed",
             described(&imported),
             judge::shell_word(word)
         )),
@@ -205,7 +212,7 @@ fn document(word: &str, path: &Path) -> anyhow::Result<RunDocument> {
     })?)
 }
 
-/// What a file is that is no single result: another tool's output, or several of our own.
+/// Describes a file that is not a single result.
 fn described(imported: &formats::Imported) -> String {
     match (imported.origin, imported.documents.len()) {
         (formats::Origin::Flushmark, count) => format!("{count} results in one file"),

@@ -1,4 +1,4 @@
-//! One run: a plan on a target, test by test, into a result document.
+//! One run: runs a plan on a target, test by test, and fills the result document.
 
 use std::ops::RangeInclusive;
 
@@ -6,32 +6,31 @@ use judge::{Case, Judgement};
 use measurement::{Ended, Outcome, RunDocument, TestResult};
 use workload::Plan;
 
-use crate::bench::{Bench, Wishes};
-use crate::exit::{self, Verdict};
+use crate::bench::{Bench, TargetOptions};
+use crate::exit::{self, ExitStatus};
 use crate::live::Live;
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
 
-/// An opened target with a plan for it.
+/// An opened target and the document of its run.
 pub struct Session {
     bench: Bench,
     document: RunDocument,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 pub struct Completed {
-    /// Everything that was measured.
     pub document: RunDocument,
-    /// How the program should end because of it.
-    pub verdict: Verdict,
-    /// What kept the remaining tests from running, if anything did.
+    /// The exit status that the program should have.
+    pub verdict: ExitStatus,
+    /// The error that kept the remaining tests from running, if any.
     pub error: Option<anyhow::Error>,
 }
 
 impl Completed {
-    /// The error that ended the run, or else its document and verdict. What kept tests from being
-    /// measured has its sentence on stderr.
-    pub fn end(self) -> anyhow::Result<(RunDocument, Verdict)> {
+    /// Returns the error that ended the run, or else its document and status. Prints on stderr why
+    /// tests were not measured.
+    pub fn end(self) -> anyhow::Result<(RunDocument, ExitStatus)> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -48,12 +47,12 @@ impl Completed {
         });
         let skipped = self.document.skipped.iter().map(|skipped| format!("{}: {}", skipped.test, skipped.because));
         match self.verdict {
-            Verdict::NothingRan => skipped.collect(),
-            Verdict::Interrupted(_) if self.document.results.is_empty() => {
+            ExitStatus::NothingRan => skipped.collect(),
+            ExitStatus::Interrupted(_) if self.document.results.is_empty() => {
                 vec!["interrupted before anything was measured".to_owned()]
             }
-            Verdict::Interrupted(_) => {
-                failed.chain(["interrupted; what was measured until then is printed".to_owned()]).collect()
+            ExitStatus::Interrupted(_) => {
+                failed.chain(["interrupted; what was measured before is printed".to_owned()]).collect()
             }
             _ => failed.collect(),
         }
@@ -64,9 +63,9 @@ impl Session {
     /// Opens the target for a plan.
     ///
     /// # Errors
-    /// When the target is wrong, dangerous or out of order.
-    pub fn open(plan: &Plan, given: &str, wishes: Wishes, smoke: bool) -> anyhow::Result<Session> {
-        let bench = Bench::open(plan, given, wishes)?;
+    /// If the target is invalid, unsafe to use or fails.
+    pub fn open(plan: &Plan, given: &str, wanted: TargetOptions, smoke: bool) -> anyhow::Result<Session> {
+        let bench = Bench::open(plan, given, wanted)?;
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
@@ -87,22 +86,23 @@ impl Session {
         Ok(Session { bench, document })
     }
 
-    /// What is known before anything is measured.
+    /// The document. Before the run it holds what is known without measuring.
     pub fn document(&self) -> &RunDocument {
         &self.document
     }
 
-    /// Smallest and largest part of the target that a test of the plan works on, in bytes.
+    /// Sizes of the smallest and the largest part of the target that the plan's tests use, in
+    /// bytes.
     pub fn tested_bytes(&self, plan: &Plan) -> Option<RangeInclusive<u64>> {
         plan.tested_bytes(self.bench.room())
     }
 
-    /// What the person should know about how the target was opened.
+    /// Notes for the user about how the target was opened.
     pub fn notes(&self) -> Vec<String> {
         self.bench.notes()
     }
 
-    /// Runs the tests in order. `done` is called after each, because a later one may fail.
+    /// Runs the tests in order. Calls `done` after each, because a later one may fail.
     pub fn run(
         mut self,
         plan: &Plan,
@@ -151,24 +151,26 @@ impl Session {
         progress.finish();
         drop(live);
         let found_on = self.bench.found_on();
-        // Test files are removed before the results are printed: a reader may be slow, or gone.
+        // The bench is closed before the results are printed, because their reader may be slow or
+        // gone.
         if let Err(cause) = self.bench.close() {
-            // Graver than whatever ended the run: the machine is not as it was.
-            exit::complain(&format!("{cause}; `flushmark cache restore` tries again"));
-            error = error.or_else(|| Some(anyhow::anyhow!("a write cache was not put back")));
+            // Worse than whatever ended the run: the machine is not as it was.
+            exit::complain(&format!("{cause}; run `flushmark cache restore` to try again"));
+            error = error.or_else(|| Some(anyhow::anyhow!("a write cache was not restored")));
         }
         judge(&mut self.document, found_on);
         let verdict = match signals::received() {
-            Some(signal) => Verdict::Interrupted(signal),
-            None if failed => Verdict::Failed,
-            None if self.document.results.is_empty() && error.is_none() => Verdict::NothingRan,
-            None => Verdict::Done,
+            Some(signal) => ExitStatus::Interrupted(signal),
+            None if failed => ExitStatus::Failed,
+            None if self.document.results.is_empty() && error.is_none() => ExitStatus::NothingRan,
+            None => ExitStatus::Done,
         };
         Completed { document: self.document, verdict, error }
     }
 }
 
-/// Writes into the document what its results and facts say. A smoke run's numbers mean nothing, so nothing is concluded from them.
+/// Adds findings and fitness to the document. A smoke run's numbers are meaningless, so it gets
+/// none.
 pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     if document.smoke {
         return;
@@ -181,17 +183,20 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     document.fitness = fitness;
 }
 
-/// Judges the sum of several runs, if it is of one storage: a finding about two drives would be true of neither. Says why it is not.
+/// Judges the sum of several runs if they are of one storage: a finding about two drives would be
+/// true of neither.
 ///
 /// # Errors
-/// A sentence for the person where nothing is judged.
+/// A message for the user if nothing is judged.
 pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<(), &'static str> {
     if merged.source.is_some() {
-        // What another tool measured is not judged when it is imported, either.
+        // What another tool measured is not judged on import either.
         return Ok(());
     }
     if !RunDocument::of_one_storage(runs) {
-        return Err("the runs are not of one drive and filesystem, so that their sum has no findings and no fitness");
+        return Err(
+            "the runs are not of one drive and filesystem, so the merged result has no findings and no fitness",
+        );
     }
     let mut found = runs.iter().map(found_on);
     let first = found.next().flatten();
@@ -199,7 +204,8 @@ pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<()
     Ok(())
 }
 
-/// How the document says that the write caches were found, where it is the same for all: the drives' own words, else the kernel's.
+/// How the write caches were found, if it is the same for all: as the drives report it, or else the
+/// kernel.
 fn found_on(document: &RunDocument) -> Option<bool> {
     let own: Option<Vec<bool>> = document.drives.iter().map(|drive| drive.cache.is_on()).collect();
     let kernel = || {

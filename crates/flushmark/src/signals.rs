@@ -1,17 +1,18 @@
-//! Ctrl-C and `kill` end a run cleanly.
+//! Ends a run cleanly on Ctrl-C and `kill`.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use engine::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// The wish to stop, which every run looks at.
+/// The request to stop, which every run checks.
 pub static STOP: Stop = Stop::new();
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The first signal asks the run to stop: what was measured is printed, the test files are removed. A second one ends the program at once, for
-/// a device that does not answer; the files are then removed by the janitor. A hang-up that whoever started this wants ignored (`nohup`) stays ignored.
+/// The first signal asks the run to stop: what was measured is printed and the test files are
+/// removed. A second one ends the program at once, in case a device hangs; the janitor then removes
+/// the files. SIGHUP stays ignored if the parent ignored it (`nohup`).
 pub fn listen() -> std::io::Result<()> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let hang_up = (!is_ignored(SIGHUP, &status)).then_some(SIGHUP);
@@ -32,13 +33,14 @@ pub fn listen() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a process of this status ignores the signal: a mask, the first signal in its lowest bit (proc_pid_status(5)).
+/// Returns whether a process with this status ignores the signal. The mask has signal 1 in its
+/// lowest bit (proc_pid_status(5)).
 fn is_ignored(signal: i32, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The signal that asked for the end, if one did.
+/// The signal that requested the stop, if any.
 pub fn received() -> Option<i32> {
     Some(SIGNAL.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }

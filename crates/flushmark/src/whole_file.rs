@@ -1,4 +1,5 @@
-//! Files that are there whole or not at all: whoever reads one at any moment, and whatever ends the program, finds the old content or the new.
+//! Atomic replacement of files: whenever a file is read, and however the program ends, it has
+//! either the old content or the new.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -18,74 +19,78 @@ use xattr::FileExt as _;
 
 use crate::exit::Refused;
 
-/// Of a new file, before the process' umask takes from it.
+/// Mode of a new file, before the umask.
 const NEW: u32 = 0o666;
 
-/// Of one that is to be as private as the file in whose place it comes, until it has that file's mode.
+/// Mode of a replacement until it gets the mode of the old file.
 const PRIVATE: u32 = 0o600;
 
-/// Random names that are tried before giving up: each is taken with a chance of one in 2^64.
+/// Attempts to find a free random name; each collides with probability 2^-64.
 const NAMES_MAX: u32 = 16;
 
-/// Puts this content in the place of the file's, as a [`Replacement`].
+/// Replaces a file's content, as [`Replacement`] describes.
 ///
 /// # Errors
-/// When that cannot be done; a file that was there is as it was, then, if it was to be replaced.
+/// If the file cannot be replaced. Its old content is then unchanged, unless it is written in
+/// place.
 pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> anyhow::Result<()> {
     let mut replacement = Replacement::begin(path, mode)?;
     replacement.write_all(bytes)?;
     Ok(replacement.finish()?)
 }
 
-/// What will be a file's content. Dropped unfinished, it leaves the old content, and nothing behind.
+/// The new content of a file. If dropped unfinished, the old content stays and nothing is left
+/// behind.
 ///
-/// Symbolic links are followed by the kernel alone. It may refuse one that another user has put in
-/// a shared directory (`fs.protected_symlinks`), so none is resolved by name here.
+/// Symbolic links are followed by the kernel only. It may refuse a link that another user has put
+/// in a shared directory (`fs.protected_symlinks`), so none is resolved by name here.
 pub enum Replacement {
     /// Not a regular file (a device, a pipe, `/dev/stdout`): written in place.
     Stream(File),
-    /// A new file takes the name when it is finished. The old one's owner, attributes and mode stay, unless another mode is wanted.
+    /// A new file takes the name when it is finished. The owner, attributes and mode of the old
+    /// file are kept, unless another mode is requested.
     Beside(Beside),
-    /// A file that must stay the one that it is (it has a second name, is mounted, lies where nothing can be made, or has an owner or attributes
-    /// that another cannot be given) is written over when all of its content is there.
-    Over { content: File, target: Target },
+    /// A file that cannot be replaced by a new one is overwritten once all of its content is there.
+    /// It has a second name, is mounted, is in a directory where no file can be created, or has an
+    /// owner or attributes that a new file cannot get.
+    Over { content: File, target: Overwritten },
 }
 
-/// The file that is written over.
-pub enum Target {
+/// The file to overwrite.
+pub enum Overwritten {
     Open(File),
-    /// A link whose file does not exist yet. The kernel makes it.
+    /// A link whose file does not exist yet; the kernel creates it.
     Dangling(PathBuf),
 }
 
-/// A file in the target's directory, without a name until it is whole: whatever ends the program, nothing stays. Where the filesystem has no such files (NFS),
-/// it has a temporary name.
+/// A file in the target's directory that has no name until it is complete, so nothing is left
+/// behind however the program ends. On filesystems without such files (NFS), it has a temporary
+/// name.
 pub struct Beside {
     file: File,
     name: Option<TemporaryName>,
-    place: Place,
+    entry: Entry,
     mode: Option<u32>,
 }
 
-/// A name in an open directory.
-struct Place {
+struct Entry {
     directory: OwnedFd,
     name: OsString,
 }
 
-/// A name that is removed again, unless it has been given up.
+/// A name that is removed on drop, unless it was renamed.
 struct TemporaryName {
     directory: OwnedFd,
     name: Option<OsString>,
 }
 
 impl Replacement {
-    /// Ready to be written to. Nothing that is there has been changed.
+    /// Prepares to write. Changes nothing yet.
     ///
     /// # Errors
-    /// When neither a file beside it nor it itself can be written, or when it is in use as a drive.
+    /// If neither the file nor a new file next to it can be written, or if it is in use as a drive.
     pub fn begin(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
-        // Opened for nothing: neither a pipe nor a drive notices.
+        // O_PATH has no side effects on pipes and drives.
         let kind = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Ok(found) => Some(fstat(&found)?),
             Err(Errno::NOENT) => None,
@@ -96,44 +101,44 @@ impl Replacement {
             Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => stream(path),
             None if is_a_stream(path) => stream(path),
             None if path.is_symlink() => {
-                let content = content_beside(&Place::of(path)?)?;
-                Ok(Self::Over { content, target: Target::Dangling(path.to_owned()) })
+                let content = content_beside(&Entry::of(path)?)?;
+                Ok(Self::Over { content, target: Overwritten::Dangling(path.to_owned()) })
             }
-            None => Ok(Self::Beside(Beside::of_new(Place::of(path)?, mode)?)),
+            None => Ok(Self::Beside(Beside::of_new(Entry::of(path)?, mode)?)),
             Some(_) => Self::of_existing(path, mode),
         }
     }
 
     fn of_existing(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
-        // A directory lets a file be replaced that is write-protected, and whoever protected a
-        // baseline meant it. Opened as if it could be new, so that the kernel applies all of its
-        // rules for shared directories (`fs.protected_regular`).
+        // A directory permits replacing a write-protected file, but someone who protected a
+        // baseline meant it, so the file must be writable. Opened with O_CREAT, so that the kernel
+        // applies all of its rules for shared directories (`fs.protected_regular`).
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(NEW))?);
         let found = fstat(&file)?;
-        let Some(place) = Place::of_open(path, &file, &found) else {
-            return Ok(Self::Over { content: tempfile::tempfile()?, target: Target::Open(file) });
+        let Some(entry) = Entry::of_open(path, &file, &found) else {
+            return Ok(Self::Over { content: tempfile::tempfile()?, target: Overwritten::Open(file) });
         };
-        let own_path = place.path().unwrap_or_else(|| path.to_owned());
+        let own_path = entry.path().unwrap_or_else(|| path.to_owned());
         expect_unused(&own_path, &drive::file_occupancy(&SystemRoot::default(), &own_path)?)?;
         if found.st_nlink > 1 || is_mounted(&file) {
-            return Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) });
+            return Ok(Self::Over { content: content_beside(&entry)?, target: Overwritten::Open(file) });
         }
-        match Beside::made_alike(&place, &file, &found) {
+        match Beside::made_alike(&entry, &file, &found) {
             Ok(Some((file, name))) => {
-                Ok(Self::Beside(Beside { file, name, place, mode: Some(mode.unwrap_or(found.st_mode)) }))
+                Ok(Self::Beside(Beside { file, name, entry, mode: Some(mode.unwrap_or(found.st_mode)) }))
             }
             Ok(None) | Err(Errno::ACCESS | Errno::PERM) => {
-                Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) })
+                Ok(Self::Over { content: content_beside(&entry)?, target: Overwritten::Open(file) })
             }
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Makes it durable, and the file.
+    /// Makes the content and the name durable.
     ///
     /// # Errors
-    /// When it cannot be made durable, or the name cannot be taken.
+    /// If it cannot be made durable, or the name cannot be taken.
     pub fn finish(self) -> Result<()> {
         match self {
             Self::Stream(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => file.sync_all(),
@@ -143,8 +148,8 @@ impl Replacement {
             Self::Over { mut content, target } => {
                 content.rewind()?;
                 let mut file = match target {
-                    Target::Open(file) => file,
-                    Target::Dangling(path) => File::create(path)?,
+                    Overwritten::Open(file) => file,
+                    Overwritten::Dangling(path) => File::create(path)?,
                 };
                 file.set_len(0)?;
                 std::io::copy(&mut content, &mut file)?;
@@ -177,76 +182,78 @@ impl AsFd for Replacement {
 }
 
 impl Beside {
-    fn of_new(place: Place, mode: Option<u32>) -> std::result::Result<Self, Errno> {
-        let (file, name) = nameless(&place.directory, mode.map_or(NEW, |_| PRIVATE))?;
-        Ok(Self { file, name, place, mode })
+    fn of_new(entry: Entry, mode: Option<u32>) -> std::result::Result<Self, Errno> {
+        let (file, name) = nameless(&entry.directory, mode.map_or(NEW, |_| PRIVATE))?;
+        Ok(Self { file, name, entry, mode })
     }
 
-    /// `None` if it cannot be made like the one that is there.
+    /// `None` if the new file cannot get the owner and attributes of the old one.
     fn made_alike(
-        place: &Place,
+        entry: &Entry,
         old: &File,
         found: &Stat,
     ) -> std::result::Result<Option<(File, Option<TemporaryName>)>, Errno> {
-        let (file, name) = nameless(&place.directory, PRIVATE)?;
+        let (file, name) = nameless(&entry.directory, PRIVATE)?;
         let is_alike = owned_alike(&file, found) && attributed_alike(&file, old);
         Ok(is_alike.then_some((file, name)))
     }
 
     fn finish(self) -> Result<()> {
-        let Self { file, name, place, mode } = self;
-        // Not when it is made: the process' umask would take from it there.
+        let Self { file, name, entry, mode } = self;
+        // Set here and not at creation, where the umask would apply.
         if let Some(mode) = mode {
             file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
         }
-        // A rename may become durable before what the file holds.
+        // Sync first: a rename can become durable before the file's content.
         file.sync_all()?;
         let name = if let Some(name) = name {
             name
         } else {
-            let (name, ()) = TemporaryName::make(&place.directory, |name| link(&file, &place.directory, name))?;
-            // For Btrfs and ZFS, which make nothing durable that has no name; the others have nothing left to write.
+            let (name, ()) = TemporaryName::make(&entry.directory, |name| link(&file, &entry.directory, name))?;
+            // For Btrfs and ZFS, where fsync of a file without a name does not make it durable;
+            // other filesystems have nothing left to write.
             file.sync_all()?;
             name
         };
-        name.rename(&place.name)?;
-        sync_directory(&place.directory)
+        name.rename(&entry.name)?;
+        sync_directory(&entry.directory)
     }
 }
 
-impl Place {
-    /// Of a path whose last part is a name.
-    fn of(path: &Path) -> std::result::Result<Place, Errno> {
-        // `rename` and `open` say so as well, the former too late.
+impl Entry {
+    /// From a path that ends in a name.
+    fn of(path: &Path) -> std::result::Result<Entry, Errno> {
+        // `rename` would fail with the same error, but too late.
         let ends_in_slash = path.as_os_str().as_bytes().ends_with(b"/");
         let Some(name) = path.file_name().filter(|_| !ends_in_slash) else { return Err(Errno::ISDIR) };
-        // With the dot, the kernel follows the links in it as it does when it opens the whole path.
+        // With the dot at the end, the kernel follows links in the directory as when it opens the
+        // whole path.
         let directory = directory_of(path).join(".");
         let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Place { directory, name: name.to_owned() })
+        Ok(Entry { directory, name: name.to_owned() })
     }
 
-    /// Of the file that the kernel has opened by this path, where it followed links. `None` where
-    /// the name is not found that leads to it.
-    fn of_open(path: &Path, file: &File, found: &Stat) -> Option<Place> {
-        let leads_there = |place: &Place| {
-            statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+    /// From the file that the kernel opened by this path, following links. `None` if no name that
+    /// leads to the file is found.
+    fn of_open(path: &Path, file: &File, found: &Stat) -> Option<Entry> {
+        let leads_there = |entry: &Entry| {
+            statat(&entry.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|named| (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino))
         };
-        Place::of(path).ok().filter(leads_there).or_else(|| {
-            let behind_links = std::fs::read_link(by_descriptor(file)).ok()?;
-            Place::of(&behind_links).ok().filter(leads_there)
+        Entry::of(path).ok().filter(leads_there).or_else(|| {
+            let resolved = std::fs::read_link(by_descriptor(file)).ok()?;
+            Entry::of(&resolved).ok().filter(leads_there)
         })
     }
 
-    /// Without links, as tables of the kernel write it; `None` without procfs.
+    /// The path without links, as in the kernel's tables; `None` without procfs.
     fn path(&self) -> Option<PathBuf> {
         Some(std::fs::read_link(by_descriptor(&self.directory)).ok()?.join(&self.name))
     }
 }
 
 impl TemporaryName {
-    /// What `make` makes, under a name that was free.
+    /// Creates something with `make`, under a free name.
     fn make<T>(
         directory: &OwnedFd,
         make: impl Fn(&OsStr) -> std::result::Result<T, Errno>,
@@ -255,7 +262,7 @@ impl TemporaryName {
         for _ in 0..NAMES_MAX {
             let mut random = [0u8; 8];
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            // It does not end as a collector's files do.
+            // No collector reads files with this extension.
             let name = OsString::from(format!(".flushmark-{:016x}.tmp", u64::from_ne_bytes(random)));
             match make(&name) {
                 Ok(file) => {
@@ -290,10 +297,10 @@ fn stream(path: &Path) -> anyhow::Result<Replacement> {
     Ok(Replacement::Stream(File::options().write(true).create(true).truncate(true).open(path)?))
 }
 
-/// A block device that nothing uses. Claimed (`O_EXCL`), so that nothing begins to.
+/// Opens a block device that is not in use. Claims it (`O_EXCL`) to keep it so.
 fn block_device(path: &Path, found: &Stat) -> anyhow::Result<File> {
     expect_unused(path, &drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?)?;
-    // A shell that redirects stdout there has it open and claims nothing.
+    // A shell that redirects stdout to the device has it open but does not claim it.
     match rustix::fs::open(path, OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::BUSY) => {
             let claim = Occupied::Claim { device: path.to_owned() };
@@ -317,22 +324,24 @@ fn file_type(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
 
-/// A file for what is written over another one later. Where the target lies there is room for it, and more often than in memory.
-fn content_beside(place: &Place) -> Result<File> {
+/// A file for content that overwrites another file later. The target's directory has room for it,
+/// more likely than a tmpfs.
+fn content_beside(entry: &Entry) -> Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match openat(&place.directory, ".", flags, Mode::from_raw_mode(PRIVATE)) {
+    match openat(&entry.directory, ".", flags, Mode::from_raw_mode(PRIVATE)) {
         Ok(file) => Ok(file.into()),
         Err(_) => tempfile::tempfile(),
     }
 }
 
-/// A file in this directory that has no name, or, where there are none such, a temporary one.
+/// A file in this directory without a name, or with a temporary one if the filesystem requires a
+/// name.
 fn nameless(directory: &OwnedFd, mode: u32) -> std::result::Result<(File, Option<TemporaryName>), Errno> {
     let mode = Mode::from_raw_mode(mode);
-    // It gets its name by way of /proc.
+    // Linking the file to a name later needs /proc.
     if Path::new("/proc/self/fd").exists() {
         match openat(directory, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode) {
-            // What kernels and filesystems say that have no such files.
+            // Errors of kernels and filesystems without O_TMPFILE.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {}
             file => return Ok((file?.into(), None)),
         }
@@ -350,12 +359,13 @@ fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> std::result::Result<(
     linkat(CWD, by_descriptor(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// The directory that a file's name is in, also of a name without one.
+/// The directory of a path, which may be a bare name.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A name is durable when its directory is; a filesystem that cannot say so leaves nothing to be done, nor does a directory that may be written but not read.
+/// Makes a name durable by syncing its directory. Ignores filesystems that cannot sync directories,
+/// and directories that can be written but not read.
 fn sync_directory(directory: &OwnedFd) -> Result<()> {
     let opened = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match opened.and_then(rustix::fs::fsync) {
@@ -364,16 +374,18 @@ fn sync_directory(directory: &OwnedFd) -> Result<()> {
     }
 }
 
-/// Gives the new file the old one's owner and group: what root writes in a person's file stays that person's. Whether it has them.
+/// Gives the new file the owner and group of the old one, so that a user's file stays theirs when
+/// root writes it. Returns whether it has them.
 fn owned_alike(file: &File, found: &Stat) -> bool {
     let wanted = (found.st_uid, found.st_gid);
     fstat(file).is_ok_and(|own| (own.st_uid, own.st_gid) == wanted)
         || std::os::unix::fs::fchown(file, Some(wanted.0), Some(wanted.1)).is_ok()
 }
 
-/// Gives the new file the old one's extended attributes, access control lists among them. Whether it has them.
+/// Gives the new file the extended attributes of the old one, which include access control lists.
+/// Returns whether it has them.
 fn attributed_alike(file: &File, old: &File) -> bool {
-    // Where a filesystem has none, it says so.
+    // An error means that the filesystem has no extended attributes.
     let Ok(names) = old.list_xattr() else { return true };
     names.into_iter().all(|name| {
         let Ok(Some(value)) = old.get_xattr(&name) else { return false };
@@ -381,13 +393,13 @@ fn attributed_alike(file: &File, old: &File) -> bool {
     })
 }
 
-/// A file that is mounted, as containers are given some, cannot be renamed over.
+/// A file that is a mount point, as in containers, cannot be replaced by rename.
 fn is_mounted(file: &File) -> bool {
     statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .is_ok_and(|facts| facts.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// `/dev/stdout` may be a file that the shell has open, and goes on being written to after a new one has taken its name.
+/// `/dev/stdout` can be a file that the shell keeps open and writes to after a rename.
 fn is_a_stream(path: &Path) -> bool {
     (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
 }
@@ -429,28 +441,28 @@ mod tests {
     }
 
     #[test]
-    fn a_file_stays_its_owner_s() {
-        const SOMEBODY: u32 = 65_534;
+    fn a_file_keeps_its_owner() {
+        const OTHER_USER: u32 = 65_534;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("result.json");
         std::fs::write(&path, "old").unwrap();
-        if std::os::unix::fs::chown(&path, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
-            println!("skipped: a_file_stays_its_owner_s: only root may give a file to somebody else");
+        if std::os::unix::fs::chown(&path, Some(OTHER_USER), Some(OTHER_USER)).is_err() {
+            println!("skipped: a_file_keeps_its_owner: only root may give files to other users");
             return;
         }
         replace(&path, b"new", None).unwrap();
         let found = std::fs::metadata(&path).unwrap();
-        assert_eq!((found.uid(), found.gid(), text(&path).as_str()), (SOMEBODY, SOMEBODY, "new"));
+        assert_eq!((found.uid(), found.gid(), text(&path).as_str()), (OTHER_USER, OTHER_USER, "new"));
     }
 
     #[test]
-    fn what_is_write_protected_stays_as_it_is() {
+    fn a_write_protected_file_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("baseline.json");
         std::fs::write(&path, "old").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
         if File::options().write(true).open(&path).is_ok() {
-            println!("skipped: what_is_write_protected_stays_as_it_is: root may write everything");
+            println!("skipped: a_write_protected_file_is_not_replaced: root may write everything");
             return;
         }
         assert_eq!(kind(&replace(&path, b"new", None).unwrap_err()), Some(ErrorKind::PermissionDenied));
@@ -480,7 +492,7 @@ mod tests {
         std::fs::create_dir(&one).unwrap();
         std::fs::create_dir(&other).unwrap();
         symlink("one", &linked).unwrap();
-        // Relative to the directory in which the link lies.
+        // Relative to the directory that contains the link.
         symlink("../other/file", one.join("link")).unwrap();
         std::fs::write(other.join("file"), "old").unwrap();
         replace(&linked.join("link"), b"new", None).unwrap();
@@ -490,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_a_name_or_is_readable_by_others_before_it_is_finished() {
+    fn an_unfinished_file_has_no_name_and_is_private() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("secret");
         std::fs::write(&path, "old").unwrap();
@@ -498,9 +510,9 @@ mod tests {
         let mut replacement = Replacement::begin(&path, None).unwrap();
         replacement.write_all(b"new").unwrap();
         assert_eq!(replacement.file().metadata().unwrap().mode() & 0o077, 0);
-        let Replacement::Beside(beside) = &replacement else { panic!("it is an ordinary file") };
+        let Replacement::Beside(beside) = &replacement else { panic!("expected a file beside") };
         if beside.name.is_some() {
-            println!("skipped: nothing_has_a_name: the filesystem of temporary files has no files without one");
+            println!("skipped: an_unfinished_file_has_no_name_and_is_private: the temporary filesystem needs names");
             return;
         }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -509,15 +521,15 @@ mod tests {
     }
 
     #[test]
-    fn where_files_need_names_one_is_taken_and_given_up_again() {
+    fn temporary_names_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
         let named = || {
-            let place = Place::of(&path).unwrap();
+            let entry = Entry::of(&path).unwrap();
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let make = |name: &OsStr| openat(&place.directory, name, flags, Mode::from_raw_mode(PRIVATE));
-            let (name, file) = TemporaryName::make(&place.directory, make).unwrap();
-            Replacement::Beside(Beside { file: file.into(), name: Some(name), place, mode: None })
+            let make = |name: &OsStr| openat(&entry.directory, name, flags, Mode::from_raw_mode(PRIVATE));
+            let (name, file) = TemporaryName::make(&entry.directory, make).unwrap();
+            Replacement::Beside(Beside { file: file.into(), name: Some(name), entry, mode: None })
         };
         let mut replacement = named();
         replacement.write_all(b"new").unwrap();
@@ -546,7 +558,7 @@ mod tests {
         let path = directory.path().join("file");
         std::fs::write(&path, "old").unwrap();
         if xattr::set(&path, "user.origin", b"a drive").is_err() {
-            println!("skipped: extended_attributes_stay: the filesystem of temporary files has none");
+            println!("skipped: extended_attributes_stay: the temporary filesystem has none");
             return;
         }
         replace(&path, b"new", None).unwrap();
@@ -555,17 +567,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_directory_is_in_this_one() {
+    fn a_bare_name_is_in_the_current_directory() {
         assert_eq!(directory_of(Path::new("out")), Path::new("."));
         assert_eq!(directory_of(Path::new("a/out")), Path::new("a"));
-        sync_directory(&Place::of(Path::new("out")).unwrap().directory).unwrap();
-        assert_eq!(Place::of(Path::new("no such directory/out")).err(), Some(Errno::NOENT));
-        assert_eq!(Place::of(Path::new("out/")).err(), Some(Errno::ISDIR));
-        assert_eq!(Place::of(Path::new("..")).err(), Some(Errno::ISDIR));
+        sync_directory(&Entry::of(Path::new("out")).unwrap().directory).unwrap();
+        assert_eq!(Entry::of(Path::new("no such directory/out")).err(), Some(Errno::NOENT));
+        assert_eq!(Entry::of(Path::new("out/")).err(), Some(Errno::ISDIR));
+        assert_eq!(Entry::of(Path::new("..")).err(), Some(Errno::ISDIR));
     }
 
     #[test]
-    fn what_cannot_be_made_leaves_what_was_there() {
+    fn a_failed_replacement_leaves_nothing_behind() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("no/result.json");
         let error = replace(&missing, b"new", None).unwrap_err();

@@ -1,4 +1,5 @@
-//! The write caches of a target's drives, for a run whose tests ask for settings: switched when a test needs it, put back at the end, whatever the end is.
+//! The write caches of a target's drives. Switched for tests that request a setting, and restored
+//! however the run ends.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,64 +13,72 @@ use workload::{Plan, WriteCache};
 
 use crate::exit;
 
-/// Where the old state is written down.
+/// The directory that keeps the original state of the caches.
 pub fn state_dir() -> StateDir {
     let named = std::env::var_os("FLUSHMARK_STATE_DIR").filter(|path| !path.is_empty());
     StateDir::new(named.map_or_else(|| PathBuf::from(SYSTEM_STATE_DIR), PathBuf::from))
 }
 
-/// Whether a cache stands differently than it was found, for an end that nobody can delay.
+/// True if a cache is switched now, for an exit that cannot be delayed.
 static SWITCHED: AtomicBool = AtomicBool::new(false);
 
-/// What the person must know when the program ends at once; `None` when nothing is switched.
+/// The warning to print if the program exits at once; `None` if nothing is switched.
 pub fn last_words() -> Option<&'static str> {
     SWITCHED
         .load(Ordering::Relaxed)
-        .then_some("a write cache is still switched for the run: `flushmark cache restore` puts it back")
+        .then_some("a write cache is still switched for the run; run `flushmark cache restore` to restore it")
 }
 
-/// The caches beneath a target. Dropping it puts them back.
+/// The write caches under a target. Restored on drop.
 pub struct WriteCaches<C: CacheControl = DiskCache> {
-    held: Vec<CacheSwitch<C>>,
-    standing: Standing,
+    switches: Vec<CacheSwitch<C>>,
+    state: CacheState,
     notes: Vec<String>,
 }
 
-/// How the caches stand, and what can be done about it.
-enum Standing {
-    /// No test asks.
-    Unasked,
-    /// They can be switched.
+/// The possibilities to switch the caches.
+enum CacheState {
+    /// No test requests a setting.
+    NotRequested,
     Switchable,
-    /// They are all on or all off, and stay so.
-    Fixed { on: bool, because: String },
-    /// Nobody can tell or switch them. The first setting asked for stands for the present one.
-    Untold { stand_in: Option<WriteCache>, because: String },
+    /// All are on or all are off, and cannot be changed.
+    Fixed {
+        on: bool,
+        because: String,
+    },
+    /// The setting is unknown or cannot be switched. The first requested setting stands in for the
+    /// present one.
+    Unknown {
+        stand_in: Option<WriteCache>,
+        because: String,
+    },
 }
 
-/// What becomes of a test that asks for a setting.
+/// The decision about a test that requests a setting.
 pub enum Arranged {
-    /// It runs, and its result says this of the cache.
+    /// It runs, and its result records this setting.
     Run(WriteCache),
-    /// It cannot run here.
+    /// It cannot run here, for this reason.
     Skip(String),
 }
 
 impl WriteCaches {
-    /// Of the drives beneath a place, as far as the plan's tests ask for settings.
+    /// Opens the caches of the drives under a target, if the plan's tests request settings.
     ///
     /// # Errors
-    /// When another flushmark switches one of the drives, or the old state cannot be written down or is damaged.
+    /// If another flushmark process switches one of the drives, or the original state cannot be
+    /// saved or is damaged.
     pub fn of(plan: &Plan, root: &SystemRoot, place: Option<&Place>, in_use: bool) -> Result<WriteCaches, SwitchError> {
         let asked = plan.tests.iter().any(|test| test.write_cache != WriteCache::Unchanged);
-        let mut caches = WriteCaches { held: Vec::new(), standing: Standing::Unasked, notes: Vec::new() };
+        let mut caches = WriteCaches { switches: Vec::new(), state: CacheState::NotRequested, notes: Vec::new() };
         if asked {
-            // The engine holds a device that is written to, and has refused one that somebody uses; a plan that only reads it shares.
+            // The engine claims a device that it writes to, and refuses one that is in use. A plan
+            // that only reads may share it.
             let is_held = Intent::of(plan, false).writes;
-            caches.standing = match caches.open(root, place, in_use, is_held) {
-                Ok(standing) => standing,
+            caches.state = match caches.open(root, place, in_use, is_held) {
+                Ok(state) => state,
                 Err(error @ SwitchError::State(_)) => return Err(error),
-                Err(error) => Standing::Untold { stand_in: None, because: error.to_string() },
+                Err(error) => CacheState::Unknown { stand_in: None, because: error.to_string() },
             };
         } else {
             caches.notes = left_by_killed_runs(root, place);
@@ -83,10 +92,10 @@ impl WriteCaches {
         place: Option<&Place>,
         in_use: bool,
         is_held: bool,
-    ) -> Result<Standing, SwitchError> {
-        let untold = |because: &str| Standing::Untold { stand_in: None, because: because.to_owned() };
+    ) -> Result<CacheState, SwitchError> {
+        let unknown = |because: &str| CacheState::Unknown { stand_in: None, because: because.to_owned() };
         let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?))) else {
-            return Ok(untold("there is no drive beneath the target"));
+            return Ok(unknown("there is no drive under the target"));
         };
         let drives = device.drives();
         let (mut readings, mut known, mut shared) = (Vec::new(), Vec::new(), false);
@@ -101,40 +110,42 @@ impl WriteCaches {
             let mut switch = CacheSwitch::open(root, &state_dir(), &disk)?;
             if switch.finish_runs()? {
                 self.notes.push(format!(
-                    "the write cache of {} was put back first: a run that was killed had left it switched",
+                    "the write cache of {} was restored first: a killed run had left it switched",
                     disk.path.display()
                 ));
             }
             shared |= cache_switch::refuse_others_in_use(root, &disk).is_err();
             readings.push(switch.reading()?);
-            self.held.push(switch);
+            self.switches.push(switch);
         }
         let all = |on: bool| readings.iter().all(|reading| reading.enabled == on);
-        // A whole drive that the engine holds is used by nobody else. Of all others somebody might be surprised.
+        // Nothing else uses a whole drive that the engine has claimed. Switching any other could
+        // surprise its users.
         let is_whole = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
         let is_own = is_whole && is_held && !shared;
         let because = if readings.iter().all(|reading| !reading.present) {
             Some("the drive has no volatile write cache".to_owned())
         } else if !readings.iter().all(|reading| reading.switchable || !reading.present) {
-            Some("the drive does not let its write cache be switched".to_owned())
+            Some("the drive's write cache cannot be switched".to_owned())
         } else if !(is_own || in_use) {
             let names: Vec<String> = drives.iter().map(|drive| drive.path.display().to_string()).collect();
             Some(format!(
-                "{} is in use, and its cache stays as it is; --in-use allows to switch it for the run",
+                "{} is in use, so its cache stays unchanged; use --in-use to switch it for the run",
                 names.join(", ")
             ))
         } else {
             None
         };
         Ok(match because {
-            None => Standing::Switchable,
-            Some(because) if all(true) || all(false) => Standing::Fixed { on: all(true), because },
-            Some(because) => Standing::Untold { stand_in: None, because },
+            None => CacheState::Switchable,
+            Some(because) if all(true) || all(false) => CacheState::Fixed { on: all(true), because },
+            Some(because) => CacheState::Unknown { stand_in: None, because },
         })
     }
 }
 
-/// A sentence for each drive beneath whose cache a killed run left switched: what is measured now is not what the drive does as a rule.
+/// Notes about drives under the target whose cache a killed run left switched: their results are
+/// not typical.
 fn left_by_killed_runs(root: &SystemRoot, place: Option<&Place>) -> Vec<String> {
     let drives = place.and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
     let disks = drives.into_iter().filter_map(|drive| BlockDevice::read(root, drive.disk_device()).ok());
@@ -144,7 +155,7 @@ fn left_by_killed_runs(root: &SystemRoot, place: Option<&Place>) -> Vec<String> 
     left.filter(|record| record.changes.last().is_some_and(|last| last.by == By::Run))
         .map(|record| {
             format!(
-                "a run that was killed left the write cache of {} switched; `flushmark cache restore` puts it back",
+                "a killed run left the write cache of {} switched; run `flushmark cache restore` to restore it",
                 record.drive.title()
             )
         })
@@ -152,25 +163,27 @@ fn left_by_killed_runs(root: &SystemRoot, place: Option<&Place>) -> Vec<String> 
 }
 
 impl<C: CacheControl> WriteCaches<C> {
-    /// What the person should know about how the caches were found.
+    /// Notes for the user about the state of the caches.
     pub fn notes(&self) -> Vec<String> {
-        let why = match &self.standing {
-            Standing::Fixed { because, .. } => Some(format!("one setting of the write cache is measured: {because}")),
-            Standing::Untold { because, .. } => {
-                Some(format!("the tests run once, under the present setting of the write cache: {because}"))
+        let why = match &self.state {
+            CacheState::Fixed { because, .. } => {
+                Some(format!("only one setting of the write cache is measured: {because}"))
             }
-            Standing::Unasked | Standing::Switchable => None,
+            CacheState::Unknown { because, .. } => {
+                Some(format!("the tests run once, with the present setting of the write cache: {because}"))
+            }
+            CacheState::NotRequested | CacheState::Switchable => None,
         };
         self.notes.iter().cloned().chain(why).collect()
     }
 
-    /// Whether the caches were found on, where that is known and the same for all that there are.
+    /// Returns whether the caches were found on, if known and the same for all.
     pub fn found_on(&mut self) -> Option<bool> {
-        match self.standing {
-            Standing::Fixed { on, .. } => Some(on),
-            Standing::Switchable => {
+        match self.state {
+            CacheState::Fixed { on, .. } => Some(on),
+            CacheState::Switchable => {
                 let mut found = Vec::new();
-                for switch in &mut self.held {
+                for switch in &mut self.switches {
                     if switch.reading().ok()?.present {
                         found.push(switch.found_on().ok()?);
                     }
@@ -178,33 +191,33 @@ impl<C: CacheControl> WriteCaches<C> {
                 let first = *found.first()?;
                 found.iter().all(|on| *on == first).then_some(first)
             }
-            Standing::Unasked | Standing::Untold { .. } => None,
+            CacheState::NotRequested | CacheState::Unknown { .. } => None,
         }
     }
 
-    /// Sets the caches as a test asks.
+    /// Sets the caches as a test requests.
     ///
     /// # Errors
-    /// When a drive does not do what it is told; its cache is put back then.
+    /// If a drive does not obey; its cache is then restored.
     pub fn arrange(&mut self, wanted: WriteCache) -> Result<Arranged, SwitchError> {
-        match (&mut self.standing, wanted.requires_on()) {
+        match (&mut self.state, wanted.requires_on()) {
             (_, None) => {
-                self.put_back()?;
+                self.restore()?;
                 Ok(Arranged::Run(WriteCache::Unchanged))
             }
-            (Standing::Unasked, Some(_)) => Ok(Arranged::Run(WriteCache::Unchanged)),
-            (Standing::Fixed { on, because }, Some(wants_on)) => {
+            (CacheState::NotRequested, Some(_)) => Ok(Arranged::Run(WriteCache::Unchanged)),
+            (CacheState::Fixed { on, because }, Some(wants_on)) => {
                 Ok(if *on == wants_on { Arranged::Run(wanted) } else { Arranged::Skip(because.clone()) })
             }
-            (Standing::Untold { stand_in, because }, Some(_)) => Ok(if *stand_in.get_or_insert(wanted) == wanted {
+            (CacheState::Unknown { stand_in, because }, Some(_)) => Ok(if *stand_in.get_or_insert(wanted) == wanted {
                 Arranged::Run(WriteCache::Unchanged)
             } else {
                 Arranged::Skip(because.clone())
             }),
-            (Standing::Switchable, Some(wants_on)) => {
+            (CacheState::Switchable, Some(wants_on)) => {
                 SWITCHED.store(true, Ordering::Relaxed);
-                for switch in &mut self.held {
-                    // A drive without a cache among others that have one has nothing to switch.
+                for switch in &mut self.switches {
+                    // A drive without a cache has nothing to switch.
                     match switch.set(wants_on, By::Run) {
                         Err(SwitchError::NoCache { .. }) | Ok(_) => {}
                         Err(error) => return Err(error),
@@ -215,22 +228,23 @@ impl<C: CacheControl> WriteCaches<C> {
         }
     }
 
-    /// Whether the caches still stand as a test asked: a drive that was reset in the middle has gone back to its default.
+    /// Returns whether the caches still have the setting that a test requested: a drive that was
+    /// reset has returned to its default.
     pub fn still(&mut self, wanted: WriteCache) -> bool {
         let Some(on) = wanted.requires_on() else { return true };
-        let stands = |switch: &mut CacheSwitch<C>| {
+        let holds = |switch: &mut CacheSwitch<C>| {
             switch.reading().is_ok_and(|reading| !reading.present || reading.enabled == on)
         };
-        !matches!(self.standing, Standing::Switchable) || self.held.iter_mut().all(stands)
+        !matches!(self.state, CacheState::Switchable) || self.switches.iter_mut().all(holds)
     }
 
-    /// Puts every cache back. All are tried; the first failure is told.
+    /// Restores every cache. Tries all, and returns the first failure.
     ///
     /// # Errors
-    /// When a drive does not come back to its old state: the record is kept for `cache restore`.
-    pub fn put_back(&mut self) -> Result<(), SwitchError> {
+    /// If a drive does not return to its original state; the record is kept for `cache restore`.
+    pub fn restore(&mut self) -> Result<(), SwitchError> {
         let mut first = Ok(());
-        for switch in &mut self.held {
+        for switch in &mut self.switches {
             if let Err(error) = switch.finish_runs() {
                 first = first.and(Err(error));
             }
@@ -243,10 +257,10 @@ impl<C: CacheControl> WriteCaches<C> {
 }
 
 impl<C: CacheControl> Drop for WriteCaches<C> {
-    /// For a panic: every other end puts the caches back before.
+    /// After a panic; every other exit has restored the caches before.
     fn drop(&mut self) {
-        if let Err(error) = self.put_back() {
-            exit::complain(&format!("{error}; `flushmark cache restore` tries again"));
+        if let Err(error) = self.restore() {
+            exit::complain(&format!("{error}; run `flushmark cache restore` to try again"));
         }
     }
 }
@@ -261,7 +275,6 @@ mod tests {
 
     use super::*;
 
-    /// A drive that does what it is told.
     #[derive(Clone)]
     struct Obedient(Rc<Cell<bool>>);
 
@@ -286,7 +299,7 @@ mod tests {
         }
     }
 
-    fn caches(state: &StateDir, drive: &Obedient, standing: Standing) -> WriteCaches<Obedient> {
+    fn caches(state: &StateDir, drive: &Obedient, cache_state: CacheState) -> WriteCaches<Obedient> {
         let identity = Identity {
             model: None,
             serial: Some("S1".to_owned()),
@@ -295,7 +308,7 @@ mod tests {
             path: "/dev/sdx".to_owned(),
         };
         let switch = CacheSwitch::new(drive.clone(), "/dev/sdx".as_ref(), state.lock(&identity).unwrap());
-        WriteCaches { held: vec![switch], standing, notes: Vec::new() }
+        WriteCaches { switches: vec![switch], state: cache_state, notes: Vec::new() }
     }
 
     fn said(arranged: &Arranged) -> String {
@@ -306,15 +319,15 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_puts_the_cache_back() {
+    fn a_panic_restores_the_cache() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDir::new(directory.path());
         let drive = Obedient(Rc::new(Cell::new(true)));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let mut caches = caches(&state, &drive, Standing::Switchable);
+            let mut caches = caches(&state, &drive, CacheState::Switchable);
             caches.arrange(WriteCache::Off).unwrap();
             assert!(!drive.0.get() && last_words().is_some());
-            // As a panic does, but without its message.
+            // Like a panic, but without its message.
             resume_unwind(Box::new("in the middle of a test"))
         }));
         assert!(panicked.is_err() && drive.0.get());
@@ -322,15 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_switched_as_tests_ask_and_put_back_between() {
+    fn settings_are_switched_on_request_and_restored_in_between() {
         let directory = tempfile::tempdir().unwrap();
         let drive = Obedient(Rc::new(Cell::new(true)));
-        let mut caches = caches(&StateDir::new(directory.path()), &drive, Standing::Switchable);
+        let mut caches = caches(&StateDir::new(directory.path()), &drive, CacheState::Switchable);
         assert_eq!(said(&caches.arrange(WriteCache::Off).unwrap()), "off");
         assert!(!drive.0.get());
         assert_eq!(caches.found_on(), Some(true));
         assert_eq!(said(&caches.arrange(WriteCache::Unchanged).unwrap()), "unchanged");
-        assert!(drive.0.get(), "a test that does not ask runs under the setting that was found");
+        assert!(drive.0.get(), "a test without a request runs with the original setting");
         assert_eq!(said(&caches.arrange(WriteCache::On).unwrap()), "on");
     }
 
@@ -343,11 +356,11 @@ mod tests {
             [WriteCache::Off, WriteCache::On, WriteCache::Off].map(|setting| said(&caches.arrange(setting).unwrap()))
         };
         let because = || "it has no switch".to_owned();
-        let fixed = caches(&state, &drive, Standing::Fixed { on: true, because: because() });
+        let fixed = caches(&state, &drive, CacheState::Fixed { on: true, because: because() });
         assert_eq!(both(fixed), ["skip: it has no switch", "on", "skip: it has no switch"]);
-        // Nobody knows the setting: the first that is asked for stands for it, and is not claimed.
-        let untold = caches(&state, &drive, Standing::Untold { stand_in: None, because: because() });
-        assert_eq!(both(untold), ["unchanged", "skip: it has no switch", "unchanged"]);
+        // The setting is unknown: the first one requested stands in for it, but is not recorded.
+        let unknown = caches(&state, &drive, CacheState::Unknown { stand_in: None, because: because() });
+        assert_eq!(both(unknown), ["unchanged", "skip: it has no switch", "unchanged"]);
         assert!(drive.0.get());
     }
 }

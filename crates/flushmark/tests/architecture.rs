@@ -1,4 +1,5 @@
-//! Holds the crates to the table in ARCHITECTURE.md: what each depends on, and what it names of that.
+//! Checks the crates against the table in ARCHITECTURE.md: what each depends on, and what it uses
+//! of that.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 const HEADING: &str = "| crate | its one job | may know |";
 
-/// What a crate may know of another.
+/// The parts of another crate that a crate may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     All,
-    /// Its types, none of its functions.
+    /// Its types, but none of its functions.
     Types,
 }
 
-/// What each crate of the table may know.
+/// The permissions of each crate in the table.
 fn table() -> BTreeMap<String, BTreeMap<String, Known>> {
     let page = include_str!("../../../ARCHITECTURE.md");
     let rows = page.split_once(HEADING).unwrap().1.lines().skip(2).take_while(|line| line.starts_with('|'));
@@ -40,7 +41,7 @@ fn table() -> BTreeMap<String, BTreeMap<String, Known>> {
     cells.iter().map(row).collect()
 }
 
-/// The crates of the workspace by their folders' names.
+/// The crates of the workspace, by folder.
 fn crates() -> BTreeMap<String, PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
@@ -61,7 +62,7 @@ fn dependencies(folder: &Path, tables: &[&str]) -> BTreeSet<String> {
     found.collect()
 }
 
-/// The lines of a crate's sources up to their tests, file by file.
+/// The lines of a crate's sources before their tests, file by file.
 fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -77,7 +78,7 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// What a text names of a crate, by whole paths; those in braces one by one.
+/// The paths of a crate that a text uses; those in braces one by one.
 fn named(code: &str, of: &str) -> Vec<String> {
     let start = format!("{of}::");
     let places = code.match_indices(&start).map(|(at, _)| at).filter(|&at| {
@@ -89,7 +90,7 @@ fn named(code: &str, of: &str) -> Vec<String> {
     places.flat_map(|at| paths(&code[at..])).collect()
 }
 
-/// The paths at the beginning of a text: one, or all that its braces hold.
+/// The paths at the beginning of a text: one, or all in its braces.
 fn paths(text: &str) -> Vec<String> {
     let end = text.find(|letter: char| !(letter.is_alphanumeric() || "_:".contains(letter))).unwrap_or(text.len());
     let (head, rest) = text.split_at(end);
@@ -114,8 +115,8 @@ fn paths(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a path is that of a type, or of something that belongs to one. Everything that reads a machine takes
-/// `SystemRoot`.
+/// Returns whether a path is that of a type, or of an associated item. `SystemRoot` is allowed
+/// because everything that reads a machine takes it.
 fn is_of_a_type(path: &str) -> bool {
     let mut parts = path.split("::").skip(1);
     parts.any(|part| part.starts_with(char::is_uppercase)) && !path.contains("SystemRoot")
@@ -144,7 +145,7 @@ fn of_what_is_known_by_its_types_no_function_is_called() {
         let sources = sources(&crates[&name].join("src"));
         for (other, _) in may_know.iter().filter(|(_, known)| **known == Known::Types) {
             for (file, code) in sources.iter().filter(|(file, _)| !is_for_tests(file)) {
-                // A module of this name hides the crate.
+                // A module of this name shadows the crate.
                 if code.contains(&format!("mod {other};")) {
                     continue;
                 }
@@ -156,12 +157,13 @@ fn of_what_is_known_by_its_types_no_function_is_called() {
     }
 }
 
-/// Files that are compiled for tests only, by their names.
+/// Files that are only compiled for tests, by name.
 fn is_for_tests(file: &Path) -> bool {
     file.iter().any(|part| ["tests", "tests.rs", "golden.rs"].iter().any(|name| part == *name))
 }
 
-/// A loop through a dev-dependency would compile a crate twice, and a unit test would meet each of its types as two.
+/// A cycle through a dev-dependency would compile a crate twice, and a unit test would see each of
+/// its types as two.
 #[test]
 fn dependencies_of_tests_close_no_loop() {
     let crates = crates();

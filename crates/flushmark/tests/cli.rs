@@ -1,4 +1,4 @@
-//! What a person reads before anything is measured: help, listings.
+//! Help and listings: what users read before anything is measured.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,31 +15,38 @@ fn shown(args: &[&str]) -> String {
 #[test]
 fn help() {
     insta::assert_snapshot!(shown(&["--help"]), @"
-    What a durable write really costs on your storage, why, and whether it is really durable
+    Measures what commits really cost on your storage, explains why, and proves whether they survive
 
     Usage: flushmark <COMMAND>
 
-    Commands:
-      check      What a commit costs here, in under a minute, with nothing destroyed and no root
-      run        Run a built-in suite, a plan (TOML), a fio job file or a fio command line
-      drives     What this machine's drives are, how their write caches stand, and where they are used
-      cache      The volatile write cache of a drive: seen, switched, put back
-      host       What of this host slows a commit or endangers it, and what to do
-      suites     List the built-in suites: what each answers, how long it takes, where it comes from
-      models     Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such
-                 drive is at hand
-      fit        Make a model of a drive from a measured result of check or run
-      emulate    A drive that you do not own, as real storage: over NBD or as a block device, with its
-                 latency, its cache, and power cuts on demand
-      crash      Every power cut at once: record what a command writes, then check each state that a cut
-                 could have left
-      verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
-      results    Kept results: list, compare, share
-      report     Draw results as one self-contained HTML page: verdict, charts, numbers, findings
-      web        Look at kept runs in a browser: list, filter, compare, charts, and tests while they run
-      sort       Sort lines or fixed-size records by their bytes, beyond memory if need be
-      explain    Play through on models what goes wrong in storage, step by step
-      catalogue  Published measurements of drives, with their sources
+    Measure:
+      check      Measure what a commit costs here, in under a minute
+      run        Run a suite, a plan, a fio job file or a fio command
+      suites     List the built-in suites, or print one as a plan
+
+    Inspect:
+      drives     Show this machine's drives, their write caches and users
+      host       Find what on this host slows or endangers commits
+      cache      Show, switch or restore a drive's volatile write cache
+      catalogue  List published drive measurements with their sources
+
+    Model and emulate:
+      models     List the modelled drives, or print one as a model file
+      fit        Fit a drive model to a measured result of check or run
+      emulate    Serve a modelled drive over NBD, FUSE or a block device
+      explain    Show step by step on models how storage loses data
+
+    Prove:
+      verify     Prove that acknowledged writes survive a power loss
+      crash      Check every state that a power cut could have left
+
+    Keep and share:
+      results    List, compare, merge, import and export kept runs
+      report     Render results as one self-contained HTML page
+      web        Browse kept runs, and tests as they run, in a browser
+
+    Other:
+      sort       Sort lines or fixed-size records, beyond memory if needed
       help       Print this message or the help of the given subcommand(s)
 
     Options:
@@ -47,73 +54,84 @@ fn help() {
       -V, --version  Print version
 
     Exit codes:
-      0  done
-      1  unfit for a use named with --fail-on, (verify check) not proven to keep its word, or
+      0  success
+      1  unfit for a use given with --fail-on, (verify check) not proven honest,
          (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
-      2  wrong use, or no test of the plan can run here
+      2  usage error, or no test of the plan can run here
       3  refused for safety
-      4  I/O or system error; what was measured until then has been printed
-      130, 143  interrupted (Ctrl-C, kill); what was measured until then has been printed
+      4  I/O or system error; what was measured before it is printed
+      130, 143  interrupted (Ctrl-C, kill); what was measured before is printed
     ");
+}
+
+#[test]
+fn a_typo_in_a_verb_gets_a_suggestion() {
+    for (typo, verb) in [("chekc", "check"), ("result", "results"), ("verfy", "verify"), ("catalog", "catalogue")] {
+        let wrong = run(&[typo]);
+        assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
+        assert!(wrong.stderr.contains(&format!("tip: a similar subcommand exists: '{verb}'")), "{}", wrong.stderr);
+    }
 }
 
 #[test]
 fn help_of_check() {
     insta::assert_snapshot!(shown(&["check", "--help"]), @"
-    What a commit costs here, in under a minute, with nothing destroyed and no root
+    Measure what a commit costs here, in under a minute
+
+    Nothing is destroyed, and root is not needed.
 
     Usage: flushmark check [OPTIONS] [PATH]
 
     Arguments:
       [PATH]
-              A directory (a test file is made there and removed), a file, a device under /dev, a
+              A directory (for a test file that is removed afterwards), a file, a device under /dev, a
               modelled drive sim:MODEL, or null:
               
               [default: .]
 
     Options:
           --fail-on <USE[=GRADE]>
-              Exit with 1 when a use gets a grade below this one (default: fair). May be given several
+              Exit with 1 if the grade for this use is below GRADE (default: fair). Can be given several
               times.
               Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.
 
           --destroy-data
-              Allow the content of the target, a file or a device, to be overwritten
+              Allow overwriting the content of the target file or device
 
           --engine <ENGINE>
-              The system interface that carries the tests (default: the one that adds the least)
+              The system interface to test with [default: the one with the least overhead]
 
           --format <FORMAT>
-              How to print the result
+              Output format
 
               Possible values:
               - text:        For people
               - json:        The result document
               - fio:         fio's JSON
               - fio+:        fio's JSON+, with the bins of the distributions
-              - csv:         A table with one row a test
+              - csv:         A table with one row per test
               - markdown:    For tickets and forum posts
               - openmetrics: Metrics for Prometheus
               
               [default: text]
 
           --output <FILE>
-              Write the result document (JSON) to this file, too
+              Also write the result document (JSON) to this file
 
           --metrics-file <FILE>
-              Write the result as metrics to this file, too: for node_exporter's textfile collector,
-              which takes files that end in .prom
+              Also write the result as metrics to this file, for node_exporter's textfile collector (it
+              reads files that end in .prom)
 
       -q, --quiet
-              No progress on stderr
+              Show no progress on stderr
 
           --store <STORE>
               Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
               PGPASSWORD, ~/.pgpass).
-              Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
-              $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
-              only
-              when this option names a store; smoke runs never are.
+              Default: $FLUSHMARK_STORE (`none` keeps nothing), else results.db in
+              $XDG_DATA_HOME/flushmark
+              or ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
+              store; smoke runs never are.
 
           --no-store
               Do not keep the run
@@ -131,16 +149,16 @@ fn help_of_check() {
 #[test]
 fn help_of_run() {
     insta::assert_snapshot!(shown(&["run", "--help"]), @"
-    Run a built-in suite, a plan (TOML), a fio job file or a fio command line
+    Run a suite, a plan, a fio job file or a fio command
 
     Usage: flushmark run [OPTIONS] [SUITE] [-- <FIO>...]
 
     Arguments:
       [SUITE]
-              A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
+              A suite (see `flushmark suites`), a plan (TOML) or a fio job file
 
       [FIO]...
-              A fio command line, as it is
+              A fio command line, unchanged
 
     Options:
       -t, --target <TARGET>
@@ -148,53 +166,52 @@ fn help_of_run() {
               `flushmark models`), or null:
 
           --time <TIME>
-              Cut every timed test to this, such as 30s or 250ms
+              Shorten every timed test to this, such as 30s or 250ms
 
           --in-use
-              Let tests that ask for it switch the write cache of a drive that is in use, until the end
-              of the run
+              Allow tests to switch the write cache of a drive that is in use, until the end of the run
 
           --smoke
-              Seconds for the whole suite: shows that everything works here; the numbers mean nothing,
+              Run the whole suite in seconds to show that everything works; the numbers are meaningless
               and are not kept
 
           --destroy-data
-              Allow the content of the target, a file or a device, to be overwritten
+              Allow overwriting the content of the target file or device
 
           --engine <ENGINE>
-              The system interface that carries the tests (default: the one that adds the least)
+              The system interface to test with [default: the one with the least overhead]
 
           --format <FORMAT>
-              How to print the result
+              Output format
 
               Possible values:
               - text:        For people
               - json:        The result document
               - fio:         fio's JSON
               - fio+:        fio's JSON+, with the bins of the distributions
-              - csv:         A table with one row a test
+              - csv:         A table with one row per test
               - markdown:    For tickets and forum posts
               - openmetrics: Metrics for Prometheus
               
               [default: text]
 
           --output <FILE>
-              Write the result document (JSON) to this file, too
+              Also write the result document (JSON) to this file
 
           --metrics-file <FILE>
-              Write the result as metrics to this file, too: for node_exporter's textfile collector,
-              which takes files that end in .prom
+              Also write the result as metrics to this file, for node_exporter's textfile collector (it
+              reads files that end in .prom)
 
       -q, --quiet
-              No progress on stderr
+              Show no progress on stderr
 
           --store <STORE>
               Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
               PGPASSWORD, ~/.pgpass).
-              Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
-              $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
-              only
-              when this option names a store; smoke runs never are.
+              Default: $FLUSHMARK_STORE (`none` keeps nothing), else results.db in
+              $XDG_DATA_HOME/flushmark
+              or ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
+              store; smoke runs never are.
 
           --no-store
               Do not keep the run
@@ -219,7 +236,7 @@ fn the_examples_of_the_help_parse() {
         let help = shown(&[verb, "--help"]);
         let examples = help.lines().filter_map(|line| line.trim().strip_prefix("flushmark "));
         for example in examples {
-            // Words that do not exist are refused before the help that stands behind them is shown.
+            // Unknown words are refused before the help after them is shown.
             let words = example.split_whitespace().take_while(|word| ![">", "--"].contains(word)).chain(["--help"]);
             shown(&words.collect::<Vec<_>>());
         }
@@ -247,11 +264,12 @@ fn the_catalogue() {
 
 #[test]
 fn a_check_can_decide() {
-    // Nothing decides on null:, and what is not known to be fit is not fit. Asked with JSON alone on stdout.
+    // Nothing can be judged on null:, and a use with an unknown grade is not fit. JSON on stdout
+    // stays clean.
     let args = ["run", "quick", "--smoke", "--target", "null:", "--quiet", "--format", "json"];
     let document: serde_json::Value = serde_json::from_str(&shown(&args)).unwrap();
     assert_eq!((document["smoke"].as_bool(), document["findings"].as_array().map(Vec::len)), (Some(true), Some(0)));
     let wrong = run(&["check", "--fail-on", "slog"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("`slog` is no use"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("unknown use `slog`"), "{}", wrong.stderr);
 }

@@ -1,4 +1,4 @@
-//! `flushmark results compare` and `merge`: results against results, through the binary.
+//! `flushmark results compare` and `merge`, through the binary.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -48,7 +48,7 @@ impl Results {
         self.directory.path().join(name).display().to_string()
     }
 
-    /// Runs the subcommand; words that name a result become its path.
+    /// Runs the subcommand; words for results are replaced by paths.
     fn results(&self, words: &[&str]) -> Run {
         let path = |word: &str| {
             let is_result = |word: &str| Path::new(word).extension().is_some_and(|ending| ending == "json");
@@ -71,7 +71,7 @@ impl Results {
     }
 }
 
-/// A drive without and one with power-loss protection: no doubt who is faster.
+/// A drive without and one with power-loss protection, which is clearly faster.
 fn two() -> Results {
     Results::of(&[("slow.json", "sim:samsung-980-1tb"), ("fast.json", "sim:kioxia-cd6-3840gb")])
 }
@@ -125,7 +125,7 @@ fn limits_decide_the_exit_code() {
     assert!(failed.stderr.contains("and `iops < -5%` fails"), "{}", failed.stderr);
     assert_eq!(code(&["commit_p99 < -10%", "commit_p50 > 1s"]).code, Some(0));
     assert_eq!(code(&["commit_p99 > 0.1ms"]).code, Some(1));
-    // The one that nothing was held against is louder than the one that failed.
+    // A limit that could not be checked takes precedence over one that failed.
     let unheld = code(&["commit_p99 > +10%", "write_p99 > +10%", "read_p50 > +1000000%"]);
     assert_eq!(unheld.code, Some(1), "{}", unheld.stderr);
     let reads =
@@ -211,7 +211,7 @@ fn the_sum_of_two_drives_is_no_drive_s() {
     let results = two();
     let merged = results.results(&["merge", "slow.json", "fast.json"]);
     assert_eq!(merged.code, Some(0), "{}", merged.stderr);
-    insta::assert_snapshot!(merged.words(), @"flushmark: the runs are not of one drive and filesystem, so that their sum has no findings and no fitness");
+    insta::assert_snapshot!(merged.words(), @"flushmark: the runs are not of one drive and filesystem, so the merged result has no findings and no fitness");
     let merged = merged.document();
     assert_eq!((&merged["findings"], &merged["fitness"]), (&serde_json::json!([]), &serde_json::json!({})));
     assert_eq!(merged["drive"], Value::Null);
@@ -228,10 +228,10 @@ fn what_is_refused() {
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         run.said(results.directory.path(), "DIR")
     };
-    insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: `DIR/slow.json` is compared with nothing: name another result, or several joined by commas");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document: invalid JSON (EOF while parsing an object at line 1 column 28)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: nothing to compare `DIR/slow.json` with; name another result, or several joined by commas");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
     let both = ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
     std::fs::write(results.path("both.json"), both.concat()).unwrap();
     std::fs::write(
@@ -239,9 +239,9 @@ fn what_is_refused() {
         "Synchronous random writes:\n\t   4 kbytes:    158.2 usec/IO =     24.7 Mbytes/s\n",
     )
     .unwrap();
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "both.json"]), @"flushmark: DIR/both.json is 2 results in one file; `flushmark results import DIR/both.json` keeps it and says the number to name it by");
-    insta::assert_snapshot!(refused(&["export", "--format", "csv", "disk.json"]), @"flushmark: DIR/disk.json is the output of diskinfo -S; `flushmark results import DIR/disk.json` keeps it and says the number to name it by");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`; they have `commit`, `read`");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "both.json"]), @"flushmark: DIR/both.json is 2 results in one file; run `flushmark results import DIR/both.json` to keep it, then use the number that is printed");
+    insta::assert_snapshot!(refused(&["export", "--format", "csv", "disk.json"]), @"flushmark: DIR/disk.json is the output of diskinfo -S; run `flushmark results import DIR/disk.json` to keep it, then use the number that is printed");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test on both sides matches `nothing`; they have `commit`, `read`");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--fail-if", "commit_p99 > fast"]), @"
     error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)
       commit_p99 > fast
@@ -249,8 +249,8 @@ fn what_is_refused() {
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: DIR/slow.json do not merge: nothing to merge: expected at least two results of the same tests");
-    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: DIR/fast.json, DIR/other.json do not merge: the workloads of `commit` differ: `sync_every` is 1 in one result and 8 in another");
+    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: name two results of one kind");
+    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: `commit` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
     let unlike = results.results(&["compare", "fast.json", "other.json"]);
     assert!(
         unlike.stdout.contains("commit: it is not the same workload in both: sync_every: 1 and 8"),
@@ -288,7 +288,7 @@ fn a_run_is_compared_with_those_before_it() {
     keep("sim:samsung-980-1tb");
     let first = results(&["compare", "last", "--last", "10"]);
     assert_eq!(first.code, Some(2), "{}", first.stdout);
-    assert!(first.stderr.contains("holds no earlier run of"), "{}", first.stderr);
+    assert!(first.stderr.contains("has no earlier run of"), "{}", first.stderr);
     // Another drive in between does not count.
     keep("sim:kioxia-cd6-3840gb");
     keep("sim:samsung-980-1tb");
@@ -312,7 +312,7 @@ fn a_merged_run_may_be_kept() {
     let merged = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
     assert_eq!((merged.code, merged.stdout.as_str()), (Some(0), "kept as 3\n"), "{}", merged.stderr);
     let again = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
-    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "kept already as 3\n"), "{}", again.stderr);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "already kept as 3\n"), "{}", again.stderr);
     let shown = run(&["results", "--store", &store, "show", "3", "--format", "json"]).document();
     assert_eq!(shown["merged_runs"], 2);
 }

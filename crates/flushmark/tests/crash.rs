@@ -1,4 +1,4 @@
-//! `flushmark crash` from outside: known defects are found, and what is right passes.
+//! `flushmark crash` from outside: known defects are found, and correct programs pass.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     Run::of(command.args(args).args(["--", "bash", "-c", script]).output().unwrap())
 }
 
-/// The last thing that was printed of the state that is checked has to be in the file.
+/// The file must contain the last line that was printed before the state under check.
 const KEPT: &str = "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 file)\" -ge \"$want\" || { echo \"$want is gone\"; exit 1; }";
 
 #[test]
@@ -28,7 +28,8 @@ fn a_file_that_is_renamed_before_it_is_synced() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // The content is written by and by, the new name is committed with whatever is synced next: here another file.
+    // The content is written back later, but the new name is committed by the next sync, here of
+    // another file.
     let check = "test ! -e config || test -s config || { echo 'config is empty'; exit 1; }";
     let wrong = "echo settings > config.new; mv config.new config; touch other; sync other";
     let found = crash(directory.path(), &["--check", check], wrong);
@@ -39,7 +40,7 @@ fn a_file_that_is_renamed_before_it_is_synced() {
     let state = failure["state"].as_str().unwrap();
     let session = directory.path().join("session");
     let session = session.to_str().unwrap();
-    // The command that reproduces it does.
+    // So does the command that reproduces it.
     let again = run(&["crash", "--resume", session, "--state", state]);
     assert_eq!((again.code, again.stdout), (Some(1), format!("{state} fails: config is empty\n")));
     let right = "echo settings > config.new; sync config.new; mv config.new config; touch other; sync other";
@@ -56,7 +57,7 @@ fn a_log_that_is_synced_after_its_commit_record() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // Two files written in place: whoever sees the commit record trusts the log.
+    // Two files written in place: a reader that sees the commit record trusts the log.
     let prepare = "head -c 65536 /dev/zero > log; head -c 4096 /dev/zero > commit; sync log commit";
     let put =
         "put() { printf '%04095d\\n' $1 | dd of=$2 bs=4096 seek=$3 conv=notrunc,nocreat oflag=direct status=none; }; ";
@@ -71,7 +72,7 @@ fn a_log_that_is_synced_after_its_commit_record() {
     let report = found.document();
     let failure = &report["first_failure"];
     assert!(failure["said"].as_str().unwrap().contains("is not in the log"), "{failure}");
-    // One lost write is enough, and it is the log's.
+    // One lost write is enough: the log's.
     assert_eq!(failure["lost"].as_array().unwrap().len(), 1, "{failure}");
     assert_eq!(failure["lost"][0]["owners"], serde_json::json!(["log"]));
     assert_eq!(failure["lost"][0]["bytes"], 4096);
@@ -94,7 +95,7 @@ fn what_was_acknowledged_is_asked_for() {
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
     assert!(passed.document()["flushes"].as_u64().unwrap() >= 10);
     fs::remove_dir_all(directory.path().join("session")).unwrap();
-    // Acknowledged before it is safe.
+    // Acknowledged before it is durable.
     let wrong = "for n in $(seq 10); do echo $n >> file; echo $n; sleep 0.02; sync file; done";
     let found = crash(directory.path(), &args, wrong);
     assert_eq!(found.code, Some(1));
@@ -117,14 +118,15 @@ fn sqlite_survives_every_cut() {
     let args = ["--prepare", prepare, "--check", check];
     let passed = crash(directory.path(), &args, &insert("pragma synchronous=extra;"));
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
-    // Stopped, and gone on with: what was checked is not checked again.
+    // After a resume, states already checked are not checked again.
     let session = directory.path().join("session");
     let again = run(&["crash", "--resume", session.to_str().unwrap(), "--format", "json"]);
     let (first, second) = (passed.document(), again.document());
     assert_eq!((again.code, &first["tried"]), (Some(0), &second["tried"]));
     assert!(second["elapsed_s"].as_f64() < first["elapsed_s"].as_f64());
-    // By default SQLite does not sync the directory after it has deleted its journal, which is what commits: the journal comes back, and takes the last transaction back
-    // (sqlite.org/pragma.html: with EXTRA it does).
+    // By default SQLite does not sync the directory after deleting its journal, which is what
+    // commits: the journal comes back and undoes the last transaction (sqlite.org/pragma.html: with
+    // EXTRA it does).
     for pragma in ["", "pragma synchronous=off;"] {
         fs::remove_dir_all(&session).unwrap();
         let found = crash(directory.path(), &args, &insert(pragma));
@@ -150,7 +152,7 @@ fn a_drive_without_filesystem_needs_no_root() {
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
     let report = passed.document();
     assert_eq!((report["writes"].as_u64(), report["flushes"].as_u64()), (Some(3), Some(3)));
-    // Four boundaries; all that an epoch wrote is the next one.
+    // Four boundaries; losing nothing of an epoch is the boundary after it.
     assert_eq!(report["tried"], 4);
 }
 
@@ -163,15 +165,15 @@ fn what_cannot_be_tested_is_said() {
         let run = Run::of(flushmark().arg("crash").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: no crash test found in `DIR/none` (No such file or directory (os error 2))");
-    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 16 MiB for ext4");
-    insta::assert_snapshot!(refused(&["--check", "true", "--size", "128MiB", "--fs", "xfs", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 300 MiB for xfs");
-    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1000", "--fs", "none", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 4 KiB");
-    insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic has to be 512 or more, and a power of two");
-    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists: continue it with `flushmark crash --resume DIR`, or name another directory");
-    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: cannot run `no-such-command`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: `DIR/none` holds no crash test (No such file or directory (os error 2))");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 16 MiB for ext4");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "128MiB", "--fs", "xfs", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 300 MiB for xfs");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1000", "--fs", "none", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 4 KiB");
+    insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic must be a power of two and at least 512");
+    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
+    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command` cannot be run: No such file or directory (os error 2)");
     assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
-    // What a test was begun with stays as it was.
+    // The options of a test cannot change.
     for option in [&["--check", "true"][..], &["--expect", "ok"], &["--fs", "none"], &["--", "true"]] {
         let said = refused(&[&["--resume", "DIR"], option].concat());
         assert!(said.starts_with("2 error: the argument '--resume <DIR>' cannot be used with"), "{said}");
@@ -192,7 +194,7 @@ fn a_lost_write_is_named_also_where_the_check_mounts_nothing() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // Acknowledged before it is safe.
+    // Acknowledged before it is durable.
     let put = "printf '%04096d' 7 | tr 0 X | dd bs=4096 seek=1 conv=notrunc,nocreat oflag=direct status=none";
     let check = "test ! -s \"$CRASH_PRINTED\" || grep -q XXXXXXXX \"$CRASH_DRIVE\"";
     let prepare = "head -c 65536 /dev/zero > log; sync log";
@@ -262,7 +264,7 @@ fn the_result_does_not_depend_on_the_number_of_jobs() {
         assert_eq!(one[field], more[field], "{field}");
     }
     assert_ne!(one["failed"], serde_json::json!([]));
-    // Never more than there are.
+    // Never more than exist.
     assert!(one["tried"].as_f64().unwrap().log2() <= one["possible_log2"].as_f64().unwrap());
 }
 

@@ -1,4 +1,5 @@
-//! What goes wrong around `flushmark crash`: processes that stay, signals, a full disk, a recording that is not whole. It ends with an error or goes on, and never judges a state by another's content.
+//! Faults around `flushmark crash`: processes that stay, signals, a full disk, an incomplete
+//! recording. It fails or continues, and never judges a state by another's content.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use common::{Mount, Run, flushmark, kill, needs_mounts, run};
 
-/// Long enough to clean up, on a busy machine too. A recorded command that is not ended takes ten times as long.
+/// Long enough to clean up on a busy machine. A recorded command that is not stopped takes ten
+/// times as long.
 const END_TIME_MAX: Duration = Duration::from_mins(1);
 
 fn command(directory: &Path, args: &[&str], script: &str) -> Command {
@@ -47,9 +49,9 @@ fn lines(path: &Path) -> usize {
     fs::read_to_string(path).unwrap_or_default().lines().filter(|line| !line.is_empty()).count()
 }
 
-/// Records that are made durable one by one, each acknowledged.
+/// Records made durable one by one, each acknowledged.
 const RIGHT: &str = "for n in 1 2 3; do echo $n >> file; sync file; echo $n; done";
-/// The last one that was acknowledged has to be there.
+/// The last acknowledged record must be there.
 const KEPT: &str =
     "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 file)\" -ge \"$want\"";
 
@@ -59,11 +61,11 @@ fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
     if !needs_mounts(TEST) {
         return;
     }
-    // By its directory; and by a copy of the mount, which is not seen from here.
+    // By its directory, and by a copy of the mount that is invisible here.
     for daemon in ["setsid", "cd /; setsid unshare -m"] {
         let directory = tempfile::tempdir().unwrap();
         let pid = directory.path().join("pid");
-        // It lets go of the copies of other mounts, which are those of tests that run beside this one.
+        // It releases copies of other mounts, which belong to tests that run at the same time.
         let others = "for place in $(cut -d\" \" -f2 /proc/mounts); do \
             case $place in $CRASH_DIR) ;; *flushmark-crash-*) umount -l $place 2>/dev/null;; esac; done";
         let others = if daemon.contains("unshare") { others } else { "true" };
@@ -94,7 +96,7 @@ fn a_command_that_leaves_its_filesystem_in_use_is_not_recorded() {
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(ended.stderr.contains("the command left its filesystem in use by `sleep`"), "{}", ended.stderr);
     assert!(!directory.path().join("session").exists());
-    // What is of its own group is ended with it.
+    // Its whole process group is ended with it.
     let ended = crash(directory.path(), &args, "sleep 600 & sleep 0.1");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
@@ -110,7 +112,7 @@ fn what_the_preparation_starts_is_there_for_the_command() {
     let script = format!("kill -0 $(cat pid) && touch {}", alive.display());
     let args = ["--size", "64MiB", "--check", "true", "--prepare", "sleep 600 & echo $! > pid"];
     let ended = crash(directory.path(), &args, &script);
-    // It is ended with the command: it would keep the filesystem.
+    // It is ended with the command, because it would keep the filesystem busy.
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(alive.exists());
 }
@@ -123,7 +125,8 @@ fn blocks_of_one_state_are_not_seen_in_the_next() {
     }
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
-    // Whoever keeps the device open, as udev does for a moment, keeps its page cache. The daemon keeps the check's output open, too.
+    // A process that keeps the device open, as udev does for a moment, keeps its page cache. The
+    // daemon also keeps the check's output open.
     let check = format!(
         "cat \"$CRASH_DRIVE\" > /dev/null; (cd /; setsid sleep 600 < \"$CRASH_DRIVE\" & echo $! >> {}); {KEPT}",
         pids.display()
@@ -144,7 +147,7 @@ fn a_signal_fails_no_state() {
     }
     let directory = tempfile::tempdir().unwrap();
     let checks = directory.path().join("checks");
-    // Whatever is lost makes it fail: making that small takes a while.
+    // Any loss makes it fail, so minimizing takes a while.
     let check = format!("echo x >> {}; sleep 0.3; case $CRASH_STATE in *-*) false;; esac", checks.display());
     let args = ["--fs", "none", "--size", "1MiB", "--jobs", "1", "--first", "--check", &check];
     let script = "for n in $(seq 20); do echo $n | dd of=$CRASH_DRIVE bs=4096 seek=$n conv=notrunc status=none; done";
@@ -154,7 +157,7 @@ fn a_signal_fails_no_state() {
     assert_eq!(run.code, Some(130), "{}{}", run.stdout, run.stderr);
     let report = run.document();
     assert_eq!((&report["tried"], &report["first_failure"]), (&1.into(), &serde_json::Value::Null));
-    // And one state by itself is checked to its end.
+    // A single state is checked to its end.
     let session = directory.path().join("session");
     fs::write(&checks, "").unwrap();
     let mut one = flushmark();
@@ -179,7 +182,7 @@ fn a_signal_ends_the_recorded_command() {
         wait_until("the command", || lines(&pid) == 1);
         let run = interrupt(child, "-TERM");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(format!("{:?} {}", run.code, run.stderr), @"Some(143) flushmark: ended before the recording was whole; nothing is kept of it");
+            insta::assert_snapshot!(format!("{:?} {}", run.code, run.stderr), @"Some(143) flushmark: interrupted before the recording was complete; nothing was kept");
         }
         let process = Path::new("/proc").join(fs::read_to_string(&pid).unwrap().trim());
         wait_until("the command's end", || !process.exists());
@@ -218,7 +221,7 @@ fn a_killed_test_is_gone_on_with() {
     let mut child = command(directory.path(), &args, RIGHT).env("XDG_RUNTIME_DIR", &runtime).spawn().unwrap();
     wait_until("the checks", || lines(&checks) >= 6);
     child.kill().unwrap();
-    // Whatever it waited for in the kernel, which it answered itself.
+    // Whatever it waited for in the kernel, which it served itself.
     wait_until("its end", || child.try_wait().unwrap().is_some());
     let session = directory.path().join("session");
     let done = lines(&session.join("results.jsonl"));
@@ -229,7 +232,7 @@ fn a_killed_test_is_gone_on_with() {
     let report = passed.document();
     assert_eq!(report["tried"], report["planned"]);
     assert_eq!(lines(&session.join("results.jsonl")) as u64, report["planned"].as_u64().unwrap(), "none twice");
-    // What it left mounted is found, and its directory goes with the next test.
+    // Its leftover mount is found, and its directory is removed by the next test.
     let left = common::entries(&runtime);
     assert_eq!(left.len(), 1, "{left:?}");
     let again = |left: usize| {
@@ -241,9 +244,9 @@ fn a_killed_test_is_gone_on_with() {
     again(1);
     let states = runtime.join(&left[0]).join("states");
     let cleaned = run(&["emulate", "clean-up", states.to_str().unwrap()]);
-    assert!(cleaned.stdout.starts_with("taken away: "), "{}{}", cleaned.stdout, cleaned.stderr);
+    assert!(cleaned.stdout.starts_with("removed: "), "{}{}", cleaned.stdout, cleaned.stderr);
     again(0);
-    // Without its log nothing of it would fail.
+    // Without its log, nothing would fail.
     fs::remove_file(session.join("writes.log")).unwrap();
     let refused = go_on();
     let said = refused.said(directory.path(), "DIR");

@@ -1,4 +1,4 @@
-//! Targets that were there before the run: devices and files with somebody's data on them.
+//! Targets that existed before the run: devices and files with data on them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -90,7 +90,7 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
         return;
     }
     let Some(device) = LoopDevice::new(TEST, 64 << 20, &["--partscan"]) else { return };
-    // An MBR with one Linux partition from the first MiB on.
+    // An MBR with one Linux partition that starts at the first MiB.
     let mut table = [0u8; 512];
     table[446 + 4] = 0x83;
     table[446 + 8..446 + 12].copy_from_slice(&2048u32.to_le_bytes());
@@ -115,8 +115,8 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
     let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
-    insta::assert_snapshot!(said, @"flushmark: DEV is in use and will not be overwritten: DEVp1 is mounted on DIR; use another target");
-    // Looking is allowed, at what is mounted as well.
+    insta::assert_snapshot!(said, @"flushmark: DEV is in use and is never overwritten: DEVp1 is mounted on DIR; name another target");
+    // Reading is allowed, even if it is mounted.
     assert_eq!(run_plan(READS, &partition, &[]).code, Some(0));
 }
 
@@ -159,7 +159,7 @@ fn a_mounted_image_under_another_name() {
     drop(mount);
     system("fsck.ext4", &["-fn", &image]).unwrap();
 
-    // An ordinary user may not ask the loop device, and has only the name of its file.
+    // An ordinary user may not query the loop device, and only has the name of its file.
     let Some(nobody) = common::Nobody::new(TEST) else { return };
     fs::set_permissions(&image, fs::Permissions::from_mode(0o666)).unwrap();
     let Some(mount) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
@@ -187,7 +187,7 @@ fn a_target_is_free_when_the_run_has_ended() {
                 count = 20\nwarm_up = \"0s\"\n";
     for run in 0..RUNS {
         let measured = run_plan(text, mount.text(), &[]);
-        // At once: that is what a script does next.
+        // At once, as a script would.
         let unmounted = system("umount", &[mount.text()]);
         assert_eq!(measured.code, Some(0), "{}", measured.stderr);
         unmounted.unwrap_or_else(|reason| panic!("run {run}: {reason}"));
@@ -209,7 +209,7 @@ fn a_device_belongs_to_one_run_at_a_time() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let second = run_plan(WRITES, &device.path, &["--destroy-data"]);
-    // Nor can anybody mount it meanwhile: mounting claims a device in this way.
+    // Nor can it be mounted meanwhile: mounting claims a device in the same way.
     let claim = File::options().read(true).custom_flags(libc::O_EXCL).open(&device.path);
     kill(&["-INT", &first.id().to_string()]).unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(130));

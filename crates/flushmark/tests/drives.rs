@@ -1,4 +1,5 @@
-//! `flushmark drives` and `flushmark cache` on this machine: what can be seen of it, and what is refused. Drives that can be switched are in the QEMU rig.
+//! `flushmark drives` and `flushmark cache` on this machine: what they show and refuse. The QEMU
+//! rig has drives that can be switched.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +21,7 @@ fn drive<'a>(document: &'a Value, path: &str) -> &'a Value {
     drives.iter().find(|drive| drive["device"]["path"] == path).unwrap_or_else(|| panic!("no {path} in {document}"))
 }
 
-/// A disk of this machine, for tests that need any.
+/// Any disk of this machine, for tests that need one.
 fn any_disk(test: &str) -> Option<String> {
     let document = run(&["drives", "--format", "json"]).document();
     let path = document["drives"][0]["device"]["path"].as_str().map(str::to_owned);
@@ -87,7 +88,7 @@ fn a_partition_stands_for_its_drive() {
     let root = capture.path().to_str().unwrap();
     let shown = run(&["drives", "/dev/sda1", "--system-root", root]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stderr.contains("/dev/sda1 is a partition; this is its drive, /dev/sda"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("/dev/sda1 is a partition; showing its drive, /dev/sda"), "{}", shown.stderr);
     assert!(shown.stdout.contains("/dev/sda1"), "{}", shown.stdout);
 }
 
@@ -128,7 +129,7 @@ fn restoring_without_a_record_does_nothing_and_says_so() {
     let state = directory.path().join("not made yet");
     let restored = restore_in(&state, &[]);
     assert_eq!(restored.code, Some(0), "{}", restored.stderr);
-    assert_eq!(restored.stdout, "Nothing is on record: no write cache was left switched.\n");
+    assert_eq!(restored.stdout, "Nothing to restore: no write cache was left switched.\n");
     assert!(!state.exists(), "nothing was changed, so nothing is made");
 }
 
@@ -151,7 +152,7 @@ fn a_damaged_record_is_kept_aside_and_reported_once() {
     assert!(!record.exists() && record.with_extension("damaged").exists());
     let again = restore_in(state.path(), &[]);
     assert_eq!(again.code, Some(0));
-    assert!(again.stdout.contains("A damaged record lies at"), "{}", again.stdout);
+    assert!(again.stdout.contains("A damaged record is kept at"), "{}", again.stdout);
 }
 
 #[test]

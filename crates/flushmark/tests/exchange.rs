@@ -1,4 +1,4 @@
-//! Results that come from other tools and go to them, through the binary.
+//! Results imported from and exported to other tools, through the binary.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     directory
 }
 
-/// A run of milliseconds on no device at all, in this format.
+/// A run of milliseconds without a device, in this format.
 fn on_null(more: &[&str]) -> Run {
     run(&[&["run", "quick", "--smoke", "--quiet", "--target", "null:"], more].concat())
 }
@@ -38,7 +38,7 @@ fn a_directory_is_read_and_what_is_none_is_named() {
         ("b/README", "Results of May"),
         ("c/cut.json", &PLUS[..999]),
     ]);
-    // From within, so that the table is as wide wherever temporary files lie.
+    // Run in the directory, so that the table's width does not depend on the temporary path.
     let mut import = flushmark();
     let run = Run::of(
         import
@@ -59,7 +59,7 @@ fn a_directory_is_read_and_what_is_none_is_named() {
     insta::assert_snapshot!(run.words(), @"
     flushmark: ./b/README: it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync
     flushmark: ./c/cut.json: the output of fio (JSON) ends in the middle (EOF while parsing a value at line 46 column 2): it was cut short. Import all of it
-    flushmark: /no/such/file: cannot be read: No such file or directory (os error 2)
+    flushmark: /no/such/file: cannot read it: No such file or directory (os error 2)
     ");
 }
 
@@ -73,7 +73,7 @@ fn files_of_every_kind_are_read_or_named() {
     write("marked.txt", format!("\u{feff}{SAMSUNG}").as_bytes());
     write("packed.gz", b"\x1f\x8b\x08\0\0\0\0\0");
     std::fs::create_dir(files.path().join("directory")).unwrap();
-    // As long as a disk's image, and without its blocks.
+    // As long as a disk image, but sparse.
     std::fs::File::create(files.path().join("image.raw")).unwrap().set_len(1 << 30).unwrap();
     system("mkfifo", &[files.path().join("pipe").to_str().unwrap()]).unwrap();
     let mut import = flushmark();
@@ -92,9 +92,9 @@ fn files_of_every_kind_are_read_or_named() {
     ");
     insta::assert_snapshot!(run.words(), @"
     flushmark: ./empty.txt: it is empty
-    flushmark: ./image.raw: it has more than 256 MiB, and no tool prints so much
+    flushmark: ./image.raw: larger than 256 MiB, which no tool's output is
     flushmark: ./packed.gz: it is compressed (gzip); unpack it first: zcat FILE | flushmark results import -
-    flushmark: directory: there is no file in this directory
+    flushmark: directory: no files in this directory
     ");
 }
 
@@ -141,7 +141,7 @@ fn stdin_is_a_file_and_several_runs_are_lines() {
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.stdout.lines().count(), 2);
-    // Such lines are read again.
+    // Such lines can be imported again.
     let files = directory(&[("runs.jsonl", &run.stdout)]);
     let again = common::run(&["results", "import", "--dry-run", files.path().to_str().unwrap()]);
     assert!(again.stdout.contains("1 file read: 2 runs, 6 tests."), "{}", again.stdout);
@@ -206,7 +206,7 @@ fn metrics_go_through_a_pipe_and_leave_it_one() {
 fn metrics_that_cannot_be_written_do_not_take_the_result_with_them() {
     let missing = on_null(&["--metrics-file", "/no/such/directory/a.prom"]);
     assert_eq!((missing.code, missing.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(missing.stderr.trim_end(), @"flushmark: /no/such/directory is no directory, so --metrics-file cannot make a file there");
+    insta::assert_snapshot!(missing.stderr.trim_end(), @"flushmark: /no/such/directory is not a directory, so --metrics-file cannot create a file there");
     let files = tempfile::tempdir().unwrap();
     let path = files.path().to_str().unwrap();
     let run = on_null(&["--format", "json", "--metrics-file", path]);
@@ -240,7 +240,7 @@ fn exports_go_where_they_are_told() {
     for name in ["tests.parquet", "bins.parquet"] {
         assert!(std::fs::read(tables.join(name)).unwrap().starts_with(b"PAR1"), "{name}");
     }
-    // What is exported as fio's is imported as flushmark's.
+    // What is exported in fio's format is imported as flushmark's.
     let fio = files.path().join("fio.json");
     run(&["results", "export", &result, "--format", "fio+", "-o", fio.to_str().unwrap()]);
     let back = run(&["results", "import", "--dry-run", fio.to_str().unwrap(), "--format", "json"]).document();
@@ -264,16 +264,16 @@ fn exports_that_cannot_be_are_refused() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "{args:?}");
         run.said(files.path(), "DIR")
     };
-    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet"], 2), @"flushmark: Parquet is two files; name the directory for them: -o DIRECTORY");
-    insta::assert_snapshot!(refusal(&[&result, &result, "--format", "fio"], 2), @"flushmark: fio's JSON holds one run, and these are 2; export them one by one");
-    insta::assert_snapshot!(refusal(&[nothing.to_str().unwrap(), "--format", "csv"], 2), @"flushmark: there is no measured test in what was named, so there is nothing to export");
-    insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
+    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet"], 2), @"flushmark: Parquet output is two files; name a directory for them with -o DIRECTORY");
+    insta::assert_snapshot!(refusal(&[&result, &result, "--format", "fio"], 2), @"flushmark: fio's JSON holds a single run, but 2 were given; export them one by one");
+    insta::assert_snapshot!(refusal(&[nothing.to_str().unwrap(), "--format", "csv"], 2), @"flushmark: nothing to export: the selected results have no measured test");
+    insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
     insta::assert_snapshot!(refusal(&[&result, "--format", "csv", "-o", "/no/such/directory/a.csv"], 4), @"flushmark: cannot write /no/such/directory/a.csv: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot make the directory DIR/result.json: File exists (os error 17)");
+    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot create the directory DIR/result.json: File exists (os error 17)");
 }
 
-/// fio as it is installed here, in both forms and with jobs of every kind: the figures are those of fio's JSON, reckoned here once more, and what the text says is
-/// what the JSON says.
+/// The installed fio, in both output formats and with jobs of every kind: the figures match those
+/// of fio's JSON, recomputed here, and its text gives the same results.
 #[test]
 fn fio_s_real_output_of_every_kind_of_job() {
     if !needs_rigs("fio_s_real_output_of_every_kind_of_job") {
@@ -310,14 +310,14 @@ fn fio_s_real_output_of_every_kind_of_job() {
     for kind in kinds {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().to_str().unwrap();
-        // fio leaves its state of verification in the current directory unless told where else.
+        // By default fio leaves its verification state in the current directory.
         let aside = format!("--aux-path={path}");
         let common = ["--name=live", "--directory", path, &aside, "--size=1m", "--runtime=300ms", "--time_based"];
         let log = format!("--write_lat_log={path}/live");
         let kind: Vec<&str> =
             kind.iter().map(|&word| if word == "--write_lat_log=live" { log.as_str() } else { word }).collect();
         let both = system("fio", &[&common[..], &kind, &["--output-format=normal,json+"]].concat()).unwrap();
-        // Documents one after the other, with the text before and between them.
+        // Several documents in sequence, with the text before and between them.
         let mut documents = Vec::new();
         let mut text = format!("fio --name=live {}\n", kind.join(" "));
         let mut rest = both.as_str();
@@ -344,14 +344,14 @@ fn fio_s_real_output_of_every_kind_of_job() {
         }
         let splits =
             kind.iter().any(|word| word.starts_with("--bss") || word.starts_with("--bsr") || word.contains("4k,16k"));
-        // The text's amounts are rounded, and so is the mean of several sizes.
+        // The text has rounded amounts, and so has the mean of several sizes.
         let keys = ["pattern", "depth", "jobs", "sync", "sync_every", "direct", "block_bytes"];
         for key in keys.into_iter().filter(|&key| key != "block_bytes" || !splits) {
             assert_eq!(json["workload"][key], text["workload"][key], "{kind:?} {key}");
         }
         for key in ["read_us", "write_us", "sync_us"] {
             let p99 = |result: &serde_json::Value| result[key]["p99"].as_f64();
-            // Text of processes that are not grouped has no percentiles that add up.
+            // The text of ungrouped processes has no percentiles that could be merged.
             if let (Some(json), Some(text)) = (p99(&json), p99(&text)) {
                 assert!((json - text).abs() <= (json / 50.0).max(1.0), "{kind:?} {key}: {json} {text}");
             }
@@ -360,13 +360,13 @@ fn fio_s_real_output_of_every_kind_of_job() {
     }
 }
 
-/// The result against figures that are reckoned here from what fio wrote.
+/// Compares the result with figures computed here from fio's output.
 fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_json::Value) {
     let near = |what: &str, ours: f64, fio_s: f64| {
         assert!((ours - fio_s).abs() <= fio_s.abs() * 1e-9, "{kind:?} {what}: {ours} instead of {fio_s}");
     };
     let rw = jobs[0]["job options"]["rw"].as_str().unwrap();
-    // What a job that only writes has read verified its writes, afterwards.
+    // What a write-only job has read is the verification of its writes.
     let directions: Vec<&str> =
         ["read", "write"].into_iter().filter(|&name| rw.contains("rw") || rw.contains(name)).collect();
     let sum = |key: &str| -> f64 {
@@ -400,7 +400,7 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
         near("mean", ours["mean"].as_f64().unwrap() * 1e3, means.sum::<f64>() / count);
         if let [one] = timed.as_slice() {
             for (ours_key, percent) in [("p50", "50.000000"), ("p99", "99.000000")] {
-                // fio names a cell by its middle, which may lie above the longest latency.
+                // fio names a bin by its middle, which may be above the maximum latency.
                 let fio_s = one["percentile"][percent].as_f64().unwrap().min(one["max"].as_f64().unwrap());
                 near(ours_key, ours[ours_key].as_f64().unwrap() * 1e3, fio_s);
             }
@@ -412,7 +412,7 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
     }
 }
 
-/// The programs for which the formats are made.
+/// The programs that the formats are for.
 #[test]
 fn other_programs_read_what_is_exported() {
     if !needs_rigs("other_programs_read_what_is_exported") {
@@ -430,7 +430,7 @@ fn other_programs_read_what_is_exported() {
         let run = run(&["results", "export", &measured, "--format", format, "-o", &at(name)]);
         assert_eq!(run.code, Some(0), "{format}: {}", run.stderr);
     }
-    // fio's own script, which checks what it made against what it was given.
+    // fio's own script, which checks its output against its input.
     system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv")]).unwrap();
     let checked = system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv"), "--validate"]).unwrap();
     assert!(checked.contains("validated"), "{checked}");
@@ -440,7 +440,7 @@ fn other_programs_read_what_is_exported() {
     python(files.path(), &at("plus.json"), &at("tables"), &prom);
 }
 
-/// node_exporter, whose collector refuses a whole file for one sample that it does not like.
+/// node_exporter, whose collector rejects a whole file for one bad sample.
 fn node_exporter(directory: &str) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut exporter = std::process::Command::new("prometheus-node-exporter")
@@ -462,7 +462,8 @@ fn node_exporter(directory: &str) {
     assert!(scraped.contains("flushmark_latency_seconds{") && scraped.contains("operation=\"commit\""), "{scraped}");
 }
 
-/// DuckDB, pyarrow, fio-plot and the OpenMetrics parser of Prometheus' own client, in an environment of their own.
+/// DuckDB, pyarrow, fio-plot and the OpenMetrics parser of the Prometheus client, in a separate
+/// environment.
 fn python(place: &Path, plus: &str, tables: &str, prom: &str) {
     const PACKAGES: [&str; 4] = ["duckdb", "pyarrow", "fio-plot", "prometheus_client"];
     let venv = place.join("venv").to_string_lossy().into_owned();
@@ -530,7 +531,7 @@ fn imports_are_kept_once_and_compared_like_our_own() {
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
     let exported = results(&["export", "1", "2", "--format", "csv"]);
     assert_eq!(exported.stdout.lines().count(), 1 + 1 + 3, "{}", exported.stdout);
-    // Another store's runs, once.
+    // The runs of another store are imported once.
     let copy = |words: &[&str]| run(&[&["results", "--store", &store("other.db"), "import"], words].concat());
     let looked_at = copy(&["--dry-run", &store("results.db")]);
     assert!(looked_at.stdout.ends_with("results.db: 2 runs.\n"), "{}{}", looked_at.stdout, looked_at.stderr);

@@ -1,4 +1,4 @@
-//! Bad input and faults: one clear sentence, the right exit code, nothing lost, nothing left behind.
+//! Bad input and faults: one clear message, the right exit code, nothing lost, nothing left behind.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ fn smoke(suite: &str, target: &str, more: &[&str]) -> Run {
     run(&[&["run", suite], &SMOKE[..], &[target], more].concat())
 }
 
-/// A run that lasts until it is ended.
+/// A run that lasts until it is stopped.
 fn long_run(target: &Path) -> Child {
     let mut command = flushmark();
     command.args(["run", "journal", "--quiet", "--format", "json", "--target"]).arg(target);
@@ -63,12 +63,12 @@ fn no_such_suite_plan_or_engine() {
 fn a_run_needs_a_target() {
     let run = run(&["run", "journal"]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: name where to run: --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:");
 }
 
-/// Runs a smoke test as a user without rights; as root, the child becomes one.
+/// Runs a smoke test as an unprivileged user; root switches to one.
 fn as_nobody(suite: &str, target: &str, more: &[&str]) -> Run {
-    // The build directory may be out of nobody's reach.
+    // The build directory may be inaccessible to nobody.
     let program = std::env::temp_dir().join(format!("flushmark-nobody-{}-{suite}", std::process::id()));
     fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -114,7 +114,7 @@ fn a_full_disk() {
     assert_eq!(entries(&mount.path), ["filler"]);
 }
 
-/// A filesystem of 64 MiB with room for one run and for what fills it.
+/// A filesystem of 64 MiB with room for one run and the files that fill it.
 struct Small {
     mount: Mount,
     _device: Option<LoopDevice>,
@@ -139,7 +139,7 @@ impl Small {
 fn a_disk_that_fills_during_the_run() {
     const TEST: &str = "a_disk_that_fills_during_the_run";
     const BLOCKS: &str = "pattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync = \"fsync\"\nrate = 500\n";
-    // Small writes: a log that has come to its end before the disk is full starts over in its own room.
+    // Small writes: if the log ends before the disk is full, it starts over in its own space.
     const STEPS: &str = "files = { log = { size = \"24MiB\", layout = \"append\" } }\nsteps = [\"write log append 300B\", \"sync log fdatasync\"]\n";
     if !needs_root(TEST) {
         return;
@@ -158,7 +158,7 @@ fn a_disk_that_fills_during_the_run() {
                 .unwrap();
             wait_until("the first file", || entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-")));
             std::thread::sleep(Duration::from_millis(500));
-            // Somebody else takes all the room that there is.
+            // Another writer takes all the space.
             let mut filler = fs::File::create(mount.path.join("filler")).unwrap();
             let _ = std::io::copy(&mut std::io::repeat(1), &mut filler);
             let run = Run::of(child.wait_with_output().unwrap());
@@ -296,7 +296,8 @@ fn an_io_error_in_the_middle() {
     if !needs_root(TEST) {
         return;
     }
-    // A sparse image that is larger than the memory filesystem it lies on: after some megabytes the loop device can store no more and answers EIO.
+    // A sparse image larger than its memory filesystem: after some megabytes the loop device cannot
+    // store more and returns EIO.
     let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) else { return };
     let Some(device) = LoopDevice::within(TEST, &small.path, 64 << 20, &[]) else { return };
     let directory = tempfile::tempdir().unwrap();
@@ -342,7 +343,8 @@ fn signals_end_a_run_cleanly_at_any_time() {
                 "{signal} after {after_ms} ms left {:?}",
                 entries(directory.path())
             );
-            // Before the handlers stand, the signal ends the program by itself: then there is no code and nothing to print.
+            // Before the handlers are installed, the signal kills the program: then there is no
+            // exit code and nothing to print.
             if after_ms >= 300 {
                 assert_eq!(run.code, Some(code), "{signal} after {after_ms} ms: {}", run.stderr);
             }

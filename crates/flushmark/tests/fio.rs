@@ -10,14 +10,14 @@ use common::{Run, entries, flushmark, run};
 
 const MIB: usize = 1 << 20;
 
-/// A file of ones, to see what is written over.
+/// A file of ones, to see what is overwritten.
 fn ones(directory: &Path, mib: usize) -> String {
     let path = directory.join("ones");
     std::fs::write(&path, vec![1u8; mib * MIB]).unwrap();
     path.to_string_lossy().into_owned()
 }
 
-/// The mebibytes of a file in which something else than ones stands.
+/// The mebibytes of a file that are no longer all ones.
 fn changed(path: &str) -> Vec<usize> {
     let bytes = std::fs::read(path).unwrap();
     let is_changed = |(index, piece): (usize, &[u8])| piece.iter().any(|&byte| byte != 1).then_some(index);
@@ -79,7 +79,8 @@ fn gaps_and_sizes_are_where_the_job_has_them() {
     let record = &result["workload"];
     assert_eq!((&record["block_bytes"], &record["sizes"]["align_bytes"]), (&0.into(), &4096.into()));
     assert_eq!(record["sizes"]["reads"][1], serde_json::json!({"bytes": 65536, "weight": 50}));
-    // Blocks of the mean size, 34 KiB, move four times 4 MiB in 480 reads; the seed draws about half of each.
+    // Blocks of the mean size, 34 KiB, move four times 4 MiB in 480 reads; the seed chooses about
+    // half of each.
     assert_eq!(result["proof"]["reads"], 480);
     let mib = result["mib_per_s"].as_f64().unwrap() * result["elapsed_s"].as_f64().unwrap();
     assert!((14.0..18.0).contains(&mib), "{mib}");
@@ -194,7 +195,8 @@ fn models_run_what_fio_s_jobs_ask_for() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         run.document()["results"][0].clone()
     };
-    // A file whose space is only reserved costs more per commit than one that was written through: its extents change.
+    // Commits cost more in a file whose space is only reserved than in one that was written: its
+    // extents change.
     let commits = |more: &[&str]| result(on(target, &[&common[..], &["-fdatasync=1"], more].concat()));
     let (fresh, written) = (commits(&[]), commits(&["-overwrite=1"]));
     let p50 = |result: &serde_json::Value| result["commit_us"]["p50"].as_f64().unwrap();
@@ -231,7 +233,7 @@ fn asynchronous_engines_take_a_sync_beside_the_writes() {
         assert_eq!((&result["proof"]["writes"], &result["proof"]["syncs"]), (&40.into(), &20.into()), "{engine}");
         assert_eq!((&result["engine"], &result["commit_us"]), (&engine.into(), &serde_json::Value::Null));
         assert_eq!(result["workload"]["sync_queued"], true);
-        // At depth 1 nothing is in flight when the sync is due, so that it makes a commit.
+        // At depth 1 nothing is in flight when a sync is due, so it makes a commit.
         let result = &at_depth("1").document()["results"][0];
         assert_eq!((&result["proof"]["syncs"], &result["proof"]["commits"]), (&20.into(), &20.into()), "{engine}");
         assert_eq!((&result["engine"], &result["workload"]["drain"]), (&engine.into(), &serde_json::Value::Null));
@@ -259,7 +261,7 @@ fn sections_run_at_the_same_time() {
     let count = |result: &serde_json::Value, what: &str| result["proof"][what].as_u64().unwrap();
     assert_eq!((count(&log, "reads"), count(&log, "syncs")), (0, count(&log, "writes")));
     assert_eq!((count(&pages, "writes"), count(&pages, "reads") > 0), (0, true));
-    // What the device counted belongs to nobody, and nothing is judged by it.
+    // The device's counters cannot be attributed, so nothing is judged by them.
     assert_eq!(
         (&log["proof"]["device"], &pages["proof"]["device"]),
         (&serde_json::Value::Null, &serde_json::Value::Null)
@@ -284,7 +286,7 @@ fn sections_share_a_file_at_the_same_time() {
     assert_eq!((both.code, changed(&file)), (Some(0), vec![1, 3]), "{}", both.stderr);
     let results = both.document()["results"].clone();
     assert_eq!((&results[0]["proof"]["writes"], &results[1]["proof"]["writes"]), (&16.into(), &16.into()));
-    // In a directory the file is made once, for both.
+    // In a directory the file is created once, for both.
     let words = ["--filename=own", "--bs=64k", "--size=1m", "--name=a", "--rw=write", second, "--rw=read"];
     let made = Run::of(
         flushmark()

@@ -1,4 +1,4 @@
-//! `flushmark fit`: a model out of a result, and what keeps one from being made.
+//! `flushmark fit`: a model fitted to a result, and reasons why none can be.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn rates(document: &Value) -> Vec<(String, f64)> {
 
 #[test]
 fn a_drive_that_was_measured_becomes_a_model() {
-    // Started from another drive of the class than the one that was measured.
+    // Started from another drive of the same class.
     for (measured, like) in [
         ("sim:samsung-980-1tb,filesystem=ext4", "consumer-nvme"),
         ("sim:micron-5100-eco-960gb", "consumer-sata"),

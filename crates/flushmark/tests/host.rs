@@ -1,4 +1,4 @@
-//! `flushmark host`: this machine, and captured ones that look nothing like it.
+//! `flushmark host` on this machine, and on captures of very different ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -64,7 +64,7 @@ fn absurd_settings_break_nothing() {
         let mut files = Vec::new();
         collect(capture.path(), &mut files);
         for (index, file) in files.iter().enumerate() {
-            // Every value in turn is nonsense of one kind or another.
+            // Every value in turn is corrupted in some way.
             let nonsense: [&[u8]; 4] = [b"", b"-1\n", b"99999999999999999999999999\n", b"\xff\xfe[[]\0\n"];
             if index % 3 == 0 {
                 fs::write(file, nonsense[index / 3 % nonsense.len()]).unwrap();
@@ -124,7 +124,8 @@ fn an_ordinary_user_sees_the_same_settings() {
         let lines = document["audit"].as_array().unwrap().iter();
         lines.map(|line| (line["id"].clone(), line["subject"].clone())).collect()
     };
-    // Disks come and go meanwhile, those of other tests among them: the two are compared where nothing changed between them.
+    // Disks come and go, for example those of other tests: compare only if nothing changed between
+    // the two.
     for _ in 0..20 {
         let before = lines(run(&args));
         let theirs = lines(nobody.run(&args));

@@ -1,4 +1,5 @@
-//! Signals at particular moments of a run: it ends at once, what was measured until then is printed, the directory is clean.
+//! Signals at particular moments of a run: it ends at once, prints what was measured, and cleans
+//! the directory.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 use common::{LoopDevice, Run, entries, flushmark, needs_root, plan};
 use serde_json::Value;
 
-/// However a run is interrupted, this is long enough to finish what is in flight and to clean up, where a flush waits seconds for a busy drive too; what is
-/// interrupted here would go on for a minute.
+/// Long enough to finish what is in flight and to clean up after any interruption, even if a busy
+/// drive takes seconds to flush. An uninterrupted run would take a minute.
 const END_TIME_MAX: Duration = Duration::from_secs(20);
 
 fn start(args: &[&str]) -> Child {
@@ -33,8 +34,9 @@ fn wait_for_files(directory: &Path) {
     }
 }
 
-/// What `attempt` gives for the first head start before the signal with which its last test has done something. A busy drive takes seconds to fill a file of a
-/// mebibyte and to flush it, and where the signal comes earlier, there is nothing to look at.
+/// The result of `attempt` for the shortest delay before the signal with which its last test has
+/// done something. A busy drive takes seconds to fill and flush a file of a mebibyte, and an
+/// earlier signal leaves nothing to check.
 fn with_head_start<T>(attempt: impl Fn(Duration) -> Option<T>) -> T {
     let head_starts = [1, 5, 25].map(Duration::from_secs);
     head_starts.into_iter().find_map(attempt).expect("nothing was measured in 25 s")
@@ -64,7 +66,7 @@ fn what_was_measured_before_is_whole_and_what_was_running_is_kept() {
         let mut said = String::new();
         progress.read_to_string(&mut said).unwrap();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: interrupted; what was measured until then is printed");
+            insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: interrupted; what was measured before is printed");
         }
         assert!(entries(directory.path()).is_empty());
         let results = run.document()["results"].as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Runs are kept as they are measured, and found again.
+//! Runs are kept while they are measured, and found again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ const TWO: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize =
 const LONG: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\n\
                     [[test]]\nname = \"first\"\ncount = 20\n[[test]]\nname = \"second\"\ntime = \"60s\"\n";
 
-/// A place with a plan, a target and, later, a store.
+/// A directory for a plan, a target and a store.
 struct Place {
     directory: tempfile::TempDir,
 }
@@ -43,7 +43,7 @@ impl Place {
         self.path(name).to_string_lossy().into_owned()
     }
 
-    /// The program with nothing of this machine's person in its environment.
+    /// The program without anything of this user in its environment.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = flushmark();
         command.args(words).env_remove("FLUSHMARK_STORE").env("XDG_DATA_HOME", self.path("data"));
@@ -55,7 +55,7 @@ impl Place {
         Run::of(self.command(words).output().unwrap())
     }
 
-    /// `run` of a plan on the target, with more words.
+    /// `run` of a plan on the target, with additional arguments.
     fn measuring(&self, text: &str, words: &[&str]) -> Command {
         let plan = plan(self.directory.path(), text);
         let target = self.text("target");
@@ -90,7 +90,7 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     assert_eq!(kept["headline"]["test"], "first");
     assert_eq!(kept["host"], fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
 
-    // What comes back is what was printed, to the byte; and text, as the run prints it.
+    // The document is what was printed, byte for byte, and so is the text.
     assert_eq!(place.run(&["results", "show", "1", "--format", "json"]).stdout, run.stdout);
     let text = place.run(&["results", "show", "last"]).stdout;
     assert!(text.starts_with("Run 1: plan, ") && text.contains("\ntarget ") && text.contains("  second "), "{text}");
@@ -104,20 +104,20 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     let nothing = place.run(&["results", "list", "--until", "2020-01-01"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     let path = place.text("data/flushmark/results.db");
-    insta::assert_snapshot!(nothing.said(&path, "RESULTS.DB"), @"flushmark: none of the runs in RESULTS.DB is like that");
+    insta::assert_snapshot!(nothing.said(&path, "RESULTS.DB"), @"flushmark: no runs in RESULTS.DB match");
 
     for words in [["tag", "7", "x"], ["note", "7", "x"], ["tag", "7.json", "x"], ["note", "@x", "x"]] {
         assert_eq!(place.run(&[&["results"][..], &words].concat()).code, Some(2), "{words:?}");
     }
-    // What is gone for good is named by its number.
+    // Permanent deletion takes numbers only.
     assert_eq!(place.run(&["results", "delete", "last", "--yes"]).code, Some(2));
-    // Nobody can be asked here.
+    // There is no terminal to ask for confirmation.
     let refused = place.run(&["results", "delete", "1"]);
     assert_eq!(refused.code, Some(2));
-    insta::assert_snapshot!(refused.said(&path, "RESULTS.DB"), @"flushmark: run 1: nobody is there to be asked; --yes deletes without asking");
+    insta::assert_snapshot!(refused.said(&path, "RESULTS.DB"), @"flushmark: cannot ask for confirmation to delete run 1: stdin is not a terminal; use --yes to delete without asking");
     assert_eq!(place.run(&["results", "delete", "1", "--yes"]).code, Some(0));
     let empty = place.run(&["results", "list"]);
-    insta::assert_snapshot!(empty.said(&path, "RESULTS.DB"), @"flushmark: no run is kept in RESULTS.DB; `flushmark check` and `flushmark run` keep theirs");
+    insta::assert_snapshot!(empty.said(&path, "RESULTS.DB"), @"flushmark: no runs in RESULTS.DB; `flushmark check` and `flushmark run` keep their results there");
     let gone = place.run(&["results", "show", "1"]);
     assert_eq!(gone.code, Some(2));
     insta::assert_snapshot!(gone.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB has no run 1; `flushmark results list` lists its runs");
@@ -141,7 +141,7 @@ fn words_name_kept_runs() {
         let documents = documents.as_array().cloned().unwrap_or_else(|| vec![documents]);
         documents.iter().map(|document| document["results"][0]["test"].as_str().unwrap().to_owned()).collect()
     };
-    // Within one second, the later number is the later run.
+    // Within a second, the higher number is the later run.
     assert_eq!(tests("last"), ["fourth"]);
     assert_eq!(tests("last~2"), ["first"]);
     assert_eq!(tests("@x"), ["first", "fourth"]);
@@ -153,16 +153,16 @@ fn words_name_kept_runs() {
         let said = run.said(place.path("data/flushmark/results.db"), "RESULTS.DB");
         said.replace(&format!("of {},", host.trim()), "of HOST,")
     };
-    insta::assert_snapshot!(said("last~3"), @"flushmark: `last~3` names no run: RESULTS.DB holds fewer of HOST, this machine; last@all is that of all");
-    insta::assert_snapshot!(said("last@db7"), @"flushmark: `last@db7` names no run: RESULTS.DB holds none of db7");
-    insta::assert_snapshot!(said("last~3@all"), @"flushmark: `last~3@all` names no run: RESULTS.DB holds fewer");
-    insta::assert_snapshot!(said("last@"), @"flushmark: `last@`: write a machine's name, or all: last@all");
-    insta::assert_snapshot!(said("@y"), @"flushmark: `@y` names no run: RESULTS.DB holds none with this tag");
-    insta::assert_snapshot!(said("latest"), @"flushmark: `latest` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG");
-    insta::assert_snapshot!(said("0"), @"flushmark: invalid run number `0`; `flushmark results list` shows the numbers");
+    insta::assert_snapshot!(said("last~3"), @"flushmark: no run matches `last~3`: RESULTS.DB has fewer of HOST, this machine; use last@all for all machines");
+    insta::assert_snapshot!(said("last@db7"), @"flushmark: no run matches `last@db7`: RESULTS.DB has none of db7");
+    insta::assert_snapshot!(said("last~3@all"), @"flushmark: no run matches `last~3@all`: RESULTS.DB has fewer");
+    insta::assert_snapshot!(said("last@"), @"flushmark: invalid `last@`: expected a machine's name, or all for all machines: last@all");
+    insta::assert_snapshot!(said("@y"), @"flushmark: no run matches `@y`: RESULTS.DB has none with this tag");
+    insta::assert_snapshot!(said("latest"), @"flushmark: `latest` is not a kept run; expected a number from `flushmark results list`, last, last~1 or @TAG");
+    insta::assert_snapshot!(said("0"), @"flushmark: `0` is no run's number; `flushmark results list` shows them");
 }
 
-/// In a store of many machines, a person who says `last` means what was measured here.
+/// In a store of many machines, `last` means the last run of this machine.
 #[test]
 fn the_last_run_is_this_machines() {
     let place = Place::new();
@@ -184,15 +184,15 @@ fn the_last_run_is_this_machines() {
     assert_eq!(started_at("last~1@DB7"), "2030");
     assert_eq!(started_at("last@all"), "2031");
     assert_eq!(started_at("last~2@all"), document.started_at[..4]);
-    // A comparison with those before stays on the machine of the run that is named.
+    // A comparison with earlier runs stays on the machine of the given run.
     let compared = place.run(&["results", "compare", "last@db7", "--last", "10", "--format", "json"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
     let refused = place.run(&["results", "compare", "last", "--last", "10"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("holds no earlier run of plan"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has no earlier run of plan"), "{}", refused.stderr);
 }
 
-/// Each document that an earlier version has left, from the directory of kept ones.
+/// The documents that earlier versions have left, from the directory of kept ones.
 #[test]
 fn documents_of_every_version_are_imported() {
     let place = Place::new();
@@ -258,7 +258,7 @@ fn nothing_was_ever_kept() {
     let list = place.run(&["results", "list"]);
     assert_eq!((list.code, list.stdout.as_str()), (Some(0), ""));
     let path = place.text("data/flushmark/results.db");
-    insta::assert_snapshot!(list.said(&path, "RESULTS.DB"), @"flushmark: no run is kept in RESULTS.DB; `flushmark check` and `flushmark run` keep theirs");
+    insta::assert_snapshot!(list.said(&path, "RESULTS.DB"), @"flushmark: no runs in RESULTS.DB; `flushmark check` and `flushmark run` keep their results there");
     assert_eq!(place.listed(&[]), Vec::<Value>::new());
     let show = place.run(&["results", "show", "last"]);
     assert_eq!(show.code, Some(2));
@@ -270,7 +270,7 @@ fn nothing_was_ever_kept() {
     let homeless =
         Run::of(place.command(&["results", "list"]).env_remove("XDG_DATA_HOME").env_remove("HOME").output().unwrap());
     assert_eq!(homeless.code, Some(2));
-    insta::assert_snapshot!(homeless.words(), @"flushmark: neither XDG_DATA_HOME nor HOME says where runs are kept; name a store with --store");
+    insta::assert_snapshot!(homeless.words(), @"flushmark: no store: neither XDG_DATA_HOME nor HOME is set; name a store with --store");
 }
 
 /// Starts a run and waits until its first test is done.
@@ -285,7 +285,7 @@ fn after_the_first_test(mut command: Command) -> (Child, BufReader<std::process:
     (child, progress)
 }
 
-/// The line comes just before the test is kept.
+/// The line is printed just before the test is kept.
 fn wait_for_a_test(place: &Place, words: &[&str]) -> Value {
     let begun = Instant::now();
     loop {
@@ -330,7 +330,7 @@ fn a_run_that_is_interrupted_is_kept_with_what_it_printed() {
 fn a_run_without_a_test_is_not_kept() {
     let place = Place::new();
     let text = TWO.replace("sync = \"fsync\"", "sync = \"fsync\"\nwrite_cache = \"off\"");
-    // The cache of a file's drive is not switched without a word for it.
+    // The cache of a file's drive is not switched unless requested.
     let run = place.measure(&text, &[]);
     assert_ne!(run.code, Some(0));
     assert_eq!(place.listed(&[]), Vec::<Value>::new());
@@ -363,10 +363,10 @@ fn ones_own_store_that_cannot_be_opened_costs_no_result() {
     let mut command = place.measuring(TWO, &["--quiet"]);
     let run = Run::of(command.env_remove("XDG_DATA_HOME").env_remove("HOME").output().unwrap());
     assert_eq!(run.code, Some(0));
-    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: neither XDG_DATA_HOME nor HOME says where");
+    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: neither XDG_DATA_HOME nor HOME is set");
 }
 
-/// The only file in the directory, read as the document that a run has printed, too.
+/// The only file in the directory, compared with the document that the run printed.
 fn saved(directory: &Path, run: &Run) -> String {
     let files = common::entries(directory);
     let [file] = &files[..] else { panic!("{files:?}") };
@@ -388,7 +388,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let store = format!("{}/results.db", disk.text());
     let (mut child, progress) = after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
     wait_for_a_test(&place, &["--store", &store]);
-    // The first byte more than there is room for.
+    // The first byte for which there is no space.
     let _ = fs::write(Path::new(disk.text()).join("filler"), vec![0_u8; 1 << 20]);
     let output = {
         let mut stdout = String::new();
@@ -401,12 +401,12 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` to keep it");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
 
-    // With room again, the sentence's command completes the run.
+    // Once there is space, the command in the message completes the run.
     fs::remove_file(Path::new(disk.text()).join("filler")).unwrap();
     let file = place.path("state/flushmark").join(file);
     let imported = place.run(&["results", "import", &file.to_string_lossy(), "--store", &store]);
@@ -421,7 +421,7 @@ fn a_disk_that_fills_up_costs_no_result() {
 #[test]
 fn a_directory_for_files_that_is_not_there_either_is_no_end() {
     let Some(nobody) = Nobody::new("a_directory_for_files_that_is_not_there_either_is_no_end") else { return };
-    // An ordinary user without a home of their own.
+    // An ordinary user without a home directory.
     let run = nobody.shell(
         "cd /tmp; unset FLUSHMARK_STORE XDG_DATA_HOME; HOME=/nonexistent exec $0 check null: --quiet --format json",
     );
@@ -439,7 +439,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let Some(mut server) = Server::start("a_postgresql_that_goes_away_costs_no_result") else { return };
     let place = Place::new();
     let store = server.database("fleet");
-    // It works at all, for two at once.
+    // It works at all, and for two at once.
     let plan = plan(place.directory.path(), TWO);
     let words = ["run", &plan, "--target", "null:", "--format", "json", "--store", &store];
     let ran: Vec<_> = (0..2).map(|_| place.command(&words).stdout(Stdio::piped()).spawn().unwrap()).collect();
@@ -452,7 +452,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
         assert!(listed.iter().any(|kept| shown(&kept["id"]) == run.stdout));
     }
 
-    // It goes away while the second test runs, and stays away.
+    // It goes away during the second test, and does not come back.
     let (child, mut progress) = after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
     wait_for_a_test(&place, &["--store", &store]);
     server.down();
@@ -463,9 +463,9 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let socket = server.directory().display().to_string();
     let said = run.words().replace(&file, "RUN.json").replace(&place.text("state"), "STATE");
     let said = said.replace(&socket.replace('/', "%2F"), "SOCKET").replace(&socket, "SOCKET");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store postgres://postgres@SOCKET/fleet` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store postgres://postgres@SOCKET/fleet` to keep it");
 
-    // It comes back in the middle of a run: nothing is missing.
+    // It comes back during a run: nothing is missing.
     server.up();
     let (child, _progress) = after_the_first_test(place.measuring(LONG, &["--store", &store]));
     wait_for_a_test(&place, &["--store", &store]);
@@ -480,7 +480,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     assert!(shown.stdout == run.stdout, "what came back is not what was printed");
 }
 
-/// A password on a command line can be seen by everybody who may list processes.
+/// A password on a command line is visible to everybody who can list processes.
 #[test]
 fn a_password_is_taken_from_where_libpq_takes_it() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -536,7 +536,7 @@ fn deleting_asks_on_a_terminal() {
         shell.args(["-c", &typed]).env_remove("FLUSHMARK_STORE").env("XDG_DATA_HOME", place.path("data"));
         Run::of(shell.output().unwrap()).stdout
     };
-    assert!(answer("n").contains("for good? [y/N]"));
+    assert!(answer("n").contains("? [y/N]"));
     assert_eq!(place.listed(&[]).len(), 1);
     answer("y");
     assert_eq!(place.listed(&[]).len(), 0);

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: a run of which the user was told that it is kept is there for good.
+//! `kill -9` at any moment: a run that was reported as kept stays kept.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,24 +16,25 @@ use store::{Location, RunId, State, Store};
 const KILLS: u32 = 200;
 /// Processes that write to the store at once, while one of them is killed.
 const AT_ONCE: u32 = 6;
-/// Longer than a whole run takes on a busy machine, from its start to its end.
+/// Longer than a whole run on a busy machine.
 const LONGEST_MS: u32 = 600;
-/// A process that says nothing for so long hangs.
+/// A process that is silent for this long hangs.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// When a process is killed.
+/// When to kill a process.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
-    /// So long after it was started, whatever it has said by then.
+    /// At this time after its start, whatever it has printed by then.
     AfterStart(Duration),
-    /// So long after it has said that its run is kept.
+    /// At this time after it reported its run as kept.
     AfterPromise(Duration),
 }
 
 impl Moment {
-    /// Half of the kills come at any moment, and half soon after the promise, when the store is being closed.
+    /// Half of the kills come at any moment, and half soon after the report, while the store is
+    /// being closed.
     fn of(kill: u32) -> Moment {
-        // A permutation, so that all delays occur: the factor is prime.
+        // A permutation, because the factor is prime, so all delays occur.
         let scattered = kill * 7919 % KILLS;
         if kill.is_multiple_of(2) {
             Moment::AfterStart(Duration::from_millis(u64::from(scattered * LONGEST_MS / KILLS)))
@@ -48,7 +49,7 @@ fn promised(line: &str) -> Option<RunId> {
     line.split_once("kept as run ")?.1.split(' ').next()?.parse().ok()
 }
 
-/// Runs a plan of its own, kills it, and returns the run that it had said is kept, if it had.
+/// Runs a separate plan, kills it, and returns the run that it had reported as kept, if any.
 fn killed(location: &str, kill: u32, plans: &std::path::Path) -> Option<RunId> {
     let plan = plans.join(format!("{kill}.toml"));
     let text = format!(
@@ -80,7 +81,7 @@ fn killed(location: &str, kill: u32, plans: &std::path::Path) -> Option<RunId> {
             std::thread::sleep(delay);
         }
     }
-    // SIGKILL; of a process that has ended by itself there is nothing to kill.
+    // SIGKILL; a process that has already ended is not there to kill.
     let _ = child.kill();
     child.wait().unwrap();
     listener.join().unwrap();
@@ -88,7 +89,7 @@ fn killed(location: &str, kill: u32, plans: &std::path::Path) -> Option<RunId> {
     heard.iter().find_map(|line| promised(line))
 }
 
-/// Kills processes while others write, and counts what was promised and what is there.
+/// Kills processes while others write, and compares what was reported with what is there.
 fn no_promise_is_broken(location: &str) {
     let plans = tempfile::tempdir().unwrap();
     let next = AtomicU32::new(0);
@@ -113,7 +114,7 @@ fn no_promise_is_broken(location: &str) {
         assert_eq!(names, [format!("first of {kill}"), format!("second of {kill}")], "run {run}");
         assert_eq!(kept.summary.state, State::Complete, "run {run}");
     }
-    // Those that were killed after the promise, and more or less of the others.
+    // The runs killed after the report, and some of the others.
     assert!(promises.len() >= KILLS as usize / 2, "{} promises", promises.len());
     assert!(promises.len() < KILLS as usize, "every process had promised: none was killed before");
 }

@@ -1,4 +1,5 @@
-//! What the system cannot give: memory, files, threads, locked memory, io_uring. A sentence that names the limit, or a run that says how it did without.
+//! Limits of the system: memory, files, threads, locked memory, io_uring. Either a message names
+//! the limit, or the run reports how it managed without.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "a seccomp filter for one child process")]
@@ -33,7 +34,8 @@ fn more_than_the_system_can_give() {
 #[test]
 fn more_threads_than_the_system_can_give() {
     const TEST: &str = "more_threads_than_the_system_can_give";
-    // Only as root can the test become a user who has no other processes, so that the limit is reached where it is expected.
+    // Only root can switch to a user without other processes, whose limit is reached at a known
+    // point.
     if !needs_root(TEST) {
         return;
     }
@@ -79,10 +81,11 @@ fn without_locked_memory_depth_still_works() {
     assert!(notes.contains("locked memory") || notes.contains("used libaio instead"), "{notes}");
 }
 
-/// Makes the child's kernel answer ENOSYS to io_uring, as a container's filter does.
+/// Makes io_uring fail with ENOSYS in the child, as a container's filter does.
 fn without_io_uring(command: &mut std::process::Command) {
     let filter = move || {
-        // Load the call's number; io_uring_setup, io_uring_enter, io_uring_register (425 to 427 everywhere) fail, all else passes.
+        // Load the call's number; io_uring_setup, io_uring_enter, io_uring_register (425 to 427
+        // everywhere) fail, all else passes.
         let instruction = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
         let mut program = [
             instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),

@@ -1,4 +1,4 @@
-//! Operations per second times mean latency is the depth, through every interface.
+//! Operations per second times mean latency equal the queue depth, through every interface.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,8 +6,8 @@ mod common;
 
 use common::{plan, run};
 
-/// The `in_flight` of a run of one test on this target. While the queue empties at the end it is not
-/// full, so a run has to be long against one latency at its depth.
+/// The `in_flight` of a run of one test on this target. The queue is not full while it drains at
+/// the end, so a run has to be long compared with the latency at its depth.
 fn in_flight(target: &str, test: &str) -> f64 {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan(directory.path(), &format!("[[test]]\ntime = \"2s\"\nsize = \"16MiB\"\n{test}\n"));

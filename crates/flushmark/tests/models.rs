@@ -1,4 +1,4 @@
-//! Modelled drives as targets: every suite on them, the same document twice, refusals.
+//! Modelled drives as targets: every suite on them, identical documents, refusals.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,8 @@ mod common;
 
 use common::run;
 
-/// One drive of each kind: flash without and with protection, one-bit flash, a disk, a stick, a volume, an array.
+/// One drive of each kind: flash without and with protection, single-level flash, a disk, a stick,
+/// a volume, an array.
 const EACH_KIND: [&str; 6] = [
     "sim:seagate-nytro-1351-3840gb",
     "sim:consumer-nvme,filesystem=ext4,seed=3",
@@ -19,7 +20,7 @@ const EACH_KIND: [&str; 6] = [
 #[test]
 fn two_runs_of_any_suite_give_the_same_bytes() {
     for target in EACH_KIND {
-        // A sort has no place in virtual time, which `sort_spill` tests.
+        // Sorts do not run in virtual time; `sort_spill` tests them.
         for suite in workload::suites::all().into_iter().filter(|suite| suite.name != "sort-spill") {
             let args = ["run", &suite.name, "--time", "1s", "--quiet", "--format", "json", "--target", target];
             let (one, other) = (run(&args), run(&args));
@@ -63,7 +64,7 @@ fn a_model_of_one_s_own() {
     };
     insta::assert_snapshot!(refused(&model.replace("mb_per_s = 5000.0", "mb_per_s = 0.0")), @"flushmark: the model `kioxia-cd6-3840gb` is impossible: link.mb_per_s must be above zero, not 0");
     insta::assert_snapshot!(refused(&model.replace("dies = 32", "dice = 32")), @"
-    flushmark: FILE does not read as a model: TOML parse error at line 12, column 1
+    flushmark: FILE is not a valid model: TOML parse error at line 12, column 1
        |
     12 | [drive]
        | ^^^^^^^
@@ -78,11 +79,11 @@ fn refusals() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
         run.stderr.trim_end().to_owned()
     };
-    insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: unknown model `samsung-908-1tb` (did you mean `samsung-980-1tb`?); run `flushmark models` for a list");
-    insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: unknown model `enterprise` (did you mean `enterprise-nvme` or `enterprise-sata`?); run `flushmark models` for a list");
-    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs at least 2 drives, not 1");
-    insta::assert_snapshot!(refused(&["check", "sim:enterprise-nvme,write-cache=on"]), @"flushmark: `sim:enterprise-nvme,write-cache=on`: this drive tells of no volatile write cache that could be switched");
-    insta::assert_snapshot!(refused(&["check", "sim:usb-stick", "--engine", "psync"]), @"flushmark: --engine chooses how calls reach this machine's kernel, and a model has its own; leave it out");
+    insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: there is no model called `samsung-908-1tb`, but `samsung-980-1tb`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: there is no model called `enterprise`, but `enterprise-nvme` and `enterprise-sata`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs 2 drives at least, not 1");
+    insta::assert_snapshot!(refused(&["check", "sim:enterprise-nvme,write-cache=on"]), @"flushmark: `sim:enterprise-nvme,write-cache=on`: this drive reports no volatile write cache, so there is none to switch");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick", "--engine", "psync"]), @"flushmark: --engine has no effect on a model, which does not use this machine's kernel; leave it out");
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn all_of_a_device_is_tested() {
         let small = document["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == "small-test-area");
         (tested, result["workload"]["size_bytes"].as_u64().unwrap(), result["iops"].as_f64().unwrap(), small)
     };
-    // Heads that move over all of a disk of 7,200 rpm find 70 to 85 blocks a second.
+    // Heads that seek over a whole disk of 7,200 rpm read 70 to 85 blocks per second.
     let (tested, size_bytes, iops, small) = measured(READS, DISK);
     assert_eq!(tested.as_deref(), Some("tested       all of it"));
     assert!(size_bytes > 1_000_000_000_000 && (70.0..85.0).contains(&iops) && !small, "{size_bytes} {iops} {small}");
@@ -147,7 +148,7 @@ fn all_of_a_device_is_tested() {
     assert!(tested.unwrap().starts_with("tested       1 GiB, 0."), "a part");
     assert!(size_bytes == 1 << 30 && iops > 140.0 && small, "{size_bytes} {iops} {small}");
 
-    // On a filesystem the test makes its file, of the size that is asked for.
+    // On a filesystem, the test creates a file of the requested size.
     let (tested, size_bytes, _, small) =
         measured(&format!("{READS}file_size = \"64MiB\"\n"), &format!("{DISK},filesystem=ext4"));
     assert_eq!((tested, size_bytes, small), (None, 64 << 20, false));

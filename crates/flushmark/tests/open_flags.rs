@@ -14,7 +14,8 @@ use common::{LoopDevice, Mount, flushmark, needs_rigs, plan, run, system};
 const SYNC_BITS: u32 = 0x10_1000;
 const O_DSYNC: u32 = 0x1000;
 
-/// The sync bits of the files below `directory` that a process's threads hold, most bits first.
+/// The sync bits of the files below `directory` that a process's threads have open, most bits
+/// first.
 fn sync_bits(pid: u32, directory: &Path) -> Option<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of_task = |task: std::fs::DirEntry| {
@@ -35,7 +36,7 @@ fn sync_bits(pid: u32, directory: &Path) -> Option<u32> {
     tasks.filter_map(|task| of_task(task.ok()?)).max()
 }
 
-/// The sync bits with which `flushmark run` holds the test file of this plan.
+/// The sync bits with which `flushmark run` opens the test file of this plan.
 fn bits_of_run(text: &str) -> u32 {
     let directory = tempfile::tempdir().unwrap();
     let place = tempfile::tempdir().unwrap();
@@ -48,7 +49,7 @@ fn bits_of_run(text: &str) -> u32 {
         .unwrap();
     let begun = Instant::now();
     let (mut most, mut seen) = (0, false);
-    // The preparation holds the file without flags; the job opens it again.
+    // The preparation opens the file without flags; the job opens it again.
     while child.try_wait().unwrap().is_none() {
         if let Some(bits) = sync_bits(child.id(), place.path()) {
             (most, seen) = (most.max(bits), true);
@@ -91,8 +92,8 @@ fn transactions(device: &LoopDevice) -> u64 {
     info.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// ext4 overwrites without a transaction where only the data is asked for (`ext4_sync_file`); `O_SYNC`
-/// commits one for the time stamp, which moves once per tick of the kernel's clock.
+/// ext4 overwrites without a transaction if only the data must be durable (`ext4_sync_file`);
+/// `O_SYNC` commits one for the time stamp, which changes once per tick of the kernel's clock.
 #[test]
 fn o_dsync_overwrites_commit_no_journal_transactions_on_ext4() {
     const TEST: &str = "o_dsync_overwrites_commit_no_journal_transactions_on_ext4";
@@ -117,7 +118,7 @@ fn o_dsync_overwrites_commit_no_journal_transactions_on_ext4() {
     };
     for engine in ["psync", "libaio"] {
         let (writes, transactions) = measured("o_dsync", engine);
-        // Those of making and removing the test file.
+        // Those of creating and removing the test file.
         assert!(transactions <= 10, "{engine}: {transactions} transactions for {writes} O_DSYNC writes");
         let (writes, transactions) = measured("o_sync", engine);
         assert!(transactions >= 50, "{engine}: {transactions} transactions for {writes} O_SYNC writes");

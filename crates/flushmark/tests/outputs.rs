@@ -1,4 +1,5 @@
-//! Where results go: stdout, the file of `--output`, readers that go away, places that take nothing. What was measured is never lost on the way.
+//! Where results go: stdout, the file of `--output`, readers that go away, and outputs that fail.
+//! What was measured is never lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +13,7 @@ use std::process::Stdio;
 use common::{LoopDevice, Mount, Nobody, Run, entries, flushmark, needs_root, plan, run, system};
 use serde_json::Value;
 
-/// A run of milliseconds on no device at all.
+/// A run of milliseconds without a device.
 fn on_null(more: &[&str]) -> std::process::Command {
     let mut command = flushmark();
     command.args(["run", "quick", "--smoke", "--target", "null:"]).args(more);
@@ -44,7 +45,7 @@ fn an_output_that_cannot_be_is_noticed_before_anything_is_measured() {
         let run = run(&[verb, &[target, "--output", "/no/such/directory/result.json"]].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: /no/such/directory is no directory, so --output cannot make a file there");
+            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: /no/such/directory is not a directory, so --output cannot create a file there");
         }
     }
 }
@@ -69,7 +70,7 @@ fn a_stdout_that_takes_nothing_does_not_take_the_result_with_it() {
         let run = Run::of(command.output().unwrap());
         assert_eq!(run.code, Some(4), "{format}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot print on stdout: No space left on device (os error 28)");
+            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot write to stdout: No space left on device (os error 28)");
         }
     }
     assert_eq!(document(&file)["suite"], "quick");
@@ -100,7 +101,7 @@ fn a_reader_of_the_progress_that_goes_away_is_no_error() {
     assert_eq!(run.code, Some(0));
     assert_eq!(run.document()["results"].as_array().unwrap().len(), 3);
     assert!(entries(directory.path()).is_empty());
-    // Nor does an error's own sentence need a reader.
+    // Error messages do not need a reader either.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let status = flushmark().args(["run", "journal", "--target", "/no/such/path"]).stderr(writer).status().unwrap();
@@ -171,8 +172,8 @@ fn a_fio_job_file_and_a_plan_with_its_own_target_run() {
     assert!(entries(&target).is_empty());
 }
 
-/// A directory that every user may write to, as `/tmp` is, on a kernel that follows no links which
-/// others have put there.
+/// A directory that every user can write to, like `/tmp`, on a kernel that does not follow other
+/// users' links.
 fn shared_directory(test: &str) -> Option<tempfile::TempDir> {
     if !needs_root(test) {
         return None;
@@ -290,7 +291,7 @@ fn nothing_hides_in_a_name() {
         ["result.json", "page.html"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
     let measured = run(&["run", &text, "--target", "null:", "--output", &file]);
     assert_eq!(measured.code, Some(0), "{}", measured.stderr);
-    // A document from elsewhere may hold what a plan refuses.
+    // A document from elsewhere may contain what a plan refuses.
     let held = std::fs::read_to_string(&file).unwrap().replace("\u{e0041}", "\u{e0041}\\u001b[2J");
     std::fs::write(&file, held).unwrap();
     let reported = run(&["report", &file, "-o", &page]);
@@ -311,7 +312,7 @@ fn nothing_hides_in_a_name() {
         assert!(!shown.contains(HIDDEN), "{what}: {shown}");
     }
     assert!(measured.stdout.contains("x\u{fffd}x\u{fffd}") && body.contains("x\u{fffd}x\u{fffd}"));
-    // A message has room for what it is.
+    // A message has room to show the characters.
     let refused = run(&["run", "no\u{202e}suite", "--target", "null:"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("no\\u{202e}suite"), "{}", refused.stderr);

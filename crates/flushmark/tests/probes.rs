@@ -1,4 +1,4 @@
-//! Each probe finds, from outside, the parameter that the model has inside.
+//! Each probe measures, from outside, a parameter of the model.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ mod common;
 use catalogue::model::{Parameters, SolidState};
 use common::run;
 
-/// What a probe found on a model: the number of that name in the finding of that name.
+/// The number with this name in the finding with this name.
 fn found(suite: &str, target: &str, id: &str, what: &str) -> Option<f64> {
     let run = run(&["run", suite, "--quiet", "--format", "json", "--target", &format!("sim:{target}")]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -30,7 +30,7 @@ fn near(found: Option<f64>, parameter: f64, percent: f64) {
     assert!((found / parameter - 1.0).abs() * 100.0 <= percent, "found {found} instead of {parameter}");
 }
 
-/// The built-in stick with other insides.
+/// The built-in stick with other parameters.
 fn stick(directory: &std::path::Path, open_blocks: u32, block: &str) -> String {
     let text = run(&["models", "usb-stick"]).stdout;
     let text = text.replace("open_blocks = 4", &format!("open_blocks = {open_blocks}"));
@@ -80,7 +80,7 @@ fn flush_cost() {
         let SolidState { flush, flash, .. } = solid_state(model);
         let (program, program_us) =
             flash.slc.map_or((flash.program, flash.program_us), |slc| (slc.program, slc.program_us));
-        // What is in the cache goes over a channel into the flash, and then its place into the journal.
+        // Cached data goes to the flash over a channel, and then its mapping into the journal.
         let to_die_us = program.0 as f64 / flash.channel_mb_per_s;
         let fixed_us = flush.command_us + flush.journal_us + program_us + to_die_us;
         near(found("flush-cost", model, "flush-cost", "flush after one write of 4 KiB"), fixed_us, 10.0);

@@ -1,4 +1,5 @@
-//! What a run claims, against what the kernel saw: system calls by strace, flushes by the device's own counter. With `cargo xtask test --rigs`.
+//! What a run claims, compared with what the kernel saw: system calls by strace, flushes by the
+//! device's own counter. With `cargo xtask test --rigs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,16 +12,18 @@ use std::time::{Duration, Instant};
 use common::{LoopDevice, Mount, Run, flushmark, needs_rigs, plan, system};
 use serde_json::Value;
 
-/// Calls that touch data or names.
+/// Calls that affect data or names.
 const CALLS: &str = "trace=pread64,pwrite64,pwritev2,fsync,fdatasync,ftruncate,openat,unlinkat,renameat,renameat2";
 
-/// The system calls of a run, in order, of its job's thread after preparation; each as `name fd-path`.
+/// The system calls of a run, in order, of its job's thread after preparation; each as `name
+/// fd-path`.
 struct Trace {
     calls: Vec<(String, String)>,
     document: Value,
 }
 
-/// Runs a plan under strace and keeps the calls of the thread that made the last ones: the only job.
+/// Runs a plan under strace and keeps the calls of the thread that made the last ones: the only
+/// job.
 fn trace(plan: &str, target: &str, more: &[&str]) -> Trace {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
@@ -35,7 +38,8 @@ fn trace(plan: &str, target: &str, more: &[&str]) -> Trace {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let text = std::fs::read_to_string(log).unwrap();
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(char::is_whitespace)).collect();
-    // The job's thread is the one that is neither the first (preparation, cleaning up) nor the janitor: the one with the most calls behind it.
+    // The job's thread is neither the first (preparation, clean-up) nor the janitor, but the one
+    // with the most calls.
     let main = lines.first().map_or("", |(pid, _)| pid);
     let mut threads: Vec<&str> = lines.iter().map(|(pid, _)| *pid).filter(|pid| *pid != main).collect();
     threads.sort_unstable();
@@ -94,15 +98,16 @@ fn a_durable_write_by_flag_reaches_the_device_as_more_than_a_write() {
         document["results"][0]["proof"]["device"]["flushes"].as_u64().unwrap()
     };
     assert_eq!(flushes("none", "psync"), 0);
-    // A synchronous write with O_DSYNC on a raw device is a FUA write and then a FLUSH (block/fops.c); the loop driver has no FUA, so that the FUA is a
-    // flush of its own. Through io_uring only the first of the two is left.
+    // A synchronous write with O_DSYNC on a raw device is a FUA write and then a FLUSH
+    // (block/fops.c). The loop driver has no FUA, so the FUA is a separate flush. Through io_uring
+    // only the first of the two is left.
     assert_eq!(flushes("o_dsync", "psync"), 200);
     assert_eq!(flushes("rwf_dsync", "psync"), 200);
     assert_eq!(flushes("rwf_dsync", "io_uring"), 100);
     assert_eq!(flushes("linked_fsync", "io_uring"), 100);
 }
 
-/// The calls that a test's steps claim for one turn, each with the file that it is made on.
+/// The calls that a test claims per turn, each with its file.
 fn claimed(steps: &Value) -> Vec<(String, String)> {
     let mut calls = Vec::new();
     for step in steps.as_array().unwrap() {
@@ -122,7 +127,8 @@ fn claimed(steps: &Value) -> Vec<(String, String)> {
     calls
 }
 
-/// The same calls, with the creation of each file that had been removed, which is part of what the next turn costs.
+/// The same calls, with the creation of each file that was removed, which is part of the cost of
+/// the next turn.
 fn with_creations<'a>(calls: impl Iterator<Item = &'a (String, String)>) -> Vec<(String, String)> {
     let mut removed = Vec::new();
     let mut all = Vec::new();
@@ -147,7 +153,8 @@ fn programs_make_the_calls_that_they_claim_in_that_order() {
     }
     for suite in ["wal", "commits"] {
         let text = Run::of(flushmark().args(["suites", suite]).output().unwrap()).stdout;
-        // One test at a time, three turns each: the suite's own text with a count, and small files so that preparation is short.
+        // One test at a time, three turns each: the suite's text with a count, and small files to
+        // shorten the preparation.
         let (head, tests) = text.split_once("[[test]]").unwrap();
         let head = head.replace("[defaults]", "").replace("time = \"5s\"", "");
         for whole in tests.split("[[test]]") {
@@ -165,7 +172,7 @@ fn programs_make_the_calls_that_they_claim_in_that_order() {
             let made: Vec<(String, String)> = calls
                 .into_iter()
                 .map(|(name, path)| {
-                    // Test files are called LAYOUT-JOB-NAME; the directory of them begins with a dot.
+                    // Test files are called LAYOUT-JOB-NAME; their directory begins with a dot.
                     let file = Path::new(&path).file_name().map_or("", |name| name.to_str().unwrap());
                     let file = if file.starts_with('.') { "" } else { file.splitn(3, '-').nth(2).unwrap_or(file) };
                     (name, file.trim_end_matches(" (deleted)").to_owned())

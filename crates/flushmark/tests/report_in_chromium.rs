@@ -1,4 +1,5 @@
-//! Reports in a real Chromium: what is seen, heard, pressed and printed. Pictures of them are kept in `target/tmp/report`, to be looked at.
+//! Reports in a real Chromium: display, accessibility, keyboard and print. Pictures are kept in
+//! `target/tmp/report`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 const VIEW: (u32, u32) = (1280, 1600);
 /// Chromium's largest picture has 16384 pixels a side.
 const PICTURE_MOST: u32 = 16_000;
-/// Scrolls past every chart, as a reader does, so that each is drawn.
+/// Scrolls past every chart, so that each is drawn.
 const READ: &str = "(async () => {
     for (const place of document.querySelectorAll('[data-figure]')) {
         place.scrollIntoView();
@@ -35,7 +36,7 @@ struct Shown {
     _directory: TempDir,
 }
 
-/// One kind of run: the arguments that make its result.
+/// The arguments of a run.
 const CHECK: &[&str] = &["check", "sim:samsung-980-1tb,filesystem=ext4"];
 const CHECK_OTHER: &[&str] = &["check", "sim:micron-5100-eco-960gb,filesystem=ext4"];
 const SLOG: &[&str] = &["run", "slog", "--target", "sim:samsung-980-1tb"];
@@ -43,12 +44,12 @@ const WRITE_CACHE: &[&str] = &["run", "write-cache", "--target", "sim:micron-510
 const READS: &[&str] = &["run", "read-scaling", "--target", "sim:samsung-980-1tb"];
 
 impl Shown {
-    /// `None`, and said, where there is no Chromium.
+    /// `None`, with a message, if Chromium is not installed.
     fn new(test: &str, runs: &[&[&str]]) -> Option<Shown> {
         Shown::changed(test, runs, |_| {})
     }
 
-    /// With documents changed before the report is made of them.
+    /// With documents changed before the report is made.
     fn changed(test: &str, runs: &[&[&str]], change: impl Fn(&mut Value)) -> Option<Shown> {
         let browser = browser(test)?;
         let directory = tempfile::tempdir().unwrap();
@@ -87,7 +88,7 @@ impl Shown {
         value.as_f64().unwrap_or_else(|| panic!("{script} is {value}"))
     }
 
-    /// Points of a chart's series of ours, as the library drew them.
+    /// Points of a chart's series, as the library drew them.
     fn points(&mut self, figure: &str) -> Vec<u64> {
         let script = format!(
             "echarts.getInstanceByDom(document.querySelector('[data-figure=\"{figure}\"]')).getOption().series.map((one) => one.data.length)"
@@ -115,7 +116,7 @@ fn a_report_loads_without_a_complaint_and_asks_nothing_of_the_network() {
     let Some(mut shown) = Shown::new(name, &[CHECK, CHECK_OTHER, SLOG, WRITE_CACHE, READS]) else { return };
     assert_eq!(shown.page.complaints(), [""; 0]);
     assert_eq!(shown.page.requests(), [shown.address.clone()], "a page that holds everything asks for itself alone");
-    // The policy is not only there: it keeps a script that is none of ours from running, and requests from being made.
+    // The policy is effective: it blocks foreign scripts and requests.
     let intruder = "new Promise((done) => { const script = document.createElement('script'); script.textContent = 'window.intruded = 1'; \
                     document.body.append(script); fetch('http://127.0.0.1:9/').catch(() => 0).finally(() => done(window.intruded === undefined)); })";
     assert_eq!(shown.value(intruder), json!(true));
@@ -165,7 +166,7 @@ fn every_chart_shows_as_many_points_as_were_measured() {
 
 #[test]
 fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
-    /// Where nothing completed for three seconds.
+    /// When nothing completed for three seconds.
     const STALL: usize = 50_000;
     let a_day = |document: &mut Value| {
         for result in document["results"].as_array_mut().unwrap() {
@@ -193,7 +194,7 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     let begun = Instant::now();
     shown.page.open(&address).unwrap();
     shown.page.wait_for("document.querySelector('[data-figure] svg') !== null").unwrap();
-    // A second on a machine that is at rest (`cargo xtask bench report`); here others compile.
+    // It takes a second on an idle machine (`cargo xtask bench report`); this one may be busy.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     shown.page.value(READ).unwrap();
     let anchor = "run-1-test-2";
@@ -209,7 +210,7 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     {
         assert!(said.as_str().unwrap().contains(sentence), "{said}");
     }
-    // And where one points at it, it says so.
+    // Pointing at it shows the same.
     let mark = format!(
         "(() => {{ const place = document.querySelector('[data-figure=\"{anchor}-heat\"]'); place.scrollIntoView({{ block: 'center' }});
          const box = place.getBoundingClientRect(); const x = echarts.getInstanceByDom(place).convertToPixel({{ xAxisIndex: 0 }}, {});
@@ -246,7 +247,7 @@ fn a_screen_reader_hears_every_chart_and_every_table() {
     let mut different = charts.clone();
     different.sort();
     different.dedup();
-    // Both runs have their overview, and tests of one name differ in their numbers.
+    // Both runs have their overview, and tests with the same name differ in number.
     assert_eq!(different.len(), charts.len(), "two charts of one name");
     assert!(charts.iter().any(|name| name.starts_with("Latency by percentile: write + fsync. commit: half within ")));
     assert_eq!(named("main").len(), 1);
@@ -264,7 +265,8 @@ fn a_screen_reader_hears_every_chart_and_every_table() {
 fn keys_alone_open_a_table_and_scroll_it() {
     let Some(mut shown) = Shown::new("keys_alone_open_a_table_and_scroll_it", &[CHECK]) else { return };
     shown.page.resize(400, 800).unwrap();
-    // As a person comes to it: where a script has scrolled, newer versions of Chromium begin at the place that it scrolled to.
+    // Newer versions of Chromium start at the place that a script has scrolled to; start as a user
+    // does.
     let address = shown.address.clone();
     shown.page.open(&address).unwrap();
     let focused = "document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 20)";
@@ -282,7 +284,7 @@ fn keys_alone_open_a_table_and_scroll_it() {
     shown.page.wait_for("document.activeElement.parentElement.open").unwrap();
     shown.page.press("Tab").unwrap();
     assert_eq!(shown.value("document.activeElement.className"), json!("scroll"));
-    // The next stop of the kind is the table of all numbers, which is wider than the view.
+    // The next tab stop is the table of all numbers, which is wider than the view.
     shown.value("document.querySelector('.scroll:has(.numbers)').focus()");
     shown.page.press("ArrowRight").unwrap();
     shown.page.wait_for("document.activeElement.scrollLeft > 0").unwrap();
@@ -349,7 +351,7 @@ fn numbers_need_no_script() {
 #[test]
 fn every_chart_is_on_paper() {
     let Some(mut shown) = Shown::new("every_chart_is_on_paper", &[CHECK]) else { return };
-    // Opened again in a small view, where most charts were never looked at.
+    // Opened again in a small view, where most charts were never visible.
     shown.page.resize(1280, 600).unwrap();
     shown.page.prefer("dark").unwrap();
     let address = shown.address.clone();

@@ -1,4 +1,4 @@
-//! `flushmark report` as a person types it: what it writes, and what it refuses.
+//! `flushmark report` on the command line: what it writes and refuses.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,12 +60,12 @@ fn the_browser_is_opened_at_the_page_and_where_there_is_none_that_is_said() {
     assert_eq!(std::fs::read_to_string(&opened).unwrap(), address);
     let none = report(&[("PATH", "")]);
     assert_eq!(none.code, Some(0), "the page is made all the same");
-    insta::assert_snapshot!(none.said(directory.path(), "/DIR"), @"flushmark: no browser was opened: `xdg-open` is not installed; open file:///DIR/a%20page.html yourself, or name a browser in BROWSER");
+    insta::assert_snapshot!(none.said(directory.path(), "/DIR"), @"flushmark: no browser could be opened: `xdg-open` is not installed; open file:///DIR/a%20page.html yourself, or set BROWSER");
     let failed = report(&[("BROWSER", "false:no-such-browser %s")]);
-    insta::assert_snapshot!(failed.said(directory.path(), "/DIR"), @"flushmark: no browser was opened: `false` failed (exit status: 1), `no-such-browser %s` is not installed; open file:///DIR/a%20page.html yourself, or name a browser in BROWSER");
+    insta::assert_snapshot!(failed.said(directory.path(), "/DIR"), @"flushmark: no browser could be opened: `false` failed (exit status: 1), `no-such-browser %s` is not installed; open file:///DIR/a%20page.html yourself, or set BROWSER");
     let nothing = run(&["report", &json, "--open", "-o", "-"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(nothing.words(), @"flushmark: --open shows a file, and --output - makes none; name a file, or leave --open out");
+    insta::assert_snapshot!(nothing.words(), @"flushmark: --open needs a file, but --output - writes to stdout; name a file or leave out --open");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn what_is_no_report_is_not_written_over() {
     let other_text = other.to_str().unwrap();
     let refused = run(&["report", &json, "-o", other_text]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.said(&other, "thesis.html"), @"flushmark: thesis.html is there and no report of flushmark, so it is not written over; name another file, or say --force");
+    insta::assert_snapshot!(refused.said(&other, "thesis.html"), @"flushmark: thesis.html exists and is not a flushmark report, so it is not overwritten; name another file or use --force");
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "<!DOCTYPE html><title>Thesis</title>");
     assert_eq!(run(&["report", &json, "-o", other_text, "--force"]).code, Some(0));
     assert!(std::fs::read_to_string(&other).unwrap().contains("flushmark report"));
@@ -99,7 +99,7 @@ fn what_cannot_be_written_or_read_is_named() {
     insta::assert_snapshot!(to_nowhere.1, @"flushmark: cannot write the report to DIR/none/page.html: No such file or directory (os error 2)");
     assert_eq!(to_nowhere.0, 4);
     let missing = said(&["report", "no-such.json", "-o", "-"]);
-    insta::assert_snapshot!(missing.1, @"flushmark: `no-such.json` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
+    insta::assert_snapshot!(missing.1, @"flushmark: `no-such.json` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
     assert_eq!(missing.0, 2);
 }
 

@@ -1,4 +1,4 @@
-//! `flushmark sort` where what it keeps outside of memory is damaged, gone, or has no room.
+//! `flushmark sort` when its temporary files are damaged or gone, or there is no space for them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{Mount, Run, entries, flushmark, needs_root};
 
-/// A sort with little memory that waits for more of its input, and has runs in `spill`.
+/// A sort with little memory that waits for more input, and has runs in `spill`.
 struct Spilling {
     stdin: ChildStdin,
     child: Child,
@@ -47,7 +47,7 @@ impl Spilling {
         let _ = self.stdin.write_all(&text);
     }
 
-    /// A run of several, once all that was given has been taken.
+    /// One of its runs, once all of the input given so far was read.
     fn run(&self) -> File {
         let begun = Instant::now();
         while !self.waits_for_input() {
@@ -60,18 +60,19 @@ impl Spilling {
     }
 
     fn waits_for_input(&self) -> bool {
-        // While a thread sleeps in a system call, its number and arguments stand here.
+        // While a thread sleeps in a system call, this file has its number and arguments.
         let call = fs::read_to_string(format!("/proc/{}/syscall", self.child.id())).unwrap();
         call.starts_with(&format!("{} 0x0 ", libc::SYS_read))
     }
 
-    /// Its open files in the directory for runs. They have no names there; the kernel shows them all the same.
+    /// Its open files in the directory for runs. They have no names there, but the kernel shows
+    /// them.
     fn runs(&self) -> Vec<PathBuf> {
         let open = fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().map(|entry| entry.unwrap().path());
         open.filter(|file| fs::read_link(file).is_ok_and(|leads_to| leads_to.starts_with(&self.spill))).collect()
     }
 
-    /// The end of its input. Whatever the sort then says, the output is what it was.
+    /// Ends its input. However the sort ends, the output is unchanged.
     fn fails(self) -> String {
         let Spilling { stdin, child, spill, out } = self;
         drop(stdin);
@@ -134,7 +135,7 @@ fn a_full_disk_ends_it() {
     assert!(entries(&small.path).is_empty());
 }
 
-/// The other directory takes what the full one has no room for.
+/// The other directory takes what does not fit in the full one.
 #[test]
 fn a_full_disk_beside_another_is_no_fault() {
     const TEST: &str = "a_full_disk_beside_another_is_no_fault";

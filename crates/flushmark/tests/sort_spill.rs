@@ -1,4 +1,5 @@
-//! `flushmark run sort-spill`, and sorts in plans of one's own: on a directory, a device, a file and nothing; cut off, short of room, on a drive that fails.
+//! `flushmark run sort-spill`, and sorts in user plans: on a directory, a device, a file and null:;
+//! interrupted, short of space, on a failing drive.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::{LoopDevice, Mount, Run, entries, flushmark, interrupt, needs_root, plan, run};
 use serde_json::Value;
 
-/// A sort of a few runs that are merged twice.
+/// A sort with a few runs that are merged twice.
 const SMALL: &str =
     "[[test]]\nname = \"small\"\nsort = \"urls\"\nsize = \"24MiB\"\nmemory = \"4MiB\"\nblock = \"64KiB\"\n";
 
@@ -30,7 +31,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// What must hold of a sort that came to its end, on whatever target.
+/// Checks what must hold for every completed sort, on any target.
 fn check(result: &Value) {
     let (sort, name) = (&result["sort"], &result["test"]);
     assert_eq!(result["ended"]["why"], "limit", "{name}: {}", result["ended"]);
@@ -68,7 +69,7 @@ fn the_suite_runs_on_a_directory_and_leaves_nothing() {
 
     let text = run(&["run", "sort-spill", "--target", target, "--smoke", "--quiet"]);
     assert!(text.stdout.contains("sort's own") && text.stdout.contains("urls, 4 sorts at once"), "{}", text.stdout);
-    // What limits is anywhere in lines that were wrapped.
+    // The limit is reported somewhere in wrapped lines.
     let words: Vec<&str> = text.stdout.split_whitespace().collect();
     assert_eq!(
         words.iter().filter(|word| ["limit:", "limits:", "limits,"].contains(word)).count(),
@@ -103,7 +104,7 @@ fn a_device_and_a_file_take_runs_and_no_byte_beside_them() {
     let result = &done.document()["results"][0];
     check(result);
     assert_eq!(result["workload"]["direct"], true);
-    // Nobody else uses our loop device: every byte went there.
+    // Only this test uses the loop device, so every byte went there.
     assert_eq!(result["proof"]["device"]["bytes_written"], result["sort"]["written_bytes"]);
 }
 
@@ -267,7 +268,8 @@ fn a_device_that_fails_ends_the_sort() {
     if !needs_root(TEST) {
         return;
     }
-    // A sparse image that is larger than the memory filesystem it lies on: after some megabytes the loop device can store no more.
+    // A sparse image larger than its memory filesystem: after some megabytes the loop device cannot
+    // store more.
     let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) else { return };
     let Some(device) = LoopDevice::within(TEST, &small.path, 128 << 20, &[]) else { return };
     let run = run_plan(SMALL, &device.path, &["--destroy-data"]);

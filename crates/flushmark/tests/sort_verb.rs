@@ -1,4 +1,4 @@
-//! `flushmark sort` as a person types it. What it puts out is held against GNU sort's in the crate `sortfile`.
+//! `flushmark sort` on the command line. The crate `sortfile` compares its output with GNU sort's.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -103,7 +103,7 @@ fn disorder_is_named() {
     assert_eq!((quiet.status.code(), said(&quiet).as_str()), (Some(1), ""));
     assert!(sort(&["-c", "-"], b"a\na\nb\n", directory.path()).status.success());
     let twice = sort(&["-c", "-u"], b"a\na\n", directory.path());
-    assert_eq!(said(&twice), "flushmark: stdin:2: out of order, or twice: a\n");
+    assert_eq!(said(&twice), "flushmark: stdin:2: out of order or duplicate: a\n");
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
         (
             &["lines", "-o", "out", "-S", "4M", "-T", "gone"],
             2,
-            "gone is no directory, so --temporary-directory cannot keep files there",
+            "gone is not a directory, so --temporary-directory cannot use it",
         ),
         (&["lines", "-o", "gone/out"], 4, "cannot write gone/out: No such file or directory (os error 2)"),
         (&["lines", "-o", "."], 4, "cannot write .: Is a directory (os error 21)"),
-        (&["-c", "lines", "out"], 2, "one file at a time can be checked; name one"),
+        (&["-c", "lines", "out"], 2, "--check takes exactly one file"),
     ] {
         let output = sort(arguments, b"", directory.path());
         assert_eq!(said(&output), format!("flushmark: {sentence}\n"), "{arguments:?}");
@@ -144,7 +144,7 @@ fn a_signal_ends_it_at_once_and_the_output_stays_as_it_was() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    // It waits for more of its input, and has more to write than nothing.
+    // It waits for more input, and has something to write.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&many_lines()).unwrap();
     let kill = format!("kill -TERM {}", child.id());
@@ -164,7 +164,7 @@ fn options_are_read_as_gnu_sort_reads_them() {
     assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), ""));
 }
 
-/// The old content of a file that must stay the same file is there until the new one is whole.
+/// A file that must not be replaced keeps its old content until the new content is complete.
 #[test]
 fn an_input_with_a_second_name_survives_an_output_that_does_not_fit() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Every suite, end to end, on a real directory and on a real loop device; each document against the schema.
+//! Every suite, end to end, on a real directory and on a real loop device; each document is checked
+//! against the schema.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +16,7 @@ fn validator() -> jsonschema::Validator {
     jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap()
 }
 
-/// What must hold of every result of every suite.
+/// Checks what must hold for every result of every suite.
 fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
     let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{suite}: {errors:?}");
@@ -27,7 +28,7 @@ fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
         let commits = result["proof"]["commits"].as_u64().unwrap();
         assert_eq!(commits, result["commit_us"]["count"].as_u64().unwrap_or(0), "{name}");
         let durable = !matches!(result["workload"]["sync"].as_str(), Some("none"));
-        // A sync that does not wait for the writes in flight makes none of them durable.
+        // A sync that does not wait for writes in flight does not make them durable.
         if durable && result["workload"]["drain"] != false {
             assert!(commits > 0, "{name} made nothing durable");
         }
@@ -36,7 +37,7 @@ fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
         let alone = result["workload"]["jobs"] == 1 && result["workload"]["pattern"].is_string();
         if let (Some(flushes), true, true) = (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device")
         {
-            // Nobody else uses our loop device: each fsync is one flush.
+            // Only this test uses the loop device: each fsync is one flush.
             assert_eq!(flushes, syncs, "{name}");
         }
     }
@@ -60,7 +61,7 @@ fn every_suite_runs_on_a_loop_device() {
     if !needs_root(TEST) {
         return;
     }
-    // fsync-study with 32 jobs of 2 MiB blocks wants as much.
+    // fsync-study with 32 jobs of 2 MiB blocks needs this much.
     let Some(device) = LoopDevice::new(TEST, 256 << 20, &[]) else { return };
     let validator = validator();
     for suite in SUITES {
@@ -69,7 +70,8 @@ fn every_suite_runs_on_a_loop_device() {
         assert_eq!(run.code, Some(0), "{suite}: {}", run.stderr);
         let document = run.document();
         check(suite, &document, &validator);
-        // Programs that make and remove files need a directory, a loop device has no cache to switch; both are said.
+        // Tests that create and remove files need a directory, and a loop device has no cache to
+        // switch; both are reported.
         let reason = if suite == "write-cache" { "loop device has no cache" } else { "directory" };
         for skipped in document["skipped"].as_array().into_iter().flatten() {
             assert!(skipped["because"].as_str().unwrap().contains(reason), "{suite}: {skipped}");

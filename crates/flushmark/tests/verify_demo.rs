@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use common::run;
 
-/// The whole cycle, as an ordinary user, on drives that are honest and that lie: each is found out by its class, and the honest one is not accused.
+/// The whole cycle as an ordinary user, on honest and lying drives: every liar is found with its
+/// class, and the honest drive is not accused.
 #[test]
 fn a_demonstration_for_anybody() {
     const TEST: &str = "a_demonstration_for_anybody";
@@ -30,9 +31,12 @@ fn a_demonstration_for_anybody() {
     assert!(of("ignore-flush").contains("fails:"), "{}", of("ignore-flush"));
     assert!(of("ignore-fua").contains("fails:"), "{}", of("ignore-fua"));
     assert!(of("ack-early=50ms").contains("fails:"), "{}", of("ack-early=50ms"));
-    for (lie, class) in
-        [("shorn", "shorn"), ("flying", "flying"), ("bit-corruption", "corrupt"), ("unserializable", "unserializable")]
-    {
+    for (lie, class) in [
+        ("shorn", "torn (shorn)"),
+        ("flying", "misdirected (flying)"),
+        ("bit-corruption", "corrupt"),
+        ("unserializable", "unserializable"),
+    ] {
         let words = of(&format!("{lie}=0.003"));
         assert!(words.contains(&format!(" {class}")), "{lie}: {words}");
     }
@@ -42,7 +46,7 @@ fn a_demonstration_for_anybody() {
 fn a_drive_that_has_nothing_to_lose_shows_nothing() {
     let refused = run(&["verify", "demo", "--model", "enterprise-nvme"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(refused.stderr.trim_end(), @"flushmark: enterprise-nvme has no volatile cache, so that a cut takes nothing from it and lies about flushes change nothing; name a model that has one, such as consumer-nvme");
+    insta::assert_snapshot!(refused.stderr.trim_end(), @"flushmark: enterprise-nvme has no volatile cache, so a power cut loses nothing and lies about flushes change nothing; use a model that has one, such as consumer-nvme");
 }
 
 #[test]

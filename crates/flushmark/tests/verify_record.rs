@@ -1,4 +1,4 @@
-//! `flushmark verify record`, and journals: who hears, what they keep, and what they refuse.
+//! `flushmark verify record`, and journals: what they record, keep and refuse.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn a_recorder_hears_a_run_and_its_verdict() {
         run.kill().unwrap();
         run.wait().unwrap();
         let mut checked = None;
-        // It takes the recorder a moment to notice that the writer is gone.
+        // The recorder takes a moment to notice that the writer is gone.
         wait_until("the check", || {
             let run = check(&path, &["--recorder", &recorder.address, "--format", "json"]);
             let done = run.code == Some(0);
@@ -36,10 +36,10 @@ fn a_recorder_hears_a_run_and_its_verdict() {
         let document = checked.unwrap().document();
         assert_eq!((&document["heard_by"], &document["result"]), (&"recorder".into(), &"kept".into()));
     }
-    // Its journal says the same to whoever has it.
+    // Its journal has the same content.
     let alone = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(alone.code, Some(0), "{}", alone.stderr);
-    assert!(alone.stdout.contains("could not be passed on"), "the recorder holds its journal: {}", alone.stdout);
+    assert!(alone.stdout.contains("could not be recorded"), "the recorder holds its journal: {}", alone.stdout);
     let said = recorder.end();
     assert_eq!(said.code, Some(130));
     assert!(said.stdout.contains("2 cycles judged: 2 kept (2 where a person's word alone says"), "{}", said.stdout);
@@ -61,7 +61,7 @@ fn the_recorder_cuts_and_counts() {
         fs::write(&pid, child.id().to_string()).unwrap();
         assert!(!child.wait().unwrap().success(), "it was killed");
         let mut checked = None;
-        // Its own command is the sign of the cut; nobody has to say so.
+        // Its own command is the sign of the cut; no statement is needed.
         wait_until("the check", || {
             let run = run(&["verify", "check", &path, "--quiet", "--recorder", &recorder.address]);
             let done = run.code == Some(0);
@@ -69,7 +69,7 @@ fn the_recorder_cuts_and_counts() {
             done
         });
         let page = checked.unwrap().stdout;
-        assert!(page.contains("power cut    the recorder's cut command ended well"), "{page}");
+        assert!(page.contains("power cut    the recorder's cut command succeeded"), "{page}");
     }
     let mut recorder = recorder;
     let said = std::mem::replace(&mut recorder.child, Command::new("true").spawn().unwrap());
@@ -92,7 +92,7 @@ fn a_recorder_that_goes_away_ends_the_writing() {
     let ended = Run::of(run.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("writing stopped, and nothing is claimed of what it did not hear"),
+        ended.stderr.contains("writing stopped, and what it did not receive creates no obligation"),
         "{}",
         ended.stderr
     );
@@ -103,7 +103,7 @@ fn a_recorder_that_goes_away_ends_the_writing() {
     assert!(unreachable.stderr.contains("cannot reach the recorder at"), "{}", unreachable.stderr);
     assert_eq!(unreachable.stderr.matches("Connection refused").count(), 1, "{}", unreachable.stderr);
     assert!(unreachable.stderr.ends_with("start one there with `flushmark verify record`\n"), "{}", unreachable.stderr);
-    // What it had heard until then still counts.
+    // What was recorded before still counts.
     let checked = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
     assert!(checked.document()["promises"][0]["acknowledged_writes"].as_u64().unwrap() > 0);
@@ -123,7 +123,7 @@ fn nonsense_does_not_impress_the_recorder() {
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     assert_eq!(check(&path, &["--recorder", &recorder.address]).code, Some(0));
     let said = recorder.end();
-    assert!(said.stdout.contains("was turned away: it does not greet"), "{}", said.stdout);
+    assert!(said.stdout.contains("was turned away: the greeting is not"), "{}", said.stdout);
 }
 
 #[test]
@@ -138,11 +138,11 @@ fn a_journal_that_is_cut_off_is_read_up_to_there() {
     fs::write(&recorder.journal, &whole[..30]).unwrap();
     let empty = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(empty.code, Some(3));
-    insta::assert_snapshot!(empty.said(recorder.journal(), "JOURNAL"), @"flushmark: the journal JOURNAL holds no run: the power went before one had begun, or it is another run's");
+    insta::assert_snapshot!(empty.said(recorder.journal(), "JOURNAL"), @"flushmark: the journal JOURNAL contains no run: power was lost before one began, or it is the wrong journal");
     fs::write(&recorder.journal, "a letter to somebody, longer than a head").unwrap();
     let none = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(none.code, Some(3));
-    insta::assert_snapshot!(none.said(recorder.journal(), "JOURNAL"), @"flushmark: JOURNAL is no journal of flushmark verify; name the file that `verify write --journal` or `verify record --journal` made");
+    insta::assert_snapshot!(none.said(recorder.journal(), "JOURNAL"), @"flushmark: JOURNAL is not a journal of flushmark verify; name a file that `verify write --journal` or `verify record --journal` created");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn another_runs_journal_is_refused() {
     assert_eq!(write(&path, "100ms", &[]).code, Some(0));
     let refused = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(refused.code, Some(3));
-    assert!(refused.stderr.contains("and the journal is about run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("but the journal is about run"), "{}", refused.stderr);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn an_older_run_elsewhere_on_the_drive_is_no_drive_that_went_back() {
     }
     wait_until("the refusal", || {
         let refused = check(&first, &["--recorder", &recorder.address]);
-        refused.code == Some(3) && refused.stderr.contains("and the journal is about run")
+        refused.code == Some(3) && refused.stderr.contains("but the journal is about run")
     });
 }
 
@@ -215,7 +215,7 @@ fn a_recorder_serves_one_run_at_a_time() {
     assert!(refused.stderr.contains("is being written; wait until it has ended"), "{}", refused.stderr);
     let early = check(&first, &["--recorder", &recorder.address]);
     assert_eq!(early.code, Some(3));
-    assert!(early.stderr.contains("is at work on"), "{}", early.stderr);
+    assert!(early.stderr.contains("is using"), "{}", early.stderr);
     signal(&running, "-INT");
     assert_eq!(running.wait().unwrap().code(), Some(130));
     wait_until("the check", || check(&first, &["--recorder", &recorder.address]).code == Some(0));
@@ -253,7 +253,7 @@ fn what_nobody_checked_is_counted_and_not_written_over() {
     assert_eq!(write(&path, "300ms", &heard).code, Some(0));
     let evidence = fs::read(file_in(Path::new(&path))).unwrap();
     let mut refused = None;
-    // It takes the recorder a moment to notice that the writer is gone.
+    // The recorder takes a moment to notice that the writer is gone.
     wait_until("the refusal", || {
         let run = write(&path, "300ms", &heard);
         let done = run.stderr.contains("never judged");
@@ -292,7 +292,7 @@ fn a_recorder_on_the_drive_that_is_tested_is_refused() {
     let recorder = Recorder::within(beside.path(), &[]);
     let refused = write(&path, "100ms", &["--recorder", &recorder.address]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(refused.stderr.contains("would lie on the drive that is tested"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("would be on the drive under test"), "{}", refused.stderr);
 }
 
 #[test]
@@ -300,18 +300,18 @@ fn a_damaged_journal_is_left_alone_and_accuses_nobody() {
     let (_directory, path) = directory();
     let recorder = recorded(&path, &[]);
     let mut damaged = fs::read(&recorder.journal).unwrap();
-    // Behind the beginning and the first leases; what lanes were allowed to do later is not known any more.
+    // After the beginning and the first leases: later leases are lost.
     let at = damaged.len() / 3;
     damaged[at] ^= 0xff;
     fs::write(&recorder.journal, &damaged).unwrap();
     let checked = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(checked.code, Some(0), "{}{}", checked.stdout, checked.stderr);
     assert!(checked.stdout.contains("The journal is damaged"), "{}", checked.stdout);
-    assert!(checked.stdout.contains("could not be passed on"), "{}", checked.stdout);
-    assert!(!checked.stdout.contains("an error of flushmark"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("could not be recorded"), "{}", checked.stdout);
+    assert!(!checked.stdout.contains("a bug in flushmark"), "{}", checked.stdout);
     let again = run(&["verify", "record", "--listen", "127.0.0.1:0", "--journal", recorder.journal()]);
     assert_eq!(again.code, Some(3));
-    assert!(again.stderr.contains("nothing was changed in it"), "{}", again.stderr);
+    assert!(again.stderr.contains("it was left unchanged"), "{}", again.stderr);
     assert_eq!(fs::read(&recorder.journal).unwrap(), damaged);
 }
 

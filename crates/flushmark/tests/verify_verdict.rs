@@ -1,4 +1,4 @@
-//! What `flushmark verify check` says of targets that somebody tampered with.
+//! `flushmark verify check` on targets that were tampered with.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -33,7 +33,7 @@ fn damaged_superblocks() {
     file.write_all_at(&[1], (512 << 10) + 100).unwrap();
     let both = check(&path, &[]);
     assert_eq!(both.code, Some(3));
-    insta::assert_snapshot!(both.said(&path, "DIR"), @"flushmark: both superblocks of DIR/flushmark-verify.dat are damaged, so nobody can say what lay where; with the run's journal (--journal FILE or --recorder HOST:PORT) it can be checked all the same");
+    insta::assert_snapshot!(both.said(&path, "DIR"), @"flushmark: both superblocks of DIR/flushmark-verify.dat are damaged, so the layout is unknown; use the run's journal (--journal FILE or --recorder HOST:PORT) to check it all the same");
     let told = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(told.code, Some(1));
     assert!(told.stdout.contains("Both superblocks"), "{}", told.stdout);
@@ -53,17 +53,17 @@ fn a_drive_that_lost_its_superblocks_fails() {
     let told = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(told.code, Some(1), "{}", told.stderr);
     assert!(told.stdout.contains("FAILS: a superblock"), "{}", told.stdout);
-    // Zeros all over: this may be any file.
+    // All zeros could be any file.
     overwrite(&file, 0, &vec![0; fs::metadata(&file).unwrap().len() as usize]);
     let refused = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(refused.code, Some(3));
-    assert!(refused.stderr.contains("carries nothing of run"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("say --same-drive if this is it"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has nothing of run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("use --same-drive if this is it"), "{}", refused.stderr);
     let vouched = check(&path, &["--journal", recorder.journal(), "--same-drive", "--format", "json"]);
     assert_eq!(vouched.code, Some(1), "{}", vouched.stderr);
     assert_eq!(vouched.document()["result"], "fails");
     assert_eq!(vouched.document()["standing"]["failed"], 1);
-    // Nobody accuses a drive by a file that was emptied.
+    // An emptied file does not accuse the drive.
     fs::write(&file, "").unwrap();
     assert_eq!(check(&path, &["--journal", recorder.journal()]).code, Some(4));
 }
@@ -83,7 +83,7 @@ fn a_drive_that_went_back_to_the_run_before_fails() {
     assert!(said.contains(&format!("The target carries run {run_before} again")), "{said}");
     assert!(said.contains("FAILS: data that had to be there is missing"), "{said}");
     assert!(said.contains("rolled back, in flush lanes:") && !said.contains("unserializable"), "{said}");
-    // One superblock of two went back, whichever it is.
+    // Either of the two superblocks has reverted.
     for at in SUPERBLOCKS_AT {
         fs::write(&file, &whole).unwrap();
         overwrite(&file, at, &before[at as usize..at as usize + 4096]);
@@ -98,7 +98,7 @@ fn run_on_whole(content: &[u8]) -> String {
 
 #[test]
 fn a_drive_that_does_not_come_back_is_dead() {
-    // A place under /dev where files can be made.
+    // A place under /dev where files can be created.
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = directory.path().join("target");
     fs::create_dir(&path).unwrap();
@@ -108,21 +108,21 @@ fn a_drive_that_does_not_come_back_is_dead() {
     fs::remove_dir_all(&path).unwrap();
     let missing = check(gone, &["--journal", journal]);
     assert_eq!(missing.code, Some(2));
-    insta::assert_snapshot!(missing.said(&path, "GONE"), @"flushmark: GONE does not exist; if it is the drive that was written, is powered and does not come back, it is dead: say so with --same-drive, and name its journal or recorder");
+    insta::assert_snapshot!(missing.said(&path, "GONE"), @"flushmark: GONE does not exist; if it is the drive that was written, has power and does not come back, it is dead: use --same-drive to state that, together with its journal or recorder");
     assert_eq!(check(gone, &["--same-drive"]).code, Some(2), "without a witness nothing is known of it");
-    // Whoever mistypes accuses nobody, and the journal remembers nothing of it.
+    // A typing error accuses no drive and is not recorded in the journal.
     let before = fs::read(journal).unwrap();
     let mistyped = check("/dev/shm/flushmark-mistyped", &["--journal", journal, "--same-drive"]);
     assert_eq!(mistyped.code, Some(2));
-    insta::assert_snapshot!(mistyped.said(&path, "GONE"), @"flushmark: /dev/shm/flushmark-mistyped does not exist, and the run was written on GONE: a drive that does not come back is called as it was then");
+    insta::assert_snapshot!(mistyped.said(&path, "GONE"), @"flushmark: /dev/shm/flushmark-mistyped does not exist, but the run was written to GONE; give a drive that does not come back by its name at that time");
     let elsewhere = check("/flushmark-mistyped", &["--journal", journal, "--same-drive"]);
     assert_eq!(elsewhere.code, Some(2));
-    insta::assert_snapshot!(elsewhere.said(&path, "GONE"), @"flushmark: /flushmark-mistyped does not exist; name the target that `verify write` was given, and mount the filesystem first where it is a file or directory");
+    insta::assert_snapshot!(elsewhere.said(&path, "GONE"), @"flushmark: /flushmark-mistyped does not exist; name the target of `verify write`, and mount its filesystem first if it is a file or directory");
     assert_eq!(fs::read(journal).unwrap(), before);
     let dead = check(gone, &["--journal", journal, "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
-    assert!(dead.stdout.contains(" 1. dead: not one sector of the target can be read"), "{}", dead.stdout);
-    assert!(dead.stdout.contains("does not exist: that the drive which was written"), "{}", dead.stdout);
+    assert!(dead.stdout.contains(" 1. dead: no sector of the target can be read"), "{}", dead.stdout);
+    assert!(dead.stdout.contains("does not exist; you state that the drive is dead"), "{}", dead.stdout);
 }
 
 #[test]
@@ -139,10 +139,11 @@ fn a_device_that_lost_its_size_is_dead() {
     assert_eq!(unknown.code, Some(3), "an empty slot of a card reader looks like that: {}", unknown.stdout);
     let dead = check(&device.path, &["--journal", recorder.journal(), "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
-    assert!(dead.stdout.contains(" 1. dead: not one sector of the target can be read"), "{}", dead.stdout);
+    assert!(dead.stdout.contains(" 1. dead: no sector of the target can be read"), "{}", dead.stdout);
 }
 
-/// Lets somebody change the first sector of a flush lane's slot that was written more than once. Returns its address.
+/// Applies a change to the first sector of a flush lane's slot that was written more than once.
+/// Returns its address.
 fn tamper_with_first(path: &Path, change: impl FnOnce(&RunHeader, &mut [u8])) -> u64 {
     let run = run_on(path);
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -159,7 +160,7 @@ fn tamper_with_first(path: &Path, change: impl FnOnce(&RunHeader, &mut [u8])) ->
     panic!("no slot was written twice: the run was too short");
 }
 
-/// A sector as it was before.
+/// A sector in an earlier version.
 fn one_version_before(sector: &[u8]) -> Vec<u8> {
     let mut header = Header::parse(sector).unwrap();
     header.version -= 1;
@@ -168,7 +169,7 @@ fn one_version_before(sector: &[u8]) -> Vec<u8> {
     older
 }
 
-/// The record of a slot as it was before: what a drive that lost the last write gives back.
+/// The record of a slot in an earlier version, as after a lost write.
 fn older_record(run: &RunHeader, path: &Path, at: u64) {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut record = vec![0; run.geometry.record_bytes() as usize];
@@ -205,10 +206,14 @@ fn tampering_is_called_by_its_name() {
         classes(&checked)
     };
     let silent = check(&path, &[]);
-    assert!(silent.stdout.contains(&format!("give the check --recorder {}", recorder.address)), "{}", silent.stdout);
+    assert!(
+        silent.stdout.contains(&format!("repeat the check with --recorder {}", recorder.address)),
+        "{}",
+        silent.stdout
+    );
     tamper_with_first(&file, |_, sector| sector[200] ^= 0x10);
     let kept = check(&path, &["--journal", recorder.journal(), "--remove"]);
-    assert!(kept.stderr.contains("stays, because it is the evidence") && file.exists(), "{}", kept.stderr);
+    assert!(kept.stderr.contains("was kept because it is the evidence") && file.exists(), "{}", kept.stderr);
     assert_eq!(named("a bit"), ["corrupt"]);
     tamper_with_first(&file, |_, sector| sector.fill(0));
     assert_eq!(named("zeros"), ["corrupt"]);
@@ -234,7 +239,7 @@ fn tampering_is_called_by_its_name() {
     short.flush().unwrap();
     let shrunken = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(shrunken.code, Some(4));
-    assert!(shrunken.stderr.contains("a part of the target is gone"), "{}", shrunken.stderr);
+    assert!(shrunken.stderr.contains("part of the target is missing"), "{}", shrunken.stderr);
     fs::write(&file, &pristine).unwrap();
     assert_eq!(check(&path, &["--journal", recorder.journal()]).code, Some(0), "nothing else was wrong with it");
 }
@@ -245,7 +250,7 @@ fn a_drive_that_goes_back_in_time_is_called_so() {
     let recorder = Recorder::new(&[]);
     let mut running = endless(&path, &["--recorder", &recorder.address]);
     until_it_writes(&mut running);
-    // Nobody writes while the past is kept.
+    // Nothing writes while the past is kept.
     signal(&running, "-STOP");
     let past = fs::read(file_in(directory.path())).unwrap();
     signal(&running, "-CONT");
@@ -266,10 +271,10 @@ fn a_drive_that_goes_back_in_time_is_called_so() {
     let back = page.lines().find(|line| line.starts_with("The whole target went back by ")).unwrap();
     let ms: u64 = back.split(' ').nth(6).unwrap().parse().unwrap();
     assert!((200..2000).contains(&ms), "{back}");
-    // The media alone know nothing of that: order was kept.
+    // Surviving records do not show this, because the order is intact.
     let alone = check(&path, &[]);
     assert_eq!(alone.code, Some(0), "{}", alone.stdout);
-    assert!(alone.stdout.contains("a drive that went back as a"), "{}", alone.stdout);
+    assert!(alone.stdout.contains("a drive that reverted as a"), "{}", alone.stdout);
 }
 
 #[test]
@@ -283,7 +288,7 @@ fn a_verdict_reads_well() {
     let findings: String = checked.stdout.split("Findings\n").nth(1).unwrap().split("\n\n").next().unwrap().into();
     assert!(findings.starts_with(" 1. corrupt, in flush lanes: 1 record damaged\n"), "{findings}");
     assert!(findings.contains(&format!("at byte {at}: version ")), "{findings}");
-    assert!(findings.contains("with one wrong bit, instead of version"), "{findings}");
+    assert!(findings.contains("with one wrong bit; expected version"), "{findings}");
     assert!(checked.stdout.contains("\nFAILS: data that had to be there is missing or damaged"), "{}", checked.stdout);
     assert!(checked.stdout.trim_end().ends_with("A drive that failed once is not made good by cycles that it passed."));
 }
@@ -302,21 +307,22 @@ fn without_a_cut_nothing_is_proven() {
         document["void"][0]["because"].as_str().unwrap().to_owned()
     };
     let because = void(&path, &[]);
-    // Where the kernel believes in no cache at all, the drive counts as protected.
+    // If the kernel assumes no cache, the drive counts as protected.
     assert!(["control-lost-nothing", "no-sign-of-a-cut"].contains(&because.as_str()), "{because}");
-    // What is protected loses nothing; without another sign nobody knows whether there was a cut.
+    // A protected drive loses nothing; without another sign, it is unknown whether there was a cut.
     let (_directory, path) = directory();
     write(&path, "300ms", &[]);
     assert_eq!(void(&path, &[]), "no-sign-of-a-cut");
     let by_word = check(&path, &[]);
     assert_eq!(by_word.code, Some(0), "{}", by_word.stdout);
-    assert!(by_word.stdout.contains("power cut    whoever checks says so (--power-was-cut)\n"), "{}", by_word.stdout);
+    assert!(by_word.stdout.contains("power cut    you state it (--power-was-cut)\n"), "{}", by_word.stdout);
     let without_control = ["--control-lanes", "0"];
     write(&path, "300ms", &without_control);
     assert_eq!(void(&path, &[]), "no-sign-of-a-cut");
 }
 
-/// Makes the latest write of a control lane's slot missing, as a cut does that reaches a cache, or as anything does that empties the page cache.
+/// Makes the latest write of a control lane's slot missing, as after a cut that reaches a cache, or
+/// anything else that empties the page cache.
 fn lose_a_control_write(file: &Path) {
     let run = run_on(file);
     let lane = run.geometry.lanes() - 1;
@@ -347,7 +353,7 @@ fn a_missing_control_write_is_a_sign_only_where_the_drive_alone_can_have_lost_it
     assert_eq!((&in_memory["result"], &in_memory["cut"]), (&"void".into(), &serde_json::json!([])));
     assert_eq!(in_memory["void"][0]["because"], "no-sign-of-a-cut");
     let notes = in_memory["notes"].to_string();
-    assert!(notes.contains("what is missing of control lanes is no sign of a cut here"), "{notes}");
+    assert!(notes.contains("writes missing from control lanes do not show a power cut here"), "{notes}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `flushmark verify write` from end to end, with the real binary: what may be written over, and runs that are killed.
+//! `flushmark verify write` end to end: what may be overwritten, and runs that are killed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,14 +21,14 @@ fn a_directory_gets_a_file_that_stays_until_it_is_removed() {
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
     assert!(checked.stdout.contains("KEPT: everything that was acknowledged is there."), "{}", checked.stdout);
     assert!(checked.stdout.contains("below 95 % at 95 % confidence"), "{}", checked.stdout);
-    // A second run goes over the file of the first, and another size is no hindrance.
+    // A second run overwrites the file of the first one, even with another size.
     let again = run(&["verify", "write", &path, "--size", "6MiB", "--protected", "--quiet", "--time", "100ms"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert_eq!(check(&path, &["--remove"]).code, Some(0));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let gone = check(&path, &[]);
     assert_eq!(gone.code, Some(3));
-    insta::assert_snapshot!(gone.said(&path, "DIR"), @"flushmark: DIR carries no run of flushmark verify: write one with `flushmark verify write`, and name the same target here");
+    insta::assert_snapshot!(gone.said(&path, "DIR"), @"flushmark: no run of flushmark verify found on DIR; write one with `flushmark verify write`, then check the same target");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_file_is_overwritten_only_when_that_is_asked_for() {
     assert_eq!(write(given, "100ms", &["--destroy-data"]).code, Some(0));
     let checked = check(given, &["--remove"]);
     assert_eq!((checked.code, path.exists()), (Some(0), true));
-    assert!(checked.stderr.contains("was not made by flushmark, so it stays"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("was kept because flushmark did not create it"), "{}", checked.stderr);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn somebody_elses_file_of_that_name_stays() {
     fs::write(file_in(directory.path()), "a letter").unwrap();
     let refused = write(&path, "100ms", &[]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.said(&path, "DIR"), @"flushmark: DIR/flushmark-verify.dat is there and was not made by flushmark verify; move it away, or name another directory");
+    insta::assert_snapshot!(refused.said(&path, "DIR"), @"flushmark: DIR/flushmark-verify.dat exists and was not created by flushmark verify; move it away, or name another directory");
     assert_eq!(fs::read_to_string(file_in(directory.path())).unwrap(), "a letter");
     fs::remove_file(file_in(directory.path())).unwrap();
     let elsewhere = directory.path().join("elsewhere");
@@ -68,22 +68,22 @@ fn wrong_use_is_said() {
     for given in ["null:", "sim:consumer-nvme"] {
         let refused = write(given, "100ms", &[]);
         assert_eq!(refused.code, Some(2));
-        assert!(refused.stderr.contains("has no medium that power could be cut from"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("is not storage that can lose power"), "{}", refused.stderr);
     }
     let (_directory, path) = directory();
     let said = |more: &[&str]| {
         let refused = write(&path, "100ms", more);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        // The sector is the machine's own.
+        // The sector size is the machine's.
         refused.stderr.trim_end().replace("(512 B)", "(SECTOR)").replace("(4 KiB)", "(SECTOR)")
     };
     insta::assert_snapshot!(
         [said(&["--lanes", "0", "--fua-lanes", "0"]), said(&["--record", "12KiB"]), said(&["--record", "2MiB"]), said(&["--lanes", "300"])].join("\n"),
         @"
-    flushmark: without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one
-    flushmark: records of 12 KiB are not supported: a power of two from one sector (SECTOR) to 1 MiB is
-    flushmark: records of 2 MiB are not supported: a power of two from one sector (SECTOR) to 1 MiB is
-    flushmark: 302 lanes are too many: 256 is the most
+    flushmark: without a lane that flushes or writes with FUA, nothing is acknowledged; use at least one
+    flushmark: record size 12 KiB is not supported; expected a power of two from one sector (SECTOR) to 1 MiB
+    flushmark: record size 2 MiB is not supported; expected a power of two from one sector (SECTOR) to 1 MiB
+    flushmark: 302 lanes are too many; the maximum is 256
     "
     );
     assert_eq!(write(&path, "100ms", &["--sync", "sync"]).code, Some(2));
@@ -100,11 +100,11 @@ fn two_runs_on_one_target_are_refused() {
     let second = write(&path, "100ms", &[]);
     assert_eq!(second.code, Some(3));
     assert_eq!(check(&path, &[]).code, Some(3), "of a run that is being written nothing can be said");
-    insta::assert_snapshot!(second.said(&path, "DIR"), @"flushmark: another flushmark verify is at work on DIR/flushmark-verify.dat; wait until it has ended");
+    insta::assert_snapshot!(second.said(&path, "DIR"), @"flushmark: another flushmark verify is using DIR/flushmark-verify.dat; wait until it has ended");
     signal(&first, "-INT");
     let ended = Run::of(first.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130));
-    assert!(ended.stdout.contains(" commits in "), "Ctrl-C still tells what was done: {}", ended.stdout);
+    assert!(ended.stdout.contains(" commits in "), "Ctrl-C still reports what was done: {}", ended.stdout);
     assert_eq!(check(&path, &[]).code, Some(0));
 }
 
@@ -135,7 +135,7 @@ fn a_small_disk_is_not_filled() {
     assert_eq!(refused.code, Some(4));
     insta::assert_snapshot!(refused.said(&mount.path, "DIR"), @"flushmark: DIR has 8.0 MiB free, of which flushmark uses at most half, but this test needs 64 MiB; free some space or use a smaller size");
     assert!(!file_in(&mount.path).exists(), "nothing is left behind");
-    // Without a wish, half of what is free.
+    // By default, half of the free space.
     let written = run(&["verify", "write", mount.text(), "--protected", "--quiet", "--time", "300ms"]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     assert_eq!(fs::metadata(file_in(&mount.path)).unwrap().len() >> 20, 4);
@@ -156,7 +156,7 @@ fn a_raw_device_is_written_through_io_uring_and_only_when_asked() {
     let document = check(&device.path, &["--format", "json"]).document();
     assert_eq!((&document["result"], &document["run"]["fua_path"]), (&"kept".into(), &"io_uring".into()));
     assert_eq!(document["promises"][1]["kind"], "fua");
-    // A flushmark verify that is at work holds it.
+    // Another flushmark verify holds it.
     let mut running = endless(&device.path, &["--destroy-data"]);
     until_it_writes(&mut running);
     assert_eq!(write(&device.path, "100ms", &["--destroy-data"]).code, Some(3));

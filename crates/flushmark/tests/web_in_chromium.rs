@@ -1,4 +1,5 @@
-//! `flushmark web` in a real Chromium: what is seen, heard, clicked and pressed. Pictures are kept in `target/tmp/web`, to be looked at.
+//! `flushmark web` in a real Chromium: display, accessibility, mouse and keyboard. Pictures are
+//! kept in `target/tmp/web`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,10 +18,10 @@ use store::{Location, Origin, RunId, Store};
 use tempfile::TempDir;
 
 const VIEW: (u32, u32) = (1280, 1000);
-/// How long a page may take on a busy machine.
+/// Time for a page on a busy machine.
 const WAIT_MOST: Duration = Duration::from_secs(40);
 
-/// A server over a store of its own, and a browser that looks at it.
+/// A server with a separate store, and a browser.
 struct Shown {
     page: Page,
     url: String,
@@ -31,13 +32,13 @@ struct Shown {
     _browser: Browser,
 }
 
-/// Runs that a store is filled with: what is checked, and what is changed in the document before it is kept.
+/// Runs to fill a store with: what to check, and how to change the document before it is kept.
 const SAMSUNG: &[&str] = &["check", "sim:samsung-980-1tb,filesystem=ext4"];
 const MICRON: &[&str] = &["check", "sim:micron-5100-eco-960gb,filesystem=ext4"];
 const SLOG: &[&str] = &["run", "slog", "--target", "sim:samsung-980-1tb"];
 
 impl Shown {
-    /// `None`, and said, where there is no Chromium.
+    /// `None`, with a message, if Chromium is not installed.
     fn new(test: &str, runs: &[&[&str]]) -> Option<Shown> {
         Shown::changed(test, runs, |_| {})
     }
@@ -81,7 +82,7 @@ impl Shown {
         self.page.value(script).unwrap()
     }
 
-    /// Waits until an expression is true, across a page that is left for another meanwhile.
+    /// Waits until an expression is true, across page changes.
     fn until(&mut self, script: &str) {
         let begun = Instant::now();
         while !matches!(self.page.value(script), Ok(Value::Bool(true))) {
@@ -122,10 +123,11 @@ impl Shown {
         self.page.command("Input.insertText", &json!({"text": text})).unwrap();
     }
 
-    /// Nothing was complained of, and nothing asked of anybody else.
+    /// There are no console messages, and no requests to other hosts.
     fn expect_calm(&mut self) {
         assert_eq!(self.page.complaints(), [""; 0]);
-        // What is in an address of `data:` is on the page already: the icon that is none, and the browser's own calendar beside a date.
+        // `data:` addresses are part of the page: the empty icon, and the browser's calendar next
+        // to a date.
         let is_foreign = |address: &String| !address.starts_with(&self.url) && !address.starts_with("data:");
         let foreign: Vec<String> = self.page.requests().into_iter().filter(is_foreign).collect();
         assert_eq!(foreign, [""; 0]);
@@ -175,7 +177,7 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.click("form.compare button");
     shown.until("location.pathname === '/compare' && document.querySelector('#overlay') !== null && globalThis.flushmark !== undefined");
     assert_eq!(shown.value("location.search"), json!("?run=2&run=1"));
-    // It says first what it comes to, in the words of `results compare`.
+    // The summary comes first, in the words of `results compare`.
     let deciding = shown.value("document.querySelector('#overlay .deciding').textContent");
     let deciding = deciding.as_str().unwrap().to_owned();
     assert!(deciding.contains("“#2 Micron") && deciding.contains(" times as fast as “#1 Samsung"), "{deciding}");
@@ -191,11 +193,11 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
         shown.value("document.title.endsWith(' · flushmark') && document.title.includes('Micron')"),
         json!(true)
     );
-    // What was measured before is what the other is compared with.
+    // The earlier run is the baseline.
     assert_eq!(shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"), json!(true));
     shown.picture("compare.png", 1280);
     shown.expect_calm();
-    // By filter: the drive, through the form.
+    // Filter by drive, through the form.
     shown.open("/");
     shown.click(".filter summary");
     shown.until("document.querySelector('.filter').open");
@@ -204,7 +206,7 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.picture("filter.png", 1280);
     shown.click(".filter button");
     shown.until("location.search.includes('drive=micron') && document.querySelectorAll('.runs tbody tr').length === 1");
-    // And on to the run, where it gets a tag.
+    // Open the run and tag it.
     shown.click(".runs tbody th a");
     shown.until("location.pathname === '/run/2' && document.querySelector('input[name=tag]') !== null");
     shown.click("form[action$='/tag'] input[name=tag]");
@@ -287,7 +289,7 @@ fn without_scripts_the_list_filters_and_compares_all_the_same() {
     shown.until("location.pathname === '/compare' && document.querySelectorAll('#overlay table').length > 0");
 }
 
-/// What a drive may call itself.
+/// A drive name of the worst kind.
 const HOSTILE: &str = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>";
 
 #[test]
@@ -348,7 +350,7 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // By itself: nobody reloads the page.
+    // By itself, without a reload.
     shown.until("document.querySelector('.running h2')?.textContent.startsWith('<img src=x') === true");
     shown.until("document.querySelector('.running [data-figure] svg') !== null");
     let points =

@@ -1,4 +1,4 @@
-//! `flushmark web` as a person starts and ends it, and what running tests tell.
+//! `flushmark web` from start to end, and what running tests publish.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ fn it_says_where_it_is_and_ends_cleanly() {
         let ended = interrupt(child, signal, SOON);
         assert_eq!(ended.code, Some(0));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(ended.said(&store, "results.db"), @"flushmark: shows the runs in results.db; Ctrl-C ends it");
+            insta::assert_snapshot!(ended.said(&store, "results.db"), @"flushmark: showing the runs in results.db; press Ctrl-C to stop");
         }
         assert!(!store.exists(), "looking makes no store");
     }
@@ -43,7 +43,7 @@ fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("results.db");
     let script = place.path().join("browser");
-    // Moved into its place, so that it is whole when it is there.
+    // Renamed into place, so that it is complete when it appears.
     std::fs::write(&script, "printf %s \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"").unwrap();
     let opened = place.path().join("opened");
     let web = |name: &str, value: &str| {
@@ -65,7 +65,7 @@ fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
     let (mut child, url) = web("PATH", "");
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let sentence = said.find(|line| line.contains("browser")).unwrap().replace(&url, "URL");
-    insta::assert_snapshot!(sentence, @"flushmark: no browser was opened: `xdg-open` is not installed; open URL yourself, or name a browser in BROWSER");
+    insta::assert_snapshot!(sentence, @"flushmark: no browser could be opened: `xdg-open` is not installed; open URL yourself, or set BROWSER");
     assert_eq!(interrupt(child, "-INT", SOON).code, Some(0), "it serves all the same, and ends as ever");
 }
 
@@ -92,16 +92,16 @@ fn where_it_cannot_listen_is_said() {
         said.push(text.lines().next().unwrap_or_default().to_owned());
     }
     insta::assert_snapshot!(said.join("\n"), @"
-    flushmark: 127.0.0.1:PORT is in use, perhaps by another `flushmark web`; name another port, such as --listen NEXT, or --listen 0 for any that is free
-    flushmark: 192.0.2.1:80 is no address of this machine; `ip address` shows what it has
-    error: invalid value 'localhost' for '--listen <ADDRESS>': write PORT, ADDRESS or ADDRESS:PORT, with the address in numbers, such as 127.0.0.1:8080 or [::1]:8080
+    flushmark: 127.0.0.1:PORT is in use, perhaps by another `flushmark web`; use another port, such as --listen NEXT, or --listen 0 for a free one
+    flushmark: 192.0.2.1:80 is not an address of this machine; run `ip address` to list them
+    error: invalid value 'localhost' for '--listen <ADDRESS>': expected PORT, ADDRESS or ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or [::1]:8080
     ");
 }
 
-/// As many connections as half-sent requests are made on.
+/// Number of connections with half-sent requests.
 const HALVES: u64 = 1500;
 
-/// A server as a shell starts it that allows it so many open files.
+/// A server with a limited number of open files, as a shell would start it.
 fn limited(descriptors: u64, store: &std::path::Path) -> (Child, String) {
     let script = format!("ulimit -n {descriptors} && exec \"$0\" web --listen 0 --store \"$1\"");
     let mut command = std::process::Command::new("sh");
@@ -112,7 +112,7 @@ fn limited(descriptors: u64, store: &std::path::Path) -> (Child, String) {
     (child, url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned())
 }
 
-/// The first line of the answer to a whole request.
+/// The first line of the answer to a complete request.
 fn asked(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -122,7 +122,7 @@ fn asked(address: &str) -> String {
     answer.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Makes sure that this process may hold the client's ends open.
+/// Makes sure that this process can open the clients' ends.
 fn may_open(descriptors: u64) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -147,7 +147,7 @@ fn half_sent_requests_keep_nobody_out() {
         let halves: Vec<TcpStream> = (0..HALVES)
             .map(|_| {
                 let mut stream = TcpStream::connect(&address).unwrap();
-                // An error is that of a connection that had to give way already.
+                // An error means that the server has already dropped this connection.
                 let _ = write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nX-Half");
                 stream
             })
@@ -185,16 +185,16 @@ fn a_request_that_is_never_finished_is_ended() {
     for (stream, half) in streams.iter_mut().zip(halves) {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        // The last one is answered, and ended when no other request follows.
+        // The last one is answered, and closed if no other request follows.
         assert_eq!(answer.starts_with("HTTP/1.1 200"), half.ends_with("\r\n\r\n"), "{half:?}: {answer}");
     }
     assert!(begun.elapsed() > Duration::from_secs(5), "a slow client has its time: {:?}", begun.elapsed());
     assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
 }
 
-/// What a run that runs now tells.
+/// The state that a run publishes.
 fn told(directory: &std::path::Path) -> Option<Value> {
-    // One that replaces it stands beside it for a moment.
+    // The file that replaces it exists next to it for a moment.
     let file = entries(directory)
         .into_iter()
         .map(|name| directory.join(name))
@@ -240,7 +240,7 @@ fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(interrupt(child, "-INT", SOON).code, Some(130));
     assert_eq!(entries(runtime.path()), [""; 0], "the file goes with the run");
-    // One that was killed leaves its file, and nobody shows it.
+    // A killed run leaves its file, which is not shown.
     let killed = start();
     until_told(runtime.path(), |told| told["iops"].is_f64());
     interrupt(killed, "-KILL", SOON);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use emulate::drive::Cut;
-use verify::demo::Cycle;
-use verify::words;
+use verify::demo::DemoCycle;
+use verify::sentences;
 use workload::number::{latency, number};
 
 use crate::look::{Look, paint};
@@ -24,7 +24,7 @@ pub fn demo_intro(label: &str, look: &Look) -> String {
 }
 
 /// One drive, and how many cuts it took until there was something to tell.
-pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
+pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> String {
     let name = if lie.is_empty() { "honest" } else { lie };
     let verdict = &cycle.verdict;
     let acknowledged = verdict.acknowledged_writes();
@@ -64,7 +64,8 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
     let lines = hanging(&format!("{indent}{style}"), LABEL, &words, look.columns());
     text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
     if let Some(finding) = verdict.findings.first() {
-        text += &hanging(&indent, LABEL, &format!("such as: {}", words::sentence(finding, &cycle.run)), look.columns());
+        text +=
+            &hanging(&indent, LABEL, &format!("such as: {}", sentences::sentence(finding, &cycle.run)), look.columns());
     }
     look.finish(text)
 }

@@ -6,8 +6,8 @@ use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
 use verify::geometry::LaneKind;
 use verify::outcome::CycleResult;
 use verify::run_header::{FuaPath, RunHeader, SyncMethod};
+use verify::sentences;
 use verify::verdict::Class;
-use verify::words;
 use verify::writing::Written;
 use workload::format_bytes;
 
@@ -107,7 +107,7 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
 }
 
 fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String {
-    let (class, meaning) = (finding.class.name(), words::meaning(finding.class));
+    let (class, meaning) = (finding.class.name(), sentences::meaning(finding.class));
     let title = match finding.class {
         Class::Dead => format!("{class}: {meaning}"),
         _ => format!("{class}, in {}: {} {meaning}", kind_words(finding.kind), plural(finding.records, "record")),
@@ -276,9 +276,9 @@ fn sentence_case(words: &str) -> String {
 mod golden {
     use std::time::Duration;
 
-    use verify::bound::loss_per_cut_below;
     use verify::document::{Example, Promise, SCHEMA, SignRecord, VoidRecord};
     use verify::geometry::Geometry;
+    use verify::loss_bound::loss_per_cut_below;
     use verify::outcome::{AgeCount, Outcome, Standing};
     use verify::recorder::Event;
     use verify::run_header::Circumstances;
@@ -347,7 +347,7 @@ mod golden {
         run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
                      control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
         heard by     the recorder
-        power cut    the drive counts 13 unsafe shutdowns, and counted 12 before the run
+        power cut    the drive's count of unsafe shutdowns rose from 12 before the run to 13
 
         What was promised, and what is there
                        acknowledged writes  records that must be there  are there
@@ -380,7 +380,7 @@ mod golden {
                     required_version: 7,
                     found_version: Some(6),
                     age_us: Some(1250),
-                    sentence: "version 6 is there instead of version 7".to_owned(),
+                    sentence: "found version 6 instead of version 7".to_owned(),
                 }],
             },
             FindingRecord { class: Class::Corrupt, kind: LaneKind::Control, records: 1, sectors: 1, examples: vec![] },
@@ -405,9 +405,9 @@ mod golden {
           Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
 
         Findings
-         1. unserializable, in flush lanes: 6 records gone, although records survive that were written after
-            it had been promised
-            - at byte 1048576: version 6 is there instead of version 7
+         1. unserializable, in flush lanes: 6 records missing, although records survive that were written
+            after it was promised
+            - at byte 1048576: found version 6 instead of version 7
             - and 5 more
          2. corrupt, in control lanes: 1 record damaged
             - and 1 more
@@ -446,7 +446,7 @@ mod golden {
           Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
 
         Findings
-         1. dead: not one sector of the target can be read
+         1. dead: no sector of the target can be read
 
         FAILS: data that had to be there is missing or damaged.
         A drive that failed once is not made good by cycles that it passed.
@@ -471,7 +471,7 @@ mod golden {
           Control: 34,567 writes were completed and never synced, and none of them is missing.
 
         VOID: the run proves nothing, neither for the drive nor against it.
-          - The drive counts 12 unsafe shutdowns, no more than before the run: its power was not cut.
+          - The drive counts 12 unsafe shutdowns, as many as before the run, so its power was not cut.
         ");
     }
 
@@ -483,7 +483,7 @@ mod golden {
         let page = page(&document);
         let ends = page.lines().filter(|line| line.starts_with("power cut")).chain(page.lines().rev().take(2));
         insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
-        power cut    whoever checks says so (--power-was-cut)
+        power cut    you state it (--power-was-cut)
         what was never looked at may have been a loss.
         1 cycle had acknowledged writes and was never judged, so nothing follows from those that were kept:
         ");

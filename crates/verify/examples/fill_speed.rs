@@ -1,4 +1,5 @@
-//! How fast records are built and checked: `cargo run --release --package verify --example fill_speed`. Building must keep up with the fastest drives, several lanes at a time.
+//! Measures how fast records are built and checked: `cargo run --release --package verify --example
+//! fill_speed`. Building must keep up with the fastest drives and several lanes.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! Memory that direct I/O takes.
+//! Page-aligned memory, as direct I/O requires.
 
-/// Multiple of which addresses must be: a page, which is at least any device's alignment.
+/// A page, which is at least any device's alignment.
 const ALIGNMENT_BYTES: usize = 4096;
 
 /// A block of memory that begins on a page boundary.
@@ -12,21 +12,19 @@ pub struct AlignedBlock {
 }
 
 impl AlignedBlock {
-    /// Of `length` bytes, all zero.
+    /// A block of `length` zero bytes.
     pub fn new(length: usize) -> AlignedBlock {
-        // Never grown, so that it stays where it is.
+        // Never grown, because that could move it.
         let memory = vec![0; length + ALIGNMENT_BYTES];
         let start = memory.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
         AlignedBlock { memory, start, length }
     }
 
-    /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.length]
     }
 
-    /// The bytes, to be changed.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.length]
@@ -38,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_aligned_and_whole() {
+    fn it_is_aligned_and_has_its_length() {
         for length in [512, 4096, 1 << 20] {
             let mut block = AlignedBlock::new(length);
             assert_eq!((block.bytes().as_ptr() as usize % 4096, block.bytes_mut().len()), (0, length));

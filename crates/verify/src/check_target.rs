@@ -1,4 +1,5 @@
-//! A target that is opened to be checked: what of a run is there, and whether it is the drive that the run was written on.
+//! Opens a target to check it: finds what is left of a run, and whether this is the drive that the
+//! run was written to.
 
 use std::fs::File;
 use std::io;
@@ -15,46 +16,47 @@ use crate::error::VerifyError;
 use crate::file_disk::{FileDisk, open_to_read};
 use crate::run_header::RunHeader;
 use crate::superblock::{self, SuperblockFault};
-use crate::target::{FILE_NAME, refuse_what_is_no_storage, target_id};
+use crate::target::{FILE_NAME, refuse_non_storage, target_id};
 
-/// Filesystems that write to a new place and make it count later, with a commit of their own: an unsynced write that is missing there was not lost by the drive.
+/// Filesystems that write new data elsewhere and then commit it themselves: if an unsynced write is
+/// missing there, the drive did not necessarily lose it.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"];
 
-/// A target that is opened to be checked. Nothing is written to it.
+/// A target opened for a check. Nothing is written to it.
 #[derive(Debug, Clone)]
 pub struct CheckTarget {
-    /// As the person wrote it.
+    /// The target as the user wrote it.
     pub given: String,
-    /// The file or device that is read.
+    /// The file or device to read.
     pub path: PathBuf,
-    /// What lies beneath; `None` of a drive that is not there any more.
+    /// The storage under the target; `None` if the drive is gone.
     pub place: Option<Place>,
-    /// Its drives.
     pub facts: DriveFacts,
-    /// What its superblock and the copy are.
+    /// The superblock and its copy.
     pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
-    /// The system's answer to opening it or reading them, where that failed.
+    /// The error if the target could not be opened, or its superblocks could not be read.
     unreadable: Option<Arc<io::Error>>,
-    /// Held, so that nobody begins to write meanwhile; `None` where nothing can be read.
+    /// A shared lock that keeps writers away; `None` if nothing can be read.
     lock: Option<Arc<File>>,
 }
 
-/// A target as it can be read.
+/// Storage to read from.
 #[derive(Debug)]
 pub enum Readable {
-    /// By system calls, past the page cache or not.
+    /// A file or device, and whether direct I/O is used.
     File(FileDisk, bool),
-    /// Not at all.
+    /// A drive that does not respond.
     Dead(DeadDisk),
 }
 
 impl CheckTarget {
-    /// Looks at `given` and reads its superblocks.
+    /// Opens `given` and reads its superblocks.
     ///
     /// # Errors
-    /// When it does not exist or may not be read. A drive that gives nothing back, and superblocks that are damaged, are no error yet.
+    /// If the target does not exist or cannot be accessed. A drive that returns no data, or damaged
+    /// superblocks, are not errors yet.
     pub fn open(root: &SystemRoot, given: &str) -> Result<CheckTarget, VerifyError> {
-        refuse_what_is_no_storage(given)?;
+        refuse_non_storage(given)?;
         let mut path = PathBuf::from(given);
         let there = Place::of(root, &path).map_err(|error| match error {
             DriveError::NoSuchPath { .. } if path.starts_with("/dev") => VerifyError::Missing { path: path.clone() },
@@ -81,7 +83,7 @@ impl CheckTarget {
         target.read_superblocks()
     }
 
-    /// A drive that is not there any more.
+    /// A drive that no longer exists.
     pub fn missing(given: &str) -> CheckTarget {
         CheckTarget {
             given: given.to_owned(),
@@ -94,7 +96,7 @@ impl CheckTarget {
         }
     }
 
-    /// Whether nothing is there under its name.
+    /// Returns whether nothing exists under the target's name.
     pub const fn is_missing(&self) -> bool {
         self.place.is_none()
     }
@@ -109,12 +111,12 @@ impl CheckTarget {
             }
             opened => opened.map_err(VerifyError::call("open", &self.path))?,
         };
-        // Of a run that is being written, nothing can be said.
+        // A run that is still being written cannot be checked.
         if flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
             return Err(VerifyError::Busy { path: self.path });
         }
         if disk.size_bytes() == 0 && is_device {
-            self.unreadable = Some(Arc::new(io::Error::other("the device has no size any more")));
+            self.unreadable = Some(Arc::new(io::Error::other("the device reports no size")));
             return Ok(self);
         }
         self.lock = Some(Arc::new(lock));
@@ -124,10 +126,10 @@ impl CheckTarget {
         Ok(self)
     }
 
-    /// Opens it to read all of it.
+    /// Opens the target to read all of it.
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system calls.
     pub fn open_to_read(&self) -> io::Result<Readable> {
         if self.lock.is_none() {
             return Ok(Readable::Dead(DeadDisk));
@@ -135,15 +137,15 @@ impl CheckTarget {
         open_to_read(&self.path).map(|(disk, direct)| Readable::File(disk, direct))
     }
 
-    /// The run that it carries.
+    /// The run on the target.
     ///
     /// # Errors
-    /// When no superblock tells.
+    /// If neither superblock identifies one.
     pub fn run(&self) -> Result<&RunHeader, VerifyError> {
         let path = || self.path.clone();
         let [first, copy] = &self.superblocks;
         match (first, copy) {
-            // The later of two: the other went back to the run before.
+            // The later of the two; the other one reverted to the run before.
             (Ok(first), Ok(copy)) if copy.circumstances.replaces == Some(first.run_id) => Ok(copy),
             (Ok(run), _) | (_, Ok(run)) => Ok(run),
             (Err(SuperblockFault::Newer), _) | (_, Err(SuperblockFault::Newer)) => {
@@ -160,7 +162,7 @@ impl CheckTarget {
         }
     }
 
-    /// How many of the two superblocks are not this run's: damaged, gone, or from before it.
+    /// Number of superblocks, of two, that do not belong to this run: damaged, missing, or older.
     pub fn superblocks_lost(&self, run: &RunHeader) -> usize {
         let is_its = |superblock: &&Result<RunHeader, SuperblockFault>| {
             superblock.as_ref().is_ok_and(|found| found.run_id == run.run_id)
@@ -168,10 +170,10 @@ impl CheckTarget {
         self.superblocks.len() - self.superblocks.iter().filter(is_its).count()
     }
 
-    /// Refuses a drive that is another one than the run was written on, where both can be told.
+    /// Refuses a drive other than the one that the run was written to, if both are known.
     ///
     /// # Errors
-    /// When it is another one.
+    /// If it is another drive.
     pub fn expect_drive(&self, run: &RunHeader) -> Result<(), VerifyError> {
         let (then, now) = (&run.circumstances.drive, &self.facts.label);
         if !can_be_the_same(then, now) {
@@ -180,7 +182,8 @@ impl CheckTarget {
         Ok(())
     }
 
-    /// Whether this is certainly the drive, and the part of it, that the run was written on, whatever lies there now.
+    /// Returns whether this is certainly the drive (and partition) that the run was written to,
+    /// whatever it contains now.
     pub fn is_surely_of(&self, run: &RunHeader) -> bool {
         self.place.as_ref().is_some_and(|place| {
             place.kind == PlaceKind::BlockDevice
@@ -190,7 +193,7 @@ impl CheckTarget {
         })
     }
 
-    /// Whether it is a whole drive, of which no person takes a part away.
+    /// Returns whether this is a whole drive, which no repartitioning can shrink.
     pub fn is_whole_drive(&self) -> bool {
         let device = self.place.as_ref().filter(|place| place.kind == PlaceKind::BlockDevice);
         device
@@ -198,24 +201,25 @@ impl CheckTarget {
             .is_some_and(|device| device.partition.is_none() && device.layers.is_empty())
     }
 
-    /// Why a missing unsynced write says nothing of the drive here; `None` where it does.
-    pub fn blurs_control(&self) -> Option<&'static str> {
+    /// Why missing unsynced writes prove nothing about the drive; `None` if they do.
+    pub fn control_caveat(&self) -> Option<&'static str> {
         let place = self.place.as_ref()?;
         if place.fs_type().is_some_and(|fs_type| COPY_ON_WRITE.contains(&fs_type)) {
-            return Some("the filesystem writes to a new place and makes that count later");
+            return Some("the filesystem writes new data elsewhere and commits it later");
         }
         match place.no_block_device()? {
             NoBlockDevice::Memory { .. } | NoBlockDevice::Network { .. } | NoBlockDevice::Served { .. } => {
-                Some("the filesystem does not lie on a drive of this machine")
+                Some("the filesystem is not on a drive of this machine")
             }
             _ => None,
         }
     }
 
-    /// Removes the file that flushmark made in a directory. Files and devices that a person gave stay.
+    /// Removes the file that flushmark created in a directory. Files and devices that the user
+    /// named are kept. Returns whether a file was removed.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be removed.
     pub fn remove(&self) -> Result<bool, VerifyError> {
         let is_file = self.place.as_ref().is_some_and(|place| place.kind == PlaceKind::RegularFile);
         if !self.path.ends_with(FILE_NAME) || !is_file {
@@ -226,7 +230,7 @@ impl CheckTarget {
     }
 }
 
-/// Whether the system says that nobody answers behind a device.
+/// Returns whether this error means that the drive does not respond.
 fn is_dead(error: &io::Error) -> bool {
     let dead = [Errno::IO, Errno::NXIO, Errno::NODEV, Errno::NOMEDIUM, Errno::NOLINK, Errno::TIMEDOUT];
     error.raw_os_error().is_some_and(|code| dead.iter().any(|errno| errno.raw_os_error() == code))
@@ -240,7 +244,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A file that passes for a raw drive of this name.
+    /// A file that poses as a raw drive with this name.
     pub(crate) fn drive_in_a_file(path: &Path, name: &str) -> CheckTarget {
         let raw = samples::place::bare_device();
         let backing = Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device: raw.device });
@@ -257,29 +261,31 @@ pub(crate) mod tests {
         let path = directory.path().join("drive");
         std::fs::write(&path, [0; 8192]).unwrap();
         let mut run = RunHeader::plain(1, crate::geometry::tests::small());
-        let mut told = |then: &str, now: &str| {
+        let mut is_accepted = |then: &str, now: &str| {
             run.circumstances.drive = then.to_owned();
             drive_in_a_file(&path, now).expect_drive(&run).is_ok()
         };
-        assert!(told("Micron 5100 (S1)", "Micron 5100 (S1)"));
-        assert!(told("Micron 5100 (S1)", "Micron 5100"), "a user may not read the serial number");
-        assert!(told("Micron 5100 (S1)", "") && told("", "Micron 5100 (S1)"), "nobody can tell");
-        assert!(!told("Micron 5100 (S1)", "Micron 5100 (S2)"));
-        assert!(!told("Micron 5100 (S1)", "SanDisk"));
-        assert!(!told("SanDisk", "SanDisk Ultra (S9)"), "a longer name is another model");
-        assert!(!told("SanDisk Ultra (S9)", "SanDisk"));
-        assert!(told("SanDisk (USB)", "SanDisk (USB) (S9)") && told("SanDisk (USB) (S9)", "SanDisk (USB)"));
-        assert!(told("A (S1), B (S2)", "A (S1), B") && told("A, B (S2)", "A (S1), B"));
-        assert!(!told("A (S1), B (S2)", "A (S1)") && !told("A (S1), B (S2)", "A (S1), C"));
+        assert!(is_accepted("Micron 5100 (S1)", "Micron 5100 (S1)"));
+        assert!(is_accepted("Micron 5100 (S1)", "Micron 5100"), "the user may be unable to read the serial number");
+        assert!(is_accepted("Micron 5100 (S1)", "") && is_accepted("", "Micron 5100 (S1)"), "unknown");
+        assert!(!is_accepted("Micron 5100 (S1)", "Micron 5100 (S2)"));
+        assert!(!is_accepted("Micron 5100 (S1)", "SanDisk"));
+        assert!(!is_accepted("SanDisk", "SanDisk Ultra (S9)"), "a longer name is another model");
+        assert!(!is_accepted("SanDisk Ultra (S9)", "SanDisk"));
+        assert!(
+            is_accepted("SanDisk (USB)", "SanDisk (USB) (S9)") && is_accepted("SanDisk (USB) (S9)", "SanDisk (USB)")
+        );
+        assert!(is_accepted("A (S1), B (S2)", "A (S1), B") && is_accepted("A, B (S2)", "A (S1), B"));
+        assert!(!is_accepted("A (S1), B (S2)", "A (S1)") && !is_accepted("A (S1), B (S2)", "A (S1), C"));
     }
 
     #[test]
-    fn what_does_not_lie_on_a_drive_shows_nothing_of_one() {
+    fn storage_without_a_drive_has_a_control_caveat() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("drive");
         std::fs::write(&path, [0; 8192]).unwrap();
         let mut target = drive_in_a_file(&path, "");
-        assert_eq!(target.blurs_control(), None);
+        assert_eq!(target.control_caveat(), None);
         let fs_type = || "tmpfs".to_owned();
         for elsewhere in [
             NoBlockDevice::Memory { fs_type: fs_type() },
@@ -287,14 +293,14 @@ pub(crate) mod tests {
             NoBlockDevice::Served { fs_type: fs_type() },
         ] {
             target.place.as_mut().unwrap().backing = Backing::NoBlockDevice(elsewhere);
-            assert_eq!(target.blurs_control(), Some("the filesystem does not lie on a drive of this machine"));
+            assert_eq!(target.control_caveat(), Some("the filesystem is not on a drive of this machine"));
         }
         target.place = None;
-        assert_eq!(target.blurs_control(), None);
+        assert_eq!(target.control_caveat(), None);
     }
 
     #[test]
-    fn a_drive_that_answers_with_an_error_of_its_own_is_dead() {
+    fn io_errors_mean_a_dead_drive() {
         let dead = |errno: Errno| is_dead(&errno.into());
         assert!(dead(Errno::IO) && dead(Errno::NXIO) && dead(Errno::NOMEDIUM));
         assert!(!dead(Errno::ACCESS) && !dead(Errno::NOENT) && !is_dead(&io::Error::other("no number")));

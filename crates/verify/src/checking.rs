@@ -1,4 +1,4 @@
-//! A check from beginning to end: whose obligations, what lies there, what that means.
+//! A check from beginning to end: finds the obligations, reads the target and judges it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,37 +17,36 @@ use crate::message::Message;
 use crate::outcome::{CycleResult, Outcome, Standing};
 use crate::reading::read_and_judge;
 use crate::run_header::{RunHeader, run_name};
+use crate::sentences;
 use crate::survey::{Oddity, Survey};
 use crate::target::boot_id;
 use crate::validity::{AtCut, Circumstance, Sign, Void, signs, voids};
 use crate::verdict::{Class, Verdict};
 use crate::witness::Inquiry;
-use crate::words;
 
-/// So many records of a class are shown.
+/// Number of example records to show per class.
 const EXAMPLES: usize = 5;
 
-/// Who is asked what was acknowledged.
+/// The place where acknowledgements were recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A recorder, by its address.
+    /// The address of a recorder.
     Recorder(String),
-    /// A journal.
     Journal(PathBuf),
-    /// Nobody.
+    /// Not recorded.
     Nobody,
 }
 
-/// What a person vouches for.
+/// Statements of the user that count as evidence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Word {
-    /// The power was cut.
+pub struct UserStatement {
     pub power_was_cut: bool,
-    /// The target is the drive that was written, although nothing on it says so, or it is not there at all.
+    /// The target is the drive that was written, although nothing on it shows that, or it no longer
+    /// exists.
     pub same_drive: bool,
 }
 
-/// A check that is under way: obligations are known, nothing was read yet.
+/// A check whose obligations are known, before anything is read.
 #[derive(Debug)]
 pub struct Check {
     target: CheckTarget,
@@ -58,19 +57,24 @@ pub struct Check {
     cut_off: Option<CutOff>,
     inquiry: Option<Inquiry>,
     journal: Option<PathBuf>,
-    word: Word,
-    /// The run before this one, where the target carries that again.
+    statement: UserStatement,
+    /// The run before this one, if the target has reverted to it.
     went_back_to: Option<u64>,
 }
 
 impl Check {
-    /// Finds target and obligations, and holds them against each other.
+    /// Finds the target and the obligations, and matches them.
     ///
     /// # Errors
-    /// When either cannot be had, or they do not belong together.
-    pub fn open(root: &SystemRoot, given: &str, source: &Source, word: Word) -> Result<Check, VerifyError> {
+    /// If either is missing, or they do not belong together.
+    pub fn open(
+        root: &SystemRoot,
+        given: &str,
+        source: &Source,
+        statement: UserStatement,
+    ) -> Result<Check, VerifyError> {
         let target = match CheckTarget::open(root, given) {
-            Err(VerifyError::Missing { .. }) if word.same_drive && *source != Source::Nobody => {
+            Err(VerifyError::Missing { .. }) if statement.same_drive && *source != Source::Nobody => {
                 CheckTarget::missing(given)
             }
             target => target?,
@@ -97,7 +101,8 @@ impl Check {
         let mut went_back_to = None;
         let run = match (target.run(), ledger.cycles.last()) {
             (Ok(found), Some(cycle)) if found.run_id != cycle.run.run_id => {
-                // That the journal knows an older run is not enough: it may lie on another part of the same drive.
+                // It is not enough that the journal knows an older run, which may be on another
+                // partition of the same drive.
                 if cycle.run.circumstances.replaces != Some(found.run_id) {
                     return Err(stranger(&target.path, found, cycle, journal.as_deref(), cut_off));
                 }
@@ -105,43 +110,45 @@ impl Check {
                 cycle.run.clone()
             }
             (Ok(run), _) => run.clone(),
-            // The journal knows the layout, too: what lies on the target will tell whether it is its own.
+            // The journal knows the layout too; the records on the target will show whether they
+            // belong to it.
             (
                 Err(VerifyError::NoRun { .. } | VerifyError::SuperblockDamaged { .. } | VerifyError::Unreadable { .. }),
                 Some(cycle),
             ) => cycle.run.clone(),
             (Err(error), _) => return Err(error),
         };
-        // A person's word does not make a slip of the pen a dead drive, which its journal would remember for good.
+        // A typing error must not be recorded in the journal as a dead drive, whatever the user
+        // states.
         if target.is_missing() && given != run.circumstances.target {
             return Err(VerifyError::OtherName { path: target.path, then: run.circumstances.target });
         }
-        // A drive that lost its mind may have lost its name, too.
-        if !word.same_drive {
+        // A drive that lost all its data may have lost its name too.
+        if !statement.same_drive {
             target.expect_drive(&run)?;
         }
         let mut cycle = ledger.cycles.into_iter().next_back();
         if let Some(cycle) = cycle.as_mut().filter(|_| cut_off.is_some()) {
-            // A lease that is not heard of was given all the same.
+            // Leases that are missing from the damaged journal may have been granted.
             cycle.obligations.forget_leases();
         }
-        Ok(Check { target, run, cycle, standing, heard_by, cut_off, inquiry, journal, word, went_back_to })
+        Ok(Check { target, run, cycle, standing, heard_by, cut_off, inquiry, journal, statement, went_back_to })
     }
 
-    /// The run.
     pub fn run(&self) -> &RunHeader {
         &self.run
     }
 
-    /// The target.
     pub fn target(&self) -> &CheckTarget {
         &self.target
     }
 
-    /// Reads the target, judges, and tells recorder or journal. `progress` is told the share that is done, from 0 to 1, and says whether to go on.
+    /// Reads the target, judges it, and reports the verdict to recorder or journal. `progress`
+    /// receives the share that is done, from 0 to 1, and returns whether to continue.
     ///
     /// # Errors
-    /// When the target cannot be opened, was made smaller, or cannot be told from another one, or when `progress` did not want to go on.
+    /// If the target cannot be opened, was made smaller, or cannot be identified, or if `progress`
+    /// returned false.
     pub fn carry_out(
         mut self,
         root: &SystemRoot,
@@ -159,10 +166,11 @@ impl Check {
         };
         let (survey, mut verdict) = judged.map_err(|_| VerifyError::Interrupted)?;
         let superblocks_lost = self.target.superblocks_lost(&self.run);
-        // Without superblock the records have to tell whether this is the journal's target. None of them on it: that is another one, unless its name says otherwise.
+        // Without a superblock, the records must show that the target belongs to the journal. If
+        // there are none, it is another target, unless its identity shows otherwise.
         let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
             && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
-        let is_known = self.went_back_to.is_some() || self.word.same_drive || self.target.is_surely_of(&self.run);
+        let is_known = self.went_back_to.is_some() || self.statement.same_drive || self.target.is_surely_of(&self.run);
         if superblocks_lost == 2 && nothing_of_it && !is_known {
             return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
         }
@@ -179,9 +187,9 @@ impl Check {
         };
         let mut notes = self.notes(root, superblocks_lost, direct, &signs);
         let on_word = signs == [Sign::Word];
-        // What took minutes to read is not lost because somebody else could not be told.
-        let mut standing = self.tell(&verdict, result, on_word).unwrap_or_else(|error| {
-            notes.push(format!("the verdict could not be passed on, so it is not counted there: {}", chain(&error)));
+        // What took minutes to read must not be lost because it could not be reported.
+        let mut standing = self.report(&verdict, result, on_word).unwrap_or_else(|error| {
+            notes.push(format!("the verdict could not be recorded, so it is not counted there: {}", chain(&error)));
             let mut standing = self.standing.clone();
             if self.cycle.as_ref().is_some_and(Cycle::is_unjudged) {
                 standing.unjudged -= 1;
@@ -212,7 +220,8 @@ impl Check {
         })
     }
 
-    /// Refuses a target that may have been cut by a person: a file or a partition. A whole drive that comes back smaller has lost what was there.
+    /// Refuses a file or partition that was made smaller. A whole drive that comes back smaller has
+    /// lost the data.
     fn expect_whole(&self, size_bytes: u64) -> Result<(), VerifyError> {
         let needed_bytes = self.run.geometry.size_bytes();
         if size_bytes >= needed_bytes || self.target.is_whole_drive() {
@@ -221,25 +230,25 @@ impl Check {
         Err(VerifyError::Shrunken { path: self.target.path.clone(), size_bytes, needed_bytes })
     }
 
-    /// Why what a control lane lost shows nothing of the drive; `None` where it does.
-    fn blurred(&self) -> Option<&'static str> {
+    /// Why losses of control lanes prove nothing about the drive; `None` if they do.
+    fn control_caveat(&self) -> Option<&'static str> {
         if self.run.circumstances.direct {
-            self.target.blurs_control()
+            self.target.control_caveat()
         } else {
-            Some("it went through the page cache, which a mere reset empties, too")
+            Some("the writes went through the page cache, which a mere reset also empties")
         }
     }
 
     fn circumstance(&self, verdict: &Verdict) -> Circumstance {
         let about = &self.run.circumstances;
-        let tells = self.run.geometry.control_lanes > 0 && self.blurred().is_none();
+        let is_conclusive = self.run.geometry.control_lanes > 0 && self.control_caveat().is_none();
         Circumstance {
             unsafe_shutdowns_before: about.unsafe_shutdowns,
             unsafe_shutdowns_now: self.target.facts.unsafe_shutdowns,
-            control: tells.then_some(verdict.legal),
+            control: is_conclusive.then_some(verdict.legal),
             protected: about.protected || about.volatile_cache == Some(false),
             cut_by_recorder: self.cycle.as_ref().is_some_and(Cycle::was_cut),
-            on_word: self.word.power_was_cut,
+            on_word: self.statement.power_was_cut,
             volatile_cache: about.volatile_cache,
             flush_lanes: self.run.geometry.flush_lanes,
             syncs_and_flushes: self.cycle.as_ref().and_then(|cycle| cycle.syncs_and_flushes),
@@ -258,8 +267,8 @@ impl Check {
             .collect()
     }
 
-    /// Passes the verdict on to whoever keeps count; answers with the count.
-    fn tell(&mut self, verdict: &Verdict, result: CycleResult, on_word: bool) -> Result<Standing, VerifyError> {
+    /// Reports the verdict to the recorder or journal, and returns the updated counts.
+    fn report(&mut self, verdict: &Verdict, result: CycleResult, on_word: bool) -> Result<Standing, VerifyError> {
         let outcome = Outcome {
             run_id: self.run.run_id,
             result,
@@ -282,56 +291,54 @@ impl Check {
         let mut notes = Vec::new();
         notes.extend(match superblocks_lost {
             0 => None,
-            1 => Some("one of the two superblocks, which were synced before the run began, is gone, damaged, or from before the run".to_owned()),
+            1 => Some("one of the two superblocks, which were synced before the run began, is missing, damaged or older than the run".to_owned()),
             _ => Some(
-                "both superblocks, which were synced before the run began, are gone, damaged, or from before the run; the layout is the journal's"
+                "both superblocks, which were synced before the run began, are missing, damaged or older than the run; the layout is taken from the journal"
                     .to_owned(),
             ),
         });
         if let Some(before) = self.went_back_to {
-            notes.push(format!("the target carries run {} again, which this run had replaced", run_name(before)));
+            notes.push(format!("the target has reverted to run {}, which this run had replaced", run_name(before)));
         }
         if self.target.is_missing() {
-            notes.push(format!(
-                "{} does not exist: that the drive which was written there is dead is said by whoever checks (--same-drive)",
-                self.target.given
-            ));
-        } else if self.word.same_drive {
-            notes.push("that this is the drive that was written is said by whoever checks (--same-drive)".to_owned());
+            notes
+                .push(format!("{} does not exist; you state that the drive is dead (--same-drive)", self.target.given));
+        } else if self.statement.same_drive {
+            notes.push("you state that this is the drive that was written (--same-drive)".to_owned());
         }
         if let Some(cut_off) = self.cut_off {
             let what = if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };
             notes.push(format!(
-                "the journal {what}: {} bytes behind byte {} do not count, and nothing is claimed of what they said",
+                "the journal {what}: {} bytes after byte {} are ignored, and no obligation is derived from them",
                 cut_off.lost_bytes, cut_off.at_bytes
             ));
         }
         let witness = &self.run.circumstances.witness;
         if self.heard_by == HeardBy::Nobody && !witness.is_empty() {
-            notes.push(format!("this run was heard: give the check {witness} to have all of it judged"));
+            notes.push(format!("this run was recorded; repeat the check with {witness} to judge all of it"));
         }
         if self.heard_by == HeardBy::Nobody {
-            notes.push("nobody outside heard what was acknowledged, so only what surviving records prove counts: losses at the very end, and a drive that went back as a whole, do not show; use --journal or --recorder".to_owned());
+            notes.push("acknowledgements were not recorded outside the drive, so only obligations that surviving records prove are checked: losses at the very end, and a drive that reverted as a whole, go unnoticed; use --journal or --recorder".to_owned());
         }
         let boot = &self.run.circumstances.boot_id;
         if !boot.is_empty() && *boot != boot_id(root) && signs.is_empty() {
-            notes.push("this host was started anew since the run; a reset does that, too, and leaves the drive its power, so that it is no sign of a cut".to_owned());
+            notes.push("this host has rebooted since the run; that does not show a power cut, because a reset does not interrupt the drive's power".to_owned());
         }
         if !boot.is_empty() && *boot == boot_id(root) {
-            notes.push("this host has not been started anew since the run: if its power, and not the drive's alone, was to be cut, that did not happen".to_owned());
+            notes.push("this host has not rebooted since the run: if you meant to cut its power and not only the drive's, that did not happen".to_owned());
         }
         if let Some(cycle) = &self.cycle {
             let lanes = usize::from(self.run.geometry.lanes());
-            // A drive that loses its power under a host that does not.
+            // The drive lost power while the host kept running.
             let all_stopped = cycle.stopped.len() >= lanes;
             if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
-                notes.push(format!("all {lanes} lanes stopped at errors, as they do when the drive's power goes and the host's does not; the first of them: {why}"));
+                notes.push(format!("all {lanes} lanes stopped at errors, as they do when only the drive loses power; the first error: {why}"));
             } else {
                 notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
             }
             if let Some(why) = cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none()) {
                 notes.push(format!(
-                    "the writer ended by itself ({why}) before any cut: the drive was idle when its power went"
+                    "the writer ended by itself ({why}) before any power cut, so the drive was idle when it lost power"
                 ));
             }
         }
@@ -339,16 +346,16 @@ impl Check {
         let about = &self.run.circumstances;
         if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {
             notes.push(
-                "the drive's count of unsafe shutdowns is not known (it takes root, and a drive that counts)"
+                "the drive's count of unsafe shutdowns is unknown (reading it needs root and a drive that counts)"
                     .to_owned(),
             );
         }
-        if let Some(why) = self.blurred().filter(|_| self.run.geometry.control_lanes > 0) {
-            notes.push(format!("what is missing of control lanes is no sign of a cut here: {why}"));
+        if let Some(why) = self.control_caveat().filter(|_| self.run.geometry.control_lanes > 0) {
+            notes.push(format!("writes missing from control lanes do not show a power cut here: {why}"));
         }
         if !direct || !about.direct {
             notes.push(
-                "the filesystem has no O_DIRECT, so what was read may come from the page cache instead of the drive"
+                "the filesystem does not support O_DIRECT, so data may have been read from the page cache instead of the drive"
                     .to_owned(),
             );
         }
@@ -356,7 +363,7 @@ impl Check {
     }
 }
 
-/// Why the target of another run is not judged by this journal.
+/// The error for a target whose run is not the journal's.
 fn stranger(
     path: &Path,
     found: &RunHeader,
@@ -370,20 +377,20 @@ fn stranger(
     VerifyError::OtherRun { path: path.to_owned(), found: found.run_id, expected: cycle.run.run_id }
 }
 
-/// An error with its causes, in one sentence.
+/// An error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 
-/// Appends a verdict to a journal.
+/// Appends a verdict to a journal, and returns the updated counts.
 fn keep(path: &Path, outcome: &Message) -> Result<Standing, VerifyError> {
     let (mut journal, read) = journal::Journal::open(path)?;
     let at_us = read.ledger.cycles.last().map_or(0, |cycle| cycle.obligations.end_us);
     journal
         .add(at_us, outcome)
         .and_then(|()| journal.sync())
-        .map_err(VerifyError::call("write the verdict into the journal", path))?;
+        .map_err(VerifyError::call("write the verdict to the journal", path))?;
     let mut ledger = read.ledger;
     ledger
         .apply(at_us, outcome)
@@ -408,7 +415,7 @@ fn run_record(run: &RunHeader) -> RunRecord {
     }
 }
 
-/// Findings by class and kind of lane, each with its first examples.
+/// Findings grouped by class and kind of lane, each with its first examples.
 fn findings(verdict: &Verdict, run: &RunHeader) -> Vec<FindingRecord> {
     let mut records = Vec::new();
     for class in Class::ALL {
@@ -424,7 +431,7 @@ fn findings(verdict: &Verdict, run: &RunHeader) -> Vec<FindingRecord> {
                 required_version: finding.required,
                 found_version: finding.found,
                 age_us: finding.age_us,
-                sentence: words::sentence(finding, run),
+                sentence: sentences::sentence(finding, run),
             };
             records.push(FindingRecord {
                 class,
@@ -447,14 +454,14 @@ mod tests {
 
     const NAME: &str = "Micron 5100 (S1)";
 
-    /// A check of a drive that lost everything, and on which a run had acknowledged something.
-    fn of_zeros(name_now: &str, word: Word) -> Result<VerifyDocument, VerifyError> {
-        check_of_zeros(name_now, word, |_| ())
+    /// Checks a drive that lost everything after a run had acknowledged writes.
+    fn of_zeros(name_now: &str, statement: UserStatement) -> Result<VerifyDocument, VerifyError> {
+        check_of_zeros(name_now, statement, |_| ())
     }
 
     fn check_of_zeros(
         name_now: &str,
-        word: Word,
+        statement: UserStatement,
         change: impl FnOnce(&mut Check),
     ) -> Result<VerifyDocument, VerifyError> {
         let directory = tempfile::tempdir().unwrap();
@@ -482,54 +489,57 @@ mod tests {
             cut_off: None,
             inquiry: None,
             journal: None,
-            word,
+            statement,
             went_back_to: None,
         };
         change(&mut check);
         check.carry_out(&SystemRoot::default(), "0.0.0", &mut |_| true)
     }
 
-    /// How the notes begin that a change adds.
-    fn added_notes(word: Word, change: impl FnOnce(&mut Check)) -> Vec<String> {
-        let plain = of_zeros(NAME, word).unwrap().notes;
-        let notes = check_of_zeros(NAME, word, change).unwrap().notes;
+    /// The first words of the notes that a change adds.
+    fn added_notes(statement: UserStatement, change: impl FnOnce(&mut Check)) -> Vec<String> {
+        let plain = of_zeros(NAME, statement).unwrap().notes;
+        let notes = check_of_zeros(NAME, statement, change).unwrap().notes;
         let added = notes.into_iter().filter(|note| !plain.contains(note));
         added.map(|note| note.split_whitespace().take(8).collect::<Vec<_>>().join(" ")).collect()
     }
 
     #[test]
-    fn a_new_boot_is_no_sign_of_a_cut_and_an_old_one_speaks_against_it() {
-        let cut = Word { power_was_cut: true, ..Word::default() };
-        let boot = |word, boot: String| added_notes(word, |check| check.run.circumstances.boot_id = boot);
+    fn a_reboot_is_no_sign_of_a_cut_and_its_absence_is_noted() {
+        let cut = UserStatement { power_was_cut: true, ..UserStatement::default() };
+        let boot = |statement, boot: String| added_notes(statement, |check| check.run.circumstances.boot_id = boot);
         let this = boot_id(&SystemRoot::default());
-        for word in [cut, Word::default()] {
-            assert_eq!(boot(word, this.clone()), ["this host has not been started anew since"]);
+        for statement in [cut, UserStatement::default()] {
+            assert_eq!(boot(statement, this.clone()), ["this host has not rebooted since the run:"]);
         }
-        assert_eq!(boot(Word::default(), "another".to_owned()), ["this host was started anew since the run;"]);
+        assert_eq!(
+            boot(UserStatement::default(), "another".to_owned()),
+            ["this host has rebooted since the run; that"]
+        );
         assert_eq!(boot(cut, "another".to_owned()), [""; 0]);
     }
 
     #[test]
-    fn notes_say_who_did_not_hear_and_what_was_not_kept() {
+    fn notes_report_missing_records_and_losses() {
         let heard = |heard_by, witness: &str| {
-            added_notes(Word::default(), |check| {
+            added_notes(UserStatement::default(), |check| {
                 check.heard_by = heard_by;
                 check.run.circumstances.witness = witness.to_owned();
             })
         };
-        let nobody = "nobody outside heard what was acknowledged, so only";
+        let nobody = "acknowledgements were not recorded outside the drive, so";
         assert_eq!(heard(HeardBy::Nobody, ""), [nobody]);
-        assert_eq!(heard(HeardBy::Nobody, "--journal j"), ["this run was heard: give the check --journal", nobody]);
+        assert_eq!(heard(HeardBy::Nobody, "--journal j"), ["this run was recorded; repeat the check with", nobody]);
         assert_eq!(heard(HeardBy::Journal, "--journal j"), [""; 0]);
         let cut_off = |is_damage| {
             let cut_off = CutOff { at_bytes: 100, lost_bytes: 5, is_damage };
-            added_notes(Word::default(), |check| check.cut_off = Some(cut_off))
+            added_notes(UserStatement::default(), |check| check.cut_off = Some(cut_off))
         };
-        assert_eq!(cut_off(true), ["the journal is damaged: 5 bytes behind byte"]);
+        assert_eq!(cut_off(true), ["the journal is damaged: 5 bytes after byte"]);
         assert_eq!(cut_off(false), ["the journal ends in the middle of an"]);
-        let back = added_notes(Word::default(), |check| check.went_back_to = Some(6));
-        assert_eq!(back, ["the target carries run 0000000000000006 again, which this"]);
-        let known = added_notes(Word::default(), |check| {
+        let back = added_notes(UserStatement::default(), |check| check.went_back_to = Some(6));
+        assert_eq!(back, ["the target has reverted to run 0000000000000006, which"]);
+        let known = added_notes(UserStatement::default(), |check| {
             check.run.circumstances.unsafe_shutdowns = Some(1);
             check.target.facts.unsafe_shutdowns = Some(2);
         });
@@ -537,9 +547,9 @@ mod tests {
     }
 
     #[test]
-    fn notes_say_how_the_writer_ended() {
+    fn notes_report_how_the_writer_ended() {
         let stopped = |lanes: u16, ended: Option<&str>, cut_delay_ms: Option<u32>| {
-            added_notes(Word::default(), |check| {
+            added_notes(UserStatement::default(), |check| {
                 let cycle = check.cycle.as_mut().unwrap();
                 cycle.stopped = (0..lanes).map(|lane| (lane, format!("lane {lane} stopped"))).collect();
                 (cycle.ended, cycle.cut_delay_ms) = (ended.map(str::to_owned), cut_delay_ms);
@@ -554,12 +564,12 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_lost_everything_fails_when_its_name_or_a_person_tells_that_it_is_the_one() {
-        let known = of_zeros(NAME, Word::default()).unwrap();
+    fn a_drive_that_lost_everything_fails_if_its_name_or_the_user_identifies_it() {
+        let known = of_zeros(NAME, UserStatement::default()).unwrap();
         assert_eq!((known.result, known.findings[0].class), (CycleResult::Fails, Class::Corrupt));
-        let unknown = of_zeros("", Word::default());
+        let unknown = of_zeros("", UserStatement::default());
         assert!(matches!(unknown, Err(VerifyError::Unrecognised { run_id: 7, .. })), "{unknown:?}");
-        let vouched = of_zeros("", Word { same_drive: true, ..Word::default() }).unwrap();
+        let vouched = of_zeros("", UserStatement { same_drive: true, ..UserStatement::default() }).unwrap();
         assert_eq!(vouched.result, CycleResult::Fails);
         assert!(vouched.notes.iter().any(|note| note.contains("--same-drive")), "{:?}", vouched.notes);
     }

@@ -1,4 +1,6 @@
-//! The whole cycle on emulated drives, honest and lying: write, cut, switch on, read back, judge. Nothing is mounted, nobody needs to be root; the drives are served to the lanes over NBD within this process.
+//! The whole cycle on emulated drives, honest and lying: write, power cut, power on, read back,
+//! judge. It needs neither mounts nor root, because lanes reach the drives over NBD within this
+//! process.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -29,7 +31,7 @@ use crate::verdict::Verdict;
 use crate::witness::Witness;
 use crate::writing::Writing;
 
-/// Records of 4 KiB, four lanes that flush, two that write with FUA, one that does neither.
+/// Records of 4 KiB; four lanes flush, two write with FUA, and one does neither.
 const GEOMETRY: Geometry = Geometry {
     sector_bytes: 512,
     record_sectors: 8,
@@ -39,65 +41,53 @@ const GEOMETRY: Geometry = Geometry {
     control_lanes: 1,
     writes_per_sync: 2,
 };
-/// How large the drives are: no more than their models need.
+/// Capacity of the drives: the smallest that their models allow.
 const CAPACITY_BYTES: u64 = 2 << 30;
 
-/// What keeps a demonstration from running.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The model: there is nothing to see on it.
+    /// The model has no volatile cache.
     #[error(
-        "{model} has no volatile cache, so that a cut takes nothing from it and lies about flushes change nothing; name a model that has one, such as consumer-nvme"
+        "{model} has no volatile cache, so a power cut loses nothing and lies about flushes change nothing; use a model that has one, such as consumer-nvme"
     )]
-    NoVolatileCache {
-        /// Its name.
-        model: String,
-    },
-    /// The model.
+    NoVolatileCache { model: String },
     #[error(transparent)]
     Impossible(#[from] simdrive::assembly::Impossible),
-    /// Writing or reading back.
+    /// Writing or reading back failed.
     #[error(transparent)]
     Verify(#[from] crate::error::VerifyError),
-    /// A call failed.
+    /// A system call failed.
     #[error("{what}: {source}")]
-    System {
-        /// What was done.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Ctrl-C.
+    System { what: &'static str, source: io::Error },
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What one drive's cycle came to.
+/// The outcome of a cycle on one drive.
 #[derive(Debug)]
-pub struct Cycle {
-    /// The run.
+pub struct DemoCycle {
     pub run: RunHeader,
-    /// What the drive did at the cut, as nobody but the emulator knows.
+    /// The drive's behaviour at the cut, which only the emulator knows.
     pub cut: Option<Cut>,
-    /// What was found out from outside.
+    /// The result of the check.
     pub verdict: Verdict,
-    /// Why that proves nothing, if so.
+    /// Why the cycle proves nothing, if so.
     pub voids: Vec<Void>,
 }
 
-/// A served drive that lanes connect to.
-struct Plugged {
+/// An emulated drive that lanes connect to.
+struct ServedDrive {
     handle: Handle,
 }
 
-impl Plugged {
-    /// The drive's own count of power cuts, which a real one tells by SMART.
+impl ServedDrive {
+    /// The drive's own count of power cuts, which a real drive reports by SMART.
     fn unsafe_shutdowns(&self) -> Option<u64> {
         self.handle.order(Order::Status)?.get("cuts")?.as_u64()
     }
 }
 
-impl OpenDisk for Plugged {
+impl OpenDisk for ServedDrive {
     type Disk = Remote;
 
     fn open_disk(&self, _with_fua: bool) -> io::Result<Remote> {
@@ -107,7 +97,6 @@ impl OpenDisk for Plugged {
     }
 }
 
-/// One lane's connection.
 struct Remote {
     client: Client<UnixStream>,
 }
@@ -118,7 +107,7 @@ impl Disk for Remote {
     }
 
     fn write_durably(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
-        // As the kernel does where the drive has no FUA, or needs none.
+        // As the kernel does if the drive has no FUA, or needs none.
         self.client.write(offset_bytes, block, self.client.takes_fua())?;
         if self.client.takes_flush() && !self.client.takes_fua() { self.client.flush() } else { Ok(()) }
     }
@@ -136,10 +125,10 @@ impl Disk for Remote {
     }
 }
 
-/// Refuses a model on which there is nothing to see.
+/// Refuses a model without a volatile cache, on which every cycle looks the same.
 ///
 /// # Errors
-/// When it has no volatile cache, or cannot be.
+/// If it has no volatile cache, or is impossible.
 pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     if machine.drive(true)?.identity().volatile_cache {
         return Ok(());
@@ -147,12 +136,14 @@ pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     Err(DemoError::NoVolatileCache { model: machine.model.model.clone() })
 }
 
-/// Cycles on a drive of this model that tells these lies, each cut after `time` under load, and how many it took. A cut that by chance finds the cache empty proves nothing, here as with a real drive; and not
-/// each cut catches a liar: an honest drive is cut until a cycle is not void, a liar until it is caught, as long as another cycle like the longest so far ends before `until`. The witness's journal is written
-/// below `place`.
+/// Runs cycles on a drive of this model with these lies until one is conclusive, and returns it
+/// with the number of power cuts. Each cut comes after `time` under load. A cut may find the cache
+/// empty and prove nothing, and not every cut catches a liar. So an honest drive is cut until a
+/// cycle is not void, and a liar until it is caught, as long as another cycle, if it takes as long
+/// as the longest so far, ends before `until`. The journal is written below `place`.
 ///
 /// # Errors
-/// When the drive cannot be served, or somebody wants the end.
+/// If the drive cannot be served, or the user interrupts.
 pub fn conclusive(
     machine: &Machine,
     lies: &[Lie],
@@ -161,15 +152,15 @@ pub fn conclusive(
     place: &Path,
     until: Instant,
     stop: &Stop,
-) -> Result<(Cycle, u64), DemoError> {
+) -> Result<(DemoCycle, u64), DemoError> {
     let mut longest = Duration::ZERO;
     let mut cuts = 1;
     loop {
         let begun = Instant::now();
         let done = cycle(machine, lies, time, seed ^ cuts << 32, place, stop)?;
         longest = longest.max(begun.elapsed());
-        let is_told = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty());
-        if is_told || Instant::now() + longest > until {
+        let is_conclusive = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty());
+        if is_conclusive || Instant::now() + longest > until {
             return Ok((done, cuts));
         }
         cuts += 1;
@@ -183,7 +174,7 @@ fn cycle(
     seed: u64,
     place: &Path,
     stop: &Stop,
-) -> Result<Cycle, DemoError> {
+) -> Result<DemoCycle, DemoError> {
     let system = |what| move |source| DemoError::System { what, source };
     let mut machine = machine.clone();
     machine.capacity_bytes = Some(CAPACITY_BYTES);
@@ -195,20 +186,20 @@ fn cycle(
         Server::new(drive, &machine.model.model, &machine.model.label, Endpoints::default(), plug)
             .map_err(system("serving the drive"))?;
     let thread = std::thread::spawn(move || server.run());
-    let plugged = Plugged { handle };
-    let outcome = judged(&plugged, time, seed, place, stop);
+    let drive = ServedDrive { handle };
+    let outcome = judged(&drive, time, seed, place, stop);
     let cut = events.try_iter().find_map(|event| match event {
         Event::Cut(cut) => Some(cut),
         _ => None,
     });
-    plugged.handle.stop();
+    drive.handle.stop();
     let _ = thread.join();
     let (run, verdict, voids) = outcome?;
-    Ok(Cycle { run, cut, verdict, voids })
+    Ok(DemoCycle { run, cut, verdict, voids })
 }
 
 fn judged(
-    plugged: &Plugged,
+    drive: &ServedDrive,
     time: Duration,
     seed: u64,
     place: &Path,
@@ -216,47 +207,47 @@ fn judged(
 ) -> Result<(RunHeader, Verdict, Vec<Void>), DemoError> {
     let system = |what| move |source| DemoError::System { what, source };
     let run = RunHeader::plain(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, GEOMETRY);
-    let mut disk = plugged.open_disk(false).map_err(system("connecting to the drive"))?;
+    let mut disk = drive.open_disk(false).map_err(system("connecting to the drive"))?;
     fill(&mut disk, &run, stop, &mut |_| ()).map_err(system("filling the drive"))?;
     drop(disk);
     let path = place.join(format!("journal-{seed}"));
     let mut witness = Witness::journal(&path, "another drive", false)?;
-    let unsafe_shutdowns_before = plugged.unsafe_shutdowns();
+    let unsafe_shutdowns_before = drive.unsafe_shutdowns();
     let facts = DriveFacts::default();
-    let writing = Writing { run: &run, storage: plugged, facts: &facts, time: None, stop };
+    let writing = Writing { run: &run, storage: drive, facts: &facts, time: None, stop };
     std::thread::scope(|scope| {
-        // Somebody pulls the plug while everybody writes.
-        let puller = scope.spawn(|| {
+        // The power is cut while all lanes write.
+        let cutter = scope.spawn(|| {
             std::thread::sleep(time);
-            plugged.handle.order(Order::Cut);
+            drive.handle.order(Order::Cut);
         });
         let written = writing.run(&mut witness, &mut |_| ());
-        let _ = puller.join();
+        let _ = cutter.join();
         written
     })?;
     if stop.is_requested() {
         return Err(DemoError::Interrupted);
     }
-    plugged.handle.order(Order::PowerOn);
+    drive.handle.order(Order::PowerOn);
     let ledger = journal::read(&path)?.ledger;
     let _ = std::fs::remove_file(&path);
-    let heard = ledger.cycles.into_iter().next_back();
-    let obligations = heard.as_ref().map(|cycle| &cycle.obligations);
+    let recorded = ledger.cycles.into_iter().next_back();
+    let obligations = recorded.as_ref().map(|cycle| &cycle.obligations);
     let mut wanted = |_| !stop.is_requested();
-    let judged = match plugged.open_disk(false) {
+    let judged = match drive.open_disk(false) {
         Ok(mut disk) => read_and_judge(&mut disk, &run, obligations, &mut wanted),
-        // A drive that does not come up again is read all the same: each of its sectors fails.
+        // A drive that does not come back is read all the same: every sector fails.
         Err(_) => read_and_judge(&mut DeadDisk, &run, obligations, &mut wanted),
     };
     let (_, verdict) = judged.map_err(|_| DemoError::Interrupted)?;
     let voids = voids(&Circumstance {
         unsafe_shutdowns_before,
-        unsafe_shutdowns_now: plugged.unsafe_shutdowns(),
+        unsafe_shutdowns_now: drive.unsafe_shutdowns(),
         control: Some(verdict.legal),
         volatile_cache: Some(true),
         never_issued: verdict.never_issued,
         acknowledged_writes: verdict.acknowledged_writes(),
-        at_cut: AtCut::of(heard.as_ref()),
+        at_cut: AtCut::of(recorded.as_ref()),
         ..Circumstance::default()
     });
     Ok((run, verdict, voids))

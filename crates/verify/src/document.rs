@@ -1,4 +1,5 @@
-//! What `flushmark verify check` prints for programs, and what its page for people is drawn from.
+//! The document that `flushmark verify check` prints as JSON, and from which its text output is
+//! made.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,43 +10,45 @@ use crate::run_header::{FuaPath, SyncMethod};
 use crate::validity::{Sign, Void};
 use crate::verdict::{Class, Legal, Rollback, Tally};
 
-/// The name and version of the document.
+/// Name and version of the document format.
 pub const SCHEMA: &str = "flushmark/verify/1";
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyDocument {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// The version that checked.
+    /// The version of flushmark that checked.
     pub flushmark: String,
-    /// The target as the person wrote it.
+    /// The target as the user wrote it.
     pub target: String,
-    /// The run.
+    /// The run that was checked.
     pub run: RunRecord,
-    /// Who heard what was acknowledged.
+    /// The place where acknowledgements were recorded.
     pub heard_by: HeardBy,
-    /// The verdict in one word.
+    /// The verdict.
     pub result: CycleResult,
-    /// What shows that the power was cut.
+    /// Signs that the power was cut.
     pub cut: Vec<SignRecord>,
-    /// Why it proves nothing, if it does not.
+    /// Reasons why the run proves nothing, if any.
     pub void: Vec<VoidRecord>,
-    /// Flush and FUA lanes, each for itself.
+    /// Flush lanes and FUA lanes, each counted separately.
     pub promises: Vec<Promise>,
-    /// What is wrong, by class and kind of lane.
+    /// Violations, by class and kind of lane.
     pub findings: Vec<FindingRecord>,
-    /// How far everything went back, where that explains what is missing.
+    /// Extent to which the drive reverted, if that explains what is missing.
     pub rollback: Option<Rollback>,
-    /// What is odd and allowed.
+    /// Effects that are unusual but allowed.
     pub legal: Legal,
-    /// Obligations by how old their acknowledgement was when the power went, and how many of them were broken.
+    /// Obligations by the age of their acknowledgement at the power cut, and how many of them were
+    /// broken.
     pub ages: Vec<AgeCount>,
-    /// What else there is to know, one sentence each.
+    /// Further remarks, one sentence each.
     pub notes: Vec<String>,
-    /// How all cycles went that the journal or the recorder remembers, this one included.
+    /// The outcomes of all cycles in the journal or recorder, including this one.
     pub standing: Standing,
-    /// With 95 % confidence, the chance of a loss in one cut is below this, after as many clean cycles; `None` after a cycle that lost something, while one is not judged, or without a clean one.
+    /// Upper bound of the probability of a loss per power cut, at 95 % confidence, after all clean
+    /// cycles; `None` after a cycle with a loss, with an unjudged cycle, or without a clean one.
     pub loss_per_cut_below: Option<f64>,
 }
 
@@ -54,66 +57,66 @@ pub struct VerifyDocument {
 pub struct RunRecord {
     /// Sixteen hexadecimal digits.
     pub id: String,
-    /// When it began, in seconds since 1970, UTC.
+    /// Start time in seconds since 1970, UTC.
     pub started_unix_s: u64,
-    /// Model and serial number of the drives; empty where they cannot be told.
+    /// Model and serial number of the drives; empty if unknown.
     pub drive: String,
-    /// Lanes that flush, that write with FUA, that do neither.
+    /// Numbers of flush lanes, FUA lanes and control lanes.
     pub lanes: [u16; 3],
-    /// How flush lanes sync.
+    /// Sync method of flush lanes.
     pub flush_method: SyncMethod,
-    /// How FUA lanes write.
+    /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
-    /// By which way those writes go.
+    /// Path of FUA writes to the kernel.
     pub fua_path: FuaPath,
-    /// Size of a record.
+    /// Size of a record in bytes.
     pub record_bytes: u64,
-    /// The logical block, which is the atomic unit.
+    /// The logical block size in bytes, which is the unit of atomic writes.
     pub sector_bytes: u32,
-    /// Size of the area that was written.
+    /// Size of the written area in bytes.
     pub size_bytes: u64,
-    /// Whether it was written past the page cache.
+    /// True if it was written with direct I/O.
     pub direct: bool,
 }
 
-/// Who heard.
+/// The place where acknowledgements were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HeardBy {
-    /// A recorder.
+    /// By a recorder on another machine.
     Recorder,
-    /// A journal.
+    /// In a journal on another drive.
     Journal,
-    /// Nobody: only what the media prove counts.
+    /// Nowhere: only obligations that surviving records prove are checked.
     Nobody,
 }
 
-/// A sign of a cut.
+/// A sign of a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SignRecord {
-    /// The sign.
+    /// The evidence for a power cut.
     #[serde(flatten)]
     pub sign: Sign,
-    /// In words.
+    /// The sign as a sentence.
     pub sentence: String,
 }
 
-/// A reason for proving nothing.
+/// A reason why the run proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VoidRecord {
-    /// The reason.
+    /// The kind of reason.
     #[serde(flatten)]
     pub why: Void,
-    /// In words.
+    /// The reason as a sentence.
     pub sentence: String,
 }
 
-/// What one kind of lanes was promised.
+/// The promises to one kind of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Promise {
-    /// Flush or FUA.
+    /// Flush or FUA lanes.
     pub kind: LaneKind,
-    /// What became of it.
+    /// Counts of promises and of those kept.
     #[serde(flatten)]
     pub tally: Tally,
 }
@@ -121,34 +124,34 @@ pub struct Promise {
 /// All records of one class and one kind of lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
-    /// In which way they are not as they must be.
+    /// The class of violation.
     pub class: Class,
-    /// How their lanes make writes durable.
+    /// The way in which their lanes make writes durable.
     pub kind: LaneKind,
-    /// How many records.
+    /// Number of records.
     pub records: u64,
-    /// How many sectors of these.
+    /// Number of affected sectors in these records.
     pub sectors: u64,
-    /// The first of them.
+    /// The first of these records.
     pub examples: Vec<Example>,
 }
 
-/// One record.
+/// One record of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Example {
-    /// Where it begins, in bytes from the start of the target.
+    /// Start of the record, in bytes from the start of the target.
     pub address_bytes: u64,
-    /// The version that had to be there, at least.
+    /// The lowest version that had to be there.
     pub required_version: u32,
-    /// The version that is there.
+    /// The version that is there, if any.
     pub found_version: Option<u32>,
-    /// How old its acknowledgement was when the power went, in microseconds.
+    /// Age of its acknowledgement at the power cut, in microseconds.
     pub age_us: Option<u64>,
-    /// What happened to it, in words.
+    /// A sentence that describes what happened to the record.
     pub sentence: String,
 }
 
-/// The JSON Schema (draft 2020-12) of [`VerifyDocument`]. The repository keeps it as `schemas/verify-1.json`.
+/// The JSON Schema (draft 2020-12) of [`VerifyDocument`]. It is stored as `schemas/verify-1.json`.
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(VerifyDocument);
     schema.insert("title".to_owned(), format!("flushmark verify document, {SCHEMA}").into());

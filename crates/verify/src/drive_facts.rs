@@ -1,28 +1,29 @@
-//! What is known of the drives beneath a target: who they are, how often their power was cut, how many flushes they were sent.
+//! Facts about the drives under a target: identity, counts of power cuts and flushes.
 
 use drive::{BlockDevice, Counters, DeviceNumber, DriveRecord, Place, SystemRoot, WriteCache};
 
-/// Of all drives beneath a target.
+/// Facts about all drives under a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriveFacts {
-    /// Model and serial number of each; empty where neither can be told.
+    /// Model and serial number of each drive; empty if both are unknown.
     pub label: String,
-    /// Whether there are drives, and each tells its serial number: no two such labels are equal.
+    /// True if there are drives and all of them report serial numbers, which makes the label unique.
     pub has_serials: bool,
-    /// Power cuts that they counted, summed; `None` where one of them does not say, or not to this user.
+    /// Sum of the drives' counts of unsafe shutdowns; `None` if one of them is unknown or not
+    /// readable by this user.
     pub unsafe_shutdowns: Option<u64>,
-    /// Whether the kernel believes that there is a volatile cache, and sends flushes.
+    /// True if the kernel assumes a volatile cache and sends flushes.
     pub volatile_cache: Option<bool>,
-    /// Whether it sends single writes past the cache.
+    /// True if the kernel sends FUA writes.
     pub fua: Option<bool>,
     /// Kernel names of the whole disks.
     pub disks: Vec<String>,
-    /// Where flushes are counted.
+    /// Devices whose flushes are counted.
     pub counting: Vec<DeviceNumber>,
 }
 
 impl DriveFacts {
-    /// Looks. The drives themselves are asked only where this user may.
+    /// Reads the facts. The drives themselves are queried only if this user may.
     pub fn of(root: &SystemRoot, place: &Place) -> DriveFacts {
         let Some(device) = place.block_device() else {
             let unsafe_shutdowns = emulate::smart::unsafe_shutdowns(&place.path);
@@ -32,8 +33,8 @@ impl DriveFacts {
         let records: Vec<Option<DriveRecord>> =
             drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
         let cuts = drives.iter().zip(&records).map(|(drive, record)| {
-            let told = record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
-            told.or_else(|| emulate::smart::unsafe_shutdowns(drive.backing_file.as_deref()?))
+            let reported = record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
+            reported.or_else(|| emulate::smart::unsafe_shutdowns(drive.backing_file.as_deref()?))
         });
         DriveFacts {
             label: drives
@@ -51,7 +52,7 @@ impl DriveFacts {
         }
     }
 
-    /// Flushes that the drives' drivers have counted so far; `None` where they do not.
+    /// Flushes that the drives' drivers have counted so far; `None` if they do not count.
     pub fn flushes(&self, root: &SystemRoot) -> Option<u64> {
         if self.counting.is_empty() {
             return None;
@@ -73,17 +74,18 @@ fn label(drive: &BlockDevice) -> String {
     }
 }
 
-/// Whether two labels can be of the same drives: the models are, and so are the serial numbers where both tell them. A user who may not read those reads the models alone.
+/// Returns whether two labels can belong to the same drives: equal models, and equal serial numbers
+/// if both are known. A user without permission to read serial numbers sees models only.
 pub(crate) fn can_be_the_same(one: &str, other: &str) -> bool {
-    let is_told = !one.is_empty() && !other.is_empty();
+    let are_known = !one.is_empty() && !other.is_empty();
     let drives = |label: &str| label.split(", ").count();
     let each = || one.split(", ").zip(other.split(", "));
-    !is_told
+    !are_known
         || drives(one) == drives(other)
             && each().all(|(one, other)| one == other || model(one) == Some(other) || model(other) == Some(one))
 }
 
-/// A label without its serial number.
+/// A label without its serial number; `None` if it has none.
 fn model(label: &str) -> Option<&str> {
     label.strip_suffix(')')?.rsplit_once(" (").map(|(model, _)| model)
 }
@@ -92,12 +94,12 @@ fn model(label: &str) -> Option<&str> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A device of a captured machine.
+    /// The location on a device of a captured machine.
     pub(crate) fn place(root: &SystemRoot, major: u32, minor: u32) -> Place {
         samples::place::device(BlockDevice::read(root, DeviceNumber { major, minor }).unwrap())
     }
 
-    /// And how many flushes its drives' drivers counted.
+    /// The facts, and the number of flushes that the drives' drivers counted.
     fn facts(machine: &str, major: u32, minor: u32) -> (DriveFacts, Option<u64>) {
         let capture = captures::lay_out(machine);
         let root = SystemRoot::new(capture.path());
@@ -116,7 +118,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_drive_that_tells_its_serial_number_is_told_from_others_of_its_model() {
+    fn a_drive_with_a_serial_number_is_unique() {
         let (facts, flushes) = facts("nvme-server", 259, 0);
         assert_eq!(facts.label, "SAMSUNG MZQL23T8HCLS-00A07 (S64GNE00000000)");
         assert_eq!((facts.volatile_cache, facts.fua, facts.has_serials), (Some(false), Some(false), true));

@@ -1,4 +1,5 @@
-//! A real file or device, by plain system calls; for writes with FUA on raw devices, by io_uring.
+//! A real file or device, accessed by plain system calls, or by io_uring for FUA writes on raw
+//! devices.
 
 use std::fs::File;
 use std::io;
@@ -16,18 +17,18 @@ use crate::aligned::AlignedBlock;
 use crate::disk::{Disk, OpenDisk};
 use crate::run_header::{FuaPath, SyncMethod};
 
-/// Which file, and how lanes use it. Each thread opens its own: an error of a sync is reported once to each open file, and io_uring belongs to a thread.
+/// A file or device, and how lanes use it. Each thread opens it separately: a sync error is
+/// reported once per open file, and a ring belongs to a thread.
 #[derive(Debug, Clone)]
 pub struct DiskSpec {
-    /// The file or device.
     pub path: PathBuf,
-    /// Whether the page cache is bypassed.
+    /// True if lanes bypass the page cache.
     pub direct: bool,
-    /// How a lane syncs.
+    /// Sync method of lanes.
     pub flush_method: SyncMethod,
-    /// How a lane writes with FUA.
+    /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
-    /// By which way these writes go.
+    /// Path of FUA writes to the kernel.
     pub fua_path: FuaPath,
 }
 
@@ -38,11 +39,11 @@ pub struct FileDisk {
     sync: fn(&File) -> Result<(), Errno>,
     durable: Durable,
     size_bytes: u64,
-    /// What reads have to be a multiple of.
+    /// Alignment of reads.
     alignment_bytes: u64,
 }
 
-/// How a block is written so that it is durable when the call returns.
+/// The method for durable writes.
 #[derive(Debug)]
 enum Durable {
     Not,
@@ -52,10 +53,10 @@ enum Durable {
 }
 
 impl DiskSpec {
-    /// Opens it for a lane. Only lanes that write with FUA pay for what that takes.
+    /// Opens the storage for a lane. `with_fua` prepares for FUA writes.
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system calls.
     pub fn open(&self, with_fua: bool) -> io::Result<FileDisk> {
         let durable = if with_fua { self.durable()? } else { Durable::Not };
         let file = open(&self.path, OFlags::RDWR | direct_flag(self.direct))?;
@@ -75,7 +76,7 @@ impl DiskSpec {
         Ok(match (self.fua_path, dsync) {
             (FuaPath::IoUring, _) => {
                 let flags = if dsync { ReadWriteFlags::empty() } else { ReadWriteFlags::DSYNC };
-                // The ring holds the file from now on.
+                // The ring keeps the file open.
                 Durable::Queued(DurableWrites::new(file.as_fd(), flags)?)
             }
             (FuaPath::Blocking, true) => Durable::OpenedSo(file),
@@ -92,14 +93,15 @@ impl OpenDisk for DiskSpec {
     }
 }
 
-/// Opens a target to be read, past the page cache where that is possible. Says whether it is.
+/// Opens a target for reading, with direct I/O if possible. Also returns whether direct I/O is
+/// used.
 ///
 /// # Errors
-/// As the system reports them.
+/// Errors of the system calls.
 pub fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
     let sync = |file: &File| fsync(file);
     let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
-        // Some filesystems open it so and then go through the page cache all the same.
+        // Some filesystems accept O_DIRECT and use the page cache all the same.
         Ok(file) => {
             let direct = DirectIo::of(&file) != Some(DirectIo::Unsupported);
             (file, direct)
@@ -108,7 +110,7 @@ pub fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
         Err(error) => return Err(error),
     };
     if !direct {
-        // What the page cache remembers is not what the medium holds.
+        // Drop cached pages: they may differ from what the drive holds.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     }
     Ok((FileDisk::of(file, sync, Durable::Not, direct)?, direct))
@@ -124,9 +126,10 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 
 impl FileDisk {
     fn of(file: File, sync: fn(&File) -> Result<(), Errno>, durable: Durable, direct: bool) -> io::Result<FileDisk> {
-        // A device has no length; its end has a position.
+        // A device has no file length, so seek to its end.
         let size_bytes = seek(&file, SeekFrom::End(0))?;
-        // Direct I/O may ask for more than the logical block; the smallest piece that the drive writes by itself is that all the same.
+        // Direct I/O may need larger pieces than the logical block, which is still the unit of
+        // atomic writes.
         let alignment_bytes = match DirectIo::of(&file).filter(|_| direct) {
             Some(DirectIo::Aligned { offset_bytes, .. }) => u64::from(offset_bytes),
             _ => 1,
@@ -135,7 +138,7 @@ impl FileDisk {
     }
 }
 
-/// A write that came to an end before its block did left something half done: that is an error here.
+/// A short write may have left a partial block, so it is an error here.
 fn whole(moved: usize, block: &[u8]) -> io::Result<()> {
     if moved == block.len() {
         Ok(())
@@ -168,7 +171,7 @@ impl Disk for FileDisk {
 
     fn read(&mut self, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
         let beyond = |error: io::Error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it lies beyond the end of the target"),
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the block is beyond the end of the target"),
             _ => error,
         };
         let end_bytes = offset_bytes + block.len() as u64;
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sector_is_read_by_itself_where_the_system_reads_only_larger_pieces() {
+    fn a_sector_is_read_although_direct_io_needs_larger_pieces() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("disk");
         let content: Vec<u8> = (0..16384u32).map(|byte| (byte / 512) as u8).collect();
@@ -226,17 +229,17 @@ mod tests {
             assert_eq!(block.bytes(), &content[from..from + 512]);
         }
         let beyond = disk.read(16384, AlignedBlock::new(512).bytes_mut()).unwrap_err();
-        insta::assert_snapshot!(beyond, @"it lies beyond the end of the target");
+        insta::assert_snapshot!(beyond, @"the block is beyond the end of the target");
     }
 
     #[test]
-    fn every_way_writes_the_same() {
+    fn every_fua_method_writes_the_same() {
         let expected = [vec![1; 4096], vec![2; 4096], vec![0; 8192]].concat();
         for method in [SyncMethod::ODsync, SyncMethod::RwfDsync] {
             assert_eq!(written_by(method, FuaPath::Blocking), Some(expected.clone()));
             match written_by(method, FuaPath::IoUring) {
                 Some(content) => assert_eq!(content, expected),
-                None => eprintln!("skipped: every_way_writes_the_same: no io_uring"),
+                None => eprintln!("skipped: every_fua_method_writes_the_same: no io_uring"),
             }
         }
     }

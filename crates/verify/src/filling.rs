@@ -1,4 +1,5 @@
-//! Gets a target ready for a run: version 0 everywhere, durable, and then the superblocks, which say so.
+//! Prepares a target for a run: writes and syncs version 0 of every record, then the superblocks
+//! that mark the target as ready.
 
 use std::io;
 
@@ -11,15 +12,16 @@ use crate::lane::fill_record;
 use crate::run_header::RunHeader;
 use crate::superblock;
 
-/// Targets are filled in pieces of this size: large enough to go at the drive's speed.
+/// Size of the writes: large enough to reach the drive's speed.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Fills a disk. `progress` is told the share that is done, from 0 to 1. When `stop` is requested, the disk is left without superblocks.
+/// Fills a target. `progress` receives the share that is done, from 0 to 1. If `stop` is requested,
+/// the target is left without superblocks.
 ///
 /// # Errors
-/// As the disk reports them.
+/// Errors of the storage.
 pub fn fill(disk: &mut impl Disk, run: &RunHeader, stop: &Stop, progress: &mut dyn FnMut(f64)) -> io::Result<()> {
-    // An earlier run's superblocks must not speak for a target that is half filled.
+    // Erase the superblocks of an earlier run, which would be wrong for a partly filled target.
     put_superblocks(disk, &[0; SUPERBLOCK_BYTES as usize])?;
     let geometry = &run.geometry;
     let record_bytes = geometry.record_bytes() as usize;

@@ -1,10 +1,11 @@
-//! How far each lane is: what lanes tell each other and the thread that reports, without locks and without a system call.
+//! How far each lane is. Lanes and the reporting thread share this without locks or system calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::geometry::{Geometry, LaneKind};
 
-/// One lane's. On cache lines of its own, so that lanes do not slow each other (processors fetch lines in pairs).
+/// The state of one lane. Aligned to pairs of cache lines, which processors fetch together, so that
+/// lanes do not slow each other.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Cell {
@@ -13,37 +14,38 @@ struct Cell {
     lease: AtomicU64,
 }
 
-/// All lanes'.
+/// The frontiers of all lanes.
 #[derive(Debug)]
 pub struct Frontiers(Vec<Cell>);
 
-/// What one lane has got to, as sequence numbers.
+/// The progress of a lane, as sequence numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frontier {
-    /// The last operation that returned success.
+    /// The last operation that succeeded.
     pub completed: u64,
-    /// The last operation that made everything before it durable, and returned success; 0 for none, as always in control lanes.
+    /// The last successful operation that made everything before it durable. 0 if there is none, as
+    /// always for control lanes.
     pub durable: u64,
 }
 
 impl Frontiers {
-    /// Of lanes that have not begun and may not.
+    /// Frontiers of lanes that have not begun and have no lease yet.
     pub fn new(geometry: &Geometry) -> Frontiers {
         Frontiers((0..geometry.lanes()).map(|_| Cell::default()).collect())
     }
 
-    /// An operation returned success. What was stored before is seen by whoever sees this.
+    /// Records that an operation succeeded. Readers that see it also see everything stored before.
     #[inline]
     pub fn complete(&self, lane: u16, seq: u64, durable: bool) {
         let cell = &self.0[usize::from(lane)];
-        // In this order, and read in the other: nobody ever sees more durable than completed.
+        // Stored in this order and read in the reverse order, so that no reader sees more durable
+        // than completed.
         cell.completed.store(seq, Ordering::Release);
         if durable {
             cell.durable.store(seq, Ordering::Release);
         }
     }
 
-    /// How far a lane is.
     #[inline]
     pub fn of(&self, lane: u16) -> Frontier {
         let cell = &self.0[usize::from(lane)];
@@ -51,7 +53,8 @@ impl Frontiers {
         Frontier { completed: cell.completed.load(Ordering::Acquire), durable }
     }
 
-    /// What a record of another lane may say of a lane: what is durable of it, or of a control lane what is complete.
+    /// What another lane's record may state about this lane: what is durable, or for a control
+    /// lane, what has completed.
     #[inline]
     pub fn seen(&self, lane: u16, kind: LaneKind) -> u64 {
         let frontier = self.of(lane);
@@ -64,7 +67,7 @@ impl Frontiers {
         self.0[usize::from(lane)].lease.load(Ordering::Acquire)
     }
 
-    /// Lets a lane go on to operation `seq`.
+    /// Allows a lane to continue up to operation `seq`.
     pub fn extend(&self, lane: u16, seq: u64) {
         self.0[usize::from(lane)].lease.fetch_max(seq, Ordering::AcqRel);
     }

@@ -1,11 +1,12 @@
-//! Where records lie: which slot belongs to which lane, and what its address is.
+//! The layout of a target: which slot belongs to which lane, and its address.
 //!
 //! ```text
 //! 0            4 KiB        512 KiB                     1 MiB
 //! | superblock | ... unused | superblock, a copy | ... | slot 0 | slot 1 | slot 2 | ... to the end
 //! ```
 //!
-//! Slot `n` belongs to lane `n % lanes`, so that lanes work side by side in the same neighbourhoods, and has no other writer: its versions have one order.
+//! Slot `n` belongs to lane `n % lanes`, so lanes work next to each other. Only that lane writes to
+//! it, so its versions are ordered.
 
 use std::fmt;
 
@@ -13,40 +14,40 @@ use workload::format_bytes;
 
 use crate::record::Kind;
 
-/// Slots begin here, so that records of any size are aligned to their size, and to what drives and arrays like to be aligned to.
+/// Start of the slots: records of any size are aligned to their size, and to the preferred
+/// alignment of drives and arrays.
 pub const FIRST_SLOT_BYTES: u64 = 1 << 20;
-/// The room of a superblock: the largest logical block.
+/// Space for a superblock: the largest logical block.
 pub const SUPERBLOCK_BYTES: u64 = 4096;
-/// Where the superblock and its copy lie.
+/// Addresses of the superblock and its copy.
 pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
 /// The largest record.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
-/// More lanes would be more threads than are of use.
+/// More lanes would be more threads than useful.
 pub const LANES_MAX: u16 = 256;
-/// More sectors would need more than 1 GiB of memory to be checked.
+/// Checking more sectors would need more than 1 GiB of memory.
 pub const SECTORS_MAX: u64 = 1 << 28;
 /// With fewer slots, a lane would overwrite a record before anything could be learned from it.
 pub const SLOTS_PER_LANE_MIN: u32 = 4;
 
-/// How a lane makes its writes durable.
+/// The way in which a lane makes its writes durable.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LaneKind {
-    /// By a sync of its own after its writes, which the drive sees as a flush.
+    /// By a sync after its writes, which the drive sees as a flush.
     Flush,
     /// By writes that are durable when they return (FUA).
     Fua,
-    /// Not at all: the control, which must be able to lose something.
+    /// Not at all: the control group, which must be able to lose data.
     Control,
 }
 
 impl LaneKind {
-    /// All of them, in the order of lanes.
+    /// All kinds, in the order of the lanes.
     pub const ALL: [LaneKind; 3] = [LaneKind::Flush, LaneKind::Fua, LaneKind::Control];
 
-    /// What its records carry.
     pub fn record_kind(self) -> Kind {
         match self {
             LaneKind::Flush => Kind::Flush,
@@ -55,7 +56,6 @@ impl LaneKind {
         }
     }
 
-    /// As people read it.
     pub fn name(self) -> &'static str {
         match self {
             LaneKind::Flush => "flush",
@@ -74,35 +74,36 @@ impl fmt::Display for LaneKind {
 /// The layout of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// The target's logical block: the smallest piece that is written, and the atomic unit. A power of two from 512 to 4096.
+    /// The target's logical block in bytes: the smallest write, and the unit of atomic writes. A
+    /// power of two from 512 to 4096.
     pub sector_bytes: u32,
-    /// Sectors of a record; a record is at most 1 MiB.
+    /// Sectors per record; a record is at most 1 MiB.
     pub record_sectors: u16,
-    /// Slots of each lane.
+    /// Slots per lane.
     pub slots_per_lane: u32,
-    /// Lanes that flush: the first ones.
+    /// Number of lanes that flush; they come first.
     pub flush_lanes: u16,
-    /// Lanes that write with FUA: after those.
+    /// Number of lanes that write with FUA; they come second.
     pub fua_lanes: u16,
-    /// Lanes that do neither: the last ones.
+    /// Number of lanes that do neither; they come last.
     pub control_lanes: u16,
-    /// Writes of a flushing lane before each of its syncs.
+    /// Writes of a flush lane between its syncs.
     pub writes_per_sync: u16,
 }
 
-/// A layout that cannot be.
+/// An impossible layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ImpossibleGeometry(pub String);
 
-/// A sector's place in the layout.
+/// The position of a sector in the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// The lane that owns the slot.
     pub lane: u16,
-    /// Which of the lane's slots.
+    /// Index of the slot within the lane.
     pub index: u32,
-    /// Which sector of the slot.
+    /// Index of the sector within the slot.
     pub sector: u16,
 }
 
@@ -110,7 +111,7 @@ impl Geometry {
     /// The layout with as many slots as fit.
     ///
     /// # Errors
-    /// When the room does not suffice for a few records of each lane, or the numbers cannot be.
+    /// If the space does not suffice for a few records per lane, or a number is out of range.
     pub fn within(self, room_bytes: u64) -> Result<Geometry, ImpossibleGeometry> {
         let lanes = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.checked()?.lanes();
         let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES) / self.record_bytes();
@@ -118,7 +119,7 @@ impl Geometry {
         if slots_per_lane < SLOTS_PER_LANE_MIN {
             let least = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.size_bytes();
             return Err(ImpossibleGeometry(format!(
-                "{lanes} lanes with records of {} need at least {}, and there is room for {}: ask for fewer lanes or smaller records",
+                "{lanes} lanes with records of {} need at least {}, but only {} are available; use fewer lanes or smaller records",
                 format_bytes(self.record_bytes()),
                 format_bytes(least),
                 format_bytes(room_bytes)
@@ -127,46 +128,44 @@ impl Geometry {
         Geometry { slots_per_lane, ..self }.checked()
     }
 
-    /// The layout, if it can be: what comes from outside is asked this first.
+    /// Validates the layout. Must be called first on numbers from outside.
     ///
     /// # Errors
-    /// When a number is beyond its bounds.
+    /// If a number is out of range.
     pub fn checked(self) -> Result<Geometry, ImpossibleGeometry> {
         let no = |what: String| Err(ImpossibleGeometry(what));
         if !self.sector_bytes.is_power_of_two() || !(512..=4096).contains(&self.sector_bytes) {
-            return no(format!(
-                "sectors of {} bytes are not supported: 512, 1024, 2048 and 4096 are",
-                self.sector_bytes
-            ));
+            return no(format!("sector size {} is not supported; expected 512, 1024, 2048 or 4096", self.sector_bytes));
         }
         let record_bytes = self.record_bytes();
         if !record_bytes.is_power_of_two() || record_bytes > RECORD_BYTES_MAX {
             return no(format!(
-                "records of {} are not supported: a power of two from one sector ({}) to 1 MiB is",
+                "record size {} is not supported; expected a power of two from one sector ({}) to 1 MiB",
                 format_bytes(record_bytes),
                 format_bytes(u64::from(self.sector_bytes))
             ));
         }
         let lanes = u32::from(self.flush_lanes) + u32::from(self.fua_lanes) + u32::from(self.control_lanes);
         if self.flush_lanes == 0 && self.fua_lanes == 0 {
-            return no("without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one"
-                .to_owned());
+            return no(
+                "without a lane that flushes or writes with FUA, nothing is acknowledged; use at least one".to_owned()
+            );
         }
         if lanes > u32::from(LANES_MAX) {
-            return no(format!("{lanes} lanes are too many: {LANES_MAX} is the most"));
+            return no(format!("{lanes} lanes are too many; the maximum is {LANES_MAX}"));
         }
         if self.writes_per_sync == 0 {
-            return no("a sync after no write at all proves nothing: ask for at least one write before it".to_owned());
+            return no("a sync without a write before it proves nothing; use at least one write per sync".to_owned());
         }
         if self.slots_per_lane < SLOTS_PER_LANE_MIN {
             return no(format!(
-                "{} records a lane are too few: {SLOTS_PER_LANE_MIN} is the least",
+                "{} records per lane are too few; the minimum is {SLOTS_PER_LANE_MIN}",
                 self.slots_per_lane
             ));
         }
         if self.sectors() > SECTORS_MAX {
             return no(format!(
-                "an area of {} has more sectors than can be checked in memory: ask for a --size of at most {}",
+                "an area of {} has too many sectors to check in memory; use a --size of at most {}",
                 format_bytes(self.size_bytes()),
                 format_bytes(SECTORS_MAX * u64::from(self.sector_bytes))
             ));
@@ -174,17 +173,16 @@ impl Geometry {
         Ok(self)
     }
 
-    /// How many lanes there are, of all kinds.
+    /// Number of lanes of all kinds.
     pub fn lanes(&self) -> u16 {
         self.flush_lanes + self.fua_lanes + self.control_lanes
     }
 
-    /// Size of a record, and of a slot.
+    /// Size of a record, which is the size of a slot.
     pub fn record_bytes(&self) -> u64 {
         u64::from(self.sector_bytes) * u64::from(self.record_sectors)
     }
 
-    /// How lane `lane` makes its writes durable.
     pub fn kind(&self, lane: u16) -> LaneKind {
         if lane < self.flush_lanes {
             LaneKind::Flush
@@ -195,17 +193,17 @@ impl Geometry {
         }
     }
 
-    /// Slots of all lanes.
+    /// Number of slots of all lanes.
     pub fn slots(&self) -> u64 {
         u64::from(self.slots_per_lane) * u64::from(self.lanes())
     }
 
-    /// Sectors of all slots.
+    /// Number of sectors of all slots.
     pub fn sectors(&self) -> u64 {
         self.slots() * u64::from(self.record_sectors)
     }
 
-    /// All of it, which ends with the last slot.
+    /// Size of the whole layout, up to the end of the last slot.
     pub fn size_bytes(&self) -> u64 {
         FIRST_SLOT_BYTES + self.slots() * self.record_bytes()
     }
@@ -217,19 +215,19 @@ impl Geometry {
         FIRST_SLOT_BYTES + slot * self.record_bytes()
     }
 
-    /// Address of a sector by its number among all slots' sectors.
+    /// Address of a sector, given its number among all slots' sectors.
     pub fn sector_address_bytes(&self, number: u64) -> u64 {
         FIRST_SLOT_BYTES + number * u64::from(self.sector_bytes)
     }
 
-    /// The number of the sector at an address; `None` where no sector of a slot begins.
+    /// Number of the sector at an address; `None` if no sector of a slot begins there.
     pub fn sector_number(&self, address_bytes: u64) -> Option<u64> {
         let offset = address_bytes.checked_sub(FIRST_SLOT_BYTES)?;
         let number = offset / u64::from(self.sector_bytes);
         (offset.is_multiple_of(u64::from(self.sector_bytes)) && number < self.sectors()).then_some(number)
     }
 
-    /// Whose sector this is, by its number among all slots' sectors.
+    /// Position of a sector, given its number among all slots' sectors.
     #[inline]
     pub fn location(&self, number: u64) -> Location {
         let sectors = u64::from(self.record_sectors);
@@ -270,7 +268,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn no_sector_lies_outside() {
+    fn no_sector_is_outside_the_layout() {
         let geometry = small();
         assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES - 512), None);
         assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES + 1), None);
@@ -279,7 +277,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lanes_are_of_their_kind() {
+    fn lanes_have_their_kinds() {
         let kinds: Vec<LaneKind> = (0..4).map(|lane| small().kind(lane)).collect();
         assert_eq!(kinds, [LaneKind::Flush, LaneKind::Flush, LaneKind::Fua, LaneKind::Control]);
     }
@@ -308,7 +306,7 @@ pub(crate) mod tests {
         ] {
             assert_eq!((can_be.checked(), cannot.checked().is_err()), (Ok(can_be), true), "{cannot:?}");
         }
-        // Four records of 2 KiB for each of four lanes, behind the first MiB.
+        // Four records of 2 KiB for each of four lanes, after the first MiB.
         let least = (1 << 20) + 4 * 4 * 2048;
         assert_eq!(small().within(least).map(|fitted| fitted.size_bytes()), Ok(least));
         assert!(small().within(least - 1).is_err());
@@ -323,7 +321,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn impossible_layouts_are_explained() {
         let said = |geometry: Geometry| geometry.checked().unwrap_err().0;
         let all = [
             said(Geometry { sector_bytes: 520, ..small() }),
@@ -336,14 +334,14 @@ pub(crate) mod tests {
             small().within(1 << 40).unwrap_err().0,
         ];
         insta::assert_snapshot!(all.join("\n"), @"
-        sectors of 520 bytes are not supported: 512, 1024, 2048 and 4096 are
-        records of 1536 B are not supported: a power of two from one sector (512 B) to 1 MiB is
-        without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one
-        302 lanes are too many: 256 is the most
-        a sync after no write at all proves nothing: ask for at least one write before it
-        1 records a lane are too few: 4 is the least
-        4 lanes with records of 2 KiB need at least 1056 KiB, and there is room for 1 MiB: ask for fewer lanes or smaller records
-        an area of 1 TiB has more sectors than can be checked in memory: ask for a --size of at most 128 GiB
+        sector size 520 is not supported; expected 512, 1024, 2048 or 4096
+        record size 1536 B is not supported; expected a power of two from one sector (512 B) to 1 MiB
+        without a lane that flushes or writes with FUA, nothing is acknowledged; use at least one
+        302 lanes are too many; the maximum is 256
+        a sync without a write before it proves nothing; use at least one write per sync
+        1 records per lane are too few; the minimum is 4
+        4 lanes with records of 2 KiB need at least 1056 KiB, but only 1 MiB are available; use fewer lanes or smaller records
+        an area of 1 TiB has too many sectors to check in memory; use a --size of at most 128 GiB
         ");
     }
 }

@@ -1,11 +1,13 @@
-//! The journal: a file on another drive or machine that only grows.
+//! The journal: an append-only file on another drive or machine.
 //!
 //! ```text
 //! 0 "flushmark journl" (16) | 16 format (4) | 20 frames, as in the module `message`
 //! ```
 //!
-//! A power cut may tear what no sync had made safe yet, and leave any part of that: the journal is read up to there, and the rest is taken away before anything is appended. What a sync had made safe
-//! and cannot be read is damage; nothing is appended there, because that would take away whatever follows. Which of the two it is, tells a frame after each sync: it marks how far that reached.
+//! A power cut may tear whatever was not yet synced, and leave any part of it. So the journal is
+//! read up to the first unreadable frame, and the rest is cut off before anything is appended.
+//! Unreadable data that had been synced is damage; then nothing is appended, because that would cut
+//! off whatever follows. To distinguish the two, a frame after each sync marks how far it reached.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,15 +17,15 @@ use crate::error::VerifyError;
 use crate::ledger::Ledger;
 use crate::message::{FRAME_BYTES_MAX, Framed, Message, frame, unframe};
 
-/// What a journal begins with.
+/// The first bytes of a journal.
 const MAGIC: [u8; 16] = *b"flushmark journl";
 const FORMAT: u32 = 1;
 const HEAD_BYTES: usize = 20;
-/// Length and checksum, time, kind, and how far the sync reached.
+/// A frame of a mark: length and checksum, time, kind, and how far the sync reached.
 const MARK_BYTES: usize = 8 + MARK_LENGTH as usize;
 const MARK_LENGTH: u32 = 8 + 1 + 8;
 
-/// A journal that is being written.
+/// A journal open for writing.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -31,31 +33,31 @@ pub struct Journal {
     size_bytes: u64,
 }
 
-/// A journal that was read.
+/// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadJournal {
-    /// What it amounts to.
     pub ledger: Ledger,
-    /// Where it cannot be read any more; `None` where it ends with a whole frame.
+    /// End of the readable part; `None` if that is the end of the file.
     pub cut_off: Option<CutOff>,
 }
 
-/// The end of what can be read of a journal.
+/// The end of the readable part of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CutOff {
-    /// Where the last whole frame ends.
+    /// End of the last whole frame.
     pub at_bytes: u64,
-    /// What lies behind.
+    /// Number of bytes after it.
     pub lost_bytes: u64,
-    /// Whether a sync had made it safe, so that this is no torn end.
+    /// True if these bytes had been synced: then this is damage and not a torn end.
     pub is_damage: bool,
 }
 
 impl Journal {
-    /// Opens a journal to go on with, or makes one. A torn end is taken away, so that what follows can be read.
+    /// Opens a journal to continue it, or creates one. A torn end is cut off, so that what is
+    /// appended can be read.
     ///
     /// # Errors
-    /// When it cannot be read or written, is damaged, or is a file of another kind.
+    /// If it cannot be read or written, is damaged, or is not a journal.
     pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
         let call = |action| VerifyError::call(action, path);
         let file =
@@ -64,7 +66,7 @@ impl Journal {
         if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(VerifyError::Busy { path: path.to_owned() });
         }
-        let size_bytes = file.metadata().map_err(call("look at the journal"))?.len();
+        let size_bytes = file.metadata().map_err(call("read the size of the journal"))?.len();
         let mut journal = Journal { file, path: path.to_owned(), size_bytes };
         if size_bytes < HEAD_BYTES as u64 {
             let mut there = Vec::new();
@@ -83,15 +85,15 @@ impl Journal {
             if cut_off.is_damage {
                 return Err(VerifyError::JournalDamaged { path: path.to_owned(), at_bytes: cut_off.at_bytes });
             }
-            journal.cut_to(cut_off.at_bytes).map_err(call("mend the end of the journal"))?;
+            journal.cut_to(cut_off.at_bytes).map_err(call("cut off the torn end of the journal"))?;
         }
         Ok((journal, read))
     }
 
-    /// Appends a message. It is not durable before [`Journal::sync`].
+    /// Appends a message, which is not durable before [`Journal::sync`].
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system call.
     pub fn add(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
         self.append(&frame(at_us, message))
     }
@@ -99,34 +101,35 @@ impl Journal {
     /// Makes everything that was added durable.
     ///
     /// # Errors
-    /// As the system reports them; nothing more may be claimed after one.
+    /// Errors of the system calls. After an error, nothing more may be acknowledged.
     pub fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         self.synced(self.size_bytes)
     }
 
-    /// A second handle for a thread that syncs while others add. What it is told first is [`Journal::size_bytes`], and that is what it tells [`Journal::synced`] afterwards.
+    /// A second handle, for a thread that syncs while others append. It reads
+    /// [`Journal::size_bytes`] before its sync and passes that to [`Journal::synced`] afterwards.
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system call.
     pub fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// How long it is by now.
+    /// Current size.
     pub const fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Marks that a sync which began when it was so long has returned. The mark itself waits for the next one.
+    /// Marks that a sync has returned that began at this size. The next sync makes the mark
+    /// durable.
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system call.
     pub fn synced(&mut self, to_bytes: u64) -> io::Result<()> {
         self.append(&frame(0, &Message::Synced { to_bytes }))
     }
 
-    /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -152,12 +155,12 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
 /// Reads a journal.
 ///
 /// # Errors
-/// When it cannot be read, is a file of another kind, or contradicts itself. An end in the middle of a frame is none.
+/// If it cannot be read, is not a journal, or contradicts itself. A torn end is not an error.
 pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
     let call = |action| VerifyError::call(action, path);
     let no_journal = || VerifyError::NoJournal { path: path.to_owned() };
     let mut file = File::open(path).map_err(call("open the journal"))?;
-    let size = file.metadata().map_err(call("look at the journal"))?.len();
+    let size = file.metadata().map_err(call("read the size of the journal"))?.len();
     let mut head = [0; HEAD_BYTES];
     file.read_exact(&mut head).map_err(|_| no_journal())?;
     if head[..16] != MAGIC {
@@ -206,7 +209,8 @@ pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
     Ok(ReadJournal { ledger, cut_off })
 }
 
-/// Whether a sync had made safe what lies at a place that cannot be read: a mark behind it says so. Damage may hide where frames begin, so every byte is tried.
+/// Returns whether data at an unreadable position had been synced: a later mark shows that. Damage
+/// may hide where frames begin, so every offset is tried.
 fn was_safe(file: &mut File, at_bytes: u64) -> io::Result<bool> {
     let mut begins_at = at_bytes + 1;
     file.seek(io::SeekFrom::Start(begins_at))?;
@@ -220,7 +224,7 @@ fn was_safe(file: &mut File, at_bytes: u64) -> io::Result<bool> {
         pending.extend_from_slice(&piece[..count]);
         let marks = (begins_at..).zip(pending.windows(MARK_BYTES));
         let mut reaches = marks.filter_map(|(at, bytes)| Some((at, marked(bytes)?)));
-        // None knows of a sync of what follows it.
+        // A mark cannot cover what follows it.
         if reaches.any(|(at, to_bytes)| (at_bytes + 1..=at).contains(&to_bytes)) {
             return Ok(true);
         }
@@ -230,9 +234,9 @@ fn was_safe(file: &mut File, at_bytes: u64) -> io::Result<bool> {
     }
 }
 
-/// How far the sync reached of which these bytes are the mark.
+/// The extent of the sync that these bytes mark, if they are a mark.
 fn marked(bytes: &[u8]) -> Option<u64> {
-    // Nearly everywhere this saves the checksum.
+    // Avoids computing the checksum nearly everywhere.
     if !bytes.starts_with(&MARK_LENGTH.to_le_bytes()) {
         return None;
     }
@@ -296,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn one_damaged_frame_destroys_nothing_behind_it() {
+    fn one_damaged_frame_destroys_nothing_after_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(directory.path());
         let whole = std::fs::read(&path).unwrap();
@@ -312,12 +316,12 @@ mod tests {
             let cut_off = read(&path).unwrap().cut_off.unwrap();
             assert_eq!((cut_off.at_bytes, cut_off.is_damage), (second as u64, true));
             assert!(matches!(Journal::open(&path), Err(VerifyError::JournalDamaged { .. })));
-            assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing was taken away");
+            assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing was cut off");
         }
     }
 
     #[test]
-    fn whole_frames_behind_a_torn_one_are_torn_off_with_it_when_no_sync_had_come() {
+    fn whole_frames_after_a_torn_one_are_cut_off_if_not_synced() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(directory.path());
         let safe = std::fs::read(&path).unwrap().len();
@@ -327,7 +331,7 @@ mod tests {
             journal.add(seq * 1000, &Message::Acknowledge(vec![(0, frontier)])).unwrap();
         }
         drop(journal);
-        // As a power cut leaves it, when the kernel had written the later page and not the earlier one.
+        // As after a power cut, if the kernel had written the later page and not the earlier one.
         let mut torn = std::fs::read(&path).unwrap();
         assert!(torn.len() > safe + 4096);
         torn[safe..safe + 2048].fill(0);
@@ -341,20 +345,20 @@ mod tests {
         drop(journal);
         let after = read(&path).unwrap();
         assert_eq!((after.cut_off, after.ledger.cycles[0].ended.as_deref()), (None, Some("done")));
-        // Had a sync come, the same would be damage.
+        // After a sync, the same would be damage.
         let mark = frame(0, &Message::Synced { to_bytes: torn.len() as u64 });
         std::fs::write(&path, [torn, mark].concat()).unwrap();
         assert!(matches!(Journal::open(&path), Err(VerifyError::JournalDamaged { .. })));
     }
 
     #[test]
-    fn the_mark_is_found_behind_any_amount_of_damage() {
+    fn the_mark_is_found_after_any_amount_of_damage() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(directory.path());
         let whole = std::fs::read(&path).unwrap();
-        // Lengths and more lengths, each of which promises a long frame.
+        // A sequence of lengths, each of which promises a long frame.
         let lengths = |bytes: usize| -> Vec<u8> { [0xff, 0xff, 0, 0].into_iter().cycle().take(bytes).collect() };
-        // Wherever the mark lies in what is read at once.
+        // The mark is at every position within a read.
         let sizes = (FRAME_BYTES_MAX - 2 * MARK_BYTES..=FRAME_BYTES_MAX + 1).chain([4 << 20]);
         for size in sizes {
             let damage = lengths(size);
@@ -368,17 +372,17 @@ mod tests {
                 CutOff { at_bytes: whole.len() as u64, lost_bytes: (size + MARK_BYTES) as u64, is_damage: true };
             assert_eq!(with(to_bytes), expected);
             assert_eq!(with(whole.len() as u64 + 1), expected);
-            // One that knows only of what can be read, and one that knows of more than there was.
+            // A mark that covers only the readable part, and one that covers more than there was.
             assert!(!with(whole.len() as u64).is_damage);
             assert!(!with(to_bytes + 1).is_damage);
         }
     }
 
     #[test]
-    fn an_end_of_zeros_is_torn() {
+    fn trailing_zeros_are_a_torn_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(directory.path());
-        // As filesystems leave it that made the file longer before its content was there.
+        // As left by filesystems that extend a file before its content is written.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole[..], &[0; 5000]].concat()).unwrap();
         let (_, before) = Journal::open(&path).unwrap();
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_no_journal_and_stays_as_it_is() {
+    fn another_file_is_not_a_journal_and_stays_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("letter");
         for content in ["Dear Sir", "Dear Sir or Madam, this is longer than a head."] {

@@ -1,7 +1,10 @@
-//! One writer: builds a record, writes it, makes it durable, says so, one operation at a time.
+//! One writer: builds a record, writes it, makes it durable and reports that, one operation at a
+//! time.
 //!
-//! Because the next operation begins when the one before has returned, a lane is drained whenever it syncs, and its sync covers exactly what it wrote before (a flush covers *completed*
-//! writes only); other lanes keep the drive busy meanwhile. After its first error a lane does nothing more: a failed sync covers nothing, and a later one that succeeds does not mend that.
+//! An operation begins when the one before it has returned. So a lane has nothing in flight when it
+//! syncs, and its sync covers exactly what it wrote before (a flush covers *completed* writes
+//! only); other lanes keep the drive busy meanwhile. A lane stops at its first error: a failed sync
+//! covers nothing, and a later successful one does not change that.
 
 use std::io;
 
@@ -13,7 +16,6 @@ use crate::record::{Header, SEQ_MAX};
 use crate::run_header::RunHeader;
 use crate::schedule::{Operation, Schedule};
 
-/// A lane at work.
 #[derive(Debug)]
 pub struct Lane<'a> {
     header: Header,
@@ -23,40 +25,36 @@ pub struct Lane<'a> {
     schedule: Schedule,
     frontiers: &'a Frontiers,
     block: AlignedBlock,
-    /// The operation that comes next.
+    /// The next operation.
     seq: u64,
     evidence: u64,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stepped {
-    /// A record was written and waits for its sync, or will never have one.
+    /// A record was written that is not synced yet, or never will be.
     Wrote,
     /// Everything that the lane wrote is durable: a commit.
     Committed,
-    /// Nothing: the lease is used up.
+    /// Nothing was done: the lease is used up.
     Waits,
 }
 
-/// Why a lane stopped for good.
+/// Why a lane stopped.
 #[derive(Debug, thiserror::Error)]
-#[error("lane {lane} ({kind}) stopped at its operation {seq}: {operation} failed: {source}")]
+#[error("lane {lane} ({kind}) stopped at operation {seq}: {operation} failed: {source}")]
 pub struct LaneFailure {
-    /// Which.
     pub lane: u16,
-    /// Its kind.
     pub kind: LaneKind,
-    /// The operation.
     pub seq: u64,
-    /// `write at byte 4096`, `sync`.
+    /// Such as `write at byte 4096` or `sync`.
     pub operation: String,
-    /// The system's answer.
     pub source: io::Error,
 }
 
 impl<'a> Lane<'a> {
-    /// A lane that has done nothing yet.
+    /// A lane before its first operation.
     pub fn new(run: &'a RunHeader, lane: u16, frontiers: &'a Frontiers) -> Lane<'a> {
         let geometry = &run.geometry;
         let kind = geometry.kind(lane);
@@ -88,10 +86,10 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Does the next operation.
+    /// Executes the next operation.
     ///
     /// # Errors
-    /// When it fails; the lane must not be stepped again.
+    /// If it fails. The lane must not be used again.
     #[inline]
     pub fn step(&mut self, disk: &mut impl Disk) -> Result<Stepped, LaneFailure> {
         let seq = self.seq;
@@ -128,7 +126,8 @@ impl<'a> Lane<'a> {
         header.address_bytes = geometry.address_bytes(header.lane, index);
         header.seq = self.seq;
         header.evidence = self.evidence;
-        // One other lane after the other, so that soon every lane's records speak for every other lane.
+        // Cycles through the other lanes, so that every lane's records soon vouch for every other
+        // lane.
         let others = geometry.lanes() - 1;
         if others > 0 {
             header.other_lane = (header.lane + 1 + (self.seq % u64::from(others)) as u16) % geometry.lanes();
@@ -143,7 +142,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// The record that lies in a slot before the run: version 0.
+/// Fills a block with version 0, the record in a slot before the run.
 pub fn fill_record(run: &RunHeader, lane: u16, index: u32, block: &mut [u8]) {
     let header = Header {
         kind: crate::record::Kind::Fill,
@@ -168,22 +167,22 @@ mod tests {
     use super::*;
     use crate::geometry::{Geometry, tests::small};
 
-    /// Notes what is asked, and fails from some call on.
+    /// Records the calls, and fails after `good` of them.
     #[derive(Default)]
-    struct Noting {
+    struct RecordingDisk {
         calls: Vec<&'static str>,
         last: Vec<u8>,
         good: usize,
     }
 
-    impl Noting {
+    impl RecordingDisk {
         fn call(&mut self, name: &'static str) -> io::Result<()> {
             self.calls.push(name);
             if self.calls.len() > self.good { Err(io::Error::other("no more")) } else { Ok(()) }
         }
     }
 
-    impl Disk for Noting {
+    impl Disk for RecordingDisk {
         fn write(&mut self, _: u64, block: &[u8]) -> io::Result<()> {
             self.last = block.to_vec();
             self.call("write")
@@ -214,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_lane_makes_its_writes_durable_in_its_way() {
+    fn each_kind_of_lane_makes_writes_durable_its_way() {
         let run = run();
         let frontiers = leased(&run, 6);
         let calls = |lane| {
-            let mut disk = Noting { good: 100, ..Noting::default() };
+            let mut disk = RecordingDisk { good: 100, ..RecordingDisk::default() };
             let mut writer = Lane::new(&run, lane, &frontiers);
             while writer.step(&mut disk).unwrap() != Stepped::Waits {}
             (disk.calls.join(" "), frontiers.of(lane).completed, frontiers.of(lane).durable)
@@ -229,18 +228,18 @@ mod tests {
     }
 
     #[test]
-    fn a_record_says_what_had_returned_before_it_was_built() {
+    fn a_record_states_what_had_returned_before_it_was_built() {
         let run = run();
         let frontiers = leased(&run, 100);
-        let mut disk = Noting { good: 100, ..Noting::default() };
+        let mut disk = RecordingDisk { good: 100, ..RecordingDisk::default() };
         let mut lane = Lane::new(&run, 0, &frontiers);
-        let mut step = |disk: &mut Noting| {
+        let mut step = |disk: &mut RecordingDisk| {
             lane.step(disk).unwrap();
             Header::parse(&disk.last).unwrap()
         };
         assert_eq!((step(&mut disk).seq, step(&mut disk).evidence), (1, 0), "nothing had been synced");
         step(&mut disk);
-        // Operations 4 and 5 follow the sync, which is 3. Each looks at another lane.
+        // Operation 3 is the sync. Operations 4 and 5 follow it, and each looks at another lane.
         frontiers.complete(1, 9, true);
         frontiers.complete(2, 7, true);
         frontiers.complete(3, 5, false);
@@ -252,16 +251,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_claims_nothing() {
+    fn an_error_acknowledges_nothing() {
         let run = run();
         let frontiers = leased(&run, 100);
-        // Two writes, and the sync fails.
-        let mut disk = Noting { good: 2, ..Noting::default() };
+        // The sync after two writes fails.
+        let mut disk = RecordingDisk { good: 2, ..RecordingDisk::default() };
         let mut lane = Lane::new(&run, 0, &frontiers);
         lane.step(&mut disk).unwrap();
         lane.step(&mut disk).unwrap();
         let failure = lane.step(&mut disk).unwrap_err();
-        insta::assert_snapshot!(failure, @"lane 0 (flush) stopped at its operation 3: sync failed: no more");
+        insta::assert_snapshot!(failure, @"lane 0 (flush) stopped at operation 3: sync failed: no more");
         let frontier = frontiers.of(0);
         assert_eq!((frontier.completed, frontier.durable), (2, 0));
     }

@@ -1,12 +1,14 @@
-//! How far ahead of what was heard a lane may run. A lease is the upper bound of what can exist on a drive; it is durable in the journal before the lane knows of it, so that no record is
-//! ever found of which the journal says that it cannot be.
+//! How far a lane may run ahead of what was recorded. A lease is an upper bound of what can exist
+//! on a drive. It is durable in the journal before the lane gets it, so no record is found that is
+//! impossible according to the journal.
 
 use crate::frontier::Frontier;
 
-/// Operations that a lane may be ahead: at a million a second, a message has 30 ms for its way there and back before a lane has to wait.
+/// Operations that a lane may be ahead: at a million per second, a round trip may take 30 ms before
+/// a lane has to wait.
 pub const AHEAD: u64 = 1 << 16;
 
-/// The lanes that need a new lease, and how far it goes. `leases` holds what each lane has now.
+/// The lanes that need a new lease, and the new leases. `leases` holds the present ones.
 pub fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u64)> {
     frontiers
         .iter()
@@ -32,6 +34,6 @@ mod tests {
         assert_eq!(due(&at(AHEAD / 2), &[0, AHEAD]), []);
         assert_eq!(due(&at(AHEAD / 2 + 1), &[0, AHEAD]), [(1, AHEAD / 2 + 1 + AHEAD)]);
         assert_eq!(first(2), [(0, AHEAD), (1, AHEAD)]);
-        assert_eq!(due(&[(9, Frontier::default())], &[0, AHEAD]), [], "there is no such lane");
+        assert_eq!(due(&[(9, Frontier::default())], &[0, AHEAD]), [], "no such lane");
     }
 }

@@ -1,4 +1,5 @@
-//! What a journal amounts to: its cycles, one after the other, each with what was heard of it. Built message by message, from a file, from a connection, or by the recorder as it listens.
+//! The content of a journal as a sequence of cycles, each with what was recorded of it. Built
+//! message by message: from a file, from a connection, or by the recorder as it receives them.
 
 use crate::frontier::Frontier;
 use crate::message::Message;
@@ -6,92 +7,93 @@ use crate::obligations::{Inconsistent, Obligations};
 use crate::outcome::{CycleResult, Outcome, Standing};
 use crate::run_header::RunHeader;
 
-/// One run, from its beginning to the verdict on it.
+/// One run, from its beginning to its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
-    /// The run.
     pub run: RunHeader,
-    /// What was heard of it.
+    /// The record of the run's acknowledgements.
     pub obligations: Obligations,
-    /// The last count of syncs that returned and flushes that reached the driver: of both together.
+    /// The last known counts of syncs that returned and flushes that reached the driver, taken
+    /// together.
     pub syncs_and_flushes: Option<(u64, u64)>,
     /// Lanes that stopped at an error, and why.
     pub stopped: Vec<(u16, String)>,
     /// Why the writer ended by itself, if it did.
     pub ended: Option<String>,
-    /// The delay of the recorder's cut, in milliseconds, if it made one.
+    /// The delay of the recorder's cut in milliseconds, if it made one.
     pub cut_delay_ms: Option<u32>,
-    /// Whether the command for that did its part.
+    /// True if the cut command succeeded.
     pub cut_done: bool,
-    /// The verdict, once there is one.
+    /// The verdict, if there is one.
     pub outcome: Option<Outcome>,
 }
 
 impl Cycle {
-    /// Whether the recorder's cut command did its part, and the writer fell silent, or lost the drive under every lane.
+    /// Returns whether the recorder's cut command succeeded, and the writer fell silent or lost the
+    /// drive under every lane.
     pub fn was_cut(&self) -> bool {
-        self.cut_done && self.broke_off()
+        self.cut_done && self.was_interrupted()
     }
 
-    /// Whether the power may have gone while the drive carried out a flush.
+    /// Returns whether the drive may have lost power during a flush.
     pub fn flush_under_way(&self) -> bool {
-        self.broke_off() && self.obligations.flush_under_way(&self.run)
+        self.was_interrupted() && self.obligations.flush_under_way(&self.run)
     }
 
-    /// Whether the writer fell silent, or lost the drive under every lane.
-    fn broke_off(&self) -> bool {
+    /// Returns whether the writer fell silent or lost the drive under every lane.
+    fn was_interrupted(&self) -> bool {
         self.ended.is_none() || self.stopped.len() >= self.obligations.lanes.len()
     }
 
-    /// Whether something was acknowledged and nobody has looked what became of it.
+    /// Returns whether something was acknowledged but never checked.
     pub fn is_unjudged(&self) -> bool {
         self.outcome.is_none() && self.obligations.lanes.iter().any(|heard| heard.frontier.durable > 0)
     }
 
-    /// The messages from which the same cycle can be built again: what a recorder tells whoever checks.
-    pub fn retold(&self) -> Vec<(u64, Message)> {
-        let mut told = vec![(0, Message::Begin(Box::new(self.run.clone())))];
+    /// Messages from which the same cycle can be rebuilt, as a recorder sends them to the checker.
+    pub fn to_messages(&self) -> Vec<(u64, Message)> {
+        let mut messages = vec![(0, Message::Begin(Box::new(self.run.clone())))];
         let lanes = || (0u16..).zip(&self.obligations.lanes);
-        told.push((0, Message::Lease(lanes().map(|(lane, heard)| (lane, heard.lease)).collect())));
+        messages.push((0, Message::Lease(lanes().map(|(lane, heard)| (lane, heard.lease)).collect())));
         let mut moments: Vec<(u64, u16, u64)> = lanes()
             .flat_map(|(lane, heard)| heard.moments.iter().map(move |&(us, durable)| (us, lane, durable)))
             .collect();
         moments.sort_unstable();
         for (us, lane, durable) in moments {
-            told.push((us, Message::Acknowledge(vec![(lane, Frontier { completed: durable, durable })])));
+            messages.push((us, Message::Acknowledge(vec![(lane, Frontier { completed: durable, durable })])));
         }
         let end_us = self.obligations.end_us;
         if let Some((syncs, flushes)) = self.syncs_and_flushes {
-            told.push((end_us, Message::Beat { syncs, flushes: Some(flushes) }));
+            messages.push((end_us, Message::Beat { syncs, flushes: Some(flushes) }));
         }
         if let Some(delay_ms) = self.cut_delay_ms {
-            told.push((end_us, Message::Cut { delay_ms }));
+            messages.push((end_us, Message::Cut { delay_ms }));
         }
         if self.cut_done {
-            told.push((end_us, Message::CutDone { run_id: self.run.run_id }));
+            messages.push((end_us, Message::CutDone { run_id: self.run.run_id }));
         }
         let last = lanes().map(|(lane, heard)| (lane, heard.frontier)).collect();
-        told.push((end_us, Message::Acknowledge(last)));
+        messages.push((end_us, Message::Acknowledge(last)));
         for (lane, why) in &self.stopped {
-            told.push((end_us, Message::Stopped { lane: *lane, why: why.clone() }));
+            messages.push((end_us, Message::Stopped { lane: *lane, why: why.clone() }));
         }
-        told.extend(self.ended.clone().map(|why| (end_us, Message::End(why))));
-        told
+        messages.extend(self.ended.clone().map(|why| (end_us, Message::End(why))));
+        messages
     }
 }
 
 /// All cycles of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// The oldest first. Only of the last one all moments are kept.
+    /// Oldest first. Only the last one has all of its moments.
     pub cycles: Vec<Cycle>,
 }
 
 impl Ledger {
-    /// Takes in the next message of a journal. Such as are no matter for a journal change nothing.
+    /// Applies the next message of a journal. Ignores messages that do not belong in a journal.
     ///
     /// # Errors
-    /// When it contradicts what came before.
+    /// If it contradicts earlier messages.
     pub fn apply(&mut self, at_us: u64, message: &Message) -> Result<(), Inconsistent> {
         if let Message::Begin(run) = message {
             if let Some(before) = self.cycles.last_mut() {
@@ -112,20 +114,20 @@ impl Ledger {
         }
         if let Message::Outcome(outcome) = message {
             let judged = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == outcome.run_id);
-            judged.ok_or_else(|| Inconsistent("a verdict on a run that never began".to_owned()))?.outcome =
+            judged.ok_or_else(|| Inconsistent("there is a verdict on a run that never began".to_owned()))?.outcome =
                 Some(outcome.clone());
             return Ok(());
         }
         if let Message::CutDone { run_id } = message {
             let cut = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == *run_id);
-            cut.ok_or_else(|| Inconsistent("a cut of a run that never began".to_owned()))?.cut_done = true;
+            cut.ok_or_else(|| Inconsistent("there is a cut of a run that never began".to_owned()))?.cut_done = true;
             return Ok(());
         }
         if let Message::Synced { .. } = message {
             return Ok(());
         }
         let Some(cycle) = self.cycles.last_mut() else {
-            return Err(Inconsistent("something was said before any run began".to_owned()));
+            return Err(Inconsistent("there is a message before any run began".to_owned()));
         };
         match message {
             Message::Acknowledge(lanes) => {
@@ -139,9 +141,9 @@ impl Ledger {
                 }
             }
             Message::Beat { syncs, flushes } => {
-                // A drive that is gone counts nothing; what it had counted before still holds.
+                // A missing drive counts nothing; its earlier counts remain valid.
                 cycle.syncs_and_flushes = flushes.map(|flushes| (*syncs, flushes)).or(cycle.syncs_and_flushes);
-                // The writer lived then: the power was not cut before.
+                // The writer was alive then, so the cut came later.
                 if cycle.cut_delay_ms.is_none() {
                     cycle.obligations.end_us = cycle.obligations.end_us.max(at_us);
                 }
@@ -157,17 +159,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// The latest run, if something of it was acknowledged and nobody judged it.
+    /// The latest run, if some of it was acknowledged and it was never judged.
     pub fn unjudged(&self) -> Option<u64> {
         self.cycles.last().filter(|cycle| cycle.is_unjudged()).map(|cycle| cycle.run.run_id)
     }
 
-    /// How many cycles have a verdict.
+    /// Number of cycles with a verdict.
     pub fn judged(&self) -> usize {
         self.cycles.iter().filter(|cycle| cycle.outcome.is_some()).count()
     }
 
-    /// How all cycles went.
+    /// Summary of all cycles.
     pub fn standing(&self) -> Standing {
         let unjudged = self.cycles.iter().filter(|cycle| cycle.is_unjudged()).count();
         let mut standing = Standing { unjudged: unjudged as u32, ..Standing::default() };
@@ -228,12 +230,12 @@ mod tests {
         assert_eq!((ledger.cycles[0].cut_delay_ms, ledger.cycles[0].obligations.end_us), (Some(3), 300));
         let standing = ledger.standing();
         assert_eq!((standing.clean, standing.on_word, standing.failed, standing.void), (1, 1, 1, 1));
-        assert_eq!(standing.unjudged, 1, "in the fourth nothing was acknowledged");
+        assert_eq!(standing.unjudged, 1, "nothing was acknowledged in the fourth");
         assert_eq!(standing.ages, [AgeCount { up_to_ms: Some(1), obligations: 20, broken: 2 }]);
     }
 
     #[test]
-    fn a_cycle_that_is_retold_is_the_same() {
+    fn a_cycle_rebuilt_from_its_messages_is_the_same() {
         let mut ledger = Ledger::default();
         let frontier = |completed, durable| Frontier { completed, durable };
         let messages = [
@@ -251,7 +253,7 @@ mod tests {
             ledger.apply(at_us as u64 * 100, message).unwrap();
         }
         let mut again = Ledger::default();
-        for (at_us, message) in ledger.cycles[0].retold() {
+        for (at_us, message) in ledger.cycles[0].to_messages() {
             again.apply(at_us, &message).unwrap();
         }
         assert_eq!(again, ledger);
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_of_flushes_stays_known_when_the_drive_is_gone() {
+    fn flush_counts_stay_known_when_the_drive_is_gone() {
         let mut ledger = Ledger::default();
         ledger.apply(0, &begin(1)).unwrap();
         for flushes in [Some(40), None] {
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_shows_when_its_command_did_its_part_and_the_writer_was_hit() {
+    fn a_cut_counts_if_its_command_succeeded_and_the_writer_was_interrupted() {
         let cut = |more: &[Message]| {
             let mut ledger = Ledger::default();
             ledger.apply(0, &begin(1)).unwrap();
@@ -302,20 +304,20 @@ mod tests {
         let stopped = |lane| Message::Stopped { lane, why: "Input/output error".to_owned() };
         let lanes = sample().geometry.lanes();
         let done = Message::CutDone { run_id: 1 };
-        assert!(!cut(&[Message::Cut { delay_ms: 3 }]), "the command failed, or nobody knows");
+        assert!(!cut(&[Message::Cut { delay_ms: 3 }]), "the command failed, or its result is unknown");
         assert!(cut(&[Message::Cut { delay_ms: 3 }, done.clone()]));
-        assert!(!cut(&[Message::Cut { delay_ms: 3 }, done.clone(), ended.clone()]), "the writer went on");
+        assert!(!cut(&[Message::Cut { delay_ms: 3 }, done.clone(), ended.clone()]), "the writer continued");
         let all: Vec<Message> = (0..lanes).map(stopped).chain([done, ended]).collect();
-        assert!(cut(&all), "the drive is gone, and the writer's machine is not");
+        assert!(cut(&all), "only the drive is gone, not the writer's machine");
     }
 
     #[test]
-    fn what_does_not_follow_is_said() {
+    fn contradictory_messages_are_refused() {
         let mut ledger = Ledger::default();
         assert!(ledger.apply(0, &Message::Cut { delay_ms: 0 }).is_err());
         ledger.apply(0, &begin(1)).unwrap();
         assert!(ledger.apply(0, &outcome(9, CycleResult::Kept)).is_err());
         let ahead = Message::Acknowledge(vec![(0, Frontier { completed: 1, durable: 0 })]);
-        assert!(ledger.apply(0, &ahead).is_err(), "no lease was given");
+        assert!(ledger.apply(0, &ahead).is_err(), "there is no lease");
     }
 }

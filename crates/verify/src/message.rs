@@ -1,10 +1,11 @@
-//! What is said between the program that writes, the recorder and the program that checks, and what a journal keeps of it. One language for all three.
+//! The protocol between writer, recorder and checker, which is also the format of journal entries.
 //!
 //! ```text
 //! frame:  0 length of what follows the checksum (4) | 4 CRC32C of it (4) | 8 time (8) | 16 kind (1) | 17 fields
 //! ```
 //!
-//! Numbers are little-endian. Times are microseconds on the clock of whoever keeps the journal. A parser of these frames is exposed to a network, so it takes nothing on trust.
+//! Numbers are little-endian. Times are in microseconds on the clock of the journal's owner. The
+//! parser is exposed to a network, so it trusts nothing.
 
 use crate::frontier::Frontier;
 use crate::outcome::{AgeCount, CycleResult, Outcome, Standing};
@@ -12,84 +13,80 @@ use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 use crate::wire::{Malformed, Reader, Writer};
 
-/// The first bytes of a connection, from whoever calls: who speaks, and the version of the language.
+/// The first bytes of a connection, sent by the caller: program and protocol version.
 pub const GREETING: [u8; 8] = *b"FmVerif1";
-/// No frame is longer.
+/// The largest frame.
 pub const FRAME_BYTES_MAX: usize = 1 << 16;
 /// Length and checksum.
 const HEAD_BYTES: usize = 8;
 
-/// One thing that is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// A run begins: every slot holds version 0, synced.
     Begin(Box<RunHeader>),
-    /// Lanes are this far.
+    /// The progress of lanes.
     Acknowledge(Vec<(u16, Frontier)>),
-    /// All is well; how many syncs returned so far, and how many flushes the driver counted meanwhile, where it counts.
+    /// The writer is alive. Carries the number of syncs that returned, and of flushes that the
+    /// driver counted meanwhile, if it counts.
     Beat {
-        /// Syncs that returned; writes with FUA, which are no flushes, do not count.
+        /// Syncs that returned; FUA writes are not flushes and do not count.
         syncs: u64,
-        /// Flushes.
+        /// Flushes that the driver counted.
         flushes: Option<u64>,
     },
-    /// A lane stopped for good.
-    Stopped {
-        /// Which.
-        lane: u16,
-        /// Why.
-        why: String,
-    },
-    /// The writer ends by itself, and says why.
+    /// A lane stopped.
+    Stopped { lane: u16, why: String },
+    /// The writer ends by itself, for this reason.
     End(String),
-    /// Lanes may go on to these operations.
+    /// Lanes may continue up to these operations.
     Lease(Vec<(u16, u64)>),
-    /// The recorder has the power cut, this long after it heard of a sync, in milliseconds.
+    /// The recorder cuts the power.
     Cut {
-        /// The delay that was chosen.
+        /// Delay after the recorder received a sync, in milliseconds.
         delay_ms: u32,
     },
-    /// The cut command of this run did its part.
+    /// The cut command of this run succeeded.
     CutDone {
-        /// The run: it may be long over when the command returns.
+        /// The run, which may be long over when the command returns.
         run_id: u64,
     },
-    /// May a run begin? Asked before a target is filled, because that takes the evidence of the run before it.
+    /// Asks whether a run may begin. Sent before a target is filled, because filling destroys the
+    /// evidence of the run before it.
     MayWrite(Proposal),
-    /// Tell me what you heard of the latest run.
+    /// Asks for what was recorded of the latest run.
     Fetch,
-    /// A part of that, with the time at which it was heard.
+    /// A part of that record, with the time at which it was received.
     Entry {
         /// Microseconds.
         at_us: u64,
-        /// What was heard.
         message: Box<Message>,
     },
-    /// That was all.
+    /// The end of the record, or consent.
     Complete,
-    /// What became of a run.
+    /// The verdict on a run.
     Outcome(Outcome),
-    /// How all runs so far went.
+    /// The outcomes of all runs so far.
     Standing(Standing),
-    /// No, because.
+    /// A refusal, with the reason.
     Refused(String),
-    /// A journal's own mark: a sync has made safe what lies before this byte.
+    /// A mark in a journal: everything before this byte has been synced.
     Synced {
-        /// Where that ends.
+        /// Offset of the end.
         to_bytes: u64,
     },
 }
 
-/// Who wants to write.
+/// A writer's request to begin a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// The drive's model and serial number; empty where they cannot be told.
+    /// The drive's model and serial number; empty if unknown.
     pub drive: String,
-    /// The kernel's name of the writer's boot: a recorder of the same boot is on the same machine.
+    /// The kernel's identifier of the writer's boot: a recorder with the same one is on the same
+    /// machine.
     pub boot_id: String,
-    /// Kernel names of the whole disks beneath the target.
+    /// Kernel names of the whole disks under the target.
     pub disks: Vec<String>,
-    /// Whether a run that nobody judged may be written over.
+    /// True if an unjudged run may be overwritten.
     pub abandon: bool,
 }
 
@@ -202,7 +199,7 @@ impl Message {
                 Message::MayWrite(Proposal { drive, boot_id, disks, abandon })
             }
             Message::FETCH => Message::Fetch,
-            // An entry within an entry is nonsense, and would be a way to make a parser recurse.
+            // Entries must not nest, or a parser could be made to recurse.
             Message::ENTRY if depth == 0 => {
                 Message::Entry { at_us: from.u64()?, message: Box::new(Message::read(from, 1)?) }
             }
@@ -253,7 +250,7 @@ fn read_ages(from: &mut Reader<'_>) -> Result<Vec<AgeCount>, Malformed> {
 /// Reads one message, without its frame.
 ///
 /// # Errors
-/// When the bytes are none, or more than one.
+/// If the bytes are not exactly one message.
 pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut from = Reader::new(bytes);
     let message = Message::read(&mut from, 0)?;
@@ -271,18 +268,18 @@ pub fn frame(at_us: u64, message: &Message) -> Vec<u8> {
     out.0
 }
 
-/// What stands at the beginning of some bytes.
+/// The result of reading a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Framed {
-    /// A message, when it was said, and the bytes that its frame takes.
+    /// A message, its time, and the size of its frame in bytes.
     Whole(u64, Message, usize),
-    /// The beginning of a frame: more is needed.
+    /// The beginning of a frame: more bytes are needed.
     Partial,
-    /// No frame.
+    /// Not a frame.
     Nonsense(Malformed),
 }
 
-/// Takes one frame off the beginning.
+/// Reads one frame from the beginning of the bytes.
 pub fn unframe(bytes: &[u8]) -> Framed {
     let mut from = Reader::new(bytes);
     let (Ok(length), Ok(crc)) = (from.u32(), from.u32()) else { return Framed::Partial };
@@ -343,7 +340,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_comes_back_as_it_was() {
+    fn every_message_survives_a_round_trip() {
         for (at_us, message) in all().into_iter().enumerate() {
             let bytes = frame(at_us as u64, &message);
             assert_eq!(unframe(&bytes), Framed::Whole(at_us as u64, message, bytes.len()));
@@ -362,7 +359,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse(&bytes);
             let _ = unframe(&bytes);
         }

@@ -1,25 +1,27 @@
-//! The one mixing function beneath payloads and schedules.
+//! The mixing function of payloads and schedules.
 
-/// 2^64 divided by the golden ratio, odd: steps of it visit all of `u64`, far apart (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+/// 2^64 divided by the golden ratio, made odd: multiples of it are spread over all of `u64` (Knuth,
+/// The Art of Computer Programming, vol. 3, 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// A random odd number, so that a zero does not stay a zero.
+/// A random odd number, without which zero would be mixed to zero.
 const SALT: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// The upper and the lower half of a 64 by 64 bit product, folded: one multiplication, and every bit of the outcome hangs on every bit that went in.
+/// The XOR of the upper and lower half of a 64 by 64 bit product: with one multiplication, every
+/// bit of the result depends on every bit of the input.
 #[inline]
 pub fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// A number that looks random, of a key and a counter.
+/// A pseudorandom number from a key and a counter.
 #[inline]
 pub fn mix(key: u64, counter: u64) -> u64 {
     let state = key.wrapping_add(counter.wrapping_mul(GOLDEN));
     fold(state, state ^ SALT)
 }
 
-/// A key of several parts, each of which changes all of it.
+/// A key made of several parts, each of which affects all of it.
 #[inline]
 pub fn key(parts: [u64; 3]) -> u64 {
     mix(mix(mix(SALT, parts[0]), parts[1]), parts[2])
@@ -29,14 +31,15 @@ pub fn key(parts: [u64; 3]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Targets that were written yesterday are checked tomorrow: these functions are part of their format.
+    /// Targets written by earlier versions must remain checkable, so these functions are part of
+    /// the format.
     #[test]
     fn the_mixture_never_changes() {
         // 2^63 * 4 = 2 * 2^64; (2^64 - 1)^2 = (2^64 - 2) * 2^64 + 1.
         assert_eq!((fold(1 << 63, 4), fold(u64::MAX, u64::MAX)), (2, (u64::MAX - 1) ^ 1));
-        // Without a counter the state is the key, and a product by 1 is its other factor.
+        // With counter 0 the state is the key, and a product with 1 is the other factor.
         assert_eq!((mix(0, 0), mix(1, 0)), (0, 1 ^ SALT));
-        // Worked out apart from this code.
+        // Computed independently of this code.
         assert_eq!((mix(1, 2), key([1, 2, 3])), (0x4c3b_84ee_26ba_96d2, 0x979e_7987_9a6b_3d74));
     }
 

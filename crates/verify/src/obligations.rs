@@ -1,4 +1,5 @@
-//! What somebody outside the drive's power heard: how far each lane was acknowledged, and when. Only that creates obligations.
+//! What a witness outside the drive's power domain recorded: how far each lane was acknowledged,
+//! and when. Only that creates obligations.
 
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, LaneKind};
@@ -6,60 +7,62 @@ use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 use crate::schedule::{Operation, Schedule};
 
-/// So much of the past is kept of each lane, to tell how old an acknowledgement was when the power went.
+/// Number of past acknowledgements to keep per lane, to know their age at the power cut.
 const MOMENTS_MAX: usize = 1 << 16;
 
-/// What was heard of one lane.
+/// The record of one lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// The last that was heard of it.
+    /// The latest acknowledgement.
     pub frontier: Frontier,
-    /// The last operation that it was allowed to begin.
+    /// The last operation that the lane was allowed to begin.
     pub lease: u64,
-    /// When which operation was heard to be durable, oldest first: microseconds, sequence number.
+    /// Times in microseconds at which operations were recorded as durable, with sequence numbers,
+    /// oldest first.
     pub moments: Vec<(u64, u64)>,
 }
 
-/// What was heard of a run.
+/// The record of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Obligations {
-    /// Of each lane.
+    /// One entry per lane.
     pub lanes: Vec<Heard>,
-    /// When the power went, as far as it can be told: the cut command's moment, else the last word of the writer. Microseconds on the clock of the moments.
+    /// When power was lost, as far as known: the time of the cut command, or else of the writer's
+    /// last message. Microseconds on the clock of the moments.
     pub end_us: u64,
 }
 
-/// What was heard cannot be: the harness is at fault.
+/// A contradiction in the record, which is an error of the test setup and not of the drive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Inconsistent(pub String);
 
 impl Obligations {
-    /// Of a run of which nothing was heard yet.
+    /// Obligations of a run before anything is recorded.
     pub fn new(geometry: &Geometry) -> Obligations {
         Obligations { lanes: vec![Heard::default(); usize::from(geometry.lanes())], end_us: 0 }
     }
 
-    /// A lane may go on to operation `seq`.
+    /// Allows a lane to continue up to operation `seq`.
     ///
     /// # Errors
-    /// When there is no such lane.
+    /// If there is no such lane.
     pub fn lease(&mut self, lane: u16, seq: u64) -> Result<(), Inconsistent> {
         let heard = self.heard(lane)?;
         heard.lease = heard.lease.max(seq);
         Ok(())
     }
 
-    /// A lane was heard to be this far.
+    /// Records how far a lane is.
     ///
     /// # Errors
-    /// When there is no such lane, when it is ahead of its lease, or when it goes back.
+    /// If there is no such lane, it is ahead of its lease, or it goes back.
     pub fn acknowledge(&mut self, at_us: u64, lane: u16, frontier: Frontier) -> Result<(), Inconsistent> {
         let heard = self.heard(lane)?;
         let Frontier { completed, durable } = frontier;
         if completed > heard.lease || durable > completed {
             return Err(Inconsistent(format!(
-                "lane {lane} says that operation {completed} is complete and {durable} durable, and it was allowed {}",
+                "lane {lane} reports operation {completed} as complete and {durable} as durable, but its lease ends at {}",
                 heard.lease
             )));
         }
@@ -80,13 +83,15 @@ impl Obligations {
         Ok(())
     }
 
-    /// Nobody knows how far lanes were allowed to go, as when the journal that said so is damaged: nothing that is found goes beyond it.
+    /// Removes the upper bounds of all lanes, for a journal that is damaged and may have lost
+    /// leases.
     pub fn forget_leases(&mut self) {
         self.lanes.iter_mut().for_each(|heard| heard.lease = SEQ_MAX);
     }
 
-    /// Whether a flush may have been under way when the run broke off: some lane was last heard of
-    /// just before one. It takes every completed write with it, also those of lanes that never sync.
+    /// Returns whether a flush may have been in progress when the run was interrupted, because the
+    /// next operation of some lane was one. A flush writes out every completed write, also those of
+    /// lanes that never sync.
     pub fn flush_under_way(&self, run: &RunHeader) -> bool {
         let geometry = &run.geometry;
         (0u16..).zip(&self.lanes).any(|(lane, heard)| match geometry.kind(lane) {
@@ -94,19 +99,20 @@ impl Obligations {
                 let next = heard.frontier.completed.saturating_add(1);
                 Schedule::new(run.run_id, geometry, lane).operation(next) == Operation::Sync
             }
-            // Where the kernel sends the drive no FUA writes, a flush follows each of them.
+            // If the kernel does not send FUA writes to the drive, a flush follows each of them.
             LaneKind::Fua => run.fua_caveat().is_some(),
             LaneKind::Control => false,
         })
     }
 
     fn heard(&mut self, lane: u16) -> Result<&mut Heard, Inconsistent> {
-        self.lanes.get_mut(usize::from(lane)).ok_or_else(|| Inconsistent(format!("there is no lane {lane}")))
+        self.lanes.get_mut(usize::from(lane)).ok_or_else(|| Inconsistent(format!("no such lane: {lane}")))
     }
 }
 
 impl Heard {
-    /// When operation `seq` was first heard to be durable, in microseconds; of what is long past, a moment that is later than that; `None` when it was not heard.
+    /// When operation `seq` was first recorded as durable, in microseconds. Too late for operations
+    /// long past; `None` if it was not recorded.
     pub fn heard_us(&self, seq: u64) -> Option<u64> {
         let at = self.moments.partition_point(|&(_, durable)| durable < seq);
         self.moments.get(at).map(|&(us, _)| us)
@@ -123,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_tell_when_an_operation_was_first_heard_to_be_durable() {
+    fn moments_record_when_an_operation_first_became_durable() {
         let mut obligations = Obligations::new(&small());
         obligations.lease(0, 100).unwrap();
         obligations.acknowledge(10, 0, frontier(3, 2)).unwrap();
@@ -135,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_is_under_way_where_it_is_a_lanes_next_operation() {
+    fn a_flush_is_in_progress_if_it_is_a_lanes_next_operation() {
         // Two writes, then a sync.
         let run = RunHeader::plain(3, Geometry { writes_per_sync: 2, fua_lanes: 0, ..small() });
         let heard_at = |completed| {
@@ -148,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_the_harness_at_fault() {
+    fn contradictions_are_refused() {
         let mut obligations = Obligations::new(&small());
         obligations.lease(1, 10).unwrap();
         let said = [
@@ -159,9 +165,9 @@ mod tests {
         ]
         .map(|outcome| outcome.unwrap_err().0);
         insta::assert_snapshot!(said.join("\n"), @"
-        there is no lane 9
-        lane 1 says that operation 11 is complete and 2 durable, and it was allowed 10
-        lane 1 says that operation 2 is complete and 4 durable, and it was allowed 10
+        no such lane: 9
+        lane 1 reports operation 11 as complete and 2 as durable, but its lease ends at 10
+        lane 1 reports operation 2 as complete and 4 as durable, but its lease ends at 10
         lane 1 went back from operation 8 to 7
         ");
     }

@@ -1,66 +1,66 @@
-//! What became of a cycle, and of all cycles so far.
+//! The outcome of a cycle, and of all cycles so far.
 
-use crate::bound::loss_per_cut_below;
+use crate::loss_bound::loss_per_cut_below;
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Which.
+    /// The run.
     pub run_id: u64,
-    /// In one word.
+    /// The verdict.
     pub result: CycleResult,
-    /// Whether nothing but a person's word shows that the power was cut.
+    /// True if only the user's statement shows that the power was cut.
     pub on_word: bool,
-    /// Records that had to be there.
+    /// Number of records that had to be there.
     pub obligations: u64,
-    /// Records of these that were not as they must be.
+    /// Number of these that are missing or damaged.
     pub broken: u64,
-    /// By how old the acknowledgement was.
+    /// The same counts by age of the acknowledgement.
     pub ages: Vec<AgeCount>,
 }
 
-/// How a cycle ended.
+/// The result of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CycleResult {
     /// Everything that was promised is there.
     Kept,
-    /// Something is not.
+    /// Something that was promised is missing or damaged.
     Fails,
-    /// It proves nothing.
+    /// The cycle proves nothing.
     Void,
 }
 
-/// Obligations whose acknowledgement was this old when the power went.
+/// Obligations whose acknowledgement had this age when power was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct AgeCount {
-    /// At most so old, in milliseconds; `None` for all that is older.
+    /// The maximum age in milliseconds; `None` for all older ones.
     pub up_to_ms: Option<u32>,
-    /// How many.
+    /// Number of obligations.
     pub obligations: u64,
-    /// How many of them were broken.
+    /// Number of these that were broken.
     pub broken: u64,
 }
 
-/// How all cycles went.
+/// The outcomes of all cycles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Standing {
     /// Cycles that lost nothing.
     pub clean: u32,
-    /// Of these, such of which a person's word alone says that the power was cut.
+    /// The part of these for which only the user's statement shows that the power was cut.
     pub on_word: u32,
     /// Cycles that lost something.
     pub failed: u32,
     /// Cycles that prove nothing.
     pub void: u32,
-    /// Cycles in which something was acknowledged, and which nobody judged: what would have been found may have been a loss.
+    /// Cycles with acknowledged writes that were never judged. They may have been losses.
     pub unjudged: u32,
-    /// Of all that were not void: what was lost, by how old its acknowledgement was.
+    /// Losses by age of the acknowledgement, over all cycles that were not void.
     pub ages: Vec<AgeCount>,
 }
 
 impl Standing {
-    /// One more verdict.
+    /// Counts one more verdict.
     pub fn count(&mut self, result: CycleResult, on_word: bool) {
         match result {
             CycleResult::Kept => {
@@ -72,13 +72,14 @@ impl Standing {
         }
     }
 
-    /// With 95 % confidence, the chance of a loss in one cut is below this. Nothing is below anything after a loss, without a clean cycle, or while a cycle is not judged: a check that never
-    /// ended may be what the loss looked like.
+    /// Upper bound of the probability of a loss per power cut, at 95 % confidence. There is none
+    /// after a loss, without a clean cycle, or with an unjudged cycle: a check that never finished
+    /// may have hidden a loss.
     pub fn bound(&self) -> Option<f64> {
         (self.clean > 0 && self.failed == 0 && self.unjudged == 0).then(|| loss_per_cut_below(self.clean))
     }
 
-    /// Whether every cycle that was written lost nothing, and was shown to.
+    /// Returns whether every cycle was shown to have lost nothing.
     pub fn is_clean(&self) -> bool {
         self.failed == 0 && self.void == 0 && self.unjudged == 0
     }

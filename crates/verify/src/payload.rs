@@ -1,34 +1,35 @@
-//! What fills a sector behind its header: a pure function of run, address and version.
+//! The content of a sector after its header: a pure function of run, address and version.
 //!
-//! It can be made again from these three numbers alone, in pieces of 64 bytes, so that every piece found in a wrong place can be asked whose it is. It does not compress and no two
-//! sectors are alike, so that a drive that compresses or deduplicates has to write all of it.
+//! It can be recreated from these three numbers, in pieces of 64 bytes, so that the origin of every
+//! misplaced piece can be found. It does not compress and no two sectors are equal, so a drive with
+//! compression or deduplication has to write all of it.
 
 use crate::mix;
 
-/// Size of a piece whose origin can be told.
+/// Size of a piece whose origin can be found.
 pub const CHUNK_BYTES: usize = 64;
-/// The payload is made in words of this size.
+/// The payload is generated in words of this size.
 pub const WORD_BYTES: usize = 8;
 const WORDS: u64 = (CHUNK_BYTES / WORD_BYTES) as u64;
 
-/// Makes the payload of one version of one sector.
+/// The payload of one version of one sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payload(u64);
 
 impl Payload {
-    /// Of the sector at `address_bytes`.
+    /// The payload of the sector at `address_bytes`.
     #[inline]
     pub fn new(run_id: u64, address_bytes: u64, version: u32) -> Payload {
         Payload(mix::key([run_id, address_bytes, u64::from(version)]))
     }
 
-    /// Word `word` of chunk `chunk`; the header is chunk 0, so that the payload begins with chunk 1.
+    /// Word `word` of chunk `chunk`. The header is chunk 0, so the payload begins with chunk 1.
     #[inline]
     pub fn word(self, chunk: usize, word: usize) -> u64 {
         mix::mix(self.0, chunk as u64 * WORDS + word as u64)
     }
 
-    /// Chunk `chunk` as it lies in the sector.
+    /// Chunk `chunk` of the sector.
     pub fn chunk(self, chunk: usize) -> [u8; CHUNK_BYTES] {
         let mut bytes = [0; CHUNK_BYTES];
         for (word, place) in bytes.chunks_exact_mut(WORD_BYTES).enumerate() {
@@ -37,7 +38,7 @@ impl Payload {
         bytes
     }
 
-    /// Fills a sector behind its header.
+    /// Fills a sector after its header.
     #[inline]
     pub fn fill(self, body: &mut [u8]) {
         for (index, place) in body.chunks_exact_mut(WORD_BYTES).enumerate() {
@@ -45,7 +46,7 @@ impl Payload {
         }
     }
 
-    /// Whether a sector's body is this payload.
+    /// Returns whether a sector's body is this payload.
     #[inline]
     pub fn is(self, body: &[u8]) -> bool {
         let mut difference = 0;
@@ -63,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_is_one_mixture_a_word() {
-        // Worked out apart from this code, of the key of run, address and version.
+    fn every_word_of_a_payload_is_mixed() {
+        // Computed independently of this code, from the key of run, address and version.
         let payload = Payload::new(7, 4096, 3);
         assert_eq!((payload.word(1, 0), payload.word(2, 5)), (0xd8fa_a55a_e53e_4618, 0x9602_9f56_e05d_ee4d));
         let mut body = [0; 2 * CHUNK_BYTES];
@@ -92,7 +93,7 @@ mod tests {
         Payload::new(7, 0, 0).fill(&mut body);
         let mut counts = [0u32; 256];
         body.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
-        // Each byte value 4096 times, give or take: a standard deviation is 64.
+        // Each byte value occurs about 4096 times, with a standard deviation of 64.
         assert!(counts.iter().all(|count| (3700..4500).contains(count)), "{counts:?}");
         let words: std::collections::HashSet<&[u8]> = body.chunks_exact(8).collect();
         assert_eq!(words.len(), body.len() / 8, "a repeated word could be compressed");

@@ -1,77 +1,75 @@
-//! Whose bytes are these? Every piece of 64 bytes of a sector that is not what it should be is asked where it comes from.
+//! Finds out where the bytes of an unexpected sector come from, in pieces of 64 bytes.
 
 use std::ops::Range;
 
 use crate::payload::{CHUNK_BYTES, Payload, WORD_BYTES};
 use crate::record::{Header, HeaderFault};
 
-/// Where a chunk comes from.
+/// The origin of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A header that is whole: what it says stands in [`Attribution::header`].
+    /// A valid header; [`Attribution::header`] has its content.
     Header,
-    /// A version of this very sector.
+    /// A version of this sector.
     Version(u32),
-    /// One version before the seam, another behind it, which lies within the chunk.
+    /// One version up to a seam within the chunk, another after it.
     Seam {
-        /// Before.
+        /// The version up to the seam.
         before: u32,
-        /// Behind.
+        /// The version after the seam.
         behind: u32,
     },
     /// A version of another sector.
     Foreign {
-        /// Where it belongs.
+        /// The address of that sector.
         address_bytes: u64,
-        /// Which version.
         version: u32,
     },
     /// All bits zero.
     Zeros,
-    /// All bits one: erased flash.
+    /// All bits one, as in erased flash.
     Ones,
     /// None of these.
     Unknown {
-        /// Bits in which it differs from the nearest candidate, where there is one to compare with.
+        /// Number of bits that differ from the nearest candidate, if there is one close enough.
         wrong_bits: Option<u32>,
     },
 }
 
-/// Chunks in a row with one origin.
+/// Consecutive chunks with the same origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
-    /// Bytes within the sector.
+    /// Range of bytes within the sector.
     pub bytes: Range<usize>,
-    /// Where they come from; of unknown ones, `wrong_bits` is the sum.
+    /// The origin; for unknown chunks, `wrong_bits` is the sum.
     pub origin: Origin,
 }
 
-/// The origins of a whole sector.
+/// The origins of all parts of a sector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribution {
-    /// What stands in its header.
     pub header: Result<Header, HeaderFault>,
-    /// The sector, stretch by stretch.
+    /// The parts, in order.
     pub stretches: Vec<Stretch>,
 }
 
-/// Whom to ask.
+/// The candidates for the origin of a sector.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspects<'a> {
-    /// The run.
     pub run_id: u64,
-    /// Where the sector lies.
+    /// Address of the sector.
     pub address_bytes: u64,
-    /// Versions of this sector that may exist, the likeliest first.
+    /// Versions of this sector that may exist, the most likely first.
     pub versions: &'a [u32],
-    /// Sectors elsewhere, and the version of each, that may have come here.
+    /// Addresses and versions of other sectors that may have been written here.
     pub elsewhere: &'a [(u64, u32)],
 }
 
-/// A bit count below this share of the bits is damage to that candidate, and not chance: strangers differ in half of their bits, 256 of a chunk's 512, with a standard deviation of 11.
+/// A difference of up to this many bits is damage to that candidate and not chance: unrelated
+/// chunks differ in half of their bits, 256 of 512, with a standard deviation of 11.
 const DAMAGED_BITS_MAX: u32 = 128;
 
-/// Attributes a sector.
+/// Finds the origins of a sector's parts.
 pub fn attribute(sector: &[u8], suspects: Suspects<'_>) -> Attribution {
     let header = Header::parse(sector);
     let home = |version| Payload::new(suspects.run_id, suspects.address_bytes, version);
@@ -80,7 +78,7 @@ pub fn attribute(sector: &[u8], suspects: Suspects<'_>) -> Attribution {
     if header.is_ok() {
         origins[0] = Some(Origin::Header);
     }
-    // The body that the header promises comes first: in most cases it explains all or nearly all.
+    // The body that the header describes first, because it usually explains all or nearly all.
     if let Ok(header) = &header {
         let own = (header.run_id, header.address_bytes) == (suspects.run_id, suspects.address_bytes);
         let origin = if own {
@@ -127,10 +125,10 @@ fn uniform(chunk: &[u8]) -> Option<Origin> {
     }
 }
 
-/// Gives a payload every chunk that is its.
+/// Assigns the origin to every chunk of this payload.
 fn claim(chunks: &[&[u8]], origins: &mut [Option<Origin>], payload: Payload, origin: Origin) {
     for (index, chunk) in chunks.iter().enumerate().skip(1) {
-        // The first word tells strangers apart.
+        // The first word suffices to rule out nearly all others.
         if origins[index].is_none()
             && chunk[..WORD_BYTES] == payload.word(index, 0).to_le_bytes()
             && **chunk == payload.chunk(index)
@@ -140,7 +138,8 @@ fn claim(chunks: &[&[u8]], origins: &mut [Option<Origin>], payload: Payload, ori
     }
 }
 
-/// A chunk whose first words are one version's and whose last are another's, but for one word at the seam that may be a mixture itself.
+/// The seam in a chunk that begins as one version and ends as another, with at most one mixed word
+/// between them.
 fn seam(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> Payload) -> Option<Origin> {
     let agreeing = |version: u32| -> Vec<bool> {
         let expected = home(version).chunk(index);
@@ -169,7 +168,8 @@ fn unknown(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> P
     Origin::Unknown { wrong_bits }
 }
 
-/// The header that 64 bytes were before one of their bits was turned over, if that explains them: the checksum tells apart all errors of up to five bits at this length.
+/// The header before a single bit was flipped, if that explains these 64 bytes. At this length, the
+/// checksum detects all errors of up to five bits.
 pub fn one_bit_off(sector: &[u8]) -> Option<Header> {
     let mut bytes: [u8; CHUNK_BYTES] = sector.get(..CHUNK_BYTES)?.try_into().ok()?;
     for bit in 0..CHUNK_BYTES * 8 {
@@ -182,7 +182,9 @@ pub fn one_bit_off(sector: &[u8]) -> Option<Header> {
     None
 }
 
-/// Whether 64 bytes begin as one header and go on as another, word by word. Of both, only what the schedule decides is known: not what the lane had seen of the world, nor the checksum.
+/// Returns whether 64 bytes begin as one header and end as another, with the seam at a word. Only
+/// what the schedule determines is compared, not what the lane had seen of others, nor the
+/// checksum.
 pub fn is_header_seam(sector: &[u8], before: &Header, behind: &Header) -> bool {
     let known = |index: usize| !(12..16).contains(&index) && !(46..60).contains(&index);
     let (before, behind) = (before.bytes(), behind.bytes());
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_sector_tells_both_versions_and_where_the_seam_is() {
+    fn a_torn_sector_has_both_versions_and_a_seam() {
         let (new, old) = (sector(7), sector(6));
         let torn = [&new[..192], &old[192..]].concat();
         assert_eq!(origins(&torn), [(0, Origin::Header), (64, Origin::Version(7)), (192, Origin::Version(6))]);
@@ -254,7 +256,7 @@ mod tests {
                 (256, Origin::Version(6))
             ]
         );
-        // An odd byte: the word at the seam is neither's.
+        // At an odd byte, the word at the seam belongs to neither.
         let odd = [&new[..219], &old[219..]].concat();
         assert_eq!(origins(&odd)[2].1, Origin::Seam { before: 7, behind: 6 });
     }

@@ -1,8 +1,8 @@
-//! Reading a target back and judging it, with a second reading of whatever contradicts the run.
+//! Reads a target back and judges it, with a second reading of whatever contradicts the run.
 //!
-//! A drive may answer once with an old version, from a cache or a mapping that it then corrects. One
-//! reading would call that a lost write, and the next check would find nothing wrong. What differs
-//! between two readings is a fault of its own kind, whichever of them is right.
+//! A drive may return an old version once, from a cache or a mapping that it then corrects. A
+//! single reading would report a lost write that the next check could not find. Two readings that
+//! differ are a fault in itself, whichever of them is right.
 
 use crate::disk::Disk;
 use crate::obligations::Obligations;
@@ -10,11 +10,11 @@ use crate::run_header::RunHeader;
 use crate::survey::{Stopped, Survey};
 use crate::verdict::{Verdict, doubted, judge};
 
-/// Reads a target and judges it. `progress` is given the share that is done, from 0 to 1, and
-/// returns whether to go on.
+/// Reads a target and judges it. `progress` receives the share that is done, from 0 to 1, and
+/// returns whether to continue.
 ///
 /// # Errors
-/// [`Stopped`] when `progress` did not want to go on.
+/// [`Stopped`] if `progress` returned false.
 pub fn read_and_judge(
     disk: &mut impl Disk,
     run: &RunHeader,
@@ -43,7 +43,7 @@ mod tests {
     use crate::survey::{Damage, Oddity};
     use crate::verdict::{Class, Evidence};
 
-    /// Memory whose readings of one range answer with older content, so many times.
+    /// Memory that returns older content for the first `times` reads of a range.
     struct Stale {
         bytes: Vec<u8>,
         old: Vec<u8>,
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// A lane that wrote and was heard; its first record reads as its filling, so many times.
+    /// A lane whose acknowledged first record reads as its filling, the first `times` times.
     fn stale(lane: u16, times: u32) -> (Verdict, Survey) {
         let run = RunHeader::plain(11, Geometry { writes_per_sync: 1, ..small() });
         let geometry = &run.geometry;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_old_and_then_right_is_unstable_and_not_lost() {
+    fn old_then_new_content_is_unstable_and_not_lost() {
         let (right, _) = stale(0, 0);
         assert!(right.is_kept(), "{right:?}");
         let (once, _) = stale(0, 1);
@@ -114,13 +114,13 @@ mod tests {
         assert_eq!(once.findings.len(), 1, "{once:?}");
         assert_eq!((once.findings[0].class, &once.findings[0].evidence), (Class::Corrupt, &unstable));
         let (always, _) = stale(0, u32::MAX);
-        // One earlier moment explains it: the drive went back as a whole.
+        // A single earlier moment explains it: the drive reverted as a whole.
         assert_eq!((always.findings.len(), always.findings[0].class), (1, Class::RolledBack), "{always:?}");
     }
 
-    /// A control lane's write that is there after all is no sign of a cut.
+    /// A write of a control lane that is there after all does not show a power cut.
     #[test]
-    fn what_a_control_lane_seemed_to_lose_is_asked_again() {
+    fn apparent_losses_of_control_lanes_are_read_again() {
         let control = small().flush_lanes + small().fua_lanes;
         let (always, _) = stale(control, u32::MAX);
         assert_eq!((always.legal.control_lost, always.findings.len()), (1, 0), "{always:?}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_reading_can_be_broken_off() {
+    fn the_second_reading_can_be_stopped() {
         let run = RunHeader::plain(11, small());
         let mut disk = Stale { bytes: vec![0; run.geometry.size_bytes() as usize], old: Vec::new(), at: 0, times: 0 };
         let mut survey = Survey::take(&mut disk, &run, &mut |_| true).unwrap();

@@ -1,4 +1,4 @@
-//! One record as it lies on the medium: a run of logical sectors, each of which says by itself what it is.
+//! The format of a record: a sequence of logical sectors, each of which identifies itself.
 //!
 //! ```text
 //! byte   0 magic "FmVr" | 4 format | 5 kind | 6 lane (2)
@@ -11,30 +11,31 @@
 //!       64 payload, to the end of the sector
 //! ```
 //!
-//! All numbers are little-endian. The header's checksum covers the header without the checksum itself. The payload is [`Payload`]'s.
+//! All numbers are little-endian. The header's checksum covers the header without the checksum
+//! itself. [`Payload`] defines the payload.
 
 use crate::payload::{CHUNK_BYTES, Payload};
 
 /// The first four bytes of every sector.
 pub const MAGIC: [u8; 4] = *b"FmVr";
-/// The version of this layout.
+/// Version of this format.
 pub const FORMAT: u8 = 1;
 /// A header is one chunk.
 pub const HEADER_BYTES: usize = CHUNK_BYTES;
-/// Sequence numbers have 48 bits: nine years at a million operations a second.
+/// Sequence numbers have 48 bits: nine years at a million operations per second.
 pub const SEQ_MAX: u64 = (1 << 48) - 1;
 
-/// Why a record was written, which is its lane's way to make it durable.
+/// The way in which a record is made durable, which depends on its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Version 0, written and synced before the run began.
+    /// Version 0, written and synced before the run.
     Fill = 0,
-    /// A plain write; a sync of its lane follows.
+    /// A plain write, followed by a sync of its lane.
     Flush = 1,
     /// A write that is durable when it returns.
     Fua = 2,
-    /// A plain write that no sync of its lane ever follows.
+    /// A plain write that its lane never syncs.
     Control = 3,
 }
 
@@ -44,53 +45,53 @@ impl Kind {
     }
 }
 
-/// What a sector says of itself.
+/// The header of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Why it was written.
+    /// The way in which the record is made durable.
     pub kind: Kind,
-    /// The lane that owns its slot.
+    /// The lane that owns the slot.
     pub lane: u16,
-    /// Which sector of its record it is.
+    /// Index of the sector within its record.
     pub sector: u16,
-    /// How many sectors its record has.
+    /// Number of sectors in the record.
     pub sectors: u16,
-    /// Its run.
     pub run_id: u64,
-    /// Its target.
     pub target_id: u32,
-    /// How often its slot had been written in this run: 0 before the run.
+    /// Number of writes to the slot in this run; 0 before the run.
     pub version: u32,
-    /// Where it belongs, in bytes from the start of the target.
+    /// Address of the sector, in bytes from the start of the target.
     pub address_bytes: u64,
-    /// The operation's number in its lane, from 1; syncs count. 0 before the run.
+    /// Number of the operation in its lane, from 1, counting syncs; 0 before the run.
     pub seq: u64,
-    /// The last operation of its lane that made everything before it durable, and had *returned* so before this record was built; 0 for none.
+    /// The last operation of the lane that made everything before it durable and had *returned*
+    /// before this record was built; 0 if there is none.
     pub evidence: u64,
     /// Another lane.
     pub other_lane: u16,
-    /// What that lane had made durable (a control lane: completed) before this record was built, as a sequence number there.
+    /// What that lane had made durable (control lane: completed) before this record was built, as a
+    /// sequence number of that lane.
     pub other_seq: u64,
-    /// CRC32C of the sector behind the header.
+    /// CRC32C of the sector after the header.
     pub body_crc: u32,
 }
 
-/// Why 64 bytes are no header.
+/// Why 64 bytes are not a valid header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
-    /// They do not begin as one.
+    /// They do not begin like one.
     Magic,
-    /// The checksum is another.
+    /// The checksum is wrong.
     Checksum,
-    /// A version of the layout, or a kind, that this program does not know.
+    /// An unknown format version or kind.
     Unknown,
 }
 
 impl Header {
-    /// Reads a sector's header.
+    /// Reads a sector's header. Does not check the body.
     ///
     /// # Errors
-    /// When these bytes are none. Nothing is said about the body.
+    /// If the bytes are not a valid header.
     pub fn parse(bytes: &[u8]) -> Result<Header, HeaderFault> {
         let bytes: &[u8; HEADER_BYTES] =
             bytes.get(..HEADER_BYTES).and_then(|bytes| bytes.try_into().ok()).ok_or(HeaderFault::Magic)?;
@@ -118,7 +119,7 @@ impl Header {
         })
     }
 
-    /// The header's bytes, with its checksum.
+    /// The encoded header with its checksum.
     pub fn bytes(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -141,12 +142,13 @@ impl Header {
         bytes
     }
 
-    /// The payload that belongs to it.
+    /// The payload that belongs to the header.
     pub fn payload(&self) -> Payload {
         Payload::new(self.run_id, self.address_bytes, self.version)
     }
 
-    /// Builds the whole record in `block`, sector by sector. `self` describes its first sector; sector index, count, address and checksums are filled in.
+    /// Builds the whole record in `block`, sector by sector. `self` describes its first sector;
+    /// index, count, address and checksums are filled in.
     #[inline]
     pub fn fill_record(&self, block: &mut [u8], sector_bytes: usize) {
         let sectors = (block.len() / sector_bytes) as u16;
@@ -198,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A drive that was written by this version must be read by every later one.
+    /// Later versions must be able to read drives written by this one.
     #[test]
     fn the_layout_is_the_documented_one() {
         let hex: Vec<String> =
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_as_many_sectors_that_say_where_they_are() {
+    fn every_sector_of_a_record_has_its_address() {
         let mut block = [0; 4096];
         header().fill_record(&mut block, 512);
         for (index, sector) in block.chunks(512).enumerate() {
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_told_apart() {
+    fn invalid_headers_are_distinguished() {
         let mut bytes = header().bytes();
         assert_eq!(Header::parse(&[]), Err(HeaderFault::Magic));
         assert_eq!(Header::parse(&[0; 64]), Err(HeaderFault::Magic));
@@ -240,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_comes_back_as_it_was(
+        fn a_header_survives_a_round_trip(
             lane: u16, sector: u16, sectors: u16, run_id: u64, target_id: u32, version: u32, address_bytes: u64,
             seq in 0..=SEQ_MAX, evidence in 0..=SEQ_MAX, other_lane: u16, other_seq in 0..=SEQ_MAX, body_crc: u32, kind in 0u8..4,
         ) {
@@ -250,14 +252,14 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_never_passes(bit in 0usize..512) {
+        fn a_flipped_bit_is_detected(bit in 0usize..512) {
             let mut bytes = header().bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Header::parse(&bytes).is_err());
         }
 
         #[test]
-        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Header::parse(&bytes);
         }
     }

@@ -1,7 +1,9 @@
-//! The recorder: hears on another machine what was acknowledged, keeps it, has the power cut, and counts how the cycles went.
+//! The recorder: on another machine, receives and stores what was acknowledged, has the power cut,
+//! and counts the outcomes of cycles.
 //!
-//! One thread for each connection, one for the cut of each cycle, one that makes the journal durable. What comes in on a connection is parsed by [`crate::message`] and held against the
-//! schedule by [`crate::ledger`]; whatever does not fit ends the connection, never the recorder.
+//! One thread per connection, one per cut, and one that syncs the journal. Input is parsed by
+//! [`crate::message`] and checked against the schedule by [`crate::ledger`]. Invalid input ends the
+//! connection, never the recorder.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -17,75 +19,77 @@ use drive::SystemRoot;
 use engine::Stop;
 use rustix::net::sockopt;
 
-use crate::apart::expect_on_none_of;
 use crate::error::{VerifyError, drive_words, unjudged};
 use crate::frontier::Frontier;
 use crate::journal::{CutOff, Journal};
+use crate::journal_location::expect_on_none_of;
 use crate::lease;
 use crate::ledger::Ledger;
 use crate::message::{GREETING, Message, Proposal, frame};
 use crate::outcome::{Outcome, Standing};
 use crate::run_header::{RunHeader, run_name};
 use crate::target::boot_id;
-use crate::witness::Ear;
+use crate::witness::MessageReader;
 
-/// A writer that says nothing for so long has lost its power: it beats five times a second.
+/// A writer that is silent for this long has lost power: it sends a message five times a second.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// A check that takes longer than this is no longer waited for: drives of many terabytes take hours to be read.
+/// Time limit of a check: reading drives of many terabytes takes hours.
 const CHECK_MAX: Duration = Duration::from_hours(24);
-/// A caller whose machine is gone is noticed after twice this, while nothing is said: the power of whoever checks may go, too.
+/// A vanished peer is noticed after twice this time on an idle connection; the checker's machine
+/// may lose power too.
 const PROBE_EVERY: Duration = Duration::from_secs(20);
-/// The recorder's own sign of life.
+/// Interval between the recorder's own signs of life.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// What is appended is made durable so often.
+/// Interval between syncs of the journal.
 const SYNC_EVERY: Duration = Duration::from_millis(50);
-/// A stop is noticed after this time.
+/// Maximum delay until a stop is noticed.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// A recorder serves one drive; more than a few connections are an accident or an attack.
 const CONNECTIONS_MAX: usize = 8;
-/// After a sync was heard the cut comes so many milliseconds later, one after the other from cycle to cycle. Losses are said to reach 700 ms back (Ahmadian et al., DATE 2018).
+/// Delays of the cut after a sync was received, in milliseconds, in turn from cycle to cycle.
+/// Losses are reported to reach 700 ms back (Ahmadian et al., DATE 2018).
 pub const CUT_DELAYS_MS: [u32; 8] = [0, 1, 3, 10, 30, 100, 300, 1000];
 
-/// What a recorder is asked to do.
+/// Options of a recorder.
 #[derive(Debug, Clone)]
 pub struct RecorderOptions {
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: String,
-    /// Where to keep what was heard.
+    /// The file to record in.
     pub journal: PathBuf,
-    /// What cuts the power.
+    /// The power cut, if the recorder makes one.
     pub cut: Option<Cut>,
-    /// Ends after so many verdicts.
+    /// Stop after this many verdicts.
     pub cycles: Option<u32>,
 }
 
-/// How the power is cut.
+/// A power cut made by the recorder.
 #[derive(Debug, Clone)]
 pub struct Cut {
-    /// For `sh -c`.
+    /// A command for `sh -c`.
     pub command: String,
-    /// The drive is under load for this long before.
+    /// Time under load before the cut.
     pub after: Duration,
 }
 
-/// What happened, for whoever watches.
+/// Something to report to the user.
 #[derive(Debug)]
 pub enum Event {
-    /// A run begins; the number of its cycle.
+    /// A run begins, with the number of its cycle.
     Began(usize, Box<RunHeader>),
-    /// The cut command was started, so many milliseconds after a sync was heard.
+    /// The cut command was started, this many milliseconds after a sync was received.
     CutStarted(u32),
-    /// It did not do its part.
+    /// The cut command failed.
     CutFailed(String),
-    /// The writer fell silent or went away; commits that were heard of it.
+    /// The writer fell silent or disconnected; the number of its recorded commits.
     Silent(u64),
     /// The writer ended by itself.
     Ended(String),
-    /// A verdict.
+    /// A verdict, and the updated counts.
     Judged(Outcome, Standing),
-    /// Somebody said what is no message of this language, or contradicts what came before, or there are too many.
+    /// A peer sent something invalid or contradictory, or there are too many connections.
     TurnedAway(SocketAddr, String),
-    /// The journal cannot be written any more.
+    /// The journal can no longer be written.
     JournalFailed(io::Error),
 }
 
@@ -96,14 +100,14 @@ pub struct Recorder {
     shared: Arc<Shared>,
     events: Receiver<Event>,
     options: RecorderOptions,
-    /// Where the journal was cut off before.
+    /// The torn end of the journal that was cut off, if any.
     pub cut_off: Option<CutOff>,
 }
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Told whenever something became durable.
+    /// Notified whenever something became durable.
     heard: Condvar,
     begun: Instant,
     cut: Option<Cut>,
@@ -119,9 +123,9 @@ struct State {
     leases: Vec<u64>,
     /// The run that is being written now.
     writing: Option<u64>,
-    /// How often something became durable.
+    /// Number of messages with which something became durable.
     commits_heard: u64,
-    /// Cycles that had a verdict when the recorder began.
+    /// Number of judged cycles when the recorder began.
     judged_before: usize,
 }
 
@@ -129,7 +133,7 @@ impl Recorder {
     /// Opens the journal and listens.
     ///
     /// # Errors
-    /// When either cannot be.
+    /// If the journal cannot be opened, or the address not be used.
     pub fn open(options: RecorderOptions) -> Result<Recorder, VerifyError> {
         let (journal, before) = Journal::open(&options.journal)?;
         let listen = |cause| VerifyError::Listen { address: options.listen.clone(), cause };
@@ -158,18 +162,19 @@ impl Recorder {
         Ok(Recorder { listener, shared: Arc::new(shared), events, options, cut_off: before.cut_off })
     }
 
-    /// Where it listens: with port 0, the system chose one.
+    /// The address it listens on, which the system chooses if the port is 0.
     ///
     /// # Errors
-    /// As the system reports them.
+    /// Errors of the system call.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until it is asked to stop, or the number of cycles is full. `watch` is told what happens.
+    /// Serves until asked to stop, or after the requested number of verdicts. Reports events to
+    /// `watch`.
     ///
     /// # Errors
-    /// When the journal cannot be written any more: whoever hears without remembering must not go on.
+    /// If the journal can no longer be written: a recorder that cannot store must not continue.
     pub fn serve(&self, stop: &Stop, watch: &mut dyn FnMut(&Event)) -> Result<Standing, VerifyError> {
         let journal_failed = VerifyError::call("write the journal", &self.options.journal);
         let handle = self.shared.lock().journal.handle().map_err(&journal_failed)?;
@@ -180,12 +185,12 @@ impl Recorder {
             match self.listener.accept() {
                 Ok((stream, peer)) => turned_away.extend(self.admit(stream, peer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK_UP.min(SYNC_EVERY)),
-                // The caller went away, or descriptors ran out for a moment.
+                // The caller disconnected, or file descriptors ran out for a moment.
                 Err(_) => std::thread::sleep(LOOK_UP),
             }
             let unsynced = if synced.elapsed() >= SYNC_EVERY { self.shared.lock().unsynced() } else { None };
             if let Some(to_bytes) = unsynced {
-                // Without the lock, so that hearing goes on meanwhile.
+                // Without the lock, to keep receiving messages.
                 handle.sync_data().map_err(&journal_failed)?;
                 self.shared.lock().journal.synced(to_bytes).map_err(&journal_failed)?;
                 synced = Instant::now();
@@ -206,15 +211,17 @@ impl Recorder {
         Ok(state.ledger.standing())
     }
 
-    /// Serves a caller, or gives back the one that is too many: closed before its words are read, it would not hear why.
+    /// Serves a connection. Returns one beyond the limit, to be closed later: if it were closed
+    /// before its data is read, the peer would not receive the reason.
     fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> {
         if self.shared.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.shared.connections.fetch_sub(1, Ordering::AcqRel);
             let sentence = format!("{CONNECTIONS_MAX} others are connected; wait until one of them has ended");
             let refusal = frame(self.shared.now_us(), &Message::Refused(sentence.clone()));
-            // Whoever does not take so few bytes at once need not hear them.
+            // Best effort: a peer that does not accept so few bytes at once does not get the
+            // reason.
             let _ = stream.set_nonblocking(true).and_then(|()| (&stream).write_all(&refusal));
-            self.shared.tell(Event::TurnedAway(peer, sentence));
+            self.shared.report(Event::TurnedAway(peer, sentence));
             return Some(stream);
         }
         let shared = Arc::clone(&self.shared);
@@ -222,7 +229,7 @@ impl Recorder {
             if let Err(error) = Call::serve(&shared, stream) {
                 let nonsense = error.kind() == io::ErrorKind::InvalidData;
                 if nonsense {
-                    shared.tell(Event::TurnedAway(peer, error.to_string()));
+                    shared.report(Event::TurnedAway(peer, error.to_string()));
                 }
             }
             shared.connections.fetch_sub(1, Ordering::AcqRel);
@@ -236,21 +243,22 @@ impl Recorder {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked while it held the lock left whole messages behind: each is applied in one go.
+        // A thread that panicked with the lock left no partial message: each is applied at once.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, event: Event) {
+    fn report(&self, event: Event) {
         let sender = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody listens any more when the recorder ends.
+        // The receiver is gone when the recorder ends.
         let _ = sender.send(event);
     }
 
-    /// A journal that cannot be written ends the recorder, not only the conversation: whoever hears without remembering must not go on.
+    /// An error of the journal ends the recorder, not only the connection: a recorder that cannot
+    /// store must not continue.
     fn expect_kept<T>(&self, kept: io::Result<T>) -> io::Result<T> {
         kept.inspect_err(|error| {
             if error.kind() != io::ErrorKind::InvalidData {
-                self.tell(Event::JournalFailed(io::Error::new(error.kind(), error.to_string())));
+                self.report(Event::JournalFailed(io::Error::new(error.kind(), error.to_string())));
             }
         })
     }
@@ -261,17 +269,17 @@ impl Shared {
 }
 
 impl State {
-    /// Cycles that got a verdict since the recorder began; one that is checked twice counts once.
+    /// Cycles judged since the recorder began. A cycle that is checked twice counts once.
     fn judged(&self) -> usize {
         self.ledger.judged().saturating_sub(self.judged_before)
     }
 
-    /// How long the journal is, if something was added to it since this was asked.
+    /// The size of the journal, if something was appended since the last call.
     fn unsynced(&mut self) -> Option<u64> {
         std::mem::take(&mut self.dirty).then(|| self.journal.size_bytes())
     }
 
-    /// Keeps a message, if it fits what came before.
+    /// Stores a message, if it is consistent with the earlier ones.
     fn keep(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
         self.ledger.apply(at_us, message).map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
         self.journal.add(at_us, message)?;
@@ -280,21 +288,20 @@ impl State {
     }
 }
 
-/// Says that a run is being written for as long as it lives, however the conversation ends.
-struct AtWork<'a>(&'a Shared);
+/// Marks that a run is being written until dropped, however the connection ends.
+struct WritingRun<'a>(&'a Shared);
 
-impl Drop for AtWork<'_> {
+impl Drop for WritingRun<'_> {
     fn drop(&mut self) {
         self.0.lock().writing = None;
         self.0.heard.notify_all();
     }
 }
 
-/// One connection.
 struct Call<'a> {
     shared: &'a Arc<Shared>,
     stream: TcpStream,
-    ear: Ear,
+    reader: MessageReader,
 }
 
 impl Call<'_> {
@@ -312,16 +319,19 @@ impl Call<'_> {
         if greeting != GREETING {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it does not greet as flushmark verify of this version does",
+                "the greeting is not that of this version of flushmark verify",
             ));
         }
-        let ear = Ear::new(stream.try_clone()?);
-        let mut call = Call { shared, stream, ear };
-        match call.ear.hear()? {
+        let reader = MessageReader::new(stream.try_clone()?);
+        let mut call = Call { shared, stream, reader };
+        match call.reader.read()? {
             Message::Begin(run) => call.record(&run),
             Message::MayWrite(proposal) => call.consider(&proposal),
             Message::Fetch => call.answer(),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it neither begins a run nor asks for one")),
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the first message neither begins a run nor asks for one",
+            )),
         }
     }
 
@@ -333,7 +343,7 @@ impl Call<'_> {
         self.say(&Message::Refused(sentence))
     }
 
-    /// Why no run may begin on this drive; `None` where it may.
+    /// Why no run may begin on this drive; `None` if it may.
     fn objection(state: &State, drive: &str) -> Option<String> {
         if let Some(other) = state.writing {
             return Some(format!("run {} is being written; wait until it has ended", run_name(other)));
@@ -341,14 +351,14 @@ impl Call<'_> {
         let other = &state.ledger.cycles.last()?.run.circumstances.drive;
         (other != drive).then(|| {
             format!(
-                "its journal is about {}, and this is {}; start a recorder with a journal of its own for each drive",
+                "its journal is about {}, but this is {}; start a recorder with a separate journal for each drive",
                 drive_words(other),
                 drive_words(drive)
             )
         })
     }
 
-    /// Somebody wants to fill a target.
+    /// Answers a request to fill a target.
     fn consider(&mut self, proposal: &Proposal) -> io::Result<()> {
         let root = SystemRoot::default();
         let (objection, unjudged_run, journal) = {
@@ -356,7 +366,7 @@ impl Call<'_> {
             let unjudged_run = state.ledger.unjudged().filter(|_| !proposal.abandon);
             (Call::objection(&state, &proposal.drive), unjudged_run, state.journal.path().to_owned())
         };
-        // Names of disks mean something on one machine only, and at one time.
+        // Disk names are comparable on the same machine and boot only.
         let is_here = !proposal.boot_id.is_empty() && proposal.boot_id == boot_id(&root);
         let beside = is_here.then(|| expect_on_none_of(&root, &journal, &proposal.disks).err()).flatten();
         let objection = objection.or_else(|| beside.map(|error| error.to_string())).or_else(|| {
@@ -369,7 +379,7 @@ impl Call<'_> {
         }
     }
 
-    /// A run, from its beginning until the writer falls silent.
+    /// Records a run, from its beginning until the writer falls silent.
     fn record(&mut self, run: &RunHeader) -> io::Result<()> {
         let first = lease::first(run.geometry.lanes());
         let cycle = {
@@ -384,15 +394,15 @@ impl Call<'_> {
                 .and_then(|()| state.keep(at_us, &Message::Lease(first.clone())))
                 .and_then(|()| state.journal.sync());
             if let Err(error) = kept {
-                self.shared.tell(Event::JournalFailed(error));
+                self.shared.report(Event::JournalFailed(error));
                 return Ok(());
             }
             state.writing = Some(run.run_id);
             state.leases = vec![lease::AHEAD; first.len()];
             state.ledger.cycles.len()
         };
-        let at_work = AtWork(self.shared);
-        self.shared.tell(Event::Began(cycle, Box::new(run.clone())));
+        let at_work = WritingRun(self.shared);
+        self.shared.report(Event::Began(cycle, Box::new(run.clone())));
         let heard = self.say(&Message::Lease(first)).and_then(|()| self.prepare_cut(run.run_id, cycle));
         let heard = heard.and_then(|()| self.listen());
         let state = self.shared.lock();
@@ -401,7 +411,7 @@ impl Call<'_> {
         let commits = cycle.map_or(0, commits);
         drop(state);
         drop(at_work);
-        self.shared.tell(ended.map_or(Event::Silent(commits), Event::Ended));
+        self.shared.report(ended.map_or(Event::Silent(commits), Event::Ended));
         heard
     }
 
@@ -412,14 +422,14 @@ impl Call<'_> {
         std::thread::Builder::new().name("cut".to_owned()).spawn(work).map(drop)
     }
 
-    /// Hears until the connection ends.
+    /// Receives messages until the connection ends.
     fn listen(&mut self) -> io::Result<()> {
         let mut beaten = Instant::now();
         loop {
-            let message = match self.ear.hear() {
+            let message = match self.reader.read() {
                 Ok(message) => message,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error),
-                // The power is gone, or the writer: no error of the conversation.
+                // Power or writer is gone, which is not an error of the connection.
                 Err(_) => return Ok(()),
             };
             let at_us = self.shared.now_us();
@@ -430,7 +440,7 @@ impl Call<'_> {
                     self.shared.expect_kept(kept)?;
                     Vec::new()
                 }
-                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a writer does not say such a thing")),
+                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected message from a writer")),
             };
             if !due.is_empty() {
                 self.say(&Message::Lease(due))?;
@@ -445,7 +455,8 @@ impl Call<'_> {
         }
     }
 
-    /// Takes in how far lanes are; answers with the leases that are due, which the journal remembers by then.
+    /// Records how far lanes are, and returns the leases that are due, which are durable in the
+    /// journal by then.
     fn hear(&mut self, at_us: u64, message: &Message, lanes: &[(u16, Frontier)]) -> io::Result<Vec<(u16, u64)>> {
         let mut state = self.shared.lock();
         let durable = |state: &State| -> u64 {
@@ -467,16 +478,16 @@ impl Call<'_> {
             let handle = self.shared.expect_kept(state.journal.handle())?;
             let to_bytes = state.journal.size_bytes();
             drop(state);
-            // A lease that the journal might forget is not given.
+            // A lease must not be granted before the journal has it.
             self.shared.expect_kept(handle.sync_data())?;
             self.shared.expect_kept(self.shared.lock().journal.synced(to_bytes))?;
         }
         Ok(due)
     }
 
-    /// Somebody checks: tells what was heard of the latest run, and takes the verdict.
+    /// Serves a check: sends what was recorded of the latest run, and receives the verdict.
     fn answer(&mut self) -> io::Result<()> {
-        let told = {
+        let messages = {
             let mut state = self.shared.lock();
             self.shared.expect_kept(state.journal.sync())?;
             state.dirty = false;
@@ -484,22 +495,22 @@ impl Call<'_> {
                 drop(state);
                 return self.refuse("the run is still being written; cut the power first, or stop it".to_owned());
             }
-            state.ledger.cycles.last().map(crate::ledger::Cycle::retold)
+            state.ledger.cycles.last().map(crate::ledger::Cycle::to_messages)
         };
-        let Some(told) = told else {
-            return self.refuse("it has heard of no run yet; write one with `flushmark verify write`".to_owned());
+        let Some(messages) = messages else {
+            return self.refuse("no run was recorded yet; write one with `flushmark verify write`".to_owned());
         };
         let mut out = io::BufWriter::new(self.stream.try_clone()?);
-        for (at_us, message) in told {
+        for (at_us, message) in messages {
             out.write_all(&frame(at_us, &Message::Entry { at_us, message: Box::new(message) }))?;
         }
         out.write_all(&frame(self.shared.now_us(), &Message::Complete))?;
         out.flush()?;
         drop(out);
-        // Reading a large target takes its time.
+        // Reading a large target takes long.
         self.stream.set_read_timeout(Some(CHECK_MAX))?;
-        let Message::Outcome(outcome) = self.ear.hear()? else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a checker says nothing but its verdict"));
+        let Message::Outcome(outcome) = self.reader.read()? else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a verdict from the checker"));
         };
         let standing = {
             let mut state = self.shared.lock();
@@ -508,7 +519,7 @@ impl Call<'_> {
             state.ledger.standing()
         };
         let said = self.say(&Message::Standing(standing.clone()));
-        self.shared.tell(Event::Judged(outcome, standing));
+        self.shared.report(Event::Judged(outcome, standing));
         said
     }
 }
@@ -523,7 +534,8 @@ fn commits(cycle: &crate::ledger::Cycle) -> u64 {
         .sum()
 }
 
-/// Cuts the power under load: a while after the run began, then a chosen delay after the next sync that is heard.
+/// Cuts the power under load: some time after the run began, at a chosen delay after the next sync
+/// that is received.
 fn cut_power(shared: &Arc<Shared>, cut: &Cut, run_id: u64, cycle: usize) {
     let delay_ms = CUT_DELAYS_MS[(cycle - 1) % CUT_DELAYS_MS.len()];
     let begun = Instant::now();
@@ -554,21 +566,21 @@ fn cut_power(shared: &Arc<Shared>, cut: &Cut, run_id: u64, cycle: usize) {
     let kept = state.keep(shared.now_us(), &Message::Cut { delay_ms });
     drop(state);
     if let Err(error) = kept {
-        return shared.tell(Event::JournalFailed(error));
+        return shared.report(Event::JournalFailed(error));
     }
-    shared.tell(Event::CutStarted(delay_ms));
+    shared.report(Event::CutStarted(delay_ms));
     match Command::new("sh").args(["-c", &cut.command]).stdin(std::process::Stdio::null()).output() {
         Ok(output) if output.status.success() => {
             let kept = shared.lock().keep(shared.now_us(), &Message::CutDone { run_id });
             if let Err(error) = kept {
-                shared.tell(Event::JournalFailed(error));
+                shared.report(Event::JournalFailed(error));
             }
         }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().last().unwrap_or("it says nothing").to_owned();
-            shared.tell(Event::CutFailed(format!("{}: {said}", output.status)));
+            let said = said.lines().last().unwrap_or("no message").to_owned();
+            shared.report(Event::CutFailed(format!("{}: {said}", output.status)));
         }
-        Err(error) => shared.tell(Event::CutFailed(error.to_string())),
+        Err(error) => shared.report(Event::CutFailed(error.to_string())),
     }
 }

@@ -1,4 +1,5 @@
-//! What a run is: its identity, its layout, and the circumstances under which it was written. The superblock carries it, the writer tells it to the recorder, the journal keeps it.
+//! The header of a run: its identity, layout, and circumstances. It is stored in the superblock,
+//! sent to the recorder, and kept in the journal.
 
 use crate::geometry::Geometry;
 use crate::wire::{Malformed, Reader, Writer};
@@ -18,11 +19,10 @@ pub enum SyncMethod {
 }
 
 impl SyncMethod {
-    /// All of them.
     pub const ALL: [SyncMethod; 4] =
         [SyncMethod::Fsync, SyncMethod::Fdatasync, SyncMethod::ODsync, SyncMethod::RwfDsync];
 
-    /// As it is typed.
+    /// The name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             SyncMethod::Fsync => "fsync",
@@ -32,7 +32,7 @@ impl SyncMethod {
         }
     }
 
-    /// Whether the write itself is durable when it returns.
+    /// Returns whether the write itself is durable when it returns.
     pub const fn is_fua(self) -> bool {
         matches!(self, SyncMethod::ODsync | SyncMethod::RwfDsync)
     }
@@ -42,66 +42,66 @@ impl SyncMethod {
     }
 }
 
-/// How a write that is durable by itself is handed to the kernel, which decides what the drive sees.
+/// Path of FUA writes to the kernel, which determines what the drive receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FuaPath {
-    /// Through io_uring: on a raw device the FUA write alone.
+    /// Through io_uring: a raw device gets the FUA write alone.
     IoUring,
-    /// As a blocking call: on a raw device the kernel sends a FLUSH after the FUA write (`blkdev_write_iter` ends in `generic_write_sync`); filesystems do not.
+    /// As a blocking call: on a raw device, the kernel sends a FLUSH after the FUA write
+    /// (`blkdev_write_iter` ends in `generic_write_sync`); filesystems do not.
     Blocking,
 }
 
-/// A run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeader {
-    /// Random; every record carries it.
+    /// Random; part of every record.
     pub run_id: u64,
-    /// Of the drive and the part of it that is the target; every record carries it.
+    /// Identifies the drive and the part of it that is the target; part of every record.
     pub target_id: u32,
-    /// The layout.
     pub geometry: Geometry,
-    /// How flushing lanes sync.
+    /// Sync method of flush lanes.
     pub flush_method: SyncMethod,
-    /// How FUA lanes write.
+    /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
-    /// By which way these writes go.
+    /// Path of FUA writes to the kernel.
     pub fua_path: FuaPath,
-    /// The circumstances.
     pub circumstances: Circumstances,
 }
 
-/// What was known when the run began.
+/// The facts known when the run began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// Seconds since 1970, UTC.
     pub started_unix_s: u64,
-    /// The target as the person wrote it.
+    /// The target as the user wrote it.
     pub target: String,
-    /// The drive's model and serial number, as far as they could be told; empty where not.
+    /// The drive's model and serial number; empty if unknown.
     pub drive: String,
-    /// The drive's count of power cuts before the run; `None` where it does not say, or to this user.
+    /// The drive's count of unsafe shutdowns before the run; `None` if unknown or not readable by
+    /// the user.
     pub unsafe_shutdowns: Option<u64>,
-    /// Whether the kernel believes that the drive has a volatile cache, and so sends flushes; `None` where it cannot be told.
+    /// True if the kernel assumes a volatile cache and sends flushes; `None` if unknown.
     pub volatile_cache: Option<bool>,
-    /// Whether the kernel sends it FUA writes (`queue/fua`); `None` where that cannot be told.
+    /// True if the kernel sends FUA writes to the drive (`queue/fua`); `None` if unknown.
     pub fua: Option<bool>,
-    /// Whether the drive is said to have power-loss protection, so that not even a write that was never synced may get lost.
+    /// True if the user states that the drive has power-loss protection, so it must not even lose
+    /// writes that were never synced.
     pub protected: bool,
-    /// The kernel's name of this boot (`/proc/sys/kernel/random/boot_id`).
+    /// The kernel's identifier of this boot (`/proc/sys/kernel/random/boot_id`).
     pub boot_id: String,
-    /// Who heard what was acknowledged, as the person named it: `--recorder HOST:PORT`, `--journal FILE`, or nothing.
+    /// The witness as the user named it: `--recorder HOST:PORT`, `--journal FILE`, or nothing.
     pub witness: String,
-    /// Whether the page cache is bypassed.
+    /// True if the page cache is bypassed.
     pub direct: bool,
-    /// Whether the target is a raw device.
+    /// True if the target is a raw device.
     pub raw_device: bool,
-    /// The run that lay on the target before: a drive that carries it again went back in time.
+    /// The run that was on the target before. A drive that has it again has reverted.
     pub replaces: Option<u64>,
 }
 
 impl RunHeader {
-    /// As bytes.
+    /// Encodes the header.
     pub fn write(&self, out: &mut Writer) {
         let geometry = &self.geometry;
         out.u64(self.run_id).u32(self.target_id).u32(geometry.sector_bytes).u16(geometry.record_sectors);
@@ -119,10 +119,10 @@ impl RunHeader {
         out.u8(u8::from(circumstances.raw_device)).maybe(circumstances.replaces);
     }
 
-    /// From bytes.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// When they are none, or describe a layout that cannot be.
+    /// If the bytes are malformed, or the layout is impossible.
     pub fn read(from: &mut Reader<'_>) -> Result<RunHeader, Malformed> {
         let (run_id, target_id) = (from.u64()?, from.u32()?);
         let geometry = Geometry {
@@ -154,7 +154,7 @@ impl RunHeader {
         Ok(RunHeader { run_id, target_id, geometry, flush_method, fua_method, fua_path, circumstances })
     }
 
-    /// What the drive really gets for a write of a FUA lane, where that is not a FUA write alone; one sentence.
+    /// A caveat if the drive receives more or less than a FUA write for each write of a FUA lane.
     pub fn fua_caveat(&self) -> Option<&'static str> {
         if self.geometry.fua_lanes == 0 {
             return None;
@@ -162,24 +162,24 @@ impl RunHeader {
         match (self.circumstances.volatile_cache, self.circumstances.fua, self.fua_path, self.circumstances.raw_device)
         {
             (Some(false), ..) => Some(
-                "the kernel believes that the drive has no volatile cache, and sends neither flushes nor FUA writes",
+                "the kernel assumes that the drive has no volatile cache, so it sends neither flushes nor FUA writes",
             ),
             (_, Some(false), ..) => Some(
-                "the kernel sends this drive no FUA writes (queue/fua is 0): what a FUA lane writes is followed by a flush, and proves no more than what flush lanes write",
+                "the kernel does not send FUA writes to this drive (queue/fua is 0), so a flush follows each write of a FUA lane, and FUA lanes prove no more than flush lanes",
             ),
             (_, _, FuaPath::Blocking, true) => Some(
-                "without io_uring, the kernel sends a flush behind every FUA write on a raw device: what FUA alone is worth is not proven",
+                "without io_uring, the kernel sends a flush after every FUA write on a raw device, so FUA alone is not tested",
             ),
             _ => None,
         }
     }
 
-    /// The run's name as people read it.
+    /// The run's name: sixteen hexadecimal digits.
     pub fn name(&self) -> String {
         run_name(self.run_id)
     }
 
-    /// A synthetic run for tests and examples: everything but identity and layout at its plainest.
+    /// A run for tests and examples, with the simplest circumstances.
     pub fn plain(run_id: u64, geometry: Geometry) -> RunHeader {
         RunHeader {
             run_id,
@@ -193,7 +193,7 @@ impl RunHeader {
     }
 }
 
-/// A run's name as people read it: sixteen hexadecimal digits.
+/// A run's name: sixteen hexadecimal digits.
 pub fn run_name(run_id: u64) -> String {
     format!("{run_id:016x}")
 }
@@ -224,7 +224,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_comes_back_as_it_was() {
+    fn a_header_survives_a_round_trip() {
         let mut out = Writer::default();
         sample().write(&mut out);
         let mut from = Reader::new(&out.0);
@@ -233,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_fua_lanes_really_send_is_said() {
+    fn fua_caveats_are_reported() {
         let about = |volatile_cache, fua, fua_path, raw_device| {
             let circumstances = Circumstances { volatile_cache, fua, raw_device, ..Circumstances::default() };
             RunHeader { fua_path, circumstances, ..sample() }.fua_caveat()
@@ -254,7 +254,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn a_damaged_one_is_refused_or_another_but_never_a_crash(at in 0usize..120, value: u8, cut in 0usize..200) {
+        fn damage_never_panics(at in 0usize..120, value: u8, cut in 0usize..200) {
             let mut out = Writer::default();
             sample().write(&mut out);
             let mut bytes = out.0;

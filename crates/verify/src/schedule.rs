@@ -1,20 +1,22 @@
-//! What each lane does, operation by operation: a pure function of run, lane and sequence number, so that writer, recorder and checker agree without a word.
+//! The operations of each lane: a pure function of run, lane and sequence number, so writer,
+//! recorder and checker agree without communication.
 //!
-//! A lane goes through its slots in rounds. In each round it visits every slot once, in an order of that round's own, so that round `r` writes version `r + 1` everywhere. Whatever
-//! one wants to know (which operation wrote version 7 of slot 12? which version was the last before operation 1000?) follows without a table.
-//! A flushing lane syncs after every `writes_per_sync` writes; these syncs are operations and have sequence numbers, too.
+//! A lane goes through its slots in rounds. Each round visits every slot once, in a different
+//! order, and round `r` writes version `r + 1`. So questions like "which operation wrote version 7
+//! of slot 12?" or "which version was the last before operation 1000?" can be answered without a
+//! table. A flush lane syncs after every `writes_per_sync` writes; syncs are operations and have
+//! sequence numbers too.
 
 use crate::geometry::{Geometry, LaneKind};
 use crate::mix;
 
-/// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Write this version of this slot of the lane.
+    /// Write this version of this slot.
     Write {
-        /// Which of the lane's slots.
+        /// Index of the slot within the lane.
         index: u32,
-        /// Its new version, from 1.
+        /// The new version, from 1.
         version: u32,
     },
     /// Make everything that the lane wrote before durable.
@@ -25,18 +27,18 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     slots: u64,
-    /// Operations from one sync to the next, the sync included; 0 where no sync is ever made.
+    /// Operations from one sync to the next, including the sync; 0 if the lane never syncs.
     cycle: u64,
     key: u64,
-    /// Half of the bits that a slot's number takes, at least one.
+    /// Half of the bits of a slot number, at least one.
     half_bits: u32,
 }
 
-/// Four rounds of a Feistel network look random to anybody who does not know the key (Luby and Rackoff, 1988).
+/// Four rounds of a Feistel network are indistinguishable from random without the key (Luby and
+/// Rackoff, 1988).
 const ROUNDS: u64 = 4;
 
 impl Schedule {
-    /// Of a lane.
     pub fn new(run_id: u64, geometry: &Geometry, lane: u16) -> Schedule {
         let cycle = match geometry.kind(lane) {
             LaneKind::Flush => u64::from(geometry.writes_per_sync) + 1,
@@ -48,7 +50,7 @@ impl Schedule {
         Schedule { slots, cycle, key, half_bits: bits.div_ceil(2).max(1) }
     }
 
-    /// Operation `seq`, which counts from 1.
+    /// Operation `seq`, counted from 1.
     #[inline]
     pub fn operation(&self, seq: u64) -> Operation {
         if self.cycle > 0 && seq.is_multiple_of(self.cycle) {
@@ -59,13 +61,13 @@ impl Schedule {
         Operation::Write { index: self.permute(round, position) as u32, version: (round + 1) as u32 }
     }
 
-    /// How many writes are among operations 1 to `seq`.
+    /// Number of writes among operations 1 to `seq`.
     #[inline]
     pub fn writes_up_to(&self, seq: u64) -> u64 {
         seq - seq.checked_div(self.cycle).unwrap_or(0)
     }
 
-    /// The operation that wrote this version of this slot; 0 for version 0, which was there before.
+    /// The operation that wrote this version of this slot; 0 for version 0, which precedes the run.
     pub fn seq_of(&self, index: u32, version: u32) -> u64 {
         if version == 0 {
             return 0;
@@ -78,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// The latest version of a slot that operations 1 to `seq` wrote; 0 when none of them did.
+    /// The latest version of a slot among operations 1 to `seq`; 0 if there is none.
     pub fn version_at(&self, index: u32, seq: u64) -> u32 {
         let writes = self.writes_up_to(seq);
         let (round, done) = (writes / self.slots, writes % self.slots);
@@ -86,7 +88,8 @@ impl Schedule {
         u32::try_from(version).unwrap_or(u32::MAX)
     }
 
-    /// The first sync after operation `seq`, which makes it durable; of a lane without syncs, the operation itself.
+    /// The first sync after operation `seq`, which makes it durable; for a lane without syncs, the
+    /// operation itself.
     pub fn covered_by(&self, seq: u64) -> u64 {
         if self.cycle == 0 { seq } else { seq.div_ceil(self.cycle) * self.cycle }
     }
@@ -96,11 +99,12 @@ impl Schedule {
         if self.cycle > 0 && (seq + 1).is_multiple_of(self.cycle) { seq + 2 } else { seq + 1 }
     }
 
-    /// The slot that a round visits at a position.
+    /// The slot at a position of a round.
     #[inline]
     fn permute(&self, round: u64, position: u64) -> u64 {
         let mut value = position;
-        // The network permutes a power of four, which is less than four times too large: what falls outside is sent through again.
+        // The network permutes a power of four, which is up to four times too large: values outside
+        // the range are permuted again.
         loop {
             value = self.network(round, value, 0..ROUNDS);
             if value < self.slots {
@@ -109,7 +113,7 @@ impl Schedule {
         }
     }
 
-    /// The position at which a round visits a slot.
+    /// The position of a slot in a round.
     fn position(&self, round: u64, slot: u64) -> u64 {
         let mut value = slot;
         loop {
@@ -133,7 +137,7 @@ impl Schedule {
         (left << self.half_bits) | right
     }
 
-    /// The halves exchanged, which turns a Feistel network around.
+    /// Exchanges the halves, which inverts a Feistel network.
     fn swapped(&self, value: u64) -> u64 {
         let mask = (1u64 << self.half_bits) - 1;
         ((value & mask) << self.half_bits) | (value >> self.half_bits)
@@ -166,7 +170,7 @@ mod tests {
         }
 
         #[test]
-        fn a_version_tells_its_operation(slots in 4u32..100, writes_per_sync in 1u16..9, seq in 1u64..1_000_000) {
+        fn a_version_determines_its_operation(slots in 4u32..100, writes_per_sync in 1u16..9, seq in 1u64..1_000_000) {
             for schedule in schedules(slots, writes_per_sync) {
                 match schedule.operation(seq) {
                     Operation::Write { index, version } => {
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_version_is_what_playing_through_gives() {
+    fn the_latest_version_matches_a_simulation() {
         for schedule in schedules(13, 3) {
             let mut versions = [0; 13];
             for seq in 1..500 {
@@ -198,10 +202,11 @@ mod tests {
         }
     }
 
-    /// Targets that were written yesterday are checked tomorrow: the order is part of their format.
+    /// Targets written by earlier versions must remain checkable, so the order is part of the
+    /// format.
     #[test]
     fn the_order_of_a_run_never_changes() {
-        // Worked out apart from this code.
+        // Computed independently of this code.
         let order = |slots, lane: usize, round| {
             let schedule = schedules(slots, 1)[lane];
             (0..8).map(|position| schedule.permute(round, position)).collect::<Vec<_>>()

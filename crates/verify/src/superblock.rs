@@ -1,6 +1,7 @@
-//! The first block of a target: which run it carries, and how that is laid out.
+//! The first block of a target, which identifies the run and its layout.
 //!
-//! It is written, and a copy of it, after every slot was written and synced, and before the run begins: where it is, all slots held at least their version 0.
+//! The superblock and its copy are written after every slot was written and synced, and before the
+//! run begins. So if it exists, all slots have held version 0.
 //!
 //! ```text
 //! byte 0 magic "flushmark verify" (16) | 16 format (4) | 20 length (4) | 24 CRC32C of what follows (4) | 28 the run
@@ -14,24 +15,24 @@ use crate::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::run_header::RunHeader;
 use crate::wire::{Reader, Writer};
 
-/// What a target begins with.
+/// The first bytes of a target.
 pub const MAGIC: [u8; 16] = *b"flushmark verify";
-/// The version of the layout.
+/// Version of the format.
 pub const FORMAT: u32 = 1;
 const HEAD_BYTES: usize = 28;
 
-/// Why a block is no superblock.
+/// Why a block is not a valid superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuperblockFault {
-    /// It does not begin as one: nothing of flushmark's is there.
+    /// It does not begin like one: there is nothing of flushmark.
     Absent,
-    /// It begins as one and is damaged.
+    /// It begins like one but is damaged.
     Damaged,
     /// A later version wrote it.
     Newer,
 }
 
-/// The block of a run. A run that does not fit (its words are too long) has them cut.
+/// The superblock of a run. Strings that are too long are truncated.
 pub fn block(header: &RunHeader) -> Vec<u8> {
     let mut header = header.clone();
     loop {
@@ -53,10 +54,10 @@ pub fn block(header: &RunHeader) -> Vec<u8> {
     }
 }
 
-/// Reads one.
+/// Reads a superblock.
 ///
 /// # Errors
-/// Why it is none.
+/// If it is not a valid one.
 pub fn parse(block: &[u8]) -> Result<RunHeader, SuperblockFault> {
     if !block.starts_with(&MAGIC) {
         return Err(SuperblockFault::Absent);
@@ -78,7 +79,7 @@ pub fn parse(block: &[u8]) -> Result<RunHeader, SuperblockFault> {
     Ok(header)
 }
 
-/// Superblock and copy, and the system's answer where they cannot be read.
+/// Reads the superblock and its copy, and returns the error if they cannot be read.
 pub fn read(disk: &mut impl Disk) -> ([Result<RunHeader, SuperblockFault>; 2], Option<io::Error>) {
     let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
     let mut unreadable = None;
@@ -101,14 +102,14 @@ mod tests {
     use crate::run_header::tests::sample;
 
     #[test]
-    fn it_comes_back_as_it_was() {
+    fn a_superblock_survives_a_round_trip() {
         let block = block(&sample());
         assert_eq!(block.len(), 4096);
         assert_eq!(parse(&block), Ok(sample()));
     }
 
     #[test]
-    fn long_words_are_cut_rather_than_refused() {
+    fn long_strings_are_truncated() {
         let mut header = sample();
         header.circumstances.target = "ü".repeat(4000);
         let read = parse(&block(&header)).unwrap();
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_apart() {
+    fn invalid_superblocks_are_distinguished() {
         assert_eq!(parse(&[0; 4096]), Err(SuperblockFault::Absent));
         assert_eq!(parse(&[]), Err(SuperblockFault::Absent));
         assert_eq!(parse(&MAGIC), Err(SuperblockFault::Damaged));
@@ -127,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_damage_is_noticed(at in 20usize..100, flip in 1u8..) {
+        fn any_damage_is_detected(at in 20usize..100, flip in 1u8..) {
             let mut block = block(&sample());
             block[at] ^= flip;
             prop_assert_eq!(parse(&block), Err(SuperblockFault::Damaged));

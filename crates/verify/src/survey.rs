@@ -1,6 +1,7 @@
-//! What lies on a target: every sector of every slot, read back and asked what it is.
+//! The content of a target: reads back every sector of every slot and identifies it.
 //!
-//! The survey takes no side: it knows what was possible, not what was promised. What it finds beside whole records of this run is an [`Oddity`].
+//! The survey knows what was possible, not what was promised. Everything other than a whole sector
+//! of this run is an [`Oddity`].
 
 mod second_look;
 
@@ -14,37 +15,38 @@ use crate::record::{HEADER_BYTES, Header, Kind};
 use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
 
-/// Reads go in pieces of this size: large enough to go at the drive's speed.
+/// Size of the reads: large enough to reach the drive's speed.
 const PIECE_BYTES: u64 = 1 << 20;
-/// So many odd sectors are examined piece by piece; of more, only the headers. A drive that lost that much needs no microscope.
+/// Number of odd sectors to examine piece by piece; for more, only the headers are read. A drive
+/// that lost so much does not need the details.
 const EXAMINED_MAX: usize = 1 << 16;
 
-/// What a sector is that is not simply a version of itself.
+/// The content of a sector that is not simply one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Oddity {
     /// Pieces of several versions of this sector, and nothing else.
     Torn(Attribution),
-    /// A record of this run that belongs elsewhere, or pieces of one.
+    /// A record of this run that belongs elsewhere, or pieces of one (a misdirected write).
     Flying {
-        /// Where it belongs: the sector's own address.
+        /// The address that the sector belongs to.
         home_bytes: u64,
-        /// Its version.
+        /// The version of the sector.
         version: u32,
-        /// The sector, piece by piece.
+        /// The origins of its pieces, if examined.
         attribution: Option<Attribution>,
     },
-    /// A whole record of another run of flushmark, which was overwritten before this one began.
+    /// A whole record of an earlier run of flushmark, which this run had overwritten.
     OtherRun {
-        /// That run.
+        /// The earlier run.
         run_id: u64,
     },
-    /// Damage.
     Corrupt(Damage),
     /// It cannot be read.
     Unreadable(String),
-    /// A whole record that this run's schedule does not have: an error of flushmark, not of the drive.
+    /// A whole record that the run's schedule does not contain: a bug in flushmark, not an error of
+    /// the drive.
     NeverIssued {
-        /// What its header says.
+        /// The version in its header.
         version: u32,
     },
 }
@@ -52,70 +54,73 @@ pub enum Oddity {
 /// Kinds of damage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing but zeros: what a drive returns for blocks that it does not have.
+    /// All zeros, as drives return for unmapped blocks.
     Zeros,
-    /// Nothing but ones: erased flash.
+    /// All ones, as in erased flash.
     Ones,
     /// Some bits are wrong.
     Bits {
-        /// How many.
+        /// Number of wrong bits.
         wrong_bits: u32,
-        /// Of which version.
+        /// The version without these errors.
         version: u32,
     },
-    /// The header alone.
+    /// Only the header is damaged.
     Header,
-    /// Pieces, or all, are nothing known.
+    /// Some or all pieces are unknown.
     Garbage(Option<Attribution>),
-    /// Two readings in a row differ.
+    /// Two consecutive readings differ.
     Unstable,
 }
 
-/// What a lane's surviving records prove.
+/// The evidence of surviving records about a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Its latest operation of which a record survives.
+    /// The latest operation of the lane of which a record survives.
     pub newest: u64,
-    /// What some surviving record knew of it: of control lanes what had completed, of others what was durable; 0 when none knows anything.
+    /// The latest operation that a surviving record proves: for a control lane completed, for
+    /// others durable; 0 if there is none.
     pub proven: u64,
-    /// That record.
+    /// The record that proves it.
     pub witness: Option<Witness>,
 }
 
-/// A record that survives and proves something by that.
+/// A surviving record that proves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// Its lane.
+    /// The lane of the record.
     pub lane: u16,
-    /// Its operation.
+    /// The operation that wrote it.
     pub seq: u64,
-    /// Where it lies.
+    /// The address of the record.
     pub address_bytes: u64,
 }
 
-/// Everything that was found.
+/// The result of reading a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
-    /// The version of each sector, by number; [`Survey::ODD`] where [`Survey::oddities`] says more.
+    /// The version of each sector, by number; [`Survey::ODD`] for those in [`Survey::oddities`].
     pub versions: Vec<u32>,
-    /// By sector number.
+    /// Odd sectors, by number.
     pub oddities: BTreeMap<u64, Oddity>,
-    /// Of each lane.
+    /// One entry per lane.
     pub traces: Vec<Trace>,
 }
 
-/// Why there is no survey.
+/// The survey was stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stopped;
 
 impl Survey {
-    /// Not a version.
+    /// Stands for a sector without a version.
     pub const ODD: u32 = u32::MAX;
 
-    /// Reads a target. `progress` is told the share that is done, from 0 to 1, and says whether to go on.
+    /// Reads a target. `progress` receives the share that is done, from 0 to 1, and returns whether
+    /// to continue.
     ///
     /// # Errors
-    /// [`Stopped`] when `progress` did not want to go on. What cannot be read is found, not an error.
+    /// [`Stopped`] if `progress` returned false. Unreadable sectors are recorded and are not an
+    /// error.
     pub fn take(
         disk: &mut impl Disk,
         run: &RunHeader,
@@ -123,7 +128,7 @@ impl Survey {
     ) -> Result<Survey, Stopped> {
         let geometry = &run.geometry;
         let sectors = geometry.sectors();
-        let mut reader = Reader {
+        let mut surveyor = Surveyor {
             run,
             schedules: (0..geometry.lanes()).map(|lane| Schedule::new(run.run_id, geometry, lane)).collect(),
             survey: Survey {
@@ -142,17 +147,17 @@ impl Survey {
             let bytes = &mut piece.bytes_mut()[..(count * sector_bytes) as usize];
             if read_whole(disk, geometry.sector_address_bytes(number), bytes).is_ok() {
                 for (index, sector) in bytes.chunks_exact(sector_bytes as usize).enumerate() {
-                    reader.glance(number + index as u64, sector);
+                    surveyor.glance(number + index as u64, sector);
                 }
             } else {
                 for index in 0..count {
                     let sector = &mut bytes[..sector_bytes as usize];
                     match read_whole(disk, geometry.sector_address_bytes(number + index), sector) {
-                        Ok(()) => reader.glance(number + index, sector),
+                        Ok(()) => surveyor.glance(number + index, sector),
                         Err(error) => {
                             let oddity = Oddity::Unreadable(error.to_string());
-                            reader.survey.oddities.insert(number + index, oddity);
-                            // Each failure may have taken a drive's patience of half a minute.
+                            surveyor.survey.oddities.insert(number + index, oddity);
+                            // Each error may have taken the drive half a minute of retries.
                             if !progress((number + index) as f64 / sectors as f64) {
                                 return Err(Stopped);
                             }
@@ -165,17 +170,16 @@ impl Survey {
                 return Err(Stopped);
             }
         }
-        reader.examine(disk);
-        Ok(reader.survey)
+        surveyor.examine(disk);
+        Ok(surveyor.survey)
     }
 }
 
 impl Survey {
-    /// Reads these sectors once more, in order. One whose content is another now is damaged: two
-    /// readings differ.
+    /// Reads these sectors again, in order. A sector whose content has changed is damaged.
     ///
     /// # Errors
-    /// [`Stopped`] when `go_on` returned false.
+    /// [`Stopped`] if `go_on` returned false.
     pub fn read_again(
         &mut self,
         disk: &mut impl Disk,
@@ -187,7 +191,8 @@ impl Survey {
         let sector_bytes = u64::from(geometry.sector_bytes);
         let per_piece = PIECE_BYTES / sector_bytes;
         let mut piece = AlignedBlock::new(PIECE_BYTES as usize);
-        // As large as the first reading's: a drive that lost much is not asked sector by sector.
+        // In large pieces as before: sector by sector would take too long on a drive that lost
+        // much.
         for together in numbers.chunk_by(|one, next| one / per_piece == next / per_piece) {
             let first = together.first().copied().unwrap_or_default();
             let count = together.last().copied().unwrap_or_default() - first + 1;
@@ -218,7 +223,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Whether a sector still is the whole version that was found first.
+    /// Returns whether a sector still holds the whole version that was read first.
     fn holds(&self, run: &RunHeader, number: u64, sector: &[u8]) -> bool {
         Header::parse(sector).is_ok_and(|header| {
             (header.run_id, header.target_id) == (run.run_id, run.target_id)
@@ -229,7 +234,7 @@ impl Survey {
     }
 }
 
-/// A read that a signal broke off is made again.
+/// Reads again if a signal interrupts.
 fn read_whole(disk: &mut impl Disk, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
     loop {
         match disk.read(offset_bytes, block) {
@@ -239,16 +244,16 @@ fn read_whole(disk: &mut impl Disk, offset_bytes: u64, block: &mut [u8]) -> io::
     }
 }
 
-struct Reader<'a> {
+struct Surveyor<'a> {
     run: &'a RunHeader,
     schedules: Vec<Schedule>,
     survey: Survey,
-    /// Sectors that deserve a second look, with what was read the first time.
+    /// Sectors to examine, with their content from the first reading.
     doubtful: Vec<(u64, Vec<u8>)>,
 }
 
-impl Reader<'_> {
-    /// Most sectors are whole, which is told at the speed of memory.
+impl Surveyor<'_> {
+    /// The fast path: most sectors are whole.
     #[inline]
     fn glance(&mut self, number: u64, sector: &[u8]) {
         let geometry = &self.run.geometry;
@@ -279,7 +284,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Every genuine record proves what its writer knew, wherever it lies.
+    /// Learns what the writer of a genuine record knew, wherever the record is.
     fn learn(&mut self, header: &Header) {
         let witness = Witness { lane: header.lane, seq: header.seq, address_bytes: header.address_bytes };
         for (lane, proven) in [(header.lane, header.evidence), (header.other_lane, header.other_seq)] {
@@ -291,7 +296,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the schedule has this record here.
+    /// Returns whether the schedule has this record at this place.
     fn is_issued(&self, number: u64, header: &Header) -> bool {
         let place = self.run.geometry.location(number);
         let kind = if header.version == 0 { Kind::Fill } else { self.run.geometry.kind(place.lane).record_kind() };
@@ -307,13 +312,13 @@ mod tests {
     use crate::geometry::tests::small;
     use crate::lane::fill_record;
 
-    /// Memory that reads otherwise each time, where somebody says so.
+    /// Memory with optional faults.
     struct Memory {
         bytes: Vec<u8>,
         unstable: Option<u64>,
         unreadable: Option<u64>,
         dying: Option<u64>,
-        /// Reads that a signal breaks off before one succeeds.
+        /// Reads that a signal interrupts before one succeeds.
         interrupted: u8,
         reads: u8,
     }
@@ -386,38 +391,38 @@ mod tests {
     const FIRST: usize = crate::geometry::FIRST_SLOT_BYTES as usize;
 
     #[test]
-    fn an_untouched_target_has_nothing_odd() {
+    fn an_untouched_target_has_no_oddities() {
         let (run, survey) = survey(|_| ());
         assert!(survey.oddities.is_empty() && survey.versions.iter().all(|&version| version == 0));
         assert_eq!(survey.versions.len() as u64, run.geometry.sectors());
     }
 
     #[test]
-    fn a_read_that_a_signal_broke_off_is_made_again() {
+    fn an_interrupted_read_is_repeated() {
         let (_, survey) = survey(|memory| memory.interrupted = 3);
         assert!(survey.oddities.is_empty(), "{:?}", survey.oddities);
     }
 
     #[test]
-    fn what_reads_otherwise_the_second_time_is_unstable() {
+    fn content_that_changes_is_unstable() {
         let found = only_oddity(|memory| memory.unstable = Some(FIRST as u64 + 512 * 3 + 100));
         assert_eq!(found, (3, Oddity::Corrupt(Damage::Unstable)));
     }
 
     #[test]
-    fn what_cannot_be_read_a_second_time_is_unreadable_and_not_unstable() {
+    fn a_failed_second_reading_is_unreadable_and_not_unstable() {
         let found = only_oddity(|memory| memory.dying = Some(FIRST as u64 + 512 * 3 + 100));
         assert_eq!(found, (3, Oddity::Unreadable("no such sector any more".to_owned())));
     }
 
     #[test]
-    fn one_sector_that_cannot_be_read_does_not_hide_its_neighbours() {
+    fn an_unreadable_sector_does_not_hide_its_neighbours() {
         let found = only_oddity(|memory| memory.unreadable = Some(FIRST as u64 + 512 * 7));
         assert_eq!(found, (7, Oddity::Unreadable("no such sector".to_owned())));
     }
 
     #[test]
-    fn another_runs_record_is_told_by_its_run() {
+    fn a_record_of_another_run_is_recognized() {
         let found = only_oddity(|memory| {
             let other = RunHeader::plain(12, small());
             let mut record = vec![0; 2048];
@@ -428,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_the_schedule_does_not_have_was_never_issued() {
+    fn a_record_outside_the_schedule_was_never_issued() {
         let found = only_oddity(|memory| {
             let mut header = Header::parse(&memory.bytes[FIRST..]).unwrap();
             (header.version, header.seq) = (1, 99_999);
@@ -440,9 +445,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever lies there, header by header, and whoever put it there: it is found to be something, and judged.
+        /// Any header can be surveyed and judged.
         #[test]
-        fn no_header_is_too_odd(
+        fn arbitrary_headers_do_not_panic(
             kind in 0usize..4, lane: u16, sector: u16, sectors: u16, own_run: bool, own_address: bool, version: u32, address: u64,
             seq in 0..=crate::record::SEQ_MAX, evidence in 0..=crate::record::SEQ_MAX, other_lane in 0u16..8,
             other_seq in 0..=crate::record::SEQ_MAX, whole_body: bool, torn in 0usize..512,
@@ -475,13 +480,13 @@ mod tests {
             let verdict = crate::verdict::judge(&run, None, &survey);
             proptest::prop_assert!(verdict.findings.len() <= run.geometry.slots() as usize);
             for finding in &verdict.findings {
-                proptest::prop_assert!(!crate::words::sentence(finding, &run).is_empty());
+                proptest::prop_assert!(!crate::sentences::sentence(finding, &run).is_empty());
             }
         }
     }
 
     #[test]
-    fn whoever_does_not_want_to_go_on_need_not() {
+    fn the_survey_can_be_stopped() {
         let run = RunHeader::plain(11, small());
         assert_eq!(Survey::take(&mut Memory::of(&run), &run, &mut |_| false), Err(Stopped));
     }

@@ -1,6 +1,8 @@
-//! Where a run is written: a file of its own in a directory, which stays to be checked, or a file or device that a person gave up.
+//! The target of a run: a file that flushmark creates in a directory and keeps for the check, or a
+//! file or device that the user gave up.
 //!
-//! What may be overwritten is decided as everywhere in flushmark ([`engine::Target`]): only what flushmark made, or what `--destroy-data` names; never what is mounted, held or swapped on.
+//! The rules for overwriting are those of [`engine::Target`]: only what flushmark created, or what
+//! `--destroy-data` allows; never what is mounted, held or used as swap.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -20,53 +22,52 @@ use crate::record::HEADER_BYTES;
 use crate::run_header::{FuaPath, RunHeader, SyncMethod};
 use crate::superblock;
 
-/// The file that is made in a directory.
+/// The file that flushmark creates in a directory.
 pub const FILE_NAME: &str = "flushmark-verify.dat";
-/// Enough that the drive's cache does not hold all of it for long, little enough to be filled in seconds.
+/// Too large for the drive's cache, and small enough to fill in seconds.
 pub const SIZE_BYTES: u64 = 256 << 20;
-/// The smallest logical block that Linux knows.
+/// The smallest logical block of Linux.
 const SECTOR_BYTES: u32 = 512;
 
-/// A target that is held to be written.
+/// A target that is claimed for writing.
 #[derive(Debug)]
 pub struct WriteTarget {
-    /// As the person wrote it.
+    /// The target as the user wrote it.
     pub given: String,
-    /// The file or device that is written.
+    /// The file or device to write.
     pub path: PathBuf,
-    /// What lies beneath.
+    /// The storage under the target.
     pub place: Place,
-    /// Its drives.
     pub facts: DriveFacts,
-    /// Whether the page cache is bypassed.
+    /// True if the page cache is bypassed.
     pub direct: bool,
-    /// The logical block: the smallest piece that the drive writes by itself.
+    /// The logical block in bytes: the unit of the drive's atomic writes.
     pub sector_bytes: u32,
-    /// What the system wants writes to be a multiple of, which may be more.
+    /// Alignment of writes that the system requires, which may be larger.
     pub alignment_bytes: u32,
-    /// The run that lies there now.
+    /// The run that is on the target now.
     pub replaces: Option<u64>,
-    /// Bytes that the run may take.
+    /// Space that the run may take.
     pub room_bytes: u64,
     hold: Hold,
 }
 
-/// What keeps others away.
+/// Keeps others from writing.
 #[derive(Debug)]
 enum Hold {
-    /// A file of flushmark's own.
+    /// A file that flushmark created.
     Own(OwnFile),
-    /// A file or device that was there.
-    Given(#[expect(dead_code, reason = "held, not used")] Box<Target>),
+    /// A file or device that existed before.
+    Given(#[expect(dead_code, reason = "held for its effect")] Box<Target>),
 }
 
-/// The file in a directory. One that was made for a run which never began is gone again afterwards.
+/// The file in a directory. A new file is removed on drop, unless its run has begun.
 #[derive(Debug)]
 struct OwnFile {
     file: File,
     path: PathBuf,
     directory: PathBuf,
-    /// Whether it was empty when it was opened.
+    /// True if it was empty when opened.
     is_new: bool,
 }
 
@@ -81,17 +82,17 @@ impl Drop for OwnFile {
 }
 
 impl WriteTarget {
-    /// Opens `given`, or says why not. `size_bytes` is what was asked for.
+    /// Opens `given`, with the requested size.
     ///
     /// # Errors
-    /// Every way in which a target can be wrong, dangerous or out of order.
+    /// If the target is invalid, unsafe to use or fails.
     pub fn open(
         root: &SystemRoot,
         given: &str,
         destroy_data: bool,
         size_bytes: Option<u64>,
     ) -> Result<WriteTarget, VerifyError> {
-        refuse_what_is_no_storage(given)?;
+        refuse_non_storage(given)?;
         let place = Place::of(root, Path::new(given))?;
         let facts = DriveFacts::of(root, &place);
         let (path, hold, room_bytes) = if place.kind == PlaceKind::Directory {
@@ -118,14 +119,15 @@ impl WriteTarget {
         let Some((sector_bytes, alignment_bytes)) = blocks(logical_bytes, direct_io) else {
             return Err(VerifyError::LargeBlocks { path });
         };
-        // Some filesystems open a file so and then go through the page cache all the same.
+        // Some filesystems accept O_DIRECT and use the page cache all the same.
         let direct = direct_open.is_ok() && direct_io != Some(DirectIo::Unsupported);
         let replaces = run_on(&path);
         let given = given.to_owned();
         Ok(WriteTarget { given, path, place, facts, direct, sector_bytes, alignment_bytes, replaces, room_bytes, hold })
     }
 
-    /// Which way FUA writes go: on raw devices through io_uring, where there is one, because a blocking call would send a flush behind each.
+    /// How to pass FUA writes to the kernel: for raw devices by io_uring, if available, because a
+    /// blocking call would add a flush to each.
     pub fn fua_path(&self) -> FuaPath {
         let spec = self.spec(SyncMethod::Fsync, SyncMethod::RwfDsync, FuaPath::IoUring);
         if self.place.kind == PlaceKind::BlockDevice && spec.open(true).is_ok() {
@@ -135,27 +137,28 @@ impl WriteTarget {
         }
     }
 
-    /// How lanes open it.
+    /// The options with which lanes open the target.
     pub fn spec(&self, flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> DiskSpec {
         DiskSpec { path: self.path.clone(), direct: self.direct, flush_method, fua_method, fua_path }
     }
 
-    /// Identity of the target.
     pub fn target_id(&self, run_id: u64) -> u32 {
         target_id(&self.place, &self.facts, run_id)
     }
 
-    /// Writes version 0 of every record and makes it durable, then the superblocks. `progress` is told the share that is done, from 0 to 1.
+    /// Writes version 0 of every record and makes it durable, then the superblocks. `progress`
+    /// receives the share that is done, from 0 to 1.
     ///
     /// # Errors
-    /// When the system does not do its part, or `stop` is requested.
+    /// If a system call fails, or `stop` is requested.
     pub fn prepare(&self, run: &RunHeader, stop: &Stop, progress: &mut dyn FnMut(f64)) -> Result<(), VerifyError> {
         let call = |action| VerifyError::call(action, &self.path);
         let geometry = &run.geometry;
         if let Hold::Own(OwnFile { file, .. }) = &self.hold {
-            // Longer files of earlier runs are cut; whatever is missing is reserved at once, so that there is room for all of it.
+            // A longer file of an earlier run is shortened; missing space is reserved now, so it
+            // cannot run out later.
             let size_bytes = geometry.size_bytes();
-            if file.metadata().map_err(call("look at"))?.len() > size_bytes {
+            if file.metadata().map_err(call("read the size of"))?.len() > size_bytes {
                 file.set_len(size_bytes).map_err(call("shorten"))?;
             }
             match fallocate(file, FallocateFlags::empty(), 0, size_bytes) {
@@ -165,12 +168,12 @@ impl WriteTarget {
         }
         let spec = self.spec(run.flush_method, run.fua_method, run.fua_path);
         let mut disk = spec.open(false).map_err(call("open"))?;
-        fill(&mut disk, run, stop, progress).map_err(call("write through"))?;
+        fill(&mut disk, run, stop, progress).map_err(call("fill"))?;
         if stop.is_requested() {
             return Err(VerifyError::Interrupted);
         }
         if let Hold::Own(OwnFile { file, directory, .. }) = &self.hold {
-            // The file's length and its name must be as durable as its content.
+            // The file's length and name must be as durable as its content.
             file.sync_all().map_err(call("sync"))?;
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(call("sync the directory of"))?;
         }
@@ -178,7 +181,8 @@ impl WriteTarget {
     }
 }
 
-/// Identity of a target: of the drive and of the part of it that is written. Files have none that outlives them, so that theirs is the run's.
+/// Identifies the target: the drive, and the part of it that is written. A file has no lasting
+/// identity, so it gets that of the run.
 pub(crate) fn target_id(place: &Place, facts: &DriveFacts, run_id: u64) -> u32 {
     if place.kind != PlaceKind::BlockDevice {
         return run_id as u32 | 1;
@@ -194,8 +198,10 @@ fn run_on(path: &Path) -> Option<u64> {
     Some(first.or(copy).ok()?.run_id)
 }
 
-/// The logical block, which no write tears, and what writes must be a multiple of. What the system wants says nothing of where the drive tears, so where nobody tells the logical block it is the
-/// smallest: a tear on the edge of a larger one lies on the edge of a smaller one, too. `None` where a superblock is no whole piece.
+/// The logical block, which no write tears, and the alignment of writes. The alignment does not
+/// tell where the drive tears writes, so an unknown logical block is assumed to be the smallest: a
+/// tear at the edge of a larger block is also at the edge of a smaller one. `None` if a superblock
+/// would not be a whole number of blocks.
 fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u32, u32)> {
     let aligned_bytes = match direct_io {
         Some(DirectIo::Aligned { offset_bytes, .. }) => Some(offset_bytes),
@@ -208,18 +214,18 @@ fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u3
     (fits(sector_bytes) && fits(alignment_bytes)).then_some((sector_bytes, alignment_bytes))
 }
 
-pub(crate) fn refuse_what_is_no_storage(given: &str) -> Result<(), VerifyError> {
+pub(crate) fn refuse_non_storage(given: &str) -> Result<(), VerifyError> {
     match TargetName::parse(given) {
         TargetName::Path(_) => Ok(()),
         TargetName::Model(_) | TargetName::Null => Err(VerifyError::NotStorage { given: given.to_owned() }),
     }
 }
 
-/// Opens or makes the file in a directory. One that is there must be an earlier run's.
+/// Opens or creates the file in a directory. An existing file must be of an earlier run.
 fn own_file(directory: &Path) -> Result<OwnFile, VerifyError> {
     let path = directory.join(FILE_NAME);
     let mut options = OpenOptions::new();
-    // A link that somebody put there leads to a file that is not flushmark's.
+    // A link could lead to a file that is not flushmark's.
     options
         .read(true)
         .write(true)
@@ -227,18 +233,18 @@ fn own_file(directory: &Path) -> Result<OwnFile, VerifyError> {
         .truncate(false)
         .mode(0o600)
         .custom_flags(OFlags::NOFOLLOW.bits() as i32);
-    let file = options.open(&path).map_err(VerifyError::call("make", &path))?;
+    let file = options.open(&path).map_err(VerifyError::call("create", &path))?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(VerifyError::Busy { path });
     }
     if !is_own(&file).map_err(VerifyError::call("read", &path))? {
         return Err(VerifyError::ForeignFile { path });
     }
-    let is_new = file.metadata().map_err(VerifyError::call("look at", &path))?.len() == 0;
+    let is_new = file.metadata().map_err(VerifyError::call("read the size of", &path))?.len() == 0;
     Ok(OwnFile { file, path, directory: directory.to_owned(), is_new })
 }
 
-/// Whether a file is empty, carries a run, or was being prepared for one.
+/// Returns whether a file is empty, contains a run, or was being filled for one.
 fn is_own(file: &File) -> std::io::Result<bool> {
     let size_bytes = file.metadata()?.len();
     if size_bytes == 0 {
@@ -254,19 +260,19 @@ fn is_own(file: &File) -> std::io::Result<bool> {
             return Ok(true);
         }
     }
-    // A run that was interrupted while it filled the file: nothing in front, records behind.
+    // A run that was interrupted while filling the file: zeros, then records.
     Ok(starts_as(0, &[0; HEADER_BYTES])?
         && (size_bytes <= FIRST_SLOT_BYTES
             || starts_as(FIRST_SLOT_BYTES, &crate::record::MAGIC)?
             || starts_as(FIRST_SLOT_BYTES, &[0; HEADER_BYTES])?))
 }
 
-/// Never more than half of what is free, what the file has already not counted.
+/// Space for the run: at most half of the free space, not counting what the file already has.
 fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, VerifyError> {
     use std::os::unix::fs::MetadataExt as _;
 
     let there = file.metadata().map_or(0, |metadata| metadata.blocks() * 512);
-    // A filesystem that says that it has no blocks at all knows no limit.
+    // A filesystem that reports no blocks at all has no known limit.
     let free_bytes = place.space.filter(|space| space.total_bytes > 0).map_or(u64::MAX, |space| space.available_bytes);
     let budget = (free_bytes / 2).saturating_add(there);
     let needed_bytes = size_bytes.unwrap_or(SIZE_BYTES);
@@ -282,27 +288,27 @@ fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, V
     }
 }
 
-/// The kernel's name of this boot; empty where it has none.
+/// The kernel's identifier of this boot; empty if there is none.
 pub fn boot_id(root: &SystemRoot) -> String {
     std::fs::read_to_string(root.path("proc/sys/kernel/random/boot_id"))
         .map(|id| id.trim().to_owned())
         .unwrap_or_default()
 }
 
-/// A random run identity.
+/// A random run identifier.
 ///
 /// # Errors
-/// When the kernel gives no random bytes.
+/// If the kernel returns no random bytes.
 pub fn new_run_id() -> std::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The layout that a person's wishes give on this target.
+/// The layout with the requested numbers on this target.
 ///
 /// # Errors
-/// When they cannot be fulfilled there.
+/// If the target does not support them.
 pub fn geometry(
     target: &WriteTarget,
     record_bytes: u64,
@@ -315,7 +321,7 @@ pub fn geometry(
     let [flush_lanes, fua_lanes, control_lanes] = lanes;
     let record_sectors = u16::try_from(sectors).ok().filter(|_| taken.is_multiple_of(least)).ok_or_else(|| {
         crate::geometry::ImpossibleGeometry(format!(
-            "records of {} are not supported: a power of two from one block ({}) to 1 MiB is",
+            "record size {} is not supported; expected a power of two from one block ({}) to 1 MiB",
             workload::format_bytes(record_bytes),
             workload::format_bytes(least)
         ))
@@ -337,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drive_and_its_part_are_the_target_s_identity_and_a_file_s_is_its_run_s() {
+    fn drives_are_identified_by_label_and_offset_and_files_by_their_run() {
         let capture = captures::lay_out("md-raid5");
         let root = SystemRoot::new(capture.path());
         let drive = |name: &str| DriveFacts { label: name.to_owned(), ..DriveFacts::default() };
@@ -352,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_drive_tears_is_not_what_the_system_wants() {
+    fn atomic_unit_and_alignment_may_differ() {
         let aligned = |offset_bytes| Some(DirectIo::Aligned { memory_bytes: 4, offset_bytes });
         assert_eq!(blocks(Some(512), aligned(512)), Some((512, 512)));
         assert_eq!(blocks(Some(512), aligned(4096)), Some((512, 4096)), "a drive of 512 bytes tears within 4096");

@@ -1,4 +1,5 @@
-//! Whether a run proves anything. A test in which no power was cut, or no flush was asked for, is void, not passed.
+//! Whether a run proves anything. A test without a power cut, or without flushes, is void, not
+//! passed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,94 +7,92 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::Cycle;
 use crate::verdict::Legal;
 
-/// What is known about the cut and the way to the drive.
+/// Facts about the power cut and the path to the drive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circumstance {
-    /// The drive's count of power cuts before the run.
+    /// The drive's count of unsafe shutdowns before the run.
     pub unsafe_shutdowns_before: Option<u64>,
-    /// The same now.
+    /// The count now.
     pub unsafe_shutdowns_now: Option<u64>,
-    /// What the lanes that never flush came to; `None` where there were none, or where not only the drive can have lost what they wrote.
+    /// The losses of lanes that never flush; `None` if there are no such lanes, or if not only the
+    /// drive could have lost their writes.
     pub control: Option<Legal>,
-    /// Whether the drive is said to have power-loss protection, by a person or by having no volatile cache.
+    /// True if the drive has power-loss protection, because the user says so or because it has no
+    /// volatile cache.
     pub protected: bool,
-    /// Whether the recorder's cut command did its part, and the run broke off.
+    /// True if the recorder's cut command succeeded, and the run was interrupted.
     pub cut_by_recorder: bool,
-    /// Whether a person says that the power was cut.
+    /// True if the user states that the power was cut.
     pub on_word: bool,
-    /// Whether the kernel believes in a volatile cache, and so has a reason to send flushes.
+    /// True if the kernel assumes a volatile cache, and so has a reason to send flushes.
     pub volatile_cache: Option<bool>,
     /// Syncs that returned, and flushes that the drive's driver counted meanwhile.
     pub syncs_and_flushes: Option<(u64, u64)>,
-    /// Lanes that sync.
+    /// Number of lanes that sync.
     pub flush_lanes: u16,
-    /// Records that nobody can have written.
+    /// Number of records that the run cannot have written, and the address of the first.
     pub never_issued: Option<(u64, u64)>,
-    /// Writes that the run had acknowledged.
+    /// Number of acknowledged writes.
     pub acknowledged_writes: u64,
-    /// What the drive was at when the power went.
+    /// The drive's activity when power was lost.
     pub at_cut: AtCut,
 }
 
-/// What the drive was at when its power went, as far as can be told from what was heard.
+/// The drive's activity when it lost power, as far as the record shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AtCut {
-    /// It may have been carrying out a flush, which saves the writes of control lanes as well.
+    /// It may have been executing a flush, which also saves the writes of control lanes.
     Flush,
-    /// No flush was under way.
+    /// No flush was in progress.
     #[default]
     NoFlush,
 }
 
 impl AtCut {
-    /// Of a cycle, where there was one that somebody heard.
+    /// The state at the end of a recorded cycle.
     pub fn of(cycle: Option<&Cycle>) -> AtCut {
         if cycle.is_some_and(Cycle::flush_under_way) { AtCut::Flush } else { AtCut::NoFlush }
     }
 }
 
-/// What shows that the power was cut. A new boot is none: a reset makes one, too, and leaves the drive its power.
+/// A sign that the power was cut. A reboot is none, because a reset does not interrupt the drive's
+/// power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum Sign {
     /// The drive counted an unsafe shutdown.
-    Counted {
-        /// Its count before the run.
-        before: u64,
-        /// And now.
-        now: u64,
-    },
+    Counted { before: u64, now: u64 },
     /// Writes of control lanes are missing, which only the drive can have lost.
     ControlLost {
-        /// In so many slots.
+        /// Number of slots.
         slots: u64,
     },
-    /// The recorder's cut command ended well, and the run broke off.
+    /// The recorder's cut command succeeded, and the run was interrupted.
     Recorder,
-    /// A person says so.
+    /// The user states it.
     Word,
 }
 
 impl Sign {
-    /// One sentence.
+    /// The sign as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Sign::Counted { before, now } => {
-                format!("the drive counts {now} unsafe shutdowns, and counted {before} before the run")
+                format!("the drive's count of unsafe shutdowns rose from {before} before the run to {now}")
             }
             Sign::ControlLost { slots } => {
                 format!("the drive lost unsynced writes of the control lanes in {slots} slots")
             }
             Sign::Recorder => {
-                "the recorder's cut command ended well and the run broke off, which proves as much as that command does"
+                "the recorder's cut command succeeded and the run was interrupted, which is as reliable as that command"
                     .to_owned()
             }
-            Sign::Word => "whoever checks says so (--power-was-cut)".to_owned(),
+            Sign::Word => "you state it (--power-was-cut)".to_owned(),
         }
     }
 }
 
-/// Everything that shows that the power was cut.
+/// All signs that the power was cut.
 pub fn signs(about: &Circumstance) -> Vec<Sign> {
     let counted = about.unsafe_shutdowns_before.zip(about.unsafe_shutdowns_now);
     [
@@ -114,85 +113,86 @@ pub fn signs(about: &Circumstance) -> Vec<Sign> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "because")]
 pub enum Void {
-    /// The drive counted no power cut.
+    /// The drive counted no unsafe shutdown.
     NoUnsafeShutdown {
-        /// Its count, before and after.
+        /// The drive's count, before and after the run.
         count: u64,
     },
-    /// What was never flushed survived, too.
+    /// Writes that were never flushed survived too.
     ControlLostNothing {
-        /// Writes that the control lanes had completed.
+        /// Completed writes of control lanes.
         completed: u64,
     },
-    /// What was never flushed survived, as it may where a flush of another lane was under way.
+    /// Writes that were never flushed survived, which may be due to a flush of another lane.
     ControlFlushed {
-        /// Writes that the control lanes had completed.
+        /// Completed writes of control lanes.
         completed: u64,
     },
-    /// Nothing can tell whether there was a cut.
+    /// Nothing shows that the power was cut.
     NoSignOfACut,
-    /// Syncs were acknowledged, and too few flushes came to the driver although it has a volatile cache.
+    /// Too few flushes reached the driver for the acknowledged syncs, although the drive has a
+    /// volatile cache.
     TooFewFlushes {
         /// Syncs that returned.
         syncs: u64,
         /// Flushes that the driver counted.
         flushes: u64,
-        /// The fewest that can serve so many syncs.
+        /// The minimum number of flushes for so many syncs.
         least: u64,
     },
     /// Nothing was acknowledged.
     NothingAcknowledged,
-    /// Records were found that the run cannot have written: flushmark's error.
+    /// Records were found that the run cannot have written: a bug in flushmark.
     NeverIssued {
-        /// How many.
+        /// Number of sectors.
         sectors: u64,
-        /// Where the first lies.
+        /// Address of the first one.
         first_bytes: u64,
     },
 }
 
 impl Void {
-    /// One sentence.
+    /// The reason as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Void::NoUnsafeShutdown { count } => format!(
-                "the drive counts {count} unsafe shutdowns, no more than before the run: its power was not cut"
+                "the drive counts {count} unsafe shutdowns, as many as before the run, so its power was not cut"
             ),
             Void::ControlLostNothing { completed } => format!(
-                "the control lanes completed {completed} writes without ever asking for durability, and none of them is missing: the cut did not reach the cache (a drive with power-loss protection may do that: say so with --protected when writing)"
+                "none of the {completed} writes of the control lanes, which never sync, is missing, so the cut did not reach the cache; if the drive has power-loss protection, write with --protected"
             ),
             Void::ControlFlushed { completed } => format!(
-                "none of the {completed} writes that the control lanes completed is missing, as is possible where a flush of another lane was under way: nothing shows whether the cut reached the cache. The drive's own count of unsafe shutdowns would (write and check as root), or another run with rarer flushes (--lanes 1 --fua-lanes 0 --writes-per-sync 256)"
+                "none of the {completed} completed writes of the control lanes is missing, but a flush of another lane may have saved them, so nothing shows whether the cut reached the cache. Write and check as root to read the drive's count of unsafe shutdowns, or flush less often (--lanes 1 --fua-lanes 0 --writes-per-sync 256)"
             ),
-            Void::NoSignOfACut => "nothing shows that power was cut: the drive's count of unsafe shutdowns is not known, no write of a control lane is missing that only the drive can have lost, and no recorder's command cut it; where you cut it yourself, say --power-was-cut".to_owned(),
+            Void::NoSignOfACut => "nothing shows that power was cut: the drive's count of unsafe shutdowns is unknown, the drive lost no write of a control lane, and no recorder's command cut the power; if you cut it yourself, use --power-was-cut".to_owned(),
             Void::TooFewFlushes { syncs, flushes, least } => format!(
-                "{syncs} syncs returned and {flushes} flushes reached the drive's driver, although it has a volatile cache and so many syncs take {least} flushes at least: the drive was not asked each time"
+                "{syncs} syncs returned but only {flushes} flushes reached the driver of a drive with a volatile cache; at least {least} are needed, so some syncs did not reach the drive"
             ),
-            Void::NothingAcknowledged => "nothing had been acknowledged when the run ended, so nothing could be lost: let it write for longer".to_owned(),
+            Void::NothingAcknowledged => "nothing was acknowledged before the run ended, so nothing could be lost; let it write for longer".to_owned(),
             Void::NeverIssued { sectors, first_bytes } => format!(
-                "{sectors} sectors, the first at byte {first_bytes}, hold records that this run cannot have written: an error of flushmark, please report it"
+                "{sectors} sectors, the first at byte {first_bytes}, hold records that this run cannot have written; this is a bug in flushmark, please report it"
             ),
         }
     }
 
-    /// Whether it takes the ground from under a loss, too, and not only from under a success.
+    /// Returns whether it voids a loss too, and not only a success.
     pub fn voids_a_failure(&self) -> bool {
         matches!(self, Void::NeverIssued { .. })
     }
 }
 
-/// Everything that makes a run void.
+/// All reasons why a run is void.
 pub fn voids(about: &Circumstance) -> Vec<Void> {
     let mut voids = Vec::new();
     if let Some((before, now)) = about.unsafe_shutdowns_before.zip(about.unsafe_shutdowns_now)
         && now <= before
     {
-        // What the drive itself says stands against everything else.
+        // The drive's own count overrides everything else.
         voids.push(Void::NoUnsafeShutdown { count: now });
     } else if let Some(legal) = about.control.filter(|legal| !about.protected && lost_nothing(legal)) {
         let completed = legal.control_completed;
         if about.at_cut == AtCut::NoFlush {
-            // Also where the drive counted: whatever its count means, what it had not written out was not taken.
+            // Even if the drive counted a cut: it kept what it had not written out.
             voids.push(Void::ControlLostNothing { completed });
         } else if !is_counted(about) {
             voids.push(Void::ControlFlushed { completed });
@@ -210,21 +210,25 @@ pub fn voids(about: &Circumstance) -> Vec<Void> {
     voids
 }
 
-/// Whether the drive itself counted an unsafe shutdown. What anybody else says of the cut does not tell whether it reached the cache.
+/// Returns whether the drive itself counted an unsafe shutdown. Other signs of a cut do not show
+/// that it reached the cache.
 fn is_counted(about: &Circumstance) -> bool {
     signs(about).iter().any(|sign| matches!(sign, Sign::Counted { .. }))
 }
 
-/// Whether control lanes had something to lose and kept it. Of writes that nobody heard of, none can be missed.
+/// Returns whether control lanes had something to lose and kept it. Nothing is known to be missing
+/// if no write was recorded.
 const fn lost_nothing(legal: &Legal) -> bool {
     legal.control_completed > 0 && legal.control_lost == 0
 }
 
-/// One flush serves every lane that waits for one, and each lane once: it asks again only when its sync has returned.
+/// One flush can serve every waiting lane, but each lane only once, because it continues only when
+/// its sync has returned.
 fn too_few_flushes(about: &Circumstance) -> Option<Void> {
     let (syncs, flushes) = about.syncs_and_flushes.filter(|_| about.volatile_cache == Some(true))?;
     let least = syncs / u64::from(about.flush_lanes.max(1));
-    // The two are not counted at one moment, so a count a little below is none that is missing.
+    // The two counts are not read at the same moment, so allow for a count somewhat below the
+    // minimum.
     (syncs > 0 && flushes <= least / 2).then_some(Void::TooFewFlushes { syncs, flushes, least: least.max(1) })
 }
 
@@ -253,13 +257,14 @@ mod tests {
         }
     }
 
-    /// A protected drive that does not count, whose control lane loses nothing: as any that an ordinary user tests.
+    /// A protected drive without a count, whose control lane loses nothing, as an ordinary user
+    /// sees it.
     fn silent() -> Circumstance {
         Circumstance { unsafe_shutdowns_now: None, protected: true, control: Some(lost(0)), ..cut() }
     }
 
     #[test]
-    fn a_cut_that_bit_is_valid() {
+    fn a_cut_with_losses_is_valid() {
         assert_eq!(voids(&cut()), []);
         let unknown = Circumstance { unsafe_shutdowns_now: None, syncs_and_flushes: None, ..cut() };
         assert_eq!(voids(&unknown), []);
@@ -272,18 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn a_control_lane_speaks_only_when_it_was_heard() {
+    fn a_control_lane_counts_only_if_its_writes_were_recorded() {
         let counted = |control| voids(&Circumstance { control: Some(control), ..cut() });
-        assert_eq!(counted(lost(0)), [Void::ControlLostNothing { completed: 100 }], "the count is not all");
+        assert_eq!(counted(lost(0)), [Void::ControlLostNothing { completed: 100 }], "the count is not enough");
         let unheard = Legal { control_completed: 0, ..lost(0) };
-        assert_eq!(counted(unheard), [], "the count rose, and nothing speaks against it");
+        assert_eq!(counted(unheard), [], "the count rose, and nothing contradicts it");
         let uncounted = Circumstance { unsafe_shutdowns_now: None, control: Some(unheard), ..cut() };
         assert_eq!(voids(&uncounted), [Void::NoSignOfACut]);
     }
 
-    /// Under load most cuts find a flush under way, which writes out what control lanes had in the cache.
+    /// Under load, most cuts come during a flush, which writes out cached data of control lanes.
     #[test]
-    fn a_flush_that_was_under_way_explains_what_control_lanes_kept_but_shows_no_cut() {
+    fn a_flush_in_progress_explains_kept_control_writes_but_proves_no_cut() {
         let flushing = Circumstance { at_cut: AtCut::Flush, control: Some(lost(0)), ..cut() };
         assert_eq!(voids(&flushing), [], "the drive counted");
         let uncounted = Circumstance { unsafe_shutdowns_now: None, ..flushing };
@@ -311,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_contradicts_the_drives_own_count_and_control_lane() {
+    fn the_drives_own_count_and_control_lane_take_precedence() {
         let not_counted = Circumstance { unsafe_shutdowns_now: Some(4), on_word: true, cut_by_recorder: true, ..cut() };
         assert_eq!(voids(&not_counted), [Void::NoUnsafeShutdown { count: 4 }]);
         let nothing_lost = Circumstance { protected: false, on_word: true, ..silent() };
@@ -343,13 +348,13 @@ mod tests {
         let said: Vec<String> =
             all.iter().map(|about| voids(about).iter().map(Void::sentence).collect::<Vec<_>>().join("; ")).collect();
         insta::assert_snapshot!(said.join("\n"), @"
-        the drive counts 4 unsafe shutdowns, no more than before the run: its power was not cut
-        the control lanes completed 100 writes without ever asking for durability, and none of them is missing: the cut did not reach the cache (a drive with power-loss protection may do that: say so with --protected when writing)
-        none of the 100 writes that the control lanes completed is missing, as is possible where a flush of another lane was under way: nothing shows whether the cut reached the cache. The drive's own count of unsafe shutdowns would (write and check as root), or another run with rarer flushes (--lanes 1 --fua-lanes 0 --writes-per-sync 256)
-        nothing shows that power was cut: the drive's count of unsafe shutdowns is not known, no write of a control lane is missing that only the drive can have lost, and no recorder's command cut it; where you cut it yourself, say --power-was-cut
-        10 syncs returned and 0 flushes reached the drive's driver, although it has a volatile cache and so many syncs take 2 flushes at least: the drive was not asked each time
-        nothing had been acknowledged when the run ended, so nothing could be lost: let it write for longer
-        1 sectors, the first at byte 4096, hold records that this run cannot have written: an error of flushmark, please report it
+        the drive counts 4 unsafe shutdowns, as many as before the run, so its power was not cut
+        none of the 100 writes of the control lanes, which never sync, is missing, so the cut did not reach the cache; if the drive has power-loss protection, write with --protected
+        none of the 100 completed writes of the control lanes is missing, but a flush of another lane may have saved them, so nothing shows whether the cut reached the cache. Write and check as root to read the drive's count of unsafe shutdowns, or flush less often (--lanes 1 --fua-lanes 0 --writes-per-sync 256)
+        nothing shows that power was cut: the drive's count of unsafe shutdowns is unknown, the drive lost no write of a control lane, and no recorder's command cut the power; if you cut it yourself, use --power-was-cut
+        10 syncs returned but only 0 flushes reached the driver of a drive with a volatile cache; at least 2 are needed, so some syncs did not reach the drive
+        nothing was acknowledged before the run ended, so nothing could be lost; let it write for longer
+        1 sectors, the first at byte 4096, hold records that this run cannot have written; this is a bug in flushmark, please report it
         ");
     }
 
@@ -358,10 +363,10 @@ mod tests {
         let all = Circumstance { cut_by_recorder: true, on_word: true, ..cut() };
         let said: Vec<String> = signs(&all).iter().map(Sign::sentence).collect();
         insta::assert_snapshot!(said.join("\n"), @"
-        the drive counts 5 unsafe shutdowns, and counted 4 before the run
+        the drive's count of unsafe shutdowns rose from 4 before the run to 5
         the drive lost unsynced writes of the control lanes in 3 slots
-        the recorder's cut command ended well and the run broke off, which proves as much as that command does
-        whoever checks says so (--power-was-cut)
+        the recorder's cut command succeeded and the run was interrupted, which is as reliable as that command
+        you state it (--power-was-cut)
         ");
     }
 }

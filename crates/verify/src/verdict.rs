@@ -1,11 +1,16 @@
-//! What became of every obligation: a pure function of what was heard, what the media prove, and what was found.
+//! What became of every obligation: a pure function of what was recorded, what surviving records
+//! prove, and what was found.
 //!
-//! A sector is bound to hold at least the version that was durable when somebody heard so, or when a record that survives was built. Any later version satisfies it: an overwrite that was
-//! under way may have replaced it, whole sectors at a time. Two sources create obligations, and each suffices alone:
+//! A sector must hold at least the version that was durable when its acknowledgement was recorded,
+//! or when a surviving record was built. A later version is also correct: an overwrite in progress
+//! may have replaced it, whole sectors at a time. Obligations come from two independent sources:
 //!
-//! - what the recorder *received* ([`Obligations`]): a message that was lost on the way obliges nobody;
-//! - what surviving records know ([`crate::survey::Trace`]): a record that says "when I was built, my lane's sync 40 had returned" proves by surviving that everything before that sync
-//!   had been promised. What is missing of that while this record is there is an order that no sequence of writes and flushes gives: *unserializable*.
+//! - what the recorder *received* ([`Obligations`]): a message that was lost on the way creates
+//!   none;
+//! - what surviving records know ([`crate::survey::Trace`]): a record that states "when I was
+//!   built, my lane's sync 40 had returned" proves that everything before that sync had been
+//!   promised. If any of that is missing while this record exists, no order of writes and flushes
+//!   explains it: it is *unserializable*.
 
 mod rollback;
 
@@ -22,21 +27,24 @@ use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
 use crate::survey::{Oddity, Survey, Witness};
 
-/// What can be wrong with a record.
+/// Ways in which a record can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// It was acknowledged and is gone: an older version is there.
+    /// It was acknowledged, but an older version is there.
     Lost,
-    /// Part of it is there.
+    /// Only part of it is there (a torn write).
     Shorn,
-    /// It lies where another belongs, or where it belongs it is missing because of that.
+    /// It is in the place of another record, or missing because it was written elsewhere (a
+    /// misdirected write).
     Flying,
     /// Its bytes are damaged.
     Corrupt,
-    /// It is gone, and a record survives that was written when it had been promised to be durable.
+    /// It is missing, although a record survives that was written after it had been promised to be
+    /// durable.
     Unserializable,
-    /// It is gone with everything that came after it: one earlier moment explains all.
+    /// It is missing with everything that came after it: the drive has reverted to one earlier
+    /// moment.
     RolledBack,
     /// It cannot be read.
     Unreadable,
@@ -45,7 +53,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
     pub const ALL: [Class; 8] = [
         Class::Lost,
         Class::Shorn,
@@ -57,12 +64,12 @@ impl Class {
         Class::Dead,
     ];
 
-    /// As people read it.
+    /// The name in text output: the common one, with that of the FAST '13 paper in parentheses.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Lost => "lost",
-            Class::Shorn => "shorn",
-            Class::Flying => "flying",
+            Class::Shorn => "torn (shorn)",
+            Class::Flying => "misdirected (flying)",
             Class::Corrupt => "corrupt",
             Class::Unserializable => "unserializable",
             Class::RolledBack => "rolled back",
@@ -72,110 +79,113 @@ impl Class {
     }
 }
 
-/// One record that is not as it must be.
+/// A record that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// In which way.
     pub class: Class,
-    /// Its lane.
+    /// The lane of the record.
     pub lane: u16,
-    /// How that lane makes its writes durable.
+    /// The way in which that lane makes writes durable.
     pub kind: LaneKind,
-    /// Where the record begins.
+    /// Address of the record.
     pub address_bytes: u64,
-    /// Sectors that are affected, by their number among all slots' sectors.
+    /// Affected sectors, by their number among all slots' sectors.
     pub sectors: Vec<u64>,
-    /// The version that had to be there, at least; 0 is the one from before the run.
+    /// The lowest version that had to be there; 0 is the one from before the run.
     pub required: u32,
-    /// The version that is there, where there is one.
+    /// The version that is there, if any.
     pub found: Option<u32>,
-    /// The surviving record that proves the obligation, where one does.
+    /// The surviving record that proves the obligation, if any.
     pub witness: Option<Witness>,
-    /// How long before the end its acknowledgement was heard, in microseconds; `None` where it was not heard, or nobody listened.
+    /// Age of its acknowledgement at the end, in microseconds; `None` if it was not recorded.
     pub age_us: Option<u64>,
-    /// What exactly was found.
     pub evidence: Evidence,
 }
 
-/// What exactly was found.
+/// The exact observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
     /// An older version.
     Older,
-    /// The record of an older run.
+    /// A record of this older run.
     OtherRun(u64),
-    /// Some sectors are of this version and others older.
+    /// Some sectors have this version and others are older.
     PartOfRecord,
-    /// One sector is of several versions, or not what belongs there.
+    /// A single sector is odd by itself.
     Sector(Oddity),
-    /// It lies elsewhere.
+    /// The record is at this address instead.
     FoundAt(u64),
-    /// Not one sector of the target can be read.
+    /// No sector of the target can be read.
     Nothing,
 }
 
-/// Ages by which obligations are counted, in milliseconds; the same steps as the recorder's cuts.
+/// Upper limits of age classes in milliseconds; the same steps as the recorder's delays.
 pub const AGES_MS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 10_000];
 
-/// One kind of lanes, counted in records.
+/// Counts of records for one kind of lanes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Writes that were acknowledged as durable in the whole run.
     pub acknowledged_writes: u64,
     /// Records that had to be there: the latest acknowledged one of each slot.
     pub obligations: u64,
-    /// Of these, such as are there.
+    /// Number of these that are there.
     pub kept: u64,
 }
 
-/// What looks odd and is allowed.
+/// Effects that are unusual but allowed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Legal {
-    /// Records that were being written and are there in part, in whole sectors.
+    /// Records in flight that are there in part, in whole sectors.
     pub torn: u64,
-    /// Slots whose latest write is missing although a later write of the same lane is there: none of them was acknowledged.
+    /// Slots whose latest write is missing, although a later write of the same lane is there;
+    /// neither was acknowledged.
     pub reordered: u64,
-    /// Slots of control lanes whose latest completed write is missing: the cut did reach the cache.
+    /// Slots of control lanes whose latest completed write is missing, which shows that the cut
+    /// reached the cache.
     pub control_lost: u64,
     /// Writes that control lanes are known to have completed.
     pub control_completed: u64,
 }
 
-/// How far everything went back.
+/// Extent to which the drive reverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rollback {
-    /// Writes that were acknowledged after the moment to which it went back.
+    /// Writes that were acknowledged after the moment to which it reverted.
     pub writes: u64,
     /// Time from that moment to the end, in microseconds.
     pub by_us: u64,
 }
 
-/// Everything that can be said about the records of a run.
+/// Everything that is known about the records of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is wrong, in the order of addresses.
+    /// Violations, in the order of addresses.
     pub findings: Vec<Finding>,
-    /// Flush, FUA and control lanes, in this order.
+    /// Counts for flush, FUA and control lanes, in this order.
     pub tallies: [Tally; 3],
-    /// The obligations that were heard, by how old their acknowledgement was: one count for each of [`AGES_MS`], and one for what is older.
+    /// Recorded obligations by age of their acknowledgement: one count for each of [`AGES_MS`], and
+    /// one for older ones.
     pub ages: Vec<AgeCount>,
-    /// What is odd and allowed.
     pub legal: Legal,
-    /// How far all went back, if that explains it.
+    /// Extent to which the drive reverted, if that explains the losses.
     pub rollback: Option<Rollback>,
-    /// Records that the run cannot have written: flushmark's error. How many, and the address of the first.
+    /// Records that the run cannot have written, which is a bug in flushmark: their number, and the
+    /// address of the first.
     pub never_issued: Option<(u64, u64)>,
 }
 
 impl Verdict {
-    /// Whether nothing that had to be there is missing or damaged.
+    /// Returns whether nothing that had to be there is missing or damaged.
     pub fn is_kept(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Nothing of the run survives, not even its superblock: then nothing proves an order, and records of older runs are what a loss left, or, where all of the run before is back, a drive that went back as a whole.
-    pub fn lose_witnesses(&mut self, went_back: bool) {
-        let class = if went_back { Class::RolledBack } else { Class::Lost };
+    /// Corrects the findings if nothing of the run survives, not even its superblock. Then nothing
+    /// proves an order, and records of older runs are due to losses, or, if all of the previous run
+    /// is back, to a drive that reverted as a whole.
+    pub fn lose_witnesses(&mut self, reverted: bool) {
+        let class = if reverted { Class::RolledBack } else { Class::Lost };
         let of_older_runs =
             self.findings.iter_mut().filter(|finding| matches!(finding.evidence, Evidence::OtherRun(_)));
         of_older_runs
@@ -183,39 +193,39 @@ impl Verdict {
             .for_each(|finding| finding.class = class);
     }
 
-    /// Writes that were acknowledged as durable, in all lanes.
+    /// Number of writes that were acknowledged as durable, in all lanes.
     pub fn acknowledged_writes(&self) -> u64 {
         self.tallies.iter().map(|tally| tally.acknowledged_writes).sum()
     }
 
-    /// How many records are of a class, and of lanes of a kind.
+    /// Number of records with this class and kind of lane.
     pub fn count(&self, class: Class, kind: LaneKind) -> u64 {
         self.findings.iter().filter(|finding| (finding.class, finding.kind) == (class, kind)).count() as u64
     }
 }
 
-/// What binds one lane.
+/// The requirements on one lane.
 #[derive(Debug, Clone, Copy)]
-struct Bond {
+struct LaneDuty {
     schedule: Schedule,
     kind: LaneKind,
-    /// Heard to be durable.
+    /// Recorded as durable.
     heard: u64,
-    /// Proven by the media to be durable.
+    /// Proven to be durable by surviving records.
     proven: u64,
-    /// The most that may exist.
+    /// The last operation that may exist.
     lease: Option<u64>,
     witness: Option<Witness>,
     newest: u64,
 }
 
-/// Judges. Without obligations, the media speak alone.
+/// Judges a run. Without recorded obligations, only surviving records count.
 pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Verdict {
     let geometry = &run.geometry;
-    let bonds: Vec<Bond> = (0..geometry.lanes()).map(|lane| bond(run, obligations, survey, lane)).collect();
+    let duties: Vec<LaneDuty> = (0..geometry.lanes()).map(|lane| duty(run, obligations, survey, lane)).collect();
     let mut judging = Judging {
         geometry,
-        bonds: &bonds,
+        duties: &duties,
         obligations,
         survey,
         flown: flown(geometry, survey),
@@ -228,19 +238,19 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
             never_issued: None,
         },
     };
-    for (lane, bond) in bonds.iter().enumerate() {
-        // Nobody can have seen more of a lane than it was allowed to do.
-        if bond.lease.is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease)) {
-            let at = bond.witness.map_or(0, |witness| witness.address_bytes);
+    for (lane, duty) in duties.iter().enumerate() {
+        // No record can have seen more of a lane than it was allowed to do.
+        if duty.lease.is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease)) {
+            let at = duty.witness.map_or(0, |witness| witness.address_bytes);
             let (count, first) = judging.verdict.never_issued.unwrap_or((0, at));
             judging.verdict.never_issued = Some((count + 1, first));
         }
-        if bond.kind == LaneKind::Control {
+        if duty.kind == LaneKind::Control {
             let completed = control_completed(obligations, survey, lane);
-            judging.verdict.legal.control_completed += bond.schedule.writes_up_to(completed);
+            judging.verdict.legal.control_completed += duty.schedule.writes_up_to(completed);
         } else {
-            let tally = &mut judging.verdict.tallies[bond.kind as usize];
-            tally.acknowledged_writes += bond.schedule.writes_up_to(bond.heard.max(bond.proven));
+            let tally = &mut judging.verdict.tallies[duty.kind as usize];
+            tally.acknowledged_writes += duty.schedule.writes_up_to(duty.heard.max(duty.proven));
         }
     }
     if is_dead(survey) {
@@ -256,7 +266,7 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
     if !contradicted
         && verdict.findings.iter().any(missing_only)
         && let Some(obligations) = obligations
-        && let Some(rollback) = rollback(geometry, &bonds, obligations, survey, &verdict)
+        && let Some(rollback) = rollback(geometry, &duties, obligations, survey, &verdict)
     {
         verdict.rollback = Some(rollback);
         for finding in verdict.findings.iter_mut().filter(|finding| finding.class == Class::Lost) {
@@ -266,39 +276,39 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
     verdict
 }
 
-/// Whole sectors whose version contradicts what is known of their lanes: older than what had been
-/// promised or completed, or newer than anything that a lane was allowed to write. Sectors that are
-/// odd by themselves are not among them. In order.
+/// Whole sectors whose version contradicts what is known of their lanes: older than what was
+/// promised or completed, or newer than anything that a lane was allowed to write. In order,
+/// without sectors that are odd by themselves.
 pub fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Vec<u64> {
     let geometry = &run.geometry;
-    let bonds: Vec<(Bond, u64)> = (0..geometry.lanes())
+    let duties: Vec<(LaneDuty, u64)> = (0..geometry.lanes())
         .map(|lane| {
-            let bond = bond(run, obligations, survey, lane);
-            let least = match bond.kind {
+            let duty = duty(run, obligations, survey, lane);
+            let least = match duty.kind {
                 LaneKind::Control => control_completed(obligations, survey, usize::from(lane)),
-                LaneKind::Flush | LaneKind::Fua => bond.heard.max(bond.proven),
+                LaneKind::Flush | LaneKind::Fua => duty.heard.max(duty.proven),
             };
-            (bond, least)
+            (duty, least)
         })
         .collect();
     (0..geometry.sectors())
         .filter(|&number| {
             let version = survey.versions[number as usize];
             let place = geometry.location(number);
-            let (bond, least) = &bonds[usize::from(place.lane)];
+            let (duty, least) = &duties[usize::from(place.lane)];
             version != Survey::ODD
-                && (version < bond.schedule.version_at(place.index, *least)
-                    || bond.lease.is_some_and(|lease| version > bond.schedule.version_at(place.index, lease)))
+                && (version < duty.schedule.version_at(place.index, *least)
+                    || duty.lease.is_some_and(|lease| version > duty.schedule.version_at(place.index, lease)))
         })
         .collect()
 }
 
-fn bond(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lane: u16) -> Bond {
+fn duty(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lane: u16) -> LaneDuty {
     let kind = run.geometry.kind(lane);
     let heard = obligations.and_then(|obligations| obligations.lanes.get(usize::from(lane)));
     let trace = survey.traces.get(usize::from(lane)).copied().unwrap_or_default();
     let binds = kind != LaneKind::Control;
-    Bond {
+    LaneDuty {
         schedule: Schedule::new(run.run_id, &run.geometry, lane),
         kind,
         heard: heard.map_or(0, |heard| heard.frontier.durable).min(if binds { u64::MAX } else { 0 }),
@@ -315,7 +325,7 @@ fn control_completed(obligations: Option<&Obligations>, survey: &Survey, lane: u
     heard.map_or(0, |heard| heard.frontier.completed).max(proven)
 }
 
-/// Sectors whose content lies elsewhere: by their number, the latest version that was found, and where.
+/// Sectors whose content was found elsewhere: by number, the latest version found, and its address.
 fn flown(geometry: &Geometry, survey: &Survey) -> HashMap<u64, (u32, u64)> {
     let mut flown = HashMap::new();
     for (&number, oddity) in &survey.oddities {
@@ -337,17 +347,17 @@ fn is_dead(survey: &Survey) -> bool {
 
 struct Judging<'a> {
     geometry: &'a Geometry,
-    bonds: &'a [Bond],
+    duties: &'a [LaneDuty],
     obligations: Option<&'a Obligations>,
     survey: &'a Survey,
     flown: HashMap<u64, (u32, u64)>,
     verdict: Verdict,
 }
 
-/// The sectors of one record, sorted.
+/// The sectors of one record, classified.
 #[derive(Debug, Default)]
 struct Sorted {
-    /// Sectors of the very version that had to be there.
+    /// Number of sectors with exactly the version that had to be there.
     exact: u64,
     lowest: Option<u32>,
     highest: Option<u32>,
@@ -372,11 +382,11 @@ impl Judging<'_> {
             evidence: Evidence::Nothing,
         };
         self.verdict.findings.push(finding);
-        for bond in self.bonds.iter().filter(|bond| bond.kind != LaneKind::Control) {
-            let bound = bond.heard.max(bond.proven);
+        for duty in self.duties.iter().filter(|duty| duty.kind != LaneKind::Control) {
+            let bound = duty.heard.max(duty.proven);
             let obligations =
-                (0..self.geometry.slots_per_lane).filter(|&index| bond.schedule.version_at(index, bound) > 0).count();
-            self.verdict.tallies[bond.kind as usize].obligations += obligations as u64;
+                (0..self.geometry.slots_per_lane).filter(|&index| duty.schedule.version_at(index, bound) > 0).count();
+            self.verdict.tallies[duty.kind as usize].obligations += obligations as u64;
         }
     }
 
@@ -384,22 +394,22 @@ impl Judging<'_> {
         let sectors = u64::from(self.geometry.record_sectors);
         let first = slot * sectors;
         let place = self.geometry.location(first);
-        let bond = &self.bonds[usize::from(place.lane)];
-        let heard = bond.schedule.version_at(place.index, bond.heard);
-        let proven = bond.schedule.version_at(place.index, bond.proven);
+        let duty = &self.duties[usize::from(place.lane)];
+        let heard = duty.schedule.version_at(place.index, duty.heard);
+        let proven = duty.schedule.version_at(place.index, duty.proven);
         let required = heard.max(proven);
         let sorted = self.sort(first..first + sectors, required, proven);
         let before = self.verdict.findings.len();
         let finding = |class, sectors: Vec<u64>, evidence| Finding {
             class,
             lane: place.lane,
-            kind: bond.kind,
+            kind: duty.kind,
             address_bytes: self.geometry.sector_address_bytes(first),
             sectors,
             required,
             found: sorted.lowest,
             witness: None,
-            age_us: self.age_us(place.lane, bond.schedule.seq_of(place.index, heard)),
+            age_us: self.age_us(place.lane, duty.schedule.seq_of(place.index, heard)),
             evidence,
         };
         let mut found: Vec<Finding> = Vec::new();
@@ -412,7 +422,7 @@ impl Judging<'_> {
                 None => {
                     let class = if sorted.proven_gone { Class::Unserializable } else { Class::Lost };
                     let evidence = sorted.other_run.map_or(Evidence::Older, Evidence::OtherRun);
-                    let witness = bond.witness.filter(|_| class == Class::Unserializable);
+                    let witness = duty.witness.filter(|_| class == Class::Unserializable);
                     Finding { witness, ..finding(class, sorted.older.clone(), evidence) }
                 }
             });
@@ -423,7 +433,7 @@ impl Judging<'_> {
             if let Some(oddity) = numbers.first().and_then(|number| self.survey.oddities.get(number)) {
                 let evidence = Evidence::Sector(oddity.clone());
                 match found.iter_mut().find(|found| found.class == class) {
-                    // One record is counted once in a class; the sector that is odd by itself says the most.
+                    // A record counts once per class; the odd sector is the most specific evidence.
                     Some(found) => {
                         found.sectors.extend(numbers);
                         found.evidence = evidence;
@@ -435,7 +445,7 @@ impl Judging<'_> {
         self.verdict.findings.extend(found);
         let clean = self.verdict.findings.len() == before;
         self.count(place, required, &sorted, clean);
-        if let Some(age_us) = self.age_us(place.lane, bond.schedule.seq_of(place.index, heard)) {
+        if let Some(age_us) = self.age_us(place.lane, duty.schedule.seq_of(place.index, heard)) {
             let step = AGES_MS.partition_point(|&up_to_ms| age_us > u64::from(up_to_ms) * 1000);
             if let Some(count) = self.verdict.ages.get_mut(step) {
                 count.obligations += 1;
@@ -448,25 +458,27 @@ impl Judging<'_> {
         let mut sorted = Sorted::default();
         for number in numbers {
             let place = self.geometry.location(number);
-            let bond = &self.bonds[usize::from(place.lane)];
+            let duty = &self.duties[usize::from(place.lane)];
             let version = self.survey.versions[number as usize];
             match self.survey.oddities.get(&number) {
                 None => {
-                    let lease = bond.lease.map_or(u32::MAX, |lease| bond.schedule.version_at(place.index, lease));
+                    let lease = duty.lease.map_or(u32::MAX, |lease| duty.schedule.version_at(place.index, lease));
                     if version > lease {
                         self.never_issued(number);
                     } else if version < required {
                         sorted.older.push(number);
                         sorted.proven_gone |= version < proven;
                     } else {
-                        // Of a later version, which was under way, whole sectors say nothing of the one that had to be there.
+                        // Sectors of a later version in flight say nothing about the one that had
+                        // to be there.
                         sorted.exact += u64::from(version == required);
                     }
                     sorted.lowest = Some(sorted.lowest.map_or(version, |lowest| lowest.min(version)));
                     sorted.highest = Some(sorted.highest.map_or(version, |highest| highest.max(version)));
                 }
                 Some(Oddity::OtherRun { run_id }) => {
-                    // The superblock was written after every slot had been synced: it is the surviving witness.
+                    // The superblock was written after every slot had been synced, so it is the
+                    // surviving witness.
                     sorted.older.push(number);
                     sorted.proven_gone = true;
                     sorted.other_run = Some(*run_id);
@@ -487,7 +499,8 @@ impl Judging<'_> {
         self.verdict.never_issued = Some((count + 1, first));
     }
 
-    /// Where the content of all these sectors lies instead, if all of it was found elsewhere in a later version than is here.
+    /// The address of these sectors' content, if all of it was found elsewhere in a later version
+    /// than here.
     fn twin(&self, numbers: &[u64]) -> Option<u64> {
         let mut at = None;
         for number in numbers {
@@ -503,29 +516,29 @@ impl Judging<'_> {
 
     fn age_us(&self, lane: u16, seq: u64) -> Option<u64> {
         let obligations = self.obligations.filter(|_| seq > 0)?;
-        let covered = self.bonds[usize::from(lane)].schedule.covered_by(seq);
+        let covered = self.duties[usize::from(lane)].schedule.covered_by(seq);
         let heard_us = obligations.lanes.get(usize::from(lane))?.heard_us(covered)?;
         Some(obligations.end_us.saturating_sub(heard_us))
     }
 
     fn count(&mut self, place: crate::geometry::Location, required: u32, sorted: &Sorted, clean: bool) {
-        let bond = &self.bonds[usize::from(place.lane)];
+        let duty = &self.duties[usize::from(place.lane)];
         let legal = &mut self.verdict.legal;
         if clean && sorted.lowest != sorted.highest {
             legal.torn += 1;
         }
         if clean
-            && bond.kind != LaneKind::Control
-            && sorted.highest.is_some_and(|version| version < bond.schedule.version_at(place.index, bond.newest))
+            && duty.kind != LaneKind::Control
+            && sorted.highest.is_some_and(|version| version < duty.schedule.version_at(place.index, duty.newest))
         {
             legal.reordered += 1;
         }
-        if bond.kind == LaneKind::Control {
+        if duty.kind == LaneKind::Control {
             let completed = control_completed(self.obligations, self.survey, usize::from(place.lane));
-            let last = bond.schedule.version_at(place.index, completed);
+            let last = duty.schedule.version_at(place.index, completed);
             legal.control_lost += u64::from(sorted.lowest.is_some_and(|version| version < last));
         } else if required > 0 {
-            let tally = &mut self.verdict.tallies[bond.kind as usize];
+            let tally = &mut self.verdict.tallies[duty.kind as usize];
             tally.obligations += 1;
             tally.kept += u64::from(clean);
         }

@@ -1,6 +1,8 @@
-//! Who outside the drive's power hears what was acknowledged: a recorder, a journal on another drive, or nobody.
+//! The witness outside the drive's power domain that records acknowledgements: a recorder, a
+//! journal on another drive, or none.
 //!
-//! A thread of its own looks at the lanes' frontiers and passes on what is new, so that a commit costs its lane no system call and no round trip.
+//! A separate thread watches the lanes' frontiers and reports what is new, so a commit costs its
+//! lane neither a system call nor a round trip.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
@@ -19,32 +21,30 @@ use crate::outcome::Standing;
 use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 
-/// A recorder that says nothing for so long is gone. It beats every second.
+/// A recorder that is silent for this long is gone. It sends a message every second.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// What a recorder is given to answer when it is called.
+/// Time for a recorder to answer a call.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Somebody who hears.
 #[derive(Debug)]
 pub enum Witness {
-    /// Nobody: the media have to speak for themselves.
+    /// No witness: only obligations that surviving records prove count.
     Nobody,
     /// A journal on another drive of this machine.
     Journal {
-        /// The file.
         journal: Journal,
-        /// Moments are counted from here.
+        /// Start of the journal's clock.
         begun: Instant,
-        /// What each lane has.
+        /// The present lease of each lane.
         leases: Vec<u64>,
     },
-    /// A recorder that answers, and will be called when the run begins.
+    /// A recorder that has agreed to the run, and will be called when it begins.
     Reachable(String),
-    /// A recorder that hears.
+    /// A recorder that receives acknowledgements.
     Recorder(Connection),
 }
 
-/// A connection to a recorder, beyond its beginning.
+/// A connection to a recorder, after the greeting.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -54,10 +54,11 @@ pub struct Connection {
 }
 
 impl Witness {
-    /// A journal, which may hold earlier runs on the same drive.
+    /// Opens a journal, which may contain earlier runs on the same drive.
     ///
     /// # Errors
-    /// When it cannot be written, is about another drive, or holds a run that nobody judged, unless that may be abandoned.
+    /// If it cannot be written, is about another drive, or contains an unjudged run that must not
+    /// be abandoned.
     pub fn journal(path: &Path, drive: &str, abandon: bool) -> Result<Witness, VerifyError> {
         let (journal, before) = Journal::open(path)?;
         let then = before.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
@@ -70,21 +71,24 @@ impl Witness {
         Ok(Witness::Journal { journal, begun: Instant::now(), leases: Vec::new() })
     }
 
-    /// Asks a recorder whether a run may begin, before a target is filled: that takes minutes, and the evidence of the run before. It is not kept on the line meanwhile.
+    /// Asks a recorder whether a run may begin. Done before the target is filled, because that
+    /// takes minutes and destroys the evidence of the previous run. The connection is closed
+    /// meanwhile.
     ///
     /// # Errors
-    /// When it does not answer, or does not want it.
+    /// If it does not answer, or refuses.
     pub fn recorder(address: &str, proposal: Proposal) -> Result<Witness, VerifyError> {
         let mut inquiry = Inquiry::call(address)?;
-        inquiry.say(&Message::MayWrite(proposal))?;
-        while inquiry.hear()? != Message::Complete {}
+        inquiry.send(&Message::MayWrite(proposal))?;
+        while inquiry.receive()? != Message::Complete {}
         Ok(Witness::Reachable(address.to_owned()))
     }
 
-    /// Tells of a run that begins, and gives every lane its first lease. From now on, leases of a recorder reach `frontiers` by themselves.
+    /// Announces a run that begins, and gives every lane its first lease. From then on, a
+    /// recorder's leases reach `frontiers` directly.
     ///
     /// # Errors
-    /// When it was not heard, or is not wanted.
+    /// If the announcement fails, or is refused.
     pub fn begin(&mut self, run: &RunHeader, frontiers: &Arc<Frontiers>) -> Result<(), VerifyError> {
         let lanes = run.geometry.lanes();
         if let Witness::Reachable(address) = self {
@@ -110,10 +114,10 @@ impl Witness {
         Ok(())
     }
 
-    /// Passes on how far lanes are.
+    /// Reports how far lanes are.
     ///
     /// # Errors
-    /// When it was not heard; nothing may be claimed from now on.
+    /// If that fails; nothing more may be acknowledged then.
     pub fn acknowledge(&mut self, news: &[(u16, Frontier)], frontiers: &Frontiers) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
@@ -128,36 +132,36 @@ impl Witness {
                     journal.sync()
                 };
                 add().map_err(VerifyError::call("write the journal", journal.path()))?;
-                // Only now that the journal will remember it.
+                // Only now, because the journal has it.
                 for (lane, seq) in due {
                     leases[usize::from(lane)] = seq;
                     frontiers.extend(lane, seq);
                 }
                 Ok(())
             }
-            Witness::Recorder(connection) => connection.say(&Message::Acknowledge(news.to_vec())),
+            Witness::Recorder(connection) => connection.send(&Message::Acknowledge(news.to_vec())),
         }
     }
 
-    /// Passes on anything else.
+    /// Reports anything else.
     ///
     /// # Errors
-    /// When it was not heard.
-    pub fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
+    /// If that fails.
+    pub fn send(&mut self, message: &Message) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, begun, .. } => {
                 let at_us = micros(*begun);
                 journal.add(at_us, message).map_err(VerifyError::call("write the journal", journal.path()))
             }
-            Witness::Recorder(connection) => connection.say(message),
+            Witness::Recorder(connection) => connection.send(message),
         }
     }
 
-    /// Makes sure that all of it was heard, and lets the witness go.
+    /// Makes sure that everything was received, and releases the witness.
     ///
     /// # Errors
-    /// When it was not.
+    /// If it was not.
     pub fn end(&mut self) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
@@ -165,24 +169,24 @@ impl Witness {
                 journal.sync().map_err(VerifyError::call("sync the journal", journal.path()))
             }
             Witness::Recorder(connection) => {
-                // The recorder closes when it has heard the end.
+                // The recorder closes the connection when it has received everything.
                 let _ = connection.stream.shutdown(Shutdown::Write);
                 Ok(())
             }
         }
     }
 
-    /// Whether it went away by itself.
+    /// Returns whether the recorder disconnected.
     pub fn is_gone(&self) -> bool {
         matches!(self, Witness::Recorder(connection) if connection.gone.load(Ordering::Acquire))
     }
 
-    /// What to say when it went away.
+    /// The error to report if the recorder disconnected.
     pub fn gone(&self) -> Option<VerifyError> {
         match self {
             Witness::Recorder(connection) if self.is_gone() => Some(VerifyError::RecorderGone {
                 address: connection.address.clone(),
-                cause: io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection, or fell silent"),
+                cause: io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection or fell silent"),
             }),
             _ => None,
         }
@@ -193,7 +197,7 @@ fn micros(begun: Instant) -> u64 {
     begun.elapsed().as_micros() as u64
 }
 
-/// Opens a connection to a recorder and greets it.
+/// Opens a connection to a recorder and sends the greeting.
 fn call(address: &str) -> Result<TcpStream, VerifyError> {
     let unreachable = |cause| VerifyError::Unreachable { address: address.to_owned(), cause: closed(cause) };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
@@ -216,10 +220,10 @@ fn call(address: &str) -> Result<TcpStream, VerifyError> {
 
 impl Connection {
     fn begin(&mut self, run: &RunHeader, frontiers: &Arc<Frontiers>) -> Result<(), VerifyError> {
-        self.say(&Message::Begin(Box::new(run.clone())))?;
-        let mut ear = Ear::new(self.stream.try_clone().map_err(|source| self.lost(source))?);
+        self.send(&Message::Begin(Box::new(run.clone())))?;
+        let mut reader = MessageReader::new(self.stream.try_clone().map_err(|source| self.lost(source))?);
         loop {
-            match ear.hear().map_err(|source| self.lost(source))? {
+            match reader.read().map_err(|source| self.lost(source))? {
                 Message::Lease(lanes) => {
                     lanes.iter().for_each(|&(lane, seq)| extend(frontiers, lane, seq, run));
                     break;
@@ -233,7 +237,7 @@ impl Connection {
         let _ = self.stream.set_read_timeout(Some(SILENCE_MAX));
         let (gone, frontiers, run) = (Arc::clone(&self.gone), Arc::clone(frontiers), run.clone());
         let listen = move || {
-            while let Ok(message) = ear.hear() {
+            while let Ok(message) = reader.read() {
                 if let Message::Lease(lanes) = message {
                     lanes.iter().for_each(|&(lane, seq)| extend(&frontiers, lane, seq, &run));
                 }
@@ -244,7 +248,7 @@ impl Connection {
         started.map(drop).map_err(|source| self.lost(source))
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
+    fn send(&mut self, message: &Message) -> Result<(), VerifyError> {
         let bytes = frame(micros(self.begun), message);
         self.stream.write_all(&bytes).map_err(|source| self.lost(source))
     }
@@ -254,7 +258,8 @@ impl Connection {
     }
 }
 
-/// A connection that broke. A broken pipe is said in other words: elsewhere it means that a reader of stdout has seen enough, which is a success.
+/// Rewords errors of a broken connection. Elsewhere, a broken pipe means that the reader of stdout
+/// has seen enough, which is a success.
 fn closed(source: io::Error) -> io::Error {
     match source.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
@@ -264,42 +269,42 @@ fn closed(source: io::Error) -> io::Error {
     }
 }
 
-/// What comes from a network may name lanes that there are not.
+/// Extends a lease. Data from the network may name lanes that do not exist.
 fn extend(frontiers: &Frontiers, lane: u16, seq: u64, run: &RunHeader) {
     if lane < run.geometry.lanes() {
         frontiers.extend(lane, seq);
     }
 }
 
-/// Hears messages on a connection.
+/// Reads messages from a connection.
 #[derive(Debug)]
-pub struct Ear {
+pub struct MessageReader {
     stream: TcpStream,
-    heard: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
-impl Ear {
-    /// Of a connection whose greeting is done.
-    pub fn new(stream: TcpStream) -> Ear {
-        Ear { stream, heard: Vec::new() }
+impl MessageReader {
+    /// A reader for a connection after the greeting.
+    pub fn new(stream: TcpStream) -> MessageReader {
+        MessageReader { stream, buffer: Vec::new() }
     }
 
     /// Waits for the next message.
     ///
     /// # Errors
-    /// When the connection ends, falls silent for as long as its timeout, or says what is no message.
-    pub fn hear(&mut self) -> io::Result<Message> {
+    /// If the connection ends, is silent for as long as its timeout, or sends something invalid.
+    pub fn read(&mut self) -> io::Result<Message> {
         let mut piece = [0; 4096];
         loop {
-            match unframe(&self.heard) {
+            match unframe(&self.buffer) {
                 Framed::Whole(_, message, bytes) => {
-                    self.heard.drain(..bytes);
+                    self.buffer.drain(..bytes);
                     return Ok(message);
                 }
                 Framed::Nonsense(malformed) => return Err(io::Error::new(io::ErrorKind::InvalidData, malformed)),
                 Framed::Partial => match self.stream.read(&mut piece) {
                     Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    Ok(count) => self.heard.extend_from_slice(&piece[..count]),
+                    Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
                 },
@@ -308,11 +313,11 @@ impl Ear {
     }
 }
 
-/// A conversation of the checking side with a recorder.
+/// A checker's connection to a recorder.
 #[derive(Debug)]
 pub struct Inquiry {
     stream: TcpStream,
-    ear: Ear,
+    reader: MessageReader,
     address: String,
 }
 
@@ -320,20 +325,20 @@ impl Inquiry {
     fn call(address: &str) -> Result<Inquiry, VerifyError> {
         let stream = call(address)?;
         let gone = |cause| VerifyError::BrokenOff { address: address.to_owned(), cause: closed(cause) };
-        let ear = Ear::new(stream.try_clone().map_err(gone)?);
-        Ok(Inquiry { stream, ear, address: address.to_owned() })
+        let reader = MessageReader::new(stream.try_clone().map_err(gone)?);
+        Ok(Inquiry { stream, reader, address: address.to_owned() })
     }
 
-    /// Calls a recorder and has it tell what it heard of its latest run.
+    /// Connects to a recorder and fetches what it recorded of its latest run.
     ///
     /// # Errors
-    /// When it does not answer, or has heard of none.
+    /// If it does not answer, or has recorded none.
     pub fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
         let mut inquiry = Inquiry::call(address)?;
-        inquiry.say(&Message::Fetch)?;
+        inquiry.send(&Message::Fetch)?;
         let mut ledger = Ledger::default();
         loop {
-            match inquiry.hear()? {
+            match inquiry.receive()? {
                 Message::Entry { at_us, message } => ledger.apply(at_us, &message).map_err(|what| {
                     VerifyError::JournalContradicts { path: Path::new(address).to_owned(), what: what.0 }
                 })?,
@@ -343,26 +348,26 @@ impl Inquiry {
         }
     }
 
-    /// Tells it the verdict; answers with how all cycles went.
+    /// Sends the verdict, and returns the counts of all cycles.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If it does not answer.
     pub fn judge(&mut self, outcome: &Message) -> Result<Standing, VerifyError> {
-        self.say(outcome)?;
+        self.send(outcome)?;
         loop {
-            if let Message::Standing(standing) = self.hear()? {
+            if let Message::Standing(standing) = self.receive()? {
                 return Ok(standing);
             }
         }
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
+    fn send(&mut self, message: &Message) -> Result<(), VerifyError> {
         let lost = |cause| VerifyError::BrokenOff { address: self.address.clone(), cause: closed(cause) };
         self.stream.write_all(&frame(0, message)).map_err(lost)
     }
 
-    fn hear(&mut self) -> Result<Message, VerifyError> {
-        match self.ear.hear() {
+    fn receive(&mut self) -> Result<Message, VerifyError> {
+        match self.reader.read() {
             Ok(Message::Refused(sentence)) => {
                 Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence })
             }
@@ -377,10 +382,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_pipe_to_a_recorder_is_no_reader_that_has_seen_enough() {
+    fn a_broken_pipe_to_a_recorder_is_not_reported_as_one() {
         let source = closed(io::ErrorKind::BrokenPipe.into());
         assert_ne!(source.kind(), io::ErrorKind::BrokenPipe);
         let error = VerifyError::RecorderGone { address: "r:5401".to_owned(), cause: source };
-        insta::assert_snapshot!(error, @"the recorder at r:5401 went away (it closed the connection): writing stopped, and nothing is claimed of what it did not hear");
+        insta::assert_snapshot!(error, @"lost the recorder at r:5401 (it closed the connection); writing stopped, and what it did not receive creates no obligation");
     }
 }

@@ -1,4 +1,4 @@
-//! The run itself: all lanes at work, one thread each, and the thread that passes on how far they are.
+//! A run: all lanes, one thread each, and the thread that reports how far they are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,66 +18,69 @@ use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
 use crate::witness::Witness;
 
-/// A lane looks whether it is asked to stop, and the reporter what is new, this often. A message that is a millisecond old costs a millisecond of obligations, nothing else.
+/// Interval at which the reporting thread looks for news. A message that is a millisecond late only
+/// costs a millisecond of obligations.
 const REPORT_EVERY: Duration = Duration::from_millis(1);
-/// The counts of syncs and flushes are passed on this often, and the recorder hears that the writer lives.
+/// Interval at which counts of syncs and flushes are reported, which also shows the recorder that
+/// the writer is alive.
 const BEAT_EVERY: Duration = Duration::from_millis(200);
-/// A lane without lease looks again after this time.
+/// Delay after which a lane without a lease looks again.
 const LEASE_WAIT: Duration = Duration::from_micros(50);
 
-/// What a run is doing.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Live {
-    /// Since it began.
+    /// Time since the run began.
     pub elapsed: Duration,
-    /// Commits so far: syncs that returned, and writes with FUA.
+    /// Commits so far: syncs that returned, and FUA writes.
     pub commits: u64,
     /// Writes so far.
     pub writes: u64,
 }
 
-/// What a run came to, when it was not cut.
+/// The result of a run that was not cut.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// Commits and writes in all.
+    /// Total commits and writes.
     pub live: Live,
     /// Commits of flush lanes, commits of FUA lanes, writes of control lanes.
     pub by_kind: [u64; 3],
-    /// Syncs that returned, each of which asks for a flush; writes with FUA do not.
+    /// Syncs that returned, each of which requires a flush; FUA writes do not.
     pub syncs: u64,
-    /// Flushes that the driver counted meanwhile, where it counts.
+    /// Flushes that the driver counted meanwhile, if it counts.
     pub flushes: Option<u64>,
     /// Lanes that stopped at an error.
     pub failures: Vec<LaneFailure>,
 }
 
-/// What a run works with.
+/// Everything that a run needs.
 #[derive(Debug)]
 pub struct Writing<'a, O> {
-    /// The run, of which every slot holds version 0.
+    /// The run; every slot already holds version 0.
     pub run: &'a RunHeader,
-    /// What lanes open.
+    /// The storage that lanes open.
     pub storage: &'a O,
-    /// Whose flushes are counted.
+    /// The drives whose flushes are counted.
     pub facts: &'a DriveFacts,
-    /// Ends after this time; without one, when it is asked to.
+    /// Stop after this time; `None` to write until stopped.
     pub time: Option<Duration>,
-    /// Asked by everybody.
     pub stop: &'a Stop,
 }
 
 impl<O: OpenDisk> Writing<'_, O> {
-    /// Writes until the time is over, somebody asks it to stop, every lane has failed, or the witness goes away.
+    /// Writes until the time is over, it is asked to stop, every lane has failed, or the witness is
+    /// lost.
     ///
     /// # Errors
-    /// When it cannot begin, or the witness went away: nothing is claimed then of what it did not hear.
+    /// If it cannot begin, or the witness is lost: what the witness did not receive creates no
+    /// obligation.
     pub fn run(&self, witness: &mut Witness, live: &mut dyn FnMut(Live)) -> Result<Written, VerifyError> {
         let root = SystemRoot::default();
         let frontiers = Arc::new(Frontiers::new(&self.run.geometry));
         let flushes_before = self.facts.flushes(&root);
         let (halt, at_work) = (AtomicBool::new(false), AtomicU32::new(u32::from(self.run.geometry.lanes())));
         let begun = Instant::now();
-        // A drive that comes back counts anew: of less than before nothing follows.
+        // A drive that comes back restarts its count, so a smaller count means nothing.
         let flushes = || self.facts.flushes(&root)?.checked_sub(flushes_before?);
         let mut failures = Vec::new();
         let outcome = std::thread::scope(|scope| {
@@ -94,7 +97,7 @@ impl<O: OpenDisk> Writing<'_, O> {
             let threads: Result<Vec<_>, _> = lanes.map(start).collect();
             let outcome = match threads.as_ref() {
                 Err(_) => Ok(()),
-                // Lanes wait for their leases until now.
+                // Lanes have waited for their leases until now.
                 Ok(_) => witness
                     .begin(self.run, &frontiers)
                     .and_then(|()| self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)),
@@ -104,30 +107,30 @@ impl<O: OpenDisk> Writing<'_, O> {
             failures = threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
             outcome
         });
-        // What the last operations came to is passed on, too, when somebody still listens.
+        // If the witness still receives, it also gets the last operations.
         outcome?;
         let mut known = vec![Frontier::default(); usize::from(self.run.geometry.lanes())];
         let news = news(&frontiers, &mut known);
         witness.acknowledge(&news, &frontiers)?;
         for failure in &failures {
-            witness.say(&Message::Stopped { lane: failure.lane, why: failure.to_string() })?;
+            witness.send(&Message::Stopped { lane: failure.lane, why: failure.to_string() })?;
         }
         let mut written = self.counted(&frontiers, begun);
         written.flushes = flushes();
         written.failures = failures;
-        witness.say(&Message::Beat { syncs: written.syncs, flushes: written.flushes })?;
+        witness.send(&Message::Beat { syncs: written.syncs, flushes: written.flushes })?;
         let all_failed = written.failures.len() == usize::from(self.run.geometry.lanes());
         let why = match (self.stop.is_requested(), all_failed) {
             (_, true) => "every lane stopped at an error",
             (true, false) => "asked to stop",
             (false, false) => "its time was over",
         };
-        witness.say(&Message::End(why.to_owned()))?;
+        witness.send(&Message::End(why.to_owned()))?;
         witness.end()?;
         Ok(written)
     }
 
-    /// One lane, from its first operation to its last.
+    /// Runs one lane from its first operation to its last.
     fn lane(&self, number: u16, frontiers: &Frontiers, halt: &AtomicBool) -> Option<LaneFailure> {
         let kind = self.run.geometry.kind(number);
         let mut disk = match self.storage.open_disk(kind == LaneKind::Fua) {
@@ -147,7 +150,7 @@ impl<O: OpenDisk> Writing<'_, O> {
         None
     }
 
-    /// Passes on what is new until the run ends.
+    /// Reports what is new until the run ends.
     fn report(
         &self,
         witness: &mut Witness,
@@ -175,7 +178,7 @@ impl<O: OpenDisk> Writing<'_, O> {
             if elapsed >= next_beat {
                 next_beat = elapsed + BEAT_EVERY;
                 let counted = self.counted(frontiers, begun);
-                witness.say(&Message::Beat { syncs: counted.syncs, flushes: flushes() })?;
+                witness.send(&Message::Beat { syncs: counted.syncs, flushes: flushes() })?;
                 live(counted.live);
             }
             std::thread::sleep(REPORT_EVERY);
@@ -202,7 +205,7 @@ impl<O: OpenDisk> Writing<'_, O> {
     }
 }
 
-/// The lanes that are further than `known`, which is brought up to date.
+/// The lanes that are further than `known`, which is updated.
 fn news(frontiers: &Frontiers, known: &mut [Frontier]) -> Vec<(u16, Frontier)> {
     let mut news = Vec::new();
     for (lane, known) in known.iter_mut().enumerate() {

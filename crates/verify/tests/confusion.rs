@@ -1,5 +1,5 @@
-//! The tester, tested: every way in which a drive can break its word, alone and in pairs, against what the verdict says. Sector by sector: what is wrong is found and named in its
-//! class, and nothing else is.
+//! Tests the tester: every way in which a drive can lie, alone and in pairs, against the verdict.
+//! Sector by sector, everything wrong is found with the right class, and nothing else is.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,14 +19,14 @@ use verify::schedule::Schedule;
 use verify::survey::Survey;
 use verify::verdict::{Class, Verdict, judge};
 
-/// An operation takes this long in the simulation.
+/// Duration of an operation in the simulation.
 const OPERATION_US: u64 = 100;
 
 struct Played {
     run: RunHeader,
     disk: SimDisk,
     obligations: Obligations,
-    /// How far each lane really was.
+    /// The true progress of each lane.
     durable: Vec<u64>,
     verdict: Verdict,
 }
@@ -37,9 +37,9 @@ struct Play<'a> {
     faults: &'a [Fault],
     protected: bool,
     operations: u64,
-    /// The recorder hears nothing of the last so many operations.
+    /// The recorder misses this many of the last operations.
     unheard: u64,
-    /// Judged by the media alone.
+    /// Judged without recorded obligations.
     alone: bool,
     seed: u64,
 }
@@ -87,7 +87,7 @@ impl Play<'_> {
                 disk.remember();
             }
         }
-        // What is under way when the power goes: done by the drive, heard by nobody.
+        // Operations in flight at the power cut: executed by the drive, but not recorded.
         for _ in 0..lanes {
             next(&mut writers, &mut disk);
         }
@@ -103,7 +103,7 @@ impl Play<'_> {
 
 const MISSING: [Class; 5] = [Class::Lost, Class::Unserializable, Class::RolledBack, Class::Shorn, Class::Flying];
 
-/// Every sector of the verdict against the truth; returns the classes that were named.
+/// Checks every sector of the verdict against the truth, and returns the classes found.
 fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
     let Played { run, disk, obligations, durable, verdict } = played;
     assert_eq!(verdict.never_issued, None, "{what}");
@@ -119,7 +119,7 @@ fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
             let schedule = Schedule::new(run.run_id, &run.geometry, place.lane);
             let heard = obligations.lanes[usize::from(place.lane)].frontier.durable;
             let required = schedule.version_at(place.index, heard);
-            // What nobody heard may still be proven by what survives.
+            // What was not recorded may still be proven by surviving records.
             let provable = schedule.version_at(place.index, durable[usize::from(place.lane)]);
             let (version, wrong) = disk.truth(number);
             let named = named.remove(&number).unwrap_or_default();
@@ -129,7 +129,7 @@ fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
             if wrong.contains(&Class::Unreadable) {
                 assert_eq!(named, BTreeSet::from([Class::Unreadable]), "{}", context());
             } else if !wrong.is_empty() {
-                // What is wrong in two ways is named in one of them.
+                // A record that is wrong in two ways is reported with one class.
                 let finding = verdict.findings.iter().find(|finding| finding.sectors.contains(&number));
                 assert!(named.len() == 1 && named.is_subset(wrong), "{}: {finding:#?}", context());
             } else if version < required {
@@ -145,7 +145,7 @@ fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
     verdict.findings.iter().map(|finding| finding.class).collect()
 }
 
-/// Each fault, what it may be called, and whether it must be noticed in nearly every run.
+/// Each fault, the classes that it may get, and whether it must be detected in nearly every run.
 fn faults() -> Vec<(Fault, Vec<Class>)> {
     use Class::{Corrupt, Dead, Flying, Lost, RolledBack, Shorn, Unreadable, Unserializable};
     vec![
@@ -154,12 +154,12 @@ fn faults() -> Vec<(Fault, Vec<Class>)> {
         (Fault::AckEarly(200), vec![RolledBack]),
         (Fault::BarrierOnly, vec![RolledBack]),
         (Fault::Shear(50), vec![Shorn]),
-        // The record that flew may be overwritten where it landed: then it is only missing at home.
+        // A misdirected record may be overwritten where it landed: then it is only missing at home.
         (Fault::Misdirect(50), vec![Flying, Unserializable, Lost, RolledBack]),
         (Fault::BitFlip(50), vec![Corrupt]),
         (Fault::Forget(50), vec![Lost, Unserializable, RolledBack]),
         (Fault::Rollback, vec![RolledBack]),
-        // The range begins and ends where it likes, in the middle of records, too.
+        // The range begins and ends anywhere, also in the middle of records.
         (Fault::OldRange, vec![Lost, Unserializable, Shorn]),
         (Fault::Unreadable(200), vec![Unreadable]),
         (Fault::Dead, vec![Dead]),
@@ -184,7 +184,8 @@ fn honest_drives_are_never_accused() {
             }
         }
     }
-    // Other lanes flush all the time, which empties a simulated cache at once: of 200 cuts few find something of the control lane's.
+    // Other lanes flush all the time, which empties a simulated cache at once: few of 200 cuts find
+    // writes of the control lane in it.
     assert!(control_lost > 10, "{control_lost}");
 }
 
@@ -199,7 +200,8 @@ fn each_fault_is_called_by_its_name() {
             assert!(named.is_subset(&allowed), "{what}: {named:?}");
             noticed += u32::from(!named.is_empty());
         }
-        // A random cut now and then happens to spare everything; and what FUA did not keep, the next flush of another lane does.
+        // A random cut sometimes loses nothing. And what FUA did not keep, the next flush of
+        // another lane does.
         let least = if fault == Fault::IgnoreFua { 3 } else { 33 };
         assert!(noticed >= least, "{fault:?} was noticed in {noticed} of 40 runs");
     }
@@ -210,13 +212,14 @@ fn pairs_of_faults_are_called_by_both_names() {
     let faults = faults();
     for (index, (first, first_names)) in faults.iter().enumerate() {
         for (second, second_names) in &faults[index + 1..] {
-            // Two ways to treat flushes at once are a third one.
+            // Two conflicting rules for flushes make a third one.
             let in_order = |fault: &Fault| matches!(fault, Fault::AckEarly(_) | Fault::BarrierOnly);
             if in_order(first) && in_order(second) {
                 continue;
             }
             let mut allowed: BTreeSet<Class> = first_names.iter().chain(second_names).copied().collect();
-            // What two faults make of one record may be missing in any way: an order that one of them broke makes a loss provable that it alone would not.
+            // A record with two faults may be missing in any way: a broken order makes a loss
+            // provable that would not be otherwise.
             if allowed.iter().any(|class| MISSING.contains(class)) {
                 allowed.extend(MISSING);
             }
@@ -246,7 +249,7 @@ fn media_alone_prove_what_broke_the_order_and_nothing_of_what_kept_it() {
         let honest = Play { alone: true, ..Play::of(&[], seed) }.play();
         assert_eq!(honest.verdict.findings, []);
         let in_order = Play { alone: true, ..Play::of(&[Fault::AckEarly(200)], seed) }.play();
-        assert_eq!(in_order.verdict.findings, [], "what goes back in order can only be told from outside");
+        assert_eq!(in_order.verdict.findings, [], "what reverts in order is only visible from outside");
         let unordered = Play { alone: true, ..Play::of(&[Fault::IgnoreFlush], seed) }.play();
         let classes: BTreeSet<Class> = unordered.verdict.findings.iter().map(|finding| finding.class).collect();
         assert!(classes.is_subset(&BTreeSet::from([Class::Unserializable])), "{classes:?}");
@@ -275,13 +278,13 @@ fn a_rollback_tells_how_far() {
     for seed in 0..20 {
         let verdict = Play::of(&[Fault::Rollback], seed).play().verdict;
         let rollback = verdict.rollback.unwrap();
-        // The last tenth of 1500 operations of 100 µs; one lane in six is not bound.
+        // The last tenth of 1500 operations of 100 µs; one lane in six has no obligations.
         assert!((12_000..16_000).contains(&rollback.by_us), "{rollback:?}");
         assert!((60..150).contains(&rollback.writes), "{rollback:?}");
     }
 }
 
-/// Slots for one round of writes, so that no fault is written over before it is looked for.
+/// Slots for one round of writes: no fault is overwritten before the check.
 fn wide() -> Geometry {
     Geometry { record_sectors: 2, slots_per_lane: 12_000, writes_per_sync: 4, ..geometry() }
 }
@@ -308,7 +311,7 @@ fn one_in_a_hundred_thousand_is_found_each_time() {
     const RATE: u64 = 100_000;
     let faults = [Fault::Shear(RATE), Fault::Misdirect(RATE), Fault::BitFlip(RATE), Fault::Forget(RATE)];
     let mut classes: BTreeMap<Class, u32> = BTreeMap::new();
-    // The comparison holds every sector against the truth.
+    // The comparison checks every sector against the truth.
     million(&faults, |played, seed| {
         compare(played, &format!("seed {seed}"));
         for finding in played.verdict.findings.iter().filter(|finding| finding.kind != LaneKind::Control) {

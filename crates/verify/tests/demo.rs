@@ -1,4 +1,4 @@
-//! The demonstration's drives: an honest one passes, a liar is caught, and both lose their power.
+//! The drives of the demonstration: an honest one passes, a liar is caught, and both lose power.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use engine::Stop;
 use simdrive::run::Machine;
-use verify::demo::{Cycle, DemoError, conclusive, expect_volatile_cache};
+use verify::demo::{DemoCycle, DemoError, conclusive, expect_volatile_cache};
 use verify::verdict::Class;
 
 fn machine(model: &str) -> Machine {
     Machine::new(catalogue::find_model(model).unwrap().clone())
 }
 
-/// The last cycle, and how many there were.
-fn cycles(lies: &[&str], patience: Duration) -> Result<(Cycle, u64), DemoError> {
+/// The last cycle, and the number of cycles.
+fn cycles(lies: &[&str], patience: Duration) -> Result<(DemoCycle, u64), DemoError> {
     let place = tempfile::tempdir().unwrap();
     let lies: Vec<_> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
     let (time, until) = (Duration::from_millis(200), Instant::now() + patience);
@@ -38,7 +38,7 @@ fn a_drive_that_ignores_flushes_is_caught() {
     let classes = [Class::Lost, Class::Unserializable, Class::RolledBack];
     assert!(cycle.verdict.findings.iter().any(|finding| classes.contains(&finding.class)), "{:?}", cycle.verdict);
     assert!(cycle.cut.unwrap().lost_promised > 0);
-    // Where there is no time for another cycle, the first is the last.
+    // If there is no time for another cycle, the first is the last.
     assert_eq!(cycles(&[], Duration::ZERO).unwrap().1, 1);
 }
 

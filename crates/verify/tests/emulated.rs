@@ -1,5 +1,6 @@
-//! `verify` on emulated drives, in virtual time: every fault that the drive injects and that hits an acknowledged record is found and named in its class, alone and in pairs, down to one record in 100 000;
-//! and nothing is found on honest drives in a million acknowledged records.
+//! `verify` on emulated drives in virtual time. Every injected fault that hits an acknowledged
+//! record is found with the right class, alone and in pairs, down to one record in 100 000. Nothing
+//! is found on honest drives in a million acknowledged records.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +26,7 @@ use verify::schedule::Schedule;
 use verify::survey::Survey;
 use verify::verdict::{Class, Finding, Verdict, judge};
 
-/// An emulated drive whose time passes when somebody waits for it.
+/// An emulated drive whose time advances when a client waits.
 struct Virtual {
     drive: Drive,
     now_ns: u64,
@@ -80,21 +81,22 @@ impl Disk for Virtual {
     }
 }
 
-/// One cycle, and what is known of it from both sides.
+/// One cycle, with what both sides know about it.
 struct Cycle {
     run: RunHeader,
     cut: Cut,
     verdict: Verdict,
-    /// Of each lane what had been acknowledged as durable, and what it had completed.
+    /// For each lane, what was acknowledged as durable, and what had completed.
     frontiers: Vec<(u64, u64)>,
     acknowledged: u64,
-    /// The version that each slot holds after the cut, where it is a whole record of its own: read by header alone, not by the survey that is tested.
+    /// The version in each slot after the cut, if it is a whole record; read from its header,
+    /// independently of the survey under test.
     held: Vec<Option<u32>>,
-    /// Whether the drive takes writes after the cut.
+    /// True if the drive accepts writes after the cut.
     takes_writes: bool,
 }
 
-/// As many operations as there are records, so that most of them are there once and nothing hides a fault.
+/// As many operations as records, so most records are written once and no fault is overwritten.
 fn cycle(model: &str, lies: &[Lie], slots_per_lane: u32, seed: u64) -> Cycle {
     let geometry = Geometry {
         sector_bytes: 512,
@@ -125,7 +127,7 @@ fn cycle(model: &str, lies: &[Lie], slots_per_lane: u32, seed: u64) -> Cycle {
         }
     }
     let cut = disk.drive.cut(disk.now_ns).unwrap();
-    // A dead one does not come up, and gives nothing back.
+    // A dead drive does not come back and returns no data.
     let dead = cut.injected.iter().any(|injected| injected.fault == Fault::Dead);
     assert_eq!(disk.drive.power_on().is_err(), dead);
     let held = (0..geometry.slots()).map(|slot| held(&mut disk, &run, slot)).collect();
@@ -151,11 +153,12 @@ fn held(disk: &mut Virtual, run: &RunHeader, slot: u64) -> Option<u32> {
     versions.all(|version| version == Some(first)).then_some(first)
 }
 
-/// What one page of a drive's mapping table stands for.
+/// Records per page of the drive's mapping table.
 const RANGE_BYTES: u64 = 1 << 20;
 
-/// The classes that a fault may be named: what is gone has several names, by what else survives. An old version of a range is many records that are gone: whichever later record knew of them makes them
-/// unserializable, one moment that explains them all makes them rolled back, and otherwise they are lost.
+/// The classes that a fault may get. A missing record has several, depending on what else survives.
+/// If a range reverts to an old version, many records are missing: they are unserializable if a
+/// later record knew of them, rolled back if one moment explains them all, and otherwise lost.
 fn names(fault: Fault) -> BTreeSet<Class> {
     const GONE: [Class; 3] = [Class::Lost, Class::Unserializable, Class::RolledBack];
     match fault {
@@ -164,13 +167,13 @@ fn names(fault: Fault) -> BTreeSet<Class> {
         Fault::Flying => BTreeSet::from([Class::Flying]),
         Fault::Unserializable | Fault::Metadata => BTreeSet::from(GONE),
         Fault::Dead => BTreeSet::from([Class::Dead]),
-        // It loses nothing: only the next write tells.
+        // It loses nothing; only the next write fails.
         Fault::ReadOnly => BTreeSet::new(),
     }
 }
 
 impl Cycle {
-    /// Whether the record at an address is, in its newest version, what had been acknowledged.
+    /// Returns whether the record at an address is the newest acknowledged version.
     fn is_acknowledged(&self, address_bytes: u64) -> bool {
         let Some(number) = self.run.geometry.sector_number(address_bytes) else { return false };
         let place = self.run.geometry.location(number);
@@ -189,7 +192,8 @@ impl Cycle {
         self.verdict.findings.iter().filter(sectors).collect()
     }
 
-    /// The record at an address is found in a class of this fault, or of another that hit the same place.
+    /// Returns whether the record at an address was found with a class of this fault, or of another
+    /// one in the same place.
     fn expect_named(&self, fault: Fault, address_bytes: u64, what: &str) {
         let hits_it = |other: &&InjectedFault| {
             other.offset == address_bytes
@@ -206,7 +210,8 @@ impl Cycle {
         );
     }
 
-    /// Every acknowledged record of a range that holds an older version now is found and named. How many there are.
+    /// Checks that every acknowledged record in a range that now has an older version was found.
+    /// Returns their number.
     fn hold_against_range(&self, from: u64, what: &str) -> usize {
         let geometry = &self.run.geometry;
         let mut found = 0;
@@ -223,7 +228,8 @@ impl Cycle {
         found
     }
 
-    /// Every injected fault that hit an acknowledged record is found and named; everything that is found was injected. How many were found.
+    /// Checks that every injected fault in an acknowledged record was found, and that everything
+    /// found was injected. Returns the number of faults found.
     fn hold_against_injected(&self, what: &str) -> usize {
         let has = |fault| self.cut.injected.iter().any(|injected| injected.fault == fault);
         assert_eq!(self.takes_writes, !has(Fault::Dead) && !has(Fault::ReadOnly), "{what}");
@@ -276,7 +282,7 @@ const OF_WRITES: [Fault; 5] =
 
 #[test]
 fn each_fault_alone_and_in_pairs() {
-    // Of writes a few are hit, of drives each.
+    // Write faults hit a few writes; drive faults hit every drive.
     let rate = |fault: Fault| (fault, if fault.is_of_the_whole_drive() { 1.0 } else { 0.002 });
     for (index, &first) in Fault::ALL.iter().enumerate() {
         for &second in &Fault::ALL[index..] {
@@ -314,7 +320,7 @@ fn one_record_in_a_hundred_thousand() {
         acknowledged += cycle.acknowledged;
         seed += 1;
     }
-    // Five in 100 000, less what was overwritten, and metadata that nothing came after.
+    // Five in 100 000, less those overwritten, and lost metadata that nothing followed.
     assert!(found >= 8 && classes.len() >= 4, "{found} of {acknowledged}: {classes:?}");
 }
 

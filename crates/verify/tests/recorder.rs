@@ -1,4 +1,4 @@
-//! A recorder and callers that do not behave.
+//! A recorder with misbehaving peers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ const GEOMETRY: Geometry = Geometry {
     writes_per_sync: 1,
 };
 
-/// Says that a run begins.
+/// Announces a run.
 fn caller(address: std::net::SocketAddr, run_id: u64) -> TcpStream {
     let begin = Message::Begin(Box::new(RunHeader::plain(run_id, GEOMETRY)));
     let mut stream = TcpStream::connect(address).unwrap();
@@ -52,7 +52,7 @@ fn a_writer_that_goes_away_while_it_is_answered_blocks_nobody() {
     let (address, stop) = (recorder.address().unwrap(), &Stop::new());
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || recorder.serve(stop, &mut |_| ()));
-        // The reset comes at any moment: before, while and after the answer is given.
+        // The reset arrives at any moment: before, during or after the answer.
         for attempt in 0..40 {
             let stream = caller(address, attempt + 1);
             std::thread::sleep(Duration::from_millis(attempt));

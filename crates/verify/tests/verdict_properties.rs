@@ -1,4 +1,4 @@
-//! What holds for every verdict, whatever lies on the target and whatever was heard.
+//! Properties of every verdict, whatever is on the target and whatever was recorded.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ fn run() -> RunHeader {
     RunHeader::plain(5, geometry)
 }
 
-/// Lanes that were heard to be so far.
+/// Lanes recorded up to these operations.
 fn heard(durable: [u64; LANES]) -> Obligations {
     let run = run();
     let mut obligations = Obligations::new(&run.geometry);
@@ -44,7 +44,7 @@ fn heard(durable: [u64; LANES]) -> Obligations {
     obligations
 }
 
-/// A target on which each sector holds what `version` says.
+/// A target on which each sector has the version that `version` returns.
 fn survey(version: impl Fn(u64) -> u32, proven: u64) -> Survey {
     let run = run();
     let versions: Vec<u32> = (0..run.geometry.sectors()).map(version).collect();
@@ -62,7 +62,7 @@ fn survey(version: impl Fn(u64) -> u32, proven: u64) -> Survey {
     Survey { versions, oddities: BTreeMap::new(), traces }
 }
 
-/// What a lane's operations up to `seq` leave in each sector.
+/// The version that a lane's operations up to `seq` leave in each sector.
 fn written(seqs: [u64; LANES]) -> impl Fn(u64) -> u32 {
     move |number| {
         let run = run();
@@ -77,7 +77,7 @@ fn sectors(obligations: &Obligations, survey: &Survey) -> BTreeSet<u64> {
 }
 
 proptest! {
-    /// Whoever keeps all that was written is never accused, however little or much was heard.
+    /// A drive that keeps everything written is never accused, however little or much was recorded.
     #[test]
     fn all_that_was_written_keeps_every_promise(seqs in prop::array::uniform4(0u64..60), less in prop::array::uniform4(0u64..60)) {
         let survey = survey(written(seqs), 0);
@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// A message that gets lost never adds an accusation.
+    /// A lost message never adds an accusation.
     #[test]
     fn hearing_less_accuses_of_less(
         found in prop::collection::vec(0u32..4, 48), seqs in prop::array::uniform4(0u64..20), less in prop::array::uniform4(0u64..20),
@@ -108,7 +108,7 @@ proptest! {
         prop_assert!(after.is_subset(&before));
     }
 
-    /// What is missing of what the media themselves prove is called so, and never merely lost.
+    /// Losses that surviving records prove are unserializable, and never just lost.
     #[test]
     fn what_is_proven_is_unserializable(seqs in prop::array::uniform4(9u64..60), gone in 0u64..48, proven in 3u64..9) {
         let written = written(seqs);
@@ -132,7 +132,7 @@ proptest! {
         prop_assert_eq!(sectors(&heard(seqs), &survey), at);
     }
 
-    /// Versions beyond what was allowed to be written are flushmark's error and nobody's loss.
+    /// Versions beyond what was allowed to be written are a bug in flushmark, not a loss.
     #[test]
     fn what_was_never_issued_accuses_no_drive(number in 0u64..48) {
         let mut ahead = survey(|_| 0, 0);

@@ -1,5 +1,5 @@
-//! A run from its first step to its last, in a file: a target is prepared and written, somebody hears
-//! it, and it is checked against what they heard.
+//! A run from beginning to end in a file: a target is prepared and written, a witness records it,
+//! and it is checked against the record.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use drive::SystemRoot;
 use engine::Stop;
-use verify::apart::{expect_apart, journal_caveat};
-use verify::checking::{Check, Source, Word};
+use verify::checking::{Check, Source, UserStatement};
 use verify::document::VerifyDocument;
 use verify::error::VerifyError;
 use verify::geometry::{LaneKind, SUPERBLOCKS_AT};
+use verify::journal_location::{expect_other_drive, journal_caveat};
 use verify::message::Proposal;
 use verify::outcome::CycleResult;
 use verify::recorder::{Cut, Event, Recorder, RecorderOptions};
@@ -26,12 +26,12 @@ use verify::verdict::Class;
 use verify::witness::Witness;
 use verify::writing::{Writing, Written};
 
-/// A directory with a target, and a journal beside it.
+/// A directory with a target and a journal.
 struct Place {
     directory: tempfile::TempDir,
 }
 
-const CUT: Word = Word { power_was_cut: true, same_drive: false };
+const CUT: UserStatement = UserStatement { power_was_cut: true, same_drive: false };
 
 impl Place {
     fn new() -> Place {
@@ -56,7 +56,7 @@ impl Place {
         WriteTarget::open(&SystemRoot::default(), &self.given(), false, Some(2 << 20))
     }
 
-    /// Prepares a run of these lanes, and writes it for a while.
+    /// Prepares a run with these lanes, and writes for a while.
     fn write(&self, run_id: u64, lanes: [u16; 3], time: Duration, mut witness: Witness) -> (RunHeader, Written) {
         let target = self.open().unwrap();
         let circumstances = Circumstances {
@@ -89,13 +89,13 @@ impl Place {
         self.write(run_id, lanes, Duration::from_millis(100), witness).0
     }
 
-    fn check(&self, source: &Source, word: Word) -> Result<VerifyDocument, VerifyError> {
+    fn check(&self, source: &Source, statement: UserStatement) -> Result<VerifyDocument, VerifyError> {
         let root = SystemRoot::default();
-        Check::open(&root, &self.given(), source, word)?.carry_out(&root, "0.0.0", &mut |_| true)
+        Check::open(&root, &self.given(), source, statement)?.carry_out(&root, "0.0.0", &mut |_| true)
     }
 
-    fn check_journal(&self, word: Word) -> Result<VerifyDocument, VerifyError> {
-        self.check(&Source::Journal(self.journal()), word)
+    fn check_journal(&self, statement: UserStatement) -> Result<VerifyDocument, VerifyError> {
+        self.check(&Source::Journal(self.journal()), statement)
     }
 
     fn overwrite(&self, at: u64, bytes: &[u8]) {
@@ -115,7 +115,7 @@ fn has_note(document: &VerifyDocument, text: &str) -> bool {
 fn a_run_that_is_all_there_is_kept_if_somebody_says_that_the_power_was_cut() {
     let place = Place::new();
     let run = place.write_with_journal(7, [2, 1, 0]);
-    let void = place.check_journal(Word::default()).unwrap();
+    let void = place.check_journal(UserStatement::default()).unwrap();
     assert_eq!((void.result, voids(&void)), (CycleResult::Void, vec![Void::NoSignOfACut]));
     let kept = place.check_journal(CUT).unwrap();
     assert_eq!((kept.result, voids(&kept)), (CycleResult::Kept, vec![]));
@@ -127,7 +127,8 @@ fn a_run_that_is_all_there_is_kept_if_somebody_says_that_the_power_was_cut() {
         assert!(tally.obligations > 0 && tally.kept == tally.obligations);
         assert!(tally.acknowledged_writes >= tally.obligations);
     }
-    // A run that is judged twice is one cycle, of which the later verdict counts: 95 % of losing it would have been seen.
+    // A run that is judged twice is one cycle with the later verdict. The bound is 95 %: a loss
+    // with that probability would have shown.
     assert_eq!((kept.standing.clean, kept.standing.on_word, kept.standing.void), (1, 1, 0));
     assert!((kept.loss_per_cut_below.unwrap() - 0.95).abs() < 1e-9);
     assert_eq!((kept.run.lanes, kept.run.record_bytes, &kept.target), ([2, 1, 0], 4096, &place.given()));
@@ -141,7 +142,8 @@ fn a_control_lane_that_lost_nothing_speaks_against_a_cut() {
     place.write_with_journal(7, [1, 0, 1]);
     let document = place.check_journal(CUT).unwrap();
     let spoke = matches!(voids(&document)[..], [Void::ControlLostNothing { completed } | Void::ControlFlushed { completed }] if completed > 0);
-    // Where the filesystem lies on no drive, or there is no O_DIRECT, the lane shows nothing of the drive.
+    // If the filesystem is not on a drive, or there is no O_DIRECT, the control lane proves
+    // nothing.
     assert!(spoke || has_note(&document, "no sign of a cut here"), "{document:?}");
     assert_eq!(document.promises.len(), 1);
 }
@@ -154,7 +156,7 @@ fn what_is_damaged_is_counted_and_shown_by_its_first_examples() {
     for index in 0..7 {
         place.overwrite(run.geometry.address_bytes(0, index), &[0xa5; 4096]);
     }
-    let fails = place.check_journal(Word::default()).unwrap();
+    let fails = place.check_journal(UserStatement::default()).unwrap();
     assert_eq!(fails.result, CycleResult::Fails, "{:?}", fails.void);
     let [finding] = &fails.findings[..] else { panic!("{:?}", fails.findings) };
     assert_eq!((finding.class, finding.kind, finding.records), (Class::Corrupt, LaneKind::Flush, 7));
@@ -175,7 +177,7 @@ fn a_superblock_that_is_gone_fails_the_run_and_one_is_enough_to_know_it() {
         let fails = place.check_journal(CUT).unwrap();
         assert_eq!((fails.result, fails.findings.len()), (CycleResult::Fails, 0));
         assert!(has_note(&fails, note), "{:?}", fails.notes);
-        // Without them and without a journal there is nothing to check.
+        // Without superblocks and without a journal, there is nothing to check.
         let alone = place.check(&Source::Nobody, CUT);
         assert_eq!(matches!(alone, Err(VerifyError::NoRun { .. })), lost == 2, "{alone:?}");
     }
@@ -188,8 +190,8 @@ fn without_a_witness_the_media_speak_alone() {
     let kept = place.check(&Source::Nobody, CUT).unwrap();
     assert_eq!((kept.result, kept.standing.clean, kept.standing.on_word), (CycleResult::Kept, 1, 1));
     assert!(has_note(&kept, "nobody outside heard what was acknowledged"), "{:?}", kept.notes);
-    // The journal does not know of that.
-    assert_eq!(place.check_journal(Word::default()).unwrap().standing.clean, 0);
+    // The journal does not know about that.
+    assert_eq!(place.check_journal(UserStatement::default()).unwrap().standing.clean, 0);
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_target_and_a_journal_that_do_not_belong_together_are_refused() {
     let interrupted = Check::open(&root, &place.given(), &Source::Nobody, CUT).unwrap();
     let interrupted = interrupted.carry_out(&root, "0.0.0", &mut |_| false);
     assert!(matches!(interrupted, Err(VerifyError::Interrupted)));
-    // While somebody writes, nothing can be said.
+    // A target that is being written cannot be checked.
     let writer = place.open().unwrap();
     assert!(matches!(open(&place.given()), VerifyError::Busy { .. }));
     drop(writer);
@@ -226,7 +228,7 @@ fn a_target_and_a_journal_that_do_not_belong_together_are_refused() {
 #[test]
 fn a_file_is_written_again_only_if_it_is_a_run_s() {
     let place = Place::new();
-    // One that was never prepared leaves nothing behind.
+    // A run that was never prepared leaves nothing behind.
     drop(place.open().unwrap());
     assert!(!place.file().exists());
     place.write_with_journal(7, [1, 0, 0]);
@@ -235,7 +237,7 @@ fn a_file_is_written_again_only_if_it_is_a_run_s() {
     assert!(matches!(place.open(), Err(VerifyError::Busy { .. })));
     drop(again);
     assert!(place.file().exists());
-    // Nobody has judged the run in the journal.
+    // The run in the journal was never judged.
     let journal = |abandon| Witness::journal(&place.journal(), &place.open().unwrap().facts.label, abandon);
     assert!(matches!(journal(false), Err(VerifyError::Unjudged { run_id: 7 })));
     assert!(journal(true).is_ok());
@@ -259,26 +261,26 @@ fn a_drive_that_carries_the_run_before_again_went_back() {
     let back = place.check_journal(CUT).unwrap();
     assert_eq!(back.result, CycleResult::Fails);
     assert!(back.findings.iter().all(|finding| finding.class == Class::RolledBack), "{:?}", back.findings);
-    assert!(has_note(&back, "again, which this run had replaced"), "{:?}", back.notes);
+    assert!(has_note(&back, ", which this run had replaced"), "{:?}", back.notes);
 }
 
 #[test]
 fn a_journal_does_not_lie_on_the_drive_that_it_is_about() {
     let place = Place::new();
     let (root, target) = (SystemRoot::default(), place.open().unwrap());
-    let beside = expect_apart(&root, &target, &place.journal());
+    let beside = expect_other_drive(&root, &target, &place.journal());
     assert!(matches!(beside, Err(VerifyError::JournalOnTarget { .. })), "{beside:?}");
     let memory = Path::new("/dev/shm/flushmark-journal");
     let place_of = |path: &Path| drive::Place::of(&root, path).ok().map(|place| place.device);
     if place_of(Path::new("/dev/shm")).is_none_or(|device| Some(device) == place_of(place.directory.path())) {
         return eprintln!("skipped: a_journal_does_not_lie_on_the_drive_that_it_is_about: no memory beside it");
     }
-    expect_apart(&root, &target, memory).unwrap();
+    expect_other_drive(&root, &target, memory).unwrap();
     let caveat = journal_caveat(&root, Path::new("/dev/shm")).unwrap();
     assert!(caveat.starts_with("the journal /dev/shm lies in memory"), "{caveat}");
 }
 
-/// A recorder that keeps its journal in a directory, while `work` talks to it.
+/// A recorder with its journal in a directory, while `work` talks to it.
 fn recorded<T>(cut: Option<Cut>, cycles: Option<u32>, work: impl FnOnce(&str) -> T) -> (T, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let (listen, journal) = ("127.0.0.1:0".to_owned(), directory.path().join("journal"));
@@ -302,7 +304,8 @@ fn recorded<T>(cut: Option<Cut>, cycles: Option<u32>, work: impl FnOnce(&str) ->
             })
         });
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| work(&address)));
-        // A recorder that counts cycles ends by itself, unless the run that it waits for has failed.
+        // A recorder with a limit of cycles stops by itself, unless the run that it waits for has
+        // failed.
         if cycles.is_none() || result.is_err() {
             stop.request();
         }
@@ -328,7 +331,7 @@ fn a_recorder_hears_a_run_and_counts_its_verdict() {
         let (_, written) = place.write(7, [1, 1, 1], Duration::from_millis(300), witness);
         assert!(written.failures.is_empty() && written.by_kind.iter().all(|&count| count > 0), "{written:?}");
         assert!(written.syncs == written.by_kind[0] && written.live.commits == written.by_kind[0] + written.by_kind[1]);
-        // Before it is judged, no other run may take its place unless that is wanted.
+        // Before it is judged, no other run may replace it, unless requested.
         assert!(Witness::recorder(address, proposal(&drive, false)).is_err());
         assert!(Witness::recorder(address, proposal(&drive, true)).is_ok());
         assert!(Witness::recorder(address, proposal("another drive", true)).is_err());
@@ -350,9 +353,9 @@ fn a_recorder_has_the_power_cut_once_the_drive_has_been_under_load() {
         let run_id = 7 + u64::from(failed.is_some());
         let ((), events) = recorded(Some(cut), None, |address| {
             let witness = Witness::recorder(address, proposal(&drive, false)).unwrap();
-            // Its power is not cut in truth, and so it ends by itself.
+            // Its power is not really cut, so it stops by itself.
             place.write(run_id, [1, 0, 0], Duration::from_millis(900), witness);
-            let document = place.check(&Source::Recorder(address.to_owned()), Word::default()).unwrap();
+            let document = place.check(&Source::Recorder(address.to_owned()), UserStatement::default()).unwrap();
             assert_eq!((document.result, voids(&document)), (CycleResult::Void, vec![Void::NoSignOfACut]));
         });
         assert_eq!(events[..2], [format!("cycle 1 of run {run_id}"), "cut after 0 ms".to_owned()]);

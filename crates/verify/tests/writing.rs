@@ -1,4 +1,4 @@
-//! A whole run over storage that is no file: what a client of an emulated drive would do.
+//! A whole run over storage that is not a file, like a client of an emulated drive.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,8 @@ use verify::verdict::judge;
 use verify::witness::Witness;
 use verify::writing::Writing;
 
-/// Memory that several lanes share. After so many calls its power goes: nothing more is taken.
+/// Memory shared by several lanes. It loses power after a number of calls, and then accepts
+/// nothing.
 struct Memory {
     bytes: Arc<Mutex<Vec<u8>>>,
     calls_left: Arc<AtomicU64>,
@@ -100,7 +101,8 @@ fn what_lanes_write_side_by_side_is_all_there() {
     let survey = Survey::take(&mut memory.open_disk(false).unwrap(), &run, &mut |_| true).unwrap();
     let verdict = judge(&run, None, &survey);
     assert!(verdict.is_kept() && verdict.never_issued.is_none(), "{:?}", verdict.findings);
-    // Nearly all that was acknowledged is known from the records themselves: all but what came last in each lane.
+    // The records themselves prove nearly everything that was acknowledged, except the last
+    // operations of each lane.
     let known: u64 = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
     let all = done.by_kind[LaneKind::Flush as usize] * 2 + done.by_kind[LaneKind::Fua as usize];
     assert!(known <= all && all - known <= 20, "{known} of {all}");

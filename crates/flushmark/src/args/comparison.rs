@@ -1,11 +1,12 @@
-//! What may be typed after `flushmark results compare` and `merge`.
+//! Arguments of `flushmark results compare` and `merge`.
 
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use compare::Condition;
 
-/// Results against results: ratios with confidence intervals, and a verdict only where it is more than noise
+/// Compare results: ratios with confidence intervals, and a verdict only where the change exceeds
+/// the noise
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -16,21 +17,23 @@ Examples:
   flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%' --fail-if 'iops < -5%'
   flushmark results compare before.json after.json --test fsync --all --format markdown
 
-The first is the baseline, the others are compared with it. Several results joined by commas count
-as one side, and tell how much runs differ from each other.
+The first result is the baseline; the others are compared with it. Several results joined by commas
+count as one side and show how much runs vary.
 
-Exit codes: 0 done, 1 a test exceeded a limit of --fail-if or was lost, 2 wrong use, or a limit
-that no test could be held against. docs/compare.md has the statistics.")]
+Exit codes: 0 success; 1 a test exceeded a limit of --fail-if or is missing; 2 usage error, or a
+limit that no test could be checked against. docs/compare.md describes the statistics.")]
 pub struct CompareArgs {
-    /// Kept runs (12, last, last~1, @TAG) or result documents' files; several joined by commas are one side
+    /// Kept runs (12, last, last~1, @TAG) or files with result documents; several joined by commas
+    /// form one side
     #[arg(value_name = "RESULT", required = true)]
     pub results: Vec<String>,
 
-    /// The one that the others are compared with (default: the first)
+    /// The result that the others are compared with [default: the first]
     #[arg(long, value_name = "RESULT")]
     pub baseline: Option<String>,
 
-    /// Compare one kept run with so many before it: those of the same suite on the same drives, host and target
+    /// Compare one kept run with up to N earlier ones of the same suite on the same drives, host
+    /// and target
     #[arg(long, value_name = "N", conflicts_with = "baseline", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: Option<u32>,
 
@@ -38,13 +41,13 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
     pub test: String,
 
-    /// Every figure that both sides have, not only those that an application feels
+    /// Show every figure that both sides have, not only those that an application notices
     #[arg(long)]
     pub all: bool,
 
-    /// Exit with 1 when this holds for a test, such as 'commit_p99 > +10%'
+    /// Exit with 1 if this holds for a test, such as 'commit_p99 > +10%'
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, long_help = "\
-Exit with 1 when this holds for a test. May be given several times.
+Exit with 1 if this holds for a test. Can be given several times.
 
   METRIC > +10%   changed by more than this from the baseline (also < -5%, >=, <=)
   METRIC > 5ms    the candidate's own value
@@ -52,14 +55,14 @@ Exit with 1 when this holds for a test. May be given several times.
 Metrics: iops, mib_per_s, commits_per_s, and commit_, write_, sync_ or read_ with mean, p50, p90,
 p99 or p99_9. Latencies take ns, us, ms, s.
 
-A change fails when the ratio is beyond the limit and its confidence interval excludes 1. Where
-there is no interval (short single runs, other tools' results, p99_9), the ratio alone decides, and
-the sentence says so. A value fails by itself. A test of the baseline fails as well where the other
-side lacks it or its figure, or where a run of it broke off. A condition that no test can be held
-against is an error (2).")]
+A change fails if the ratio is beyond the limit and its confidence interval excludes 1. Without an
+interval (short single runs, other tools' results, p99_9) the ratio alone decides, and the output
+says so. An absolute value needs no interval. A test of the baseline also fails if the other side
+lacks it or its figure, or if a run of it was interrupted. A condition that no test can be checked
+against is an error (exit code 2).")]
     pub fail_if: Vec<Condition>,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ComparisonFormat::Text)]
     pub format: ComparisonFormat,
 }
@@ -74,7 +77,7 @@ pub enum ComparisonFormat {
     Markdown,
 }
 
-/// Several runs of the same tests as one: percentiles are those of all latencies together
+/// Merge several runs of the same tests into one, with percentiles over all their latencies
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -82,9 +85,9 @@ Examples:
   flushmark results merge last~2,last~1,last --keep
   flushmark results merge host-*.json | jq '.results[].commit_us'
 
-Histograms, counts and times add up; nothing is averaged. Results of another workload are refused.")]
+Histograms, counts and times are added; nothing is averaged. Results of other workloads are refused.")]
 pub struct MergeArgs {
-    /// Kept runs (12, last, last~1, @TAG) or result documents' files
+    /// Kept runs (12, last, last~1, @TAG) or files with result documents
     #[arg(value_name = "RESULT", required = true)]
     pub results: Vec<String>,
 
@@ -92,7 +95,7 @@ pub struct MergeArgs {
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Keep it in the store as a run of its own, and print its number instead of the document
+    /// Keep the merged run in the store and print its number instead of the document
     #[arg(long)]
     pub keep: bool,
 }

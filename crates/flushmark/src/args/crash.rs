@@ -1,4 +1,4 @@
-//! What may be typed after `flushmark crash`.
+//! Arguments of `flushmark crash`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use workload::ByteSize;
 
 use super::{Format, parse_time};
 
-#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
-/// Every power cut at once: record what a command writes, then check each state that a cut could have left
+#[expect(clippy::struct_excessive_bools, reason = "independent command-line switches")]
+/// Check every state that a power cut could have left
+///
+/// Records what a command writes to a drive, and runs a check in each of these states.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -19,63 +21,65 @@ Examples:
       -- sh -c 'for n in $(seq 100); do sqlite3 db \"insert into t values($n)\" && echo $n; done'
   sudo flushmark crash --resume DIR --state 17-3,5 --shell
 
-The command and the check run in the filesystem on the recorded drive, and find it in $CRASH_DIR as
-well; its block device in $CRASH_DRIVE. The check finds the lines that the command had printed before
-the cut in the file $CRASH_PRINTED: whatever they acknowledge has to be there. It fails a state by
-its exit code, or with --expect by saying something else.
+The command and the check run in the filesystem on the recorded drive. $CRASH_DIR names its
+directory, $CRASH_DRIVE its block device. The file $CRASH_PRINTED holds the lines that the command
+had printed before the cut; the check must find whatever they acknowledge. A state fails if the
+check's exit code is not 0, or if its output differs from --expect.
 
-A state's name is EPOCH, EPOCH-LOST, EPOCH~WRITE.SECTORS: the power went before the flush that ends
-the epoch, without those of its writes, and with that write torn after so many sectors.")]
+The name of a state is EPOCH, EPOCH-LOST or EPOCH~WRITE.SECTORS: power was lost before the flush
+that ends the epoch, without the LOST writes, or with that write torn after so many sectors.")]
 pub struct CrashArgs {
-    /// A command of the shell that judges a state
+    /// Shell command that checks a state
     #[arg(long, value_name = "COMMAND", required_unless_present = "resume", conflicts_with = "resume")]
     pub check: Option<String>,
 
-    /// The state is good only if the check says just this
+    /// A state passes only if the check prints exactly this
     #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
     pub expect: Option<String>,
 
-    /// A command of the shell that lays out what COMMAND finds; what it writes cannot be lost
+    /// Shell command that sets up what COMMAND needs; its writes cannot be lost
     #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
     pub prepare: Option<String>,
 
-    /// The filesystem on the drive; none: the command gets the drive itself, as the file $CRASH_DRIVE
+    /// The filesystem on the drive; with `none`, the command gets the drive itself as the file
+    /// $CRASH_DRIVE
     #[arg(long = "fs", value_enum, value_name = "FS", default_value_t = CrashFs::Ext4, conflicts_with = "resume")]
     pub filesystem: CrashFs,
 
-    /// Mount nothing for the check: it gets the state's drive as $CRASH_DRIVE (for e2fsck and its like)
+    /// Do not mount the state for the check, which gets its drive as $CRASH_DRIVE (for e2fsck and
+    /// the like)
     #[arg(long, conflicts_with = "resume")]
     pub check_unmounted: bool,
 
-    /// The drive's size
+    /// Size of the drive
     #[arg(long, value_name = "SIZE", default_value = "1GiB", conflicts_with = "resume")]
     pub size: ByteSize,
 
-    /// How many states are tried between two flushes, at most, besides the flush boundaries
+    /// States to check between two flushes, at most, besides those at the flushes
     #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "resume")]
     pub samples: usize,
 
-    /// Decides which of them
+    /// Seed for choosing these states
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
 
-    /// What the drive writes whole or not at all; a write of more may be torn
+    /// The largest write that the drive never tears
     #[arg(long, value_name = "SIZE", default_value = "4KiB", conflicts_with = "resume")]
     pub atomic: ByteSize,
 
-    /// A check that takes longer fails its state
+    /// A state fails if its check takes longer
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s", conflicts_with = "resume")]
     pub timeout: Duration,
 
-    /// How long after the command's end is recorded: what nobody synced is written out by and by
+    /// How long to record after the command ends, while the kernel writes back what was not synced
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "3s", conflicts_with = "resume")]
     pub settle: Duration,
 
-    /// Checks at a time [default: as many as there are processors]
+    /// Checks to run in parallel [default: one per processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
 
-    /// End with the first state that fails
+    /// Stop at the first state that fails
     #[arg(long)]
     pub first: bool,
 
@@ -83,7 +87,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub session: Option<PathBuf>,
 
-    /// Go on with an earlier test, as it was begun
+    /// Resume an earlier test with its original options
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
 
@@ -91,19 +95,19 @@ pub struct CrashArgs {
     #[arg(long, value_name = "STATE", requires = "resume")]
     pub state: Option<State>,
 
-    /// With --state: look around in it with a shell; nothing that is done there is kept
+    /// With --state: open a shell in that state; changes are discarded
     #[arg(long, requires = "state")]
     pub shell: bool,
 
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// What is recorded
+    /// The command whose writes are recorded
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "resume", conflicts_with = "resume")]
     pub command: Vec<String>,
 }

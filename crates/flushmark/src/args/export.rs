@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 
-/// How `check` and `run` print a result.
+/// Output formats of `check` and `run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PrintFormat {
-    /// For people
+    /// Text for the terminal
     Text,
     /// The result document
     Json,
@@ -14,7 +14,7 @@ pub enum PrintFormat {
     /// fio's JSON+, with the bins of the distributions
     #[value(name = "fio+")]
     FioPlus,
-    /// A table with one row a test
+    /// A table with one row per test
     Csv,
     /// For tickets and forum posts
     Markdown,
@@ -23,7 +23,7 @@ pub enum PrintFormat {
 }
 
 impl PrintFormat {
-    /// What programs read; `None` for what a person reads on a terminal.
+    /// The machine-readable format; `None` for text on a terminal.
     pub const fn exported(self) -> Option<TextFormat> {
         match self {
             PrintFormat::Text => None,
@@ -37,23 +37,23 @@ impl PrintFormat {
     }
 }
 
-/// What `results export` writes.
+/// Output formats of `results export`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// The result document; of several runs one a line
+    /// The result document; several runs are written one per line
     Json,
-    /// fio's JSON, of one run
+    /// fio's JSON, for one run
     Fio,
-    /// fio's JSON+, of one run, with the bins of the distributions
+    /// fio's JSON+, for one run, with the bins of the distributions
     #[value(name = "fio+")]
     FioPlus,
-    /// A table with one row a test
+    /// A table with one row per test
     Csv,
     /// For tickets and forum posts
     Markdown,
     /// Metrics for Prometheus
     Openmetrics,
-    /// Two tables for query engines, in a directory: tests.parquet and bins.parquet
+    /// A directory with two tables for query engines: tests.parquet and bins.parquet
     Parquet,
 }
 
@@ -72,19 +72,15 @@ impl ExportFormat {
     }
 }
 
-/// What is one text.
+/// A format whose output is a single text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextFormat {
-    /// The result document.
     Json,
-    /// fio's JSON.
     Fio,
-    /// fio's JSON+.
     FioPlus,
-    /// Comma-separated values.
     Csv,
-    /// A table that reads as plain text.
+    /// A table that is also readable as plain text.
     Markdown,
-    /// Metrics.
+    /// Metrics for Prometheus.
     Openmetrics,
 }

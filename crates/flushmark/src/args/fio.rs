@@ -1,15 +1,15 @@
-//! fio's options among flushmark's own.
+//! fio's options mixed with flushmark's options.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use workload::fio::options::{FioOption, OPTIONS, Value};
 
-/// Options of fio that flushmark has with another meaning.
+/// fio options that mean something else in flushmark.
 const OWN: [&str; 1] = ["output"];
 
-/// The words of a fio command line that stood among the options, in their order.
+/// The fio options on the command line, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct FioOptions {
-    /// Each an option with its value.
+    /// Each word is an option with its value.
     pub words: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What may be typed after `flushmark report`.
+//! Arguments of `flushmark report`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,9 @@ use clap::Parser;
 
 use super::store::StoreArgs;
 
-/// Draw results as one self-contained HTML page: verdict, charts, numbers, findings
+/// Render results as one self-contained HTML page
+///
+/// The page has the verdict, charts, numbers and findings.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -14,21 +16,22 @@ Examples:
   flushmark report before.json after.json -o comparison.html
   flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
 
-The page needs no network and no server, follows light and dark, and prints on A4.")]
+The page needs no network and no server, supports light and dark themes, and prints on A4.")]
 pub struct ReportArgs {
-    /// The results: numbers from `results list`, last, last~1, @TAG, or files written by --output; several are drawn side by side
+    /// The results: numbers from `results list`, last, last~1, @TAG, or files written by --output;
+    /// several are shown side by side
     #[arg(value_name = "RESULT", required = true)]
     pub words: Vec<String>,
 
-    /// The file to write; - is stdout
+    /// The file to write; - for stdout
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 
-    /// Open the page in a browser: the one that BROWSER names, else the desktop's
+    /// Open the page in a browser: $BROWSER, or else the desktop's default
     #[arg(long)]
     pub open: bool,
 
-    /// Write over the file even if it is not a report of ours
+    /// Overwrite the file even if it is not a flushmark report
     #[arg(long)]
     pub force: bool,
 

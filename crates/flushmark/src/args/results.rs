@@ -1,4 +1,4 @@
-//! What may be typed after `flushmark results`.
+//! Arguments of `flushmark results`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::comparison::{CompareArgs, MergeArgs};
 use super::export::ExportFormat;
 use super::store::StoreArgs;
 
-/// Kept results: list, compare, share
+/// List, compare, merge, import and export kept runs
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -43,56 +43,56 @@ pub enum ResultsCommand {
     Export(ExportArgs),
 }
 
-/// The kept runs, newest first
+/// List kept runs, newest first
 #[derive(Debug, Parser)]
 pub struct ListArgs {
-    /// Only of the machine of this name
+    /// Only runs of this machine
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
 
-    /// Only on drives whose model or serial number contains this
+    /// Only runs on drives whose model or serial number contains this
     #[arg(long, value_name = "TEXT")]
     pub drive: Option<String>,
 
-    /// Only of this suite or plan
+    /// Only runs of this suite or plan
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
 
-    /// Only with a test whose name contains this
+    /// Only runs with a test whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub test: Option<String>,
 
-    /// Only from this time on: 2026-11-20, 2026-11-20T18:00:00Z, or 12h, 30d, 4w ago
+    /// Only runs from this time on: 2026-11-20, 2026-11-20T18:00:00Z, or 12h, 30d, 4w ago
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub since: Option<Timestamp>,
 
-    /// Only from before this time
+    /// Only runs before this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub until: Option<Timestamp>,
 
-    /// Only with this tag
+    /// Only runs with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<Tag>,
 
-    /// Only with a note that contains this
+    /// Only runs whose note contains this
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
-    /// Only on targets whose path or name contains this
+    /// Only runs on targets whose path or name contains this
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
 
-    /// At most so many, the newest; 0 for all
+    /// Show at most this many, the newest; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: u32,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
 impl ListArgs {
-    /// What the options leave, but for the limit.
+    /// The filter of these options, without the limit.
     pub fn filter(&self) -> Filter {
         Filter {
             host: self.host.clone(),
@@ -110,22 +110,23 @@ impl ListArgs {
     }
 }
 
-/// Runs as `check` or `run` printed them
+/// Show runs as `check` or `run` printed them
 #[derive(Debug, Parser)]
 pub struct ShowArgs {
-    /// Numbers from `results list`, `last`, `last~2` (this machine's third newest), last@HOST, or @TAG
+    /// Numbers from `results list`, `last`, `last~2` (this machine's third newest), last@HOST, or
+    /// @TAG
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
-    /// How to print it; as JSON, the result document, or an array of several
+    /// Output format; JSON is the result document, or an array of several
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// Put tags on a run, or take them off
+/// Add tags to a run, or remove them
 #[derive(Debug, Parser)]
 pub struct TagArgs {
-    /// Its number from `results list`, `last`, `last~1`, or @TAG for all with that tag
+    /// Its number from `results list`, `last`, `last~1`, or @TAG for all runs with that tag
     #[arg(value_name = "RUN")]
     pub run: String,
 
@@ -133,36 +134,36 @@ pub struct TagArgs {
     #[arg(value_name = "TAG", required = true)]
     pub tags: Vec<Tag>,
 
-    /// Take these tags off
+    /// Remove these tags
     #[arg(long)]
     pub remove: bool,
 }
 
-/// Note something about a run; an empty text takes the note away
+/// Set the note of a run; an empty text removes it
 #[derive(Debug, Parser)]
 pub struct NoteArgs {
-    /// Its number from `results list`, `last`, `last~1`, or @TAG for all with that tag
+    /// Its number from `results list`, `last`, `last~1`, or @TAG for all runs with that tag
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// The note; it replaces the one before
+    /// The note; it replaces an earlier one
     #[arg(value_name = "TEXT")]
     pub text: String,
 }
 
-/// Delete runs for good
+/// Delete runs permanently
 #[derive(Debug, Parser)]
 pub struct DeleteArgs {
-    /// The runs' numbers
+    /// Numbers of the runs
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<RunId>,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
 }
 
-/// Keep what fio, diskinfo -S, pg_test_fsync or flushmark itself has printed, or another store's runs
+/// Import results of fio, diskinfo -S, pg_test_fsync or flushmark, or another store's runs
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -172,24 +173,24 @@ Examples:
   flushmark results import /mnt/old-host/results.db
   ssh nas diskinfo -wS /dev/ada1 | flushmark results import - --drive 'Intel 710'")]
 pub struct ImportArgs {
-    /// Files, directories whose files are all read, or - for stdin
+    /// Files, directories (all files below are read), or - for stdin
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Only read and say what comes out; keep nothing
+    /// Read and print, but keep nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// What the drive is called (default: as the tool calls it)
+    /// The drive's name [default: as the tool reports it]
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
 
-    /// How to print what was read; json: the result document, of several runs one a line
+    /// Output format; JSON prints result documents, one per line if there are several
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// Write results in a format that other programs read
+/// Export results in a format that other programs read
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -197,7 +198,7 @@ Examples:
   flushmark results export @before @after --format csv -o both.csv
   flushmark results export result.json --format parquet -o tables/")]
 pub struct ExportArgs {
-    /// Kept runs (12, last, last~1, @TAG) or result documents' files
+    /// Kept runs (12, last, last~1, @TAG) or files with result documents
     #[arg(value_name = "RESULT", required = true)]
     pub results: Vec<String>,
 
@@ -205,18 +206,18 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub format: ExportFormat,
 
-    /// Where to write it (default: stdout); for Parquet a directory, which is made
+    /// Where to write it [default: stdout]; for Parquet, a directory that is created
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
 }
 
 fn parse_moment(text: &str) -> Result<Timestamp, String> {
     moment(text, Timestamp::now()).ok_or_else(|| {
-        "write a date (2026-11-20), a time (2026-11-20T18:00:00Z), or how long ago: 12h, 30d, 4w".to_owned()
+        "expected a date (2026-11-20), a time (2026-11-20T18:00:00Z), or an age: 12h, 30d, 4w".to_owned()
     })
 }
 
-/// Dates are those of UTC, as the list prints them.
+/// Dates are in UTC, as `results list` prints them.
 fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time);

@@ -1,4 +1,4 @@
-//! What may be typed after `flushmark sort`.
+//! Arguments of `flushmark sort`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,7 +8,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Parser, ValueEnum};
 use sortfile::Key;
 
-/// Sort lines or fixed-size records by their bytes, beyond memory if need be
+/// Sort lines or fixed-size records, beyond memory if needed
+///
+/// Keys and lines are compared byte by byte.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -17,51 +19,52 @@ Examples:
   flushmark sort --record-size 100 -k 1.1,1.10 -S 2G -T /mnt/scratch -o sorted.bin records.bin
   zcat log.gz | flushmark sort -S 25% | zstd > log.zst
 
-The output is that of `LC_ALL=C sort` with the same options, byte for byte. An output file is written beside the old one,
-made durable, and only then takes its name; it may be one of the inputs.")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+The output is byte for byte that of `LC_ALL=C sort` with the same options. An output file is
+written beside the old one and made durable before it takes its name; it may be one of the inputs.")]
+#[allow(clippy::struct_excessive_bools, reason = "independent command-line switches")]
 pub struct SortArgs {
-    /// Files to sort together; - is stdin, and so is nothing
+    /// Files to sort together; - or no file for stdin
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// The file to write, durable before success is reported; default: stdout
+    /// The file to write, durable before success is reported [default: stdout]
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "check_quietly"])]
     pub output: Option<PathBuf>,
 
-    /// Compare this part: FIELD[.CHARACTER], or FIELD[.CHARACTER],FIELD[.CHARACTER], counted from 1; b behind one skips blanks, r is descending
+    /// Compare this part: FIELD[.CHARACTER] or FIELD[.CHARACTER],FIELD[.CHARACTER], counted from 1;
+    /// append b to skip blanks, r to reverse
     #[arg(long, short, value_name = "KEY")]
     pub key: Vec<Key>,
 
-    /// Fields end at this byte, not where blanks begin
+    /// Fields end at this byte instead of before blanks
     #[arg(long, short = 't', value_name = "BYTE", value_parser = OsStringValueParser::new().try_map(|text| parse_separator(&text)))]
     pub field_separator: Option<u8>,
 
-    /// Blanks at the beginning of a key do not count
+    /// Ignore blanks at the beginning of keys
     #[arg(long, short = 'b', overrides_with = "ignore_leading_blanks")]
     pub ignore_leading_blanks: bool,
 
-    /// Descending
+    /// Sort in descending order
     #[arg(long, short, overrides_with = "reverse")]
     pub reverse: bool,
 
-    /// Only the first of those that compare equal
+    /// Output only the first of equal lines
     #[arg(long, short, overrides_with = "unique")]
     pub unique: bool,
 
-    /// Those with equal keys stay as they came; otherwise whole lines decide
+    /// Keep the input order of lines with equal keys, instead of comparing whole lines
     #[arg(long, short, overrides_with = "stable")]
     pub stable: bool,
 
-    /// Lines end with a zero byte
+    /// Lines end with a zero byte, not a newline
     #[arg(long, short, overrides_with = "zero_terminated")]
     pub zero_terminated: bool,
 
-    /// Records of so many bytes instead of lines; each is one field
+    /// Sort records of this many bytes instead of lines; each is one field
     #[arg(long, value_name = "BYTES", conflicts_with = "zero_terminated", value_parser = clap::value_parser!(u32).range(1..))]
     pub record_size: Option<u32>,
 
-    /// Say whether the input is sorted, and where it is not; exit with 1 then
+    /// Check whether the input is sorted; if not, report where and exit with 1
     #[arg(
         long,
         short,
@@ -74,39 +77,40 @@ pub struct SortArgs {
     )]
     check: Option<CheckAs>,
 
-    /// The same without a word
+    /// Like --check, but print nothing
     #[arg(long, short = 'C', overrides_with = "check_quietly")]
     check_quietly: bool,
 
-    /// Memory to use, in KiB or with a letter, b K M G T P E or % of the machine's; default: half of what is available
+    /// Memory to use, in KiB or with a suffix: b K M G T P E, or % of the machine's [default: half
+    /// of the available memory]
     #[arg(long, short = 'S', value_name = "SIZE", value_parser = parse_size)]
     pub buffer_size: Option<Memory>,
 
-    /// Where to keep what memory does not hold, several in turn; default: TMPDIR, or /tmp
+    /// Directory for temporary files; several are used in turn [default: TMPDIR, or /tmp]
     #[arg(long, short = 'T', value_name = "DIR")]
     pub temporary_directory: Vec<PathBuf>,
 
-    /// Threads to sort with, up to 1024; default: one a processor
+    /// Threads to sort with, up to 1024 [default: one per processor]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub parallel: Option<usize>,
 
-    /// Say on stderr what was sorted, spilled and written, and where the time went
+    /// Report on stderr what was sorted, spilled and written, and where the time went
     #[arg(long, conflicts_with_all = ["check", "check_quietly"])]
     pub figures: bool,
 
-    /// No bar on a terminal
+    /// Show no progress bar
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl SortArgs {
-    /// How to check, if nothing is to be sorted.
+    /// The kind of check; `None` if the input is to be sorted.
     pub fn check_as(&self) -> Option<CheckAs> {
         if self.check_quietly { Some(CheckAs::Quiet) } else { self.check }
     }
 }
 
-/// What is said of an input that is not sorted.
+/// The output of a check of unsorted input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckAs {
     DiagnoseFirst,
@@ -114,37 +118,36 @@ pub enum CheckAs {
     Quiet,
 }
 
-/// The words of a command line, with `-t=` of `flushmark sort` as GNU `sort` reads it: the separator is the equals sign. Elsewhere what follows such a sign is a
-/// value, and here there would be none.
+/// The arguments, with `-t=` of `flushmark sort` read as GNU `sort` does: the separator is the
+/// equals sign. clap would take the sign as the start of an empty value.
 pub fn with_separators(words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|verb| verb != "sort") {
         return words;
     }
     let mut options = true;
-    let apart = |word: OsString| {
+    let split = |word: OsString| {
         options &= word != "--";
         if options && word == "-t=" { vec!["-t".into(), "=".into()] } else { vec![word] }
     };
-    words.into_iter().flat_map(apart).collect()
+    words.into_iter().flat_map(split).collect()
 }
 
-/// An amount of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     Bytes(u64),
-    /// Of the machine's.
+    /// Percentage of the machine's memory.
     Percent(u64),
 }
 
-/// As GNU `sort` reads `-S`.
+/// Reads a size as GNU `sort -S` does.
 fn parse_size(text: &str) -> Result<Memory, String> {
-    let wrong = || format!("{text:?} is no size, such as 512M, 2G or 25%");
+    let wrong = || format!("invalid size {text:?}; expected one such as 512M, 2G or 25%");
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let shift = match unit {
         "%" if number <= 100 => return Ok(Memory::Percent(number)),
-        "%" => return Err(format!("{text} is more than there is")),
+        "%" => return Err(format!("{text} is more than the machine has")),
         "b" => 0,
         "" | "k" | "K" => 10,
         "m" | "M" => 20,
@@ -159,7 +162,7 @@ fn parse_size(text: &str) -> Result<Memory, String> {
 
 fn parse_threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|&threads| threads > 0);
-    threads.ok_or_else(|| format!("{text:?} is no number of threads, such as 4"))
+    threads.ok_or_else(|| format!("invalid number of threads {text:?}; expected one such as 4"))
 }
 
 fn parse_separator(text: &OsStr) -> Result<u8, String> {
@@ -167,7 +170,10 @@ fn parse_separator(text: &OsStr) -> Result<u8, String> {
         [byte] => Ok(*byte),
         br"\0" => Ok(0),
         br"\t" => Ok(b'\t'),
-        _ => Err(format!("{:?} is not one byte; a tab is \\t, and a zero byte \\0", text.to_string_lossy())),
+        _ => Err(format!(
+            "separator {:?} is not one byte; write \\t for a tab and \\0 for a zero byte",
+            text.to_string_lossy()
+        )),
     }
 }
 
@@ -205,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_is_said() {
+    fn repeated_flags_are_accepted() {
         let parse = |text: &str| SortArgs::try_parse_from(text.split(' '));
         let twice = parse("sort -r -r -u -u -c -c -k1 -k2").unwrap();
         assert!(twice.reverse && twice.unique && twice.key.len() == 2);

@@ -1,16 +1,16 @@
-//! Where runs are kept, as `check`, `run` and the verbs that read results take it.
+//! Arguments that say where runs are kept.
 
 use store::Location;
 
-/// For those that measure.
+/// For verbs that measure.
 #[derive(Debug, Default, clap::Args)]
 pub struct KeepArgs {
     /// Keep the run in this store: a file, or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE", value_parser = parse_store, long_help = "\
 Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
-Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
-$XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept only
-when this option names a store; smoke runs never are.")]
+Default: $FLUSHMARK_STORE (`none` keeps nothing), else results.db in $XDG_DATA_HOME/flushmark
+or ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
+store; smoke runs never are.")]
     pub store: Option<Location>,
 
     /// Do not keep the run
@@ -18,13 +18,13 @@ when this option names a store; smoke runs never are.")]
     pub no_store: bool,
 }
 
-/// For those that read.
+/// For verbs that read kept runs.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StoreArgs {
     /// The store: a file, or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE", value_parser = parse_store, global = true, long_help = "\
 The store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
-Default: what FLUSHMARK_STORE names, else results.db in $XDG_DATA_HOME/flushmark or
+Default: $FLUSHMARK_STORE, else results.db in $XDG_DATA_HOME/flushmark or
 ~/.local/share/flushmark.")]
     pub store: Option<Location>,
 }

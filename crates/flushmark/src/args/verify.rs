@@ -1,4 +1,4 @@
-//! What a person may type after `flushmark verify`.
+//! Arguments of `flushmark verify`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,18 +9,20 @@ use workload::ByteSize;
 
 use super::{Format, parse_time};
 
-/// Proof that acknowledged writes survive a power cut, or which kind of lie was told
+/// Prove that acknowledged writes survive a power loss
+///
+/// If they do not, the check finds out how the drive lies.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Step by step, with a second machine at 192.0.2.1:
   there:  flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401
   here:   flushmark verify write /dev/sdx --destroy-data --recorder 192.0.2.1:5401
-  (cut the drive's power while that writes, and switch it on again)
+  (cut the drive's power during the write, then restore it)
   here:   flushmark verify check /dev/sdx --recorder 192.0.2.1:5401
 
-With a second drive instead of a second machine: --journal FILE in place of --recorder.
-Exit codes of check: 0 kept, 1 the drive broke its word, or the run proves nothing, or a cycle of
-the journal was never judged; 2 wrong use, 3 refused, 4 something could not be read.")]
+With a second drive instead of a second machine, use --journal FILE in place of --recorder.
+Exit codes of check: 0 the drive is honest; 1 it lost or damaged acknowledged data, the run proves
+nothing, or a cycle of the journal was never checked; 2 usage error; 3 refused; 4 read error.")]
 pub struct VerifyArgs {
     #[command(subcommand)]
     pub action: VerifyAction,
@@ -34,7 +36,7 @@ pub enum VerifyAction {
     Demo(DemoArgs),
 }
 
-/// Write records that say what they are, until the power goes
+/// Write self-describing records until power is lost
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -42,30 +44,31 @@ Examples:
   flushmark verify write /dev/sdx --destroy-data --recorder recorder.lan:5401
   flushmark verify write /mnt/new-ssd --lanes 8 --sync fdatasync --time 10min
 
-In a directory, the file flushmark-verify.dat is made, and stays to be checked; `verify check
+In a directory, the file flushmark-verify.dat is created and kept for the check; `verify check
 DIRECTORY --remove` removes it.")]
-#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
+#[expect(clippy::struct_excessive_bools, reason = "independent command-line switches")]
 pub struct WriteArgs {
     /// A directory, a file, or a device under /dev
     pub target: String,
 
-    /// The recorder that hears what is acknowledged: HOST:PORT
+    /// The recorder to report acknowledged writes to: HOST:PORT
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "journal")]
     pub recorder: Option<String>,
 
-    /// Keep what is acknowledged in this file, which must lie on another drive
+    /// Record acknowledged writes in this file, which must be on another drive
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
-    /// Lanes that write and sync, one thread each
+    /// Lanes that write and sync, one thread per lane
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub lanes: u16,
 
-    /// Lanes whose writes are durable when they return (FUA) [default: 1; 0 where --sync is such a method]
+    /// Lanes whose writes are durable when they return (FUA) [default: 1; 0 where --sync is such a
+    /// method]
     #[arg(long, value_name = "N")]
     pub fua_lanes: Option<u16>,
 
-    /// Lanes that never sync: the control, which must be able to lose something
+    /// Lanes that never sync: the control group, which must be able to lose data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub control_lanes: u16,
 
@@ -73,7 +76,7 @@ pub struct WriteArgs {
     #[arg(long, value_name = "METHOD", default_value = "fsync", value_parser = parse_method)]
     pub sync: SyncMethod,
 
-    /// Writes of a lane before each of its syncs
+    /// Writes per sync of a lane
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub writes_per_sync: u16,
 
@@ -81,32 +84,32 @@ pub struct WriteArgs {
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub record: ByteSize,
 
-    /// Size of the area that is written [default: 256 MiB; of a file, all of it]
+    /// Size of the area to write [default: 256 MiB; for a file, all of it]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<ByteSize>,
 
-    /// End after this time, such as 30s or 10min [default: write until the power goes]
+    /// Stop after this time, such as 30s or 10min [default: write until power is lost]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
-    /// The drive has power-loss protection: not even what was never synced may get lost
+    /// The drive has power-loss protection: it must not even lose what was never synced
     #[arg(long)]
     pub protected: bool,
 
-    /// Allow the content of the target, a file or a device, to be overwritten
+    /// Allow overwriting the content of the target file or device
     #[arg(long)]
     pub destroy_data: bool,
 
-    /// Write over a run that was never checked; its cycle counts as unjudged for good
+    /// Overwrite a run that was never checked; its cycle stays unjudged forever
     #[arg(long)]
     pub abandon_unjudged: bool,
 
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Hear on another machine what was acknowledged, and have the power cut
+/// Record acknowledged writes from another machine, and cut its power if asked to
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -114,15 +117,15 @@ Examples:
   flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401 \\
       --cut-command 'ipmitool -H server-bmc -U admin -E chassis power cycle' --cycles 59
 
-It listens on this machine alone unless --listen names another address; whoever can reach that
-address can tell it things. The cut comes 0, 1, 3, 10, 30, 100, 300 and 1000 ms after a sync was
-acknowledged, one after the other from cycle to cycle.")]
+The recorder listens on this machine only, unless --listen names another address; anyone who can
+reach that address can send it records. The cut comes 0, 1, 3, 10, 30, 100, 300 and 1000 ms after a
+sync was acknowledged, in turn from cycle to cycle.")]
 pub struct RecordArgs {
-    /// Where to listen
+    /// The address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5401")]
     pub listen: String,
 
-    /// The file that keeps what was heard; an existing one is gone on with
+    /// The file to record in; an existing journal is continued
     #[arg(long, value_name = "FILE")]
     pub journal: PathBuf,
 
@@ -130,16 +133,16 @@ pub struct RecordArgs {
     #[arg(long, value_name = "COMMAND")]
     pub cut_command: Option<String>,
 
-    /// Write for so long before the cut
+    /// Let the target write for this long before the cut
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time, requires = "cut_command")]
     pub cut_after: Duration,
 
-    /// End after so many verdicts
+    /// Stop after this many verdicts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub cycles: Option<u32>,
 }
 
-/// What became of everything that was acknowledged
+/// Check what became of everything that was acknowledged
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -148,53 +151,56 @@ Examples:
   flushmark verify check /mnt/new-ssd --journal /srv/new-ssd.journal --power-was-cut
   flushmark verify check /mnt/new-ssd --remove
 
-Check before anything else writes to the drive. Nothing is written to the target.")]
-#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
+Run this before anything else writes to the drive. Nothing is written to the target.")]
+#[expect(clippy::struct_excessive_bools, reason = "independent command-line switches")]
 pub struct CheckArgs {
-    /// The target of `verify write`
+    /// The target that `verify write` wrote to
     pub target: String,
 
-    /// The recorder that heard what was acknowledged, and keeps the verdict: HOST:PORT
+    /// The recorder that recorded the acknowledged writes; it also keeps the verdict: HOST:PORT
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "journal")]
     pub recorder: Option<String>,
 
-    /// The journal that kept what was acknowledged, and keeps the verdict
+    /// The journal that recorded the acknowledged writes; it also keeps the verdict
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
-    /// I cut the drive's power myself: taken for a sign where nothing else can tell, and said so
+    /// You cut the drive's power yourself: accepted as evidence where nothing else shows it, and
+    /// reported as your statement
     #[arg(long)]
     pub power_was_cut: bool,
 
-    /// This is the drive that was written, though it is empty or does not come back: needs a witness
+    /// This is the drive that was written, although it is empty or reports another identity; needs
+    /// a recorder or journal
     #[arg(long)]
     pub same_drive: bool,
 
-    /// Remove the file that flushmark made in a directory afterwards, unless it is evidence against the drive
+    /// Afterwards remove the file that flushmark created in a directory, unless it is evidence
+    /// against the drive
     #[arg(long)]
     pub remove: bool,
 
-    /// How to print the verdict
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// The whole cycle on emulated drives, honest and lying, in under half a minute
+/// Run the whole cycle on emulated drives, honest and lying, in under half a minute
 #[derive(Debug, Parser)]
 pub struct DemoArgs {
     /// The drive: a model of `flushmark models` with a volatile cache
     #[arg(long, value_name = "MODEL", default_value = "consumer-nvme")]
     pub model: String,
 
-    /// How long lanes write before the plug is pulled
+    /// How long lanes write before the power cut
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
     pub time: Duration,
 
-    /// Decides what is left to chance
+    /// Seed for random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -204,7 +210,7 @@ fn parse_method(text: &str) -> Result<SyncMethod, String> {
     SyncMethod::ALL
         .into_iter()
         .find(|method| method.name() == text)
-        .ok_or_else(|| format!("`{text}` is no way to sync; there are {}", names()))
+        .ok_or_else(|| format!("unknown sync method `{text}`; expected one of {}", names()))
 }
 
 #[cfg(test)]
@@ -214,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recorder_listens_on_this_machine_alone_unless_told_otherwise() {
+    fn the_recorder_listens_on_this_machine_only_by_default() {
         let args = VerifyArgs::parse_from(["verify", "record", "--journal", "j"]);
         let VerifyAction::Record(record) = args.action else { panic!("it is `record`") };
         let address: std::net::SocketAddr = record.listen.parse().unwrap();
@@ -222,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_wrong_use() {
+    fn contradictory_options_are_refused() {
         for wrong in [
             &["verify", "write", "/srv", "--recorder", "a:1", "--journal", "j"][..],
             &["verify", "record", "--journal", "j", "--cycles", "0"],

@@ -1,4 +1,4 @@
-//! What may be typed after `flushmark web`.
+//! Arguments of `flushmark web`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,10 +6,13 @@ use clap::Parser;
 
 use super::store::StoreArgs;
 
-/// Below 32768, from where on Linux takes ports for outgoing connections, and between the registered ones (doip-data is 13400, bprd 13720).
+/// Below 32768, where Linux's ephemeral ports start, and between registered ports (doip-data is
+/// 13400, bprd 13720).
 const PORT: u16 = 13587;
 
-/// Look at kept runs in a browser: list, filter, compare, charts, and tests while they run
+/// Browse kept runs, and tests as they run, in a browser
+///
+/// The pages list, filter and compare runs, with charts.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -17,17 +20,17 @@ Examples:
   flushmark web --listen 8080
   flushmark web --listen 192.0.2.7 --store postgres://bench@db1/flushmark
 
-Only this machine can ask, unless --listen names another address; the address that is then
-printed carries a token, without which nothing is shown. Ctrl-C ends it.")]
+Only this machine can connect, unless --listen names another address. The printed address then
+carries a token that every request needs. Press Ctrl-C to stop.")]
 pub struct WebArgs {
-    /// Where to listen: PORT, ADDRESS or ADDRESS:PORT; port 0 is any that is free
+    /// Where to listen: PORT, ADDRESS or ADDRESS:PORT; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)), value_parser = parse_listen)]
     pub listen: SocketAddr,
 
     #[command(flatten)]
     pub store: StoreArgs,
 
-    /// Open the page in a browser: the one that BROWSER names, else the desktop's
+    /// Open the page in a browser: $BROWSER, or else the desktop's default
     #[arg(long)]
     pub open: bool,
 }
@@ -38,8 +41,7 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
         text.trim_start_matches('[').trim_end_matches(']').parse().map(|ip: IpAddr| SocketAddr::from((ip, PORT))).ok()
     };
     text.parse().ok().or_else(port).or_else(bare).ok_or_else(|| {
-        "write PORT, ADDRESS or ADDRESS:PORT, with the address in numbers, such as 127.0.0.1:8080 or [::1]:8080"
-            .to_owned()
+        "expected PORT, ADDRESS or ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
     })
 }
 

@@ -1,4 +1,4 @@
-//! `flushmark cache`: the write cache of drives, seen, switched, put back.
+//! `flushmark cache`: shows, switches and restores the write caches of drives.
 
 use std::path::Path;
 
@@ -8,11 +8,10 @@ use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
 
 use super::{drives, print};
 use crate::args::{CacheAction, CacheArgs, SwitchArgs};
-use crate::exit::{self, Verdict, WrongUse};
+use crate::exit::{self, ExitStatus, WrongUse};
 use crate::write_cache::state_dir;
 
-/// Does one of these.
-pub fn run(args: &CacheArgs) -> anyhow::Result<Verdict> {
+pub fn run(args: &CacheArgs) -> anyhow::Result<ExitStatus> {
     match &args.action {
         CacheAction::Status { devices, format } => drives::cache_status(devices, *format),
         CacheAction::On(switch) => set(switch, true),
@@ -21,28 +20,28 @@ pub fn run(args: &CacheArgs) -> anyhow::Result<Verdict> {
     }
 }
 
-fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {
+fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::default();
     let disk = whole_disk(&root, &args.device)?;
     if args.udev_rule {
         print(&rule(&root, &disk, on)?)?;
-        return Ok(Verdict::Done);
+        return Ok(ExitStatus::Done);
     }
-    // Locked first, so that what is looked at next is not being changed by another flushmark.
+    // Locked before reading, so that no other flushmark process changes the state meanwhile.
     let mut switch = CacheSwitch::open(&root, &state_dir(), &disk)?;
-    // First, so that the state that is judged is the one that a person left.
+    // Restores what killed runs left, so that the state read next is the one that the user left.
     switch.finish_runs()?;
     let reading = switch.reading()?;
-    // A cache that is not there or cannot be switched is no question of who uses the drive.
+    // Only a cache that can and would be switched affects the users of the drive.
     if reading.enabled != on && reading.present && reading.switchable && !args.in_use {
         cache_switch::refuse_in_use(&root, &disk)?;
     }
     let switched = switch.set(on, By::Command)?;
     print(&report::cache_switched(&disk, switched, switch.kernel_believes()))?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// The udev rule for a drive that would take the switch.
+/// The udev rule for a drive whose cache can be switched.
 fn rule(root: &SystemRoot, disk: &BlockDevice, on: bool) -> anyhow::Result<String> {
     let device = || disk.path.clone();
     let mut drive = drive::OpenDrive::open(root, disk).map_err(SwitchError::from)?;
@@ -54,10 +53,10 @@ fn rule(root: &SystemRoot, disk: &BlockDevice, on: bool) -> anyhow::Result<Strin
         return Err(SwitchError::Fixed { device: device(), on: reading.enabled }.into());
     }
     let rule = cache_switch::udev::rule(disk, reading, on);
-    rule.with_context(|| format!("{} has no serial number that a udev rule could go by", disk.path.display()))
+    rule.with_context(|| format!("{} has no serial number for a udev rule to match", disk.path.display()))
 }
 
-fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
+fn restore(device: Option<&Path>) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::default();
     let state = state_dir();
     let only = device.map(|device| whole_disk(&root, device)).transpose()?;
@@ -66,18 +65,18 @@ fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
     let mut page = String::new();
     if outcomes.is_empty() {
         page += &match &only {
-            Some(disk) => format!("Nothing is on record of {}.\n", disk.path.display()),
-            None => "Nothing is on record: no write cache was left switched.\n".to_owned(),
+            Some(disk) => format!("Nothing to restore: no saved state of {}.\n", disk.path.display()),
+            None => "Nothing to restore: no write cache was left switched.\n".to_owned(),
         };
         for path in kept_aside {
-            page += &format!("A damaged record lies at {}: nobody can say what it was about.\n", path.display());
+            page += &format!("A damaged record is kept at {}; which drive it was about is unknown.\n", path.display());
         }
     }
     let mut failed = None;
     for outcome in outcomes {
         match outcome {
             Ok(restored) => page += &report::cache_restored(&restored),
-            // Each is said; the last decides how the program ends.
+            // Every error is printed; the last determines the exit code.
             Err(error) => {
                 if let Some(earlier) = failed.replace(error) {
                     exit::complain(&earlier.to_string());
@@ -85,23 +84,24 @@ fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
             }
         }
     }
-    // A reader that went away must not hide a failure.
+    // Report a failure even if nobody reads stdout.
     let printed = print(&page);
     match failed {
         Some(error) => Err(error.into()),
-        None => printed.map(|()| Verdict::Done),
+        None => printed.map(|()| ExitStatus::Done),
     }
 }
 
-/// The disk at a path. A partition is refused: its disk has the cache, and others may lie on it.
+/// The drive at a path. A partition is refused, because its drive has the cache and may have other
+/// partitions.
 fn whole_disk(root: &SystemRoot, path: &Path) -> anyhow::Result<BlockDevice> {
     let place = Place::of(root, path).map_err(|error| WrongUse(error.to_string()))?;
     let disk = place.block_device().filter(|_| place.kind == PlaceKind::BlockDevice);
-    let disk =
-        disk.ok_or_else(|| WrongUse(format!("{} is no block device: name a drive, such as /dev/sda", path.display())))?;
+    let disk = disk
+        .ok_or_else(|| WrongUse(format!("{} is not a block device; name a drive, such as /dev/sda", path.display())))?;
     if let Some(partition) = &disk.partition {
         let message = format!(
-            "{} is a partition of /dev/{}, which has the cache: name that drive; what happens concerns all of it",
+            "{} is a partition of /dev/{}, whose cache all partitions share; name the drive",
             path.display(),
             partition.disk
         );

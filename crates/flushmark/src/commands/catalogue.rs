@@ -1,14 +1,14 @@
-//! `flushmark catalogue`: what others measured.
+//! `flushmark catalogue`: published measurements.
 
 use super::{look, print};
 use crate::args::{CatalogueArgs, Format};
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the drives, or prints the rows of one.
 ///
 /// # Errors
-/// When there is no drive of that name.
-pub fn run(args: &CatalogueArgs) -> anyhow::Result<Verdict> {
+/// If there is no drive with that name.
+pub fn run(args: &CatalogueArgs) -> anyhow::Result<ExitStatus> {
     let drives = catalogue::drives();
     let text = match (&args.drive, args.format) {
         (None, Format::Text) => report::catalogue(drives, &look()),
@@ -22,5 +22,5 @@ pub fn run(args: &CatalogueArgs) -> anyhow::Result<Verdict> {
         }
     };
     print(&text)?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

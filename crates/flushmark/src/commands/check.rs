@@ -8,16 +8,17 @@ use workload::{Plan, suites};
 
 use super::measure::Measurement;
 use crate::args::{CheckArgs, FailOn};
-use crate::exit::Verdict;
+use crate::exit::ExitStatus;
 
-/// Writing the test file through may take this much of the minute; a slower drive is measured on what was written until then.
+/// The part of the minute for preparing the test file. A slower drive is measured on what was
+/// written by then.
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 
-/// Measures, judges and prints, each part as soon as it is known.
+/// Measures, judges and prints each part as soon as it is known.
 ///
 /// # Errors
-/// When the target is wrong, or the system does not do its part.
-pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
+/// If the target is invalid or a system call fails.
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
     let measurement = Measurement {
         plan: &plan,
@@ -30,10 +31,10 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     };
     let (document, verdict) = measurement.run(report::check_page)?;
     let unfit = args.fail_on.iter().any(|fail_on| is_below(&document, *fail_on));
-    Ok(if verdict == Verdict::Done && unfit { Verdict::Unfit } else { verdict })
+    Ok(if verdict == ExitStatus::Done && unfit { ExitStatus::Unfit } else { verdict })
 }
 
-/// A use whose grade could not be told is not known to be fit.
+/// A use with an unknown grade is not known to be fit.
 fn is_below(document: &RunDocument, fail_on: FailOn) -> bool {
     document.fitness.get(&fail_on.fit_for).map_or(Grade::Unknown, |fitness| fitness.grade) < fail_on.at_least
 }

@@ -1,4 +1,4 @@
-//! `flushmark crash`: every power cut at once.
+//! `flushmark crash`: checks every state that a power cut could have left.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,21 +24,21 @@ use report::{CrashReport, Failure};
 use super::{look, print};
 use crate::args::Format;
 use crate::args::crash::{CrashArgs, CrashFs};
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{ExitStatus, WrongUse, complain};
 use crate::signals::{self, STOP};
 
-/// What sizes are a multiple of.
+/// Sizes must be a multiple of this.
 const SIZE_GRAIN: u64 = 4096;
 
-/// Records and checks, or goes on with checking.
+/// Records and checks, or resumes an earlier test.
 ///
 /// # Errors
-/// Whatever keeps it from being done.
-pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
+/// Any failure on the way.
+pub fn run(args: &CrashArgs) -> anyhow::Result<ExitStatus> {
     signals::listen()?;
     let place = emulate::runtime::directory();
-    let work = WorkDirectory::new(&place)
-        .with_context(|| format!("cannot make a directory to mount on in {}", place.display()))?;
+    let work =
+        WorkDirectory::new(&place).with_context(|| format!("cannot create a mount point in {}", place.display()))?;
     let (session, plan, recording) = match &args.resume {
         Some(directory) => {
             let (session, plan) = Session::open(directory).map_err(wrong_use)?;
@@ -47,8 +47,8 @@ pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
         }
         None => match begin(args, work.path()) {
             Err(error) if matches!(error.downcast_ref(), Some(CrashError::Stopped)) => {
-                complain("ended before the recording was whole; nothing is kept of it");
-                return Ok(signals::received().map_or(Verdict::Failed, Verdict::Interrupted));
+                complain("interrupted before the recording was complete; nothing was kept");
+                return Ok(signals::received().map_or(ExitStatus::Failed, ExitStatus::Interrupted));
             }
             begun => begun?,
         },
@@ -72,7 +72,7 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         let name = filesystem.map_or(String::new(), |filesystem| format!(" for {}", filesystem.name()));
         let least = workload::format_bytes(least);
         let grain = workload::format_bytes(SIZE_GRAIN);
-        return Err(WrongUse(format!("--size has to be a multiple of {grain}, and at least {least}{name}")).into());
+        return Err(WrongUse(format!("--size must be a multiple of {grain} and at least {least}{name}")).into());
     }
     let check = Check {
         command: args.check.clone().unwrap_or_default(),
@@ -82,7 +82,7 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
     };
     let atomic_bytes = args.atomic.0;
     if atomic_bytes < 512 || !atomic_bytes.is_power_of_two() {
-        return Err(WrongUse("--atomic has to be 512 or more, and a power of two".to_owned()).into());
+        return Err(WrongUse("--atomic must be a power of two and at least 512".to_owned()).into());
     }
     let directory = match &args.session {
         Some(directory) => directory.clone(),
@@ -111,12 +111,12 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
     };
     session.keep(&plan)?;
     if !recorded.status.success() {
-        complain(&format!("the command ended with {}; what it wrote until then is checked", recorded.status));
+        complain(&format!("the command ended with {}; checking what it wrote before", recorded.status));
     }
     Ok((session, plan, recorded.recording))
 }
 
-/// A directory that is not what was named is the user's to name again.
+/// Errors that another directory would avoid are usage errors.
 fn wrong_use(error: SessionError) -> anyhow::Error {
     match error {
         SessionError::Exists(_) | SessionError::None { .. } => WrongUse(error.to_string()).into(),
@@ -124,7 +124,7 @@ fn wrong_use(error: SessionError) -> anyhow::Error {
     }
 }
 
-/// A new directory's path where a user's state belongs.
+/// A path for a new session directory in the user's state directory.
 fn own_directory() -> anyhow::Result<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
@@ -132,7 +132,7 @@ fn own_directory() -> anyhow::Result<PathBuf> {
         state.or_else(home).context("neither HOME nor XDG_STATE_HOME is set; name a directory with --session")?;
     let base = base.join("flushmark/crash");
     let free = (1..10_000).map(|number| base.join(number.to_string())).find(|path| !path.exists());
-    free.with_context(|| format!("{} is full of earlier tests; remove some", base.display()))
+    free.with_context(|| format!("{} has too many earlier tests; remove some", base.display()))
 }
 
 fn jobs(args: &CrashArgs) -> usize {
@@ -147,9 +147,13 @@ fn one(
     recording: Arc<Recording>,
     state: &State,
     work: &Path,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitStatus> {
     if !recording.has(state) {
-        return Err(WrongUse(format!("the recording in {} has no state {state}", session.directory().display())).into());
+        return Err(WrongUse(format!(
+            "the recording in {} does not have state {state}",
+            session.directory().display()
+        ))
+        .into());
     }
     let filesystem = plan.check.filesystem;
     let explorer = Explorer::new(recording, plan, 1, work)?;
@@ -163,15 +167,15 @@ fn one(
             }
             command.status()
         });
-        status?.context("the shell cannot be run")?;
-        return Ok(Verdict::Done);
+        status?.context("cannot run the shell")?;
+        return Ok(ExitStatus::Done);
     }
     let verdict = explorer.check_one(state)?;
     match args.format {
         Format::Text => print(&report::crash_state(state, &verdict, &look()))?,
         Format::Json => print(&(serde_json::to_string_pretty(&verdict)? + "\n"))?,
     }
-    Ok(if verdict == Judged::Passed { Verdict::Done } else { Verdict::Unfit })
+    Ok(if verdict == Judged::Passed { ExitStatus::Done } else { ExitStatus::Unfit })
 }
 
 fn explore(
@@ -180,7 +184,7 @@ fn explore(
     plan: Plan,
     recording: &Arc<Recording>,
     work: &Path,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitStatus> {
     let begun = Instant::now();
     let planned = states(recording, &plan);
     let known: BTreeMap<State, Judged> = session.results()?.into_iter().collect();
@@ -194,11 +198,11 @@ fn explore(
         !STOP.is_requested()
     })?;
     bar.finish();
-    // In the order in which they were planned, so that the first is the same with any number of jobs.
+    // In the planned order, so that the first failure does not depend on the number of jobs.
     let failed: Vec<&State> =
         planned.iter().filter(|state| matches!(results.get(state), Some(Judged::Failed(_)))).collect();
     let first_failure = match failed.first().map(|state| first(&explorer, recording, state)) {
-        // Whoever goes on with the test is told of it then.
+        // It is reported when the test is resumed.
         None | Some(Err(CrashError::Stopped)) => None,
         Some(failure) => Some(failure?),
     };
@@ -220,16 +224,16 @@ fn explore(
         Format::Json => print(&(serde_json::to_string_pretty(&report)? + "\n"))?,
     }
     if let Some(signal) = signals::received() {
-        return Ok(Verdict::Interrupted(signal));
+        return Ok(ExitStatus::Interrupted(signal));
     }
-    Ok(if report.failed.is_empty() { Verdict::Done } else { Verdict::Unfit })
+    Ok(if report.failed.is_empty() { ExitStatus::Done } else { ExitStatus::Unfit })
 }
 
 fn first(explorer: &Explorer, recording: &Recording, found: &State) -> Result<Failure, CrashError> {
     let smallest = explorer.smallest(found, &|| STOP.is_requested())?;
     let said = match explorer.check_one(&smallest)? {
         Judged::Failed(said) => said,
-        Judged::Passed => "it passed when it was checked once more: the check does not always say the same".to_owned(),
+        Judged::Passed => "it passed when checked again: the check is not deterministic".to_owned(),
     };
     Ok(Failure {
         found_in: found.to_string(),
@@ -240,7 +244,7 @@ fn first(explorer: &Explorer, recording: &Recording, found: &State) -> Result<Fa
     })
 }
 
-/// What is drawn while states are checked.
+/// The progress bar while states are checked.
 struct Bar {
     bar: Option<Mutex<(ProgressBar, Instant)>>,
     begun: Instant,

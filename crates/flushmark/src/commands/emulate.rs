@@ -1,4 +1,4 @@
-//! `flushmark emulate`: a drive that one does not own, as real storage.
+//! `flushmark emulate`: serves a modelled drive as real storage.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,33 +20,33 @@ use workload::{ByteSize, TargetName};
 use super::{look, print};
 use crate::args::Format;
 use crate::args::emulate::{EmulateAction, EmulateArgs, EmulateOptions, Fs, parse_order};
-use crate::exit::{Refused, Verdict, WrongUse, complain, sentence};
+use crate::exit::{ExitStatus, Refused, WrongUse, complain, sentence};
 use crate::modelled;
 use crate::signals::{self, STOP};
 
-/// Of the ideal drive, where none is given.
+/// Default capacity of the ideal drive.
 const IDEAL_BYTES: u64 = 64 << 30;
-/// How often the live line is drawn.
+/// Interval between updates of the live line.
 const LIVE: Duration = Duration::from_secs(1);
-/// How soon a wish to stop is noticed.
+/// Interval between checks for a request to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// How long a filesystem may take to be there again after power-on.
-const READY_MOST: Duration = Duration::from_mins(2);
+/// Time for the filesystem to return after power-on.
+const READY_TIME_MAX: Duration = Duration::from_mins(2);
 
-/// Serves a drive, or carries out one of the smaller actions.
+/// Serves a drive, or runs `ctl` or `clean-up`.
 ///
 /// # Errors
-/// Whatever keeps it from being served.
-pub fn run(args: &EmulateArgs) -> anyhow::Result<Verdict> {
+/// If the drive cannot be served, or the action fails.
+pub fn run(args: &EmulateArgs) -> anyhow::Result<ExitStatus> {
     match (&args.action, &args.model) {
         (Some(EmulateAction::Ctl { socket, order, format }), _) => ctl(socket, order, *format),
         (Some(EmulateAction::CleanUp { directory }), _) => clean_up(directory.as_deref()),
         (None, Some(model)) => serve(model, &args.options),
-        (None, None) => Err(WrongUse("name a model; `flushmark models` lists them".to_owned()).into()),
+        (None, None) => Err(WrongUse("missing model; `flushmark models` lists them".to_owned()).into()),
     }
 }
 
-fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
+fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<ExitStatus> {
     let model = model(given)?;
     let files = match (&options.mount, &options.fuse) {
         (Some(directory), _) => Files::Mounted(directory.clone(), filesystem(options.filesystem)),
@@ -60,7 +60,7 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
         image: options.image.clone(),
         destroy_data: options.destroy_data,
         honesty: Honesty::of(&options.lie),
-        // As with a simulated run, a seed in the target is added to the one that applies anyway.
+        // As in a simulated run, a seed in the target is added to the seed option.
         seed: options.seed.wrapping_add(model.seed()),
         after: options.cut_after,
         fill_percent: options.fill,
@@ -70,7 +70,7 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
         model,
     };
     signals::listen()?;
-    tell_of_left_overs();
+    report_leftovers();
     let live = Live::new(options.quiet);
     let mut emulation = Emulation::start(&wishes, &|step| live.draw(step))?;
     live.draw("");
@@ -81,13 +81,13 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
     watch(&mut emulation, &wishes, options, &live)
 }
 
-/// Until somebody wants the end.
+/// Serves until the user stops it.
 fn watch(
     emulation: &mut Emulation,
     wishes: &EmulationConfig,
     options: &EmulateOptions,
     live: &Live,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitStatus> {
     let mut last: Option<(Instant, Status)> = None;
     let mut power_on_at: Option<Instant> = None;
     let mut complained = false;
@@ -95,10 +95,10 @@ fn watch(
         if STOP.is_requested() {
             match emulation.unmount() {
                 Ok(()) => break,
-                // Whoever works there would lose what was not written yet.
+                // Its users would lose what was not written yet.
                 Err(error) if !complained => {
                     live.line(&format!(
-                        "flushmark: {error}; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves"
+                        "flushmark: {error}; waiting until it is no longer in use. A second Ctrl-C stops at once; `flushmark emulate clean-up` then removes what is left"
                     ));
                     complained = true;
                 }
@@ -107,19 +107,22 @@ fn watch(
         }
         match emulation.news(LOOK_AROUND) {
             Notification::Nothing => {}
-            Notification::Ended => anyhow::bail!("the server has ended by itself: {}", emulation.why_it_ended()),
+            Notification::Ended => anyhow::bail!("the server stopped unexpectedly: {}", emulation.why_it_ended()),
             Notification::Drive(Event::Unmounted) if wishes.nbd.is_none() => {
-                live.line("flushmark: the directory was unmounted; nothing leads to the drive any more");
+                live.line("flushmark: the directory was unmounted, so the drive is no longer accessible");
                 break;
             }
-            Notification::Drive(Event::Unmounted) => live.line("flushmark: the directory was unmounted; NBD goes on"),
+            Notification::Drive(Event::Unmounted) => {
+                live.line("flushmark: the directory was unmounted; NBD is still served")
+            }
             Notification::Drive(Event::Cut(cut)) => {
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
             Notification::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
             Notification::Drive(Event::PoweredOn { cuts }) => {
-                // What a cut leaves need not be mountable; the drive is there all the same, to be looked at, or cut again.
+                // The filesystem may not mount after a cut; the drive is still served, to be
+                // inspected or cut again.
                 match emulation.rebuild(&wishes.files, cuts).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
                     Err(error) => {
@@ -145,11 +148,11 @@ fn watch(
         }
     }
     live.finish();
-    // A signal is how it is meant to end.
-    Ok(Verdict::Done)
+    // A signal is the normal way to stop.
+    Ok(ExitStatus::Done)
 }
 
-/// What a person named.
+/// The model that the user named.
 fn model(given: &str) -> anyhow::Result<Model> {
     let given = match TargetName::parse(given) {
         TargetName::Model(model) => model,
@@ -157,10 +160,10 @@ fn model(given: &str) -> anyhow::Result<Model> {
     };
     let target = SimTarget::new(given);
     if target.model != fixed::IDEAL {
-        // The model of a filesystem is for simulated runs; here the host's own stands on the drive.
+        // The modelled filesystem is for simulated runs; here the host's own filesystem is used.
         if given.split(',').skip(1).any(|setting| setting.starts_with("filesystem=")) {
             return Err(WrongUse(format!(
-                "`{given}`: what is emulated is the drive, without filesystem=; a real one is made by --mount DIR --fs ext4|xfs"
+                "`{given}`: filesystem= does not apply to an emulated drive; use --mount DIR --fs ext4|xfs for a real filesystem"
             ))
             .into());
         }
@@ -171,7 +174,9 @@ fn model(given: &str) -> anyhow::Result<Model> {
         Some(settings) => {
             let size = settings.strip_prefix("capacity=").and_then(|size| size.parse::<ByteSize>().ok());
             let size = size.map(|ByteSize(bytes)| bytes).filter(|bytes| *bytes >= 4096 && bytes.is_multiple_of(512));
-            size.ok_or_else(|| WrongUse(format!("`{settings}`: the ideal drive takes capacity=SIZE and nothing else")))?
+            size.ok_or_else(|| {
+                WrongUse(format!("invalid setting `{settings}`: the ideal drive only accepts capacity=SIZE"))
+            })?
         }
     };
     Ok(Model::Ideal { capacity_bytes })
@@ -184,36 +189,36 @@ const fn filesystem(fs: Fs) -> Filesystem {
     }
 }
 
-fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<Verdict> {
+fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitStatus> {
     let order = parse_order(words).map_err(WrongUse)?;
-    let ask = |order| {
+    let send = |order| {
         control::send(socket, order)
-            .with_context(|| format!("no emulated drive answers on {}", socket.display()))
+            .with_context(|| format!("no emulated drive responds on {}", socket.display()))
             .and_then(|answer| match answer.get("error").and_then(serde_json::Value::as_str) {
                 Some(error) => anyhow::bail!("{error}"),
                 None => Ok(answer),
             })
     };
-    let mut answer = ask(order)?;
+    let mut answer = send(order)?;
     let trouble = |answer: &serde_json::Value| answer.get("trouble").and_then(|why| why.as_str()).map(str::to_owned);
     if order == Order::PowerOn {
-        // What stands above the drive is put back by the process that serves it.
+        // The process that serves the drive restores the layers above it.
         let begun = Instant::now();
         while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && trouble(&answer).is_none() {
             if answer.get("power").and_then(|power| power.as_str()) != Some("on") {
-                anyhow::bail!("the drive has lost its power again");
+                anyhow::bail!("the drive has lost power again");
             }
-            if begun.elapsed() > READY_MOST {
+            if begun.elapsed() > READY_TIME_MAX {
                 anyhow::bail!(
-                    "the drive is on, and what stands above it is not there after {} s",
-                    READY_MOST.as_secs()
+                    "the drive is on, but the layers above it did not return within {} s",
+                    READY_TIME_MAX.as_secs()
                 );
             }
             std::thread::sleep(Duration::from_millis(20));
-            answer = ask(Order::Status)?;
+            answer = send(Order::Status)?;
         }
         if let Some(trouble) = trouble(&answer) {
-            anyhow::bail!("the drive is on, and what stands above it could not be put back: {trouble}");
+            anyhow::bail!("the drive is on, but the layers above it could not be restored: {trouble}");
         }
     }
     match format {
@@ -230,11 +235,11 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<Verdic
             }
         }
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
-    // Of a dead mount not even the path can be made canonical.
+fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
+    // Not canonicalized, because that fails on a dead mount.
     let wanted = directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let left = chain::left_behind()?;
     let named = |left: &chain::LeftMount| {
@@ -244,7 +249,7 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
         let is_wanted = wanted.as_ref().map(|wanted| stopped.directory == *wanted || stopped.mounts.contains(wanted));
         let (directory, process) = (stopped.directory.display(), stopped.process);
         let said = format!(
-            "{directory} belongs to an emulated drive that is stopped, not gone, and is left alone; continue the drive \
+            "{directory} belongs to an emulated drive that is stopped but still exists, so it was left alone; continue it \
              with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
         );
         match is_wanted {
@@ -258,33 +263,33 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
         left.clean_up()?;
         let also: Vec<String> = left.mounts.iter().chain(&left.loops).map(|path| path.display().to_string()).collect();
         let also = if also.is_empty() { String::new() } else { format!(", with {}", also.join(", ")) };
-        print(&format!("taken away: {}{also}\n", left.directory.display()))?;
+        print(&format!("removed: {}{also}\n", left.directory.display()))?;
     }
     let others = if wanted.is_none() { runtime::left_behind()? } else { Vec::new() };
     for path in &others {
         match if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) } {
-            Ok(()) => print(&format!("taken away: {}\n", path.display()))?,
-            Err(error) => complain(&format!("{} cannot be removed: {error}", path.display())),
+            Ok(()) => print(&format!("removed: {}\n", path.display()))?,
+            Err(error) => complain(&format!("cannot remove {}: {error}", path.display())),
         }
     }
     if chosen.is_empty() && others.is_empty() {
-        print("nothing was left by a killed process\n")?;
+        print("nothing to remove: no killed process left anything\n")?;
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn tell_of_left_overs() {
+fn report_leftovers() {
     let Ok(left) = chain::left_behind() else { return };
     for left in left {
         complain(&format!(
-            "{} was left by an emulated drive whose process was killed; `flushmark emulate clean-up {}` takes it away",
+            "{} was left by an emulated drive whose process was killed; run `flushmark emulate clean-up {}` to remove it",
             left.directory.display(),
             left.directory.display()
         ));
     }
 }
 
-/// The line that is drawn again and again.
+/// The live status line.
 struct Live {
     bar: Option<ProgressBar>,
 }

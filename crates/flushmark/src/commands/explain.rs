@@ -1,17 +1,17 @@
-//! `flushmark explain`: what goes wrong in storage, played through on models.
+//! `flushmark explain`: shows on models how storage loses data.
 
 use super::{look, print};
 use crate::args::{ExplainArgs, Subject};
-use crate::exit::Verdict;
+use crate::exit::ExitStatus;
 
-/// Disks that write where their heads are, one after the other, and keep nothing back: the plainest case.
+/// Writes are never reordered or cached: the simplest case.
 const DISK: &str = "disk-7200rpm-cache-off";
 
-/// Plays and prints.
+/// Runs the scenario and prints it.
 ///
 /// # Errors
-/// When the model is not there, which a test rules out.
-pub fn run(args: &ExplainArgs) -> anyhow::Result<Verdict> {
+/// If the model is missing, which a test rules out.
+pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     match args.subject {
         Subject::RaidWriteHole => {
             let model = catalogue::find_model(DISK)?;
@@ -19,5 +19,5 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<Verdict> {
             print(&report::write_hole_page(&hole, &model.label, &look()))?;
         }
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

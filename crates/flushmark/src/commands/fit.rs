@@ -1,4 +1,4 @@
-//! `flushmark fit`: a model from a measured result.
+//! `flushmark fit`: fits a model to a measured result.
 
 use std::io::Write as _;
 
@@ -9,13 +9,13 @@ use simdrive::fit::{self, Fitted, measured};
 
 use super::{look, print};
 use crate::args::FitArgs;
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{ExitStatus, WrongUse, complain};
 
-/// Fits, prints the model on stdout, and on stderr how well it does.
+/// Prints the fitted model on stdout and the quality of the fit on stderr.
 ///
 /// # Errors
-/// When the document cannot be read, or no model can be made of it.
-pub fn run(args: &FitArgs) -> anyhow::Result<Verdict> {
+/// If the document cannot be read, or no model can be fitted to it.
+pub fn run(args: &FitArgs) -> anyhow::Result<ExitStatus> {
     let wrong = |error: String| WrongUse(format!("{}: {error}", args.result.display()));
     let text =
         std::fs::read_to_string(&args.result).with_context(|| format!("cannot read {}", args.result.display()))?;
@@ -41,11 +41,11 @@ pub fn run(args: &FitArgs) -> anyhow::Result<Verdict> {
     if !args.quiet {
         let look = look();
         let page = report::fit_page(&like, &fitted.turned, &rows(&fitted), &look);
-        // Nobody may be reading there, which is no reason to lose the model.
+        // Ignore write errors on stderr, so that the model is not lost.
         let _ = anstream::stderr().write_all(page.as_bytes());
     }
     print(&toml::to_string(&fitted.model).context("cannot write the model")?)?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn named(start: Model, name: &str, document: &RunDocument, samples: usize) -> Model {

@@ -1,4 +1,4 @@
-//! `flushmark host`: what of the host slows a commit or endangers it.
+//! `flushmark host`: finds what on the host slows or endangers commits.
 
 use drive::{HostFacts, SystemRoot};
 use measurement::{HostDocument, host_document};
@@ -6,17 +6,17 @@ use measurement::{HostDocument, host_document};
 use super::{look, print};
 use crate::args::{Format, HostArgs};
 use crate::c_states;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 use crate::signals;
 
-/// Reads, measures where that is asked, and prints.
+/// Reads, measures if asked to, and prints.
 ///
 /// # Errors
-/// When C-states cannot be held off, or the test cannot run.
-pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
+/// If C-states cannot be prevented, or a test fails.
+pub fn run(args: &HostArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::new(&args.facts.system_root);
     if args.measure.is_some() && root != SystemRoot::default() {
-        return Err(WrongUse("--measure measures this machine, and --system-root names another".to_owned()).into());
+        return Err(WrongUse("--measure measures this machine, but --system-root selects another".to_owned()).into());
     }
     let facts = HostFacts::read(&root);
     let audit = judge::audit(&facts);
@@ -27,7 +27,7 @@ pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
         audit,
         measured: None,
     };
-    // What is known already is not lost if measuring fails.
+    // Keep what is known already if measuring fails.
     let measured = args.measure.as_ref().map(|path| c_states::effect(path));
     let failed = match measured {
         Some(Ok(effect)) => {
@@ -43,7 +43,7 @@ pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
     }
     match (failed, signals::received()) {
         (Some(error), _) => Err(error),
-        (None, Some(signal)) => Ok(Verdict::Interrupted(signal)),
-        (None, None) => Ok(Verdict::Done),
+        (None, Some(signal)) => Ok(ExitStatus::Interrupted(signal)),
+        (None, None) => Ok(ExitStatus::Done),
     }
 }

@@ -1,4 +1,5 @@
-//! What `check` and `run` share: a plan is measured on a target, kept, judged and printed.
+//! What `check` and `run` share: measures a plan on a target, then keeps, judges and prints the
+//! result.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,41 +14,41 @@ use super::{look, print};
 use crate::args::CommonArgs;
 use crate::args::export::PrintFormat;
 use crate::args::store::KeepArgs;
-use crate::bench::Wishes;
-use crate::exit::{Verdict, WrongUse, is_broken_pipe};
+use crate::bench::TargetOptions;
+use crate::exit::{ExitStatus, WrongUse, is_broken_pipe};
 use crate::keeping::Keeping;
 use crate::live::Live;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::{export, signals, whole_file};
 
-/// A plan, where it is measured, and what becomes of the result.
+/// A plan, its target, and what to do with the result.
 pub struct Measurement<'a> {
     pub plan: &'a Plan,
     pub target: &'a str,
     pub common: &'a CommonArgs,
     pub keep: &'a KeepArgs,
-    /// A smoke run's numbers mean nothing: it is neither judged nor kept.
+    /// A smoke run's numbers are meaningless: it is neither judged nor kept.
     pub smoke: bool,
-    /// A write cache may be switched although its drive is in use.
+    /// The write cache of a drive in use may be switched.
     pub in_use: bool,
-    /// Writing the test file through ends after this time.
+    /// Limits the time for preparing the test file.
     pub prepare_time_max: Option<Duration>,
 }
 
 impl Measurement<'_> {
-    /// Measures and prints, each part as soon as it is known; `page` is the result for people.
+    /// Measures and prints each part as soon as it is known; `page` renders the result as text.
     ///
     /// # Errors
-    /// When the target is wrong, or the system does not do its part.
-    pub fn run(self, page: impl FnOnce(&RunDocument, &Look) -> String) -> anyhow::Result<(RunDocument, Verdict)> {
+    /// If the target is invalid or a system call fails.
+    pub fn run(self, page: impl FnOnce(&RunDocument, &Look) -> String) -> anyhow::Result<(RunDocument, ExitStatus)> {
         let Measurement { plan, target, common, keep, smoke, in_use, prepare_time_max } = self;
         expect_output(common)?;
-        signals::listen().context("cannot listen to signals")?;
+        signals::listen().context("cannot handle signals")?;
         let options = Options { engine: common.engine, prepare_time_max, ..Options::default() };
-        let wishes = Wishes { destroy_data: common.destroy_data, in_use, options };
+        let wanted = TargetOptions { destroy_data: common.destroy_data, in_use, options };
         let mut keeping = if smoke { Keeping::off() } else { Keeping::open(keep, target)? };
-        let session = Session::open(plan, target, wishes, smoke)?;
+        let session = Session::open(plan, target, wanted, smoke)?;
         let look = look();
         let mut progress = Progress::new(common.quiet, &look);
         if common.format == PrintFormat::Text {
@@ -62,27 +63,27 @@ impl Measurement<'_> {
         let completed = session.run(plan, &mut progress, live, |result| keeping.append(result));
         let kept = keeping.finish(&completed);
         let delivered = deliver(&completed.document, common, |document| page(document, &look));
-        kept.say(&progress);
+        kept.report(&progress);
         let ended = completed.end()?;
         delivered.map(|()| ended)
     }
 }
 
-/// Notices before minutes of measuring that the directory of an output file is missing.
+/// Checks that the directories of output files exist, before minutes of measuring.
 fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
     for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
         let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             let parent = parent.display();
-            return Err(WrongUse(format!("{parent} is no directory, so {option} cannot make a file there")));
+            return Err(WrongUse(format!("{parent} is not a directory, so {option} cannot create a file there")));
         }
     }
     Ok(())
 }
 
-/// Writes the document to the files that `--output` and `--metrics-file` name, and prints it as
-/// programs read it or as the `page` for people. No failure keeps the others from being tried: what
-/// took minutes to measure must not be lost. A reader that went away has seen what it wanted.
+/// Writes the files of `--output` and `--metrics-file`, and prints the document in the requested
+/// format. A failure does not stop the others: what took minutes to measure must not be lost. A
+/// closed stdout is not an error.
 fn deliver(
     document: &RunDocument,
     common: &CommonArgs,

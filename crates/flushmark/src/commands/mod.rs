@@ -1,4 +1,4 @@
-//! One file a verb.
+//! The commands, one file per verb.
 
 pub mod cache;
 pub mod catalogue;
@@ -24,16 +24,16 @@ use std::io::Write as _;
 use ::report::{Glyphs, Look, Palette};
 use anyhow::Context as _;
 
-/// Prints on stdout; a reader that went away comes back as an error.
+/// Prints on stdout. A broken pipe is returned as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print on stdout")
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to stdout")
 }
 
-/// Below and above this, tables are hard to read.
+/// Narrower or wider tables are hard to read.
 const COLUMNS: std::ops::RangeInclusive<usize> = 72..=120;
 
-/// How text looks on this stdout: colour on a terminal that wants it, as wide as the terminal is.
+/// The format of text for this stdout: colours, glyphs and width of the terminal.
 pub fn look() -> Look {
     let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
     let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));

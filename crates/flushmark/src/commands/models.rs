@@ -1,14 +1,14 @@
-//! `flushmark models`: what can be modelled.
+//! `flushmark models`: the modelled drives.
 
 use super::{look, print};
 use crate::args::{Format, ModelsArgs};
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the models, or prints the parameters of one.
 ///
 /// # Errors
-/// When there is no model of that name.
-pub fn run(args: &ModelsArgs) -> anyhow::Result<Verdict> {
+/// If there is no model with that name.
+pub fn run(args: &ModelsArgs) -> anyhow::Result<ExitStatus> {
     let models = catalogue::models();
     let text = match (&args.model, args.format) {
         (None, Format::Text) => report::models(models, &look()),
@@ -22,5 +22,5 @@ pub fn run(args: &ModelsArgs) -> anyhow::Result<Verdict> {
         }
     };
     print(&text)?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

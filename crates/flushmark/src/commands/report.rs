@@ -1,4 +1,4 @@
-//! `flushmark report`: results as a page that a browser shows.
+//! `flushmark report`: results as an HTML page.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -10,22 +10,22 @@ use pages::Run;
 use super::print;
 use crate::args::report::ReportArgs;
 use crate::browser;
-use crate::exit::{self, Refused, Verdict, WrongUse};
+use crate::exit::{self, ExitStatus, Refused, WrongUse};
 use crate::selection::{self, Selected};
 use crate::whole_file;
 
-/// How much of a file tells whether it is a report.
+/// Enough of a file to recognize a report.
 const HEAD_BYTES: u64 = 4096;
 
-/// Draws the results that the words name, and writes the page.
+/// Renders the selected results and writes the page.
 ///
 /// # Errors
-/// When a word names no result, or the file is not ours to write.
-pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
+/// If a word selects no result, or the file must not be overwritten.
+pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.output == Path::new("-");
     if to_stdout && args.open {
         return Err(WrongUse(
-            "--open shows a file, and --output - makes none; name a file, or leave --open out".to_owned(),
+            "--open needs a file, but --output - writes to stdout; name a file or leave out --open".to_owned(),
         )
         .into());
     }
@@ -38,7 +38,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     let page = pages::report(&runs);
     if to_stdout {
         print(&page)?;
-        return Ok(Verdict::Done);
+        return Ok(ExitStatus::Done);
     }
     whole_file::replace(&args.output, page.as_bytes(), None)
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
@@ -46,13 +46,13 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     let size = workload::number::about_bytes(page.len() as u64);
     print(&format!("{}: {}, {}, {size}\n", args.output.display(), counted(runs.len(), "run"), counted(tests, "test")))?;
     if args.open {
-        // The report is made; that nobody shows it is no failure.
+        // The report exists; failing to open it is not an error.
         browser::open_file(&args.output).unwrap_or_else(|why| exit::complain(&why));
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// Whether every word is told from the others by its file's name alone.
+/// Short labels if the file names alone distinguish all words.
 fn labels(words: &[String]) -> Labels {
     let mut short: Vec<&str> = words.iter().flat_map(|word| word.split(',')).map(short_label).collect();
     let count = short.len();
@@ -73,7 +73,8 @@ fn short_label(word: &str) -> &str {
     name.strip_suffix(".json").filter(|stem| !stem.is_empty()).unwrap_or(name)
 }
 
-/// The runs of a word, each under the part of the word that names it, where the word has as many parts.
+/// The runs of a word. Each is labelled with its part of the word if there are as many parts as
+/// runs.
 fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
     let parts: Vec<&str> = selected.word.split(',').collect();
     let named = parts.len() == selected.documents.len();
@@ -85,7 +86,7 @@ fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
     selected.documents.iter().enumerate().map(|(index, document)| Run { label: label(index), document }).collect()
 }
 
-/// Refuses a file that is there and no report of ours.
+/// Refuses an existing file that is not a flushmark report.
 fn expect_ours(path: &Path) -> anyhow::Result<()> {
     let mut head = Vec::new();
     let read = match File::open(path) {
@@ -96,12 +97,12 @@ fn expect_ours(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         return Err(WrongUse(format!("{} is a directory; name a file in it", path.display())).into());
     }
-    read.with_context(|| format!("cannot see whether {} is a report of flushmark", path.display()))?;
+    read.with_context(|| format!("cannot check whether {} is a flushmark report", path.display()))?;
     if head.is_empty() || pages::is_report(&String::from_utf8_lossy(&head)) {
         return Ok(());
     }
     Err(Refused(format!(
-        "{} is there and no report of flushmark, so it is not written over; name another file, or say --force",
+        "{} exists and is not a flushmark report, so it is not overwritten; name another file or use --force",
         path.display()
     ))
     .into())

@@ -8,13 +8,13 @@ use workload::{Plan, TargetName, suites};
 
 use super::measure::Measurement;
 use crate::args::RunArgs;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 
-/// Runs the tests and prints their table.
+/// Runs the tests and prints a table of results.
 ///
 /// # Errors
-/// When the plan or the target is wrong, or the system does not do its part.
-pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
+/// If the plan or the target is invalid, or a system call fails.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut plan = load(args)?;
     if let Some(time) = args.time {
         plan = plan.with_time(time);
@@ -24,7 +24,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse(
-            "name where to run: --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:".to_owned(),
+            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:"
+                .to_owned(),
         )
     })?;
     let measurement = Measurement {
@@ -40,7 +41,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     Ok(verdict)
 }
 
-/// What is to be run: a suite or a file by its name, or a command line for fio.
+/// The plan to run: a suite or file by its name, or a fio command line.
 fn load(args: &RunArgs) -> anyhow::Result<Plan> {
     let command = [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
     match (&args.plan, &command.collect::<Vec<_>>()[..]) {
@@ -50,19 +51,19 @@ fn load(args: &RunArgs) -> anyhow::Result<Plan> {
             _ => fio(Plan::from_fio_command(words, &environment)),
         },
         (None, []) => Err(WrongUse(
-            "name what to run: a suite (see `flushmark suites`), a plan.toml, a fio job file, or fio's options"
+            "missing plan: name a suite (see `flushmark suites`), a plan.toml, a fio job file, or give fio options"
                 .to_owned(),
         )
         .into()),
         (Some(name), _) => Err(WrongUse(format!(
-            "`{name}` says what to run, and so do fio's options; give one of the two (the target goes behind --target)"
+            "both `{name}` and fio options say what to run; give one of the two (the target goes after --target)"
         ))
         .into()),
-        (None, _) => Err(WrongUse("give fio's options before `--` or behind it, not at both places".to_owned()).into()),
+        (None, _) => Err(WrongUse("give fio options either before or after `--`, not both".to_owned()).into()),
     }
 }
 
-/// A built-in suite by its name, else a file: TOML by its ending, a fio job otherwise.
+/// A built-in suite by its name, or else a file: TOML by its extension, otherwise a fio job.
 fn named(name: &str) -> anyhow::Result<Plan> {
     if let Some(plan) = suites::named(name) {
         return Ok(plan);
@@ -89,11 +90,12 @@ fn fio(read: Result<Plan, PlanError>) -> anyhow::Result<Plan> {
     Ok(Plan { target, ..plan })
 }
 
-/// The directory of a file that does not exist: fio would make it there, and so do we, under a name of our own.
+/// The directory of a file that does not exist. fio would create the file there; flushmark creates
+/// its own test file there.
 fn place_of_file(name: &str) -> Option<String> {
     let TargetName::Path(path) = TargetName::parse(name) else { return None };
     let path = Path::new(path);
-    // A device that does not exist is a slip of the pen.
+    // A missing device is a typing error.
     let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
     if path.exists() || is_device {
         return None;
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_does_not_exist_stands_for_its_directory() {
+    fn a_missing_file_means_its_directory() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         assert_eq!(place_of_file(&path("new")), Some(directory.path().display().to_string()));

@@ -1,4 +1,4 @@
-//! `flushmark sort`: files in the order of their bytes.
+//! `flushmark sort`: sorts files by their bytes.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,25 +12,25 @@ use prefixsort::ExternalOptions;
 use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
 
 use crate::args::sort::{CheckAs, Memory, SortArgs};
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{ExitStatus, WrongUse, complain};
 use crate::whole_file::Replacement;
 use crate::writing_out::WritingOut;
 
-/// Work shorter than this is done before a bar could be read.
+/// Shorter work is done before anyone could read a bar.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// More would only wait for one another.
-const MOST_THREADS: usize = 1024;
+/// More threads would only wait for one another.
+const THREADS_MAX: usize = 1024;
 
-/// Memory to use where the system does not say how much there is.
-const USUAL_MEMORY: u64 = 256 << 20;
+/// Memory to use if the system does not report how much it has.
+const MEMORY_DEFAULT: u64 = 256 << 20;
 
-/// Sorts, or checks.
+/// Sorts or checks.
 ///
 /// # Errors
-/// When an input cannot be read, or the output, or what memory does not hold, cannot be written.
-pub fn run(args: &SortArgs) -> anyhow::Result<Verdict> {
-    // A signal ends it at once, wherever it waits: what it has made until then has no name and is gone with it.
+/// If an input cannot be read, or the output or a temporary file cannot be written.
+pub fn run(args: &SortArgs) -> anyhow::Result<ExitStatus> {
+    // A signal ends the program at once: unfinished output has no name and vanishes.
     match args.check_as() {
         Some(check_as) => check(args, check_as),
         None => sort(args),
@@ -53,9 +53,9 @@ fn order(args: &SortArgs) -> Order {
     }
 }
 
-fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
+fn sort(args: &SortArgs) -> anyhow::Result<ExitStatus> {
     let begun = Instant::now();
-    // What cannot be read or written is noticed now, and not after hours.
+    // Fail now, and not after hours, if a file cannot be read or written.
     let inputs = inputs(args);
     inputs.iter().try_for_each(|input| expect_readable(input))?;
     args.temporary_directory.iter().try_for_each(|directory| expect_room(directory))?;
@@ -65,7 +65,7 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
     };
     let expected = expected(&inputs);
     let threads =
-        args.parallel.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS);
+        args.parallel.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(THREADS_MAX);
     let options = ExternalOptions {
         memory: usize::try_from(memory(args.buffer_size)).unwrap_or(usize::MAX),
         directories: if args.temporary_directory.is_empty() {
@@ -73,7 +73,7 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
         } else {
             args.temporary_directory.clone()
         },
-        // One thread reads and writes; alone, it does everything.
+        // One thread reads and writes; with a single thread, it also sorts.
         threads: if threads == 1 { 0 } else { threads },
         expected,
         ..ExternalOptions::default()
@@ -92,7 +92,7 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
     if args.figures {
         complain(&figures(&done, read, begun.elapsed()));
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn to_file(sorter: Sorter, mut output: Replacement, path: &Path, bar: &Bar) -> anyhow::Result<Done> {
@@ -109,7 +109,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// What is wrong with an input is said of that one.
+/// Adds the input's name to errors about it.
 fn of_input(error: SortError, input: &Path) -> anyhow::Error {
     match error {
         SortError::Read(_) | SortError::Rest { .. } => anyhow::Error::new(error).context(name(input)),
@@ -121,41 +121,42 @@ fn expect_room(directory: &Path) -> Result<(), WrongUse> {
     if directory.is_dir() {
         return Ok(());
     }
-    Err(WrongUse(format!("{} is no directory, so --temporary-directory cannot keep files there", directory.display())))
+    Err(WrongUse(format!("{} is not a directory, so --temporary-directory cannot use it", directory.display())))
 }
 
 fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
-    // Blocks are a megabyte already; the library's buffer would look for line ends in them.
+    // Blocks are already a megabyte; `Stdout`'s buffer would search them for newlines.
     let out = File::from(std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?);
     let done = sorter.finish(WritingOut::of(&out), |written| bar.advance("writing", written))?;
     // A pipe or a terminal has nothing to make durable.
     if out.metadata().is_ok_and(|facts| facts.is_file()) {
-        out.sync_all().context("stdout could not be made durable")?;
+        out.sync_all().context("cannot make stdout durable")?;
     }
     Ok(done)
 }
 
-fn check(args: &SortArgs, check_as: CheckAs) -> anyhow::Result<Verdict> {
+fn check(args: &SortArgs, check_as: CheckAs) -> anyhow::Result<ExitStatus> {
     let order = order(args);
     let inputs = inputs(args);
     let bar = Bar::new(args.quiet, expected(&inputs));
     let [input] = &inputs[..] else {
-        return Err(WrongUse("one file at a time can be checked; name one".to_owned()).into());
+        return Err(WrongUse("--check takes exactly one file".to_owned()).into());
     };
     expect_readable(input)?;
     let disorder = first_disorder(&order, open(input)?, |read| bar.advance("checking", read));
-    let Some(disorder) = disorder.map_err(|error| of_input(error, input))? else { return Ok(Verdict::Done) };
+    let Some(disorder) = disorder.map_err(|error| of_input(error, input))? else { return Ok(ExitStatus::Done) };
     if check_as == CheckAs::DiagnoseFirst {
-        let what = if args.unique { "out of order, or twice" } else { "out of order" };
+        let what = if args.unique { "out of order or duplicate" } else { "out of order" };
         complain(&format!("{}:{}: {what}: {}", name(input), disorder.number, shown(&disorder.record)));
     }
-    Ok(Verdict::Unfit)
+    Ok(ExitStatus::Unfit)
 }
 
-/// The beginning of a record as text that no terminal takes for commands.
+/// The beginning of a record, escaped so that a terminal does not interpret it.
 fn shown(record: &[u8]) -> String {
-    const MOST: usize = 80;
-    let text: String = String::from_utf8_lossy(&record[..record.len().min(4 * MOST)]).chars().take(MOST).collect();
+    const CHARACTERS_MAX: usize = 80;
+    let text: String =
+        String::from_utf8_lossy(&record[..record.len().min(4 * CHARACTERS_MAX)]).chars().take(CHARACTERS_MAX).collect();
     let more = if record.len() > text.len() { "…" } else { "" };
     format!("{}{more}", text.escape_debug())
 }
@@ -187,14 +188,14 @@ fn expect_readable(input: &Path) -> anyhow::Result<()> {
     if facts.is_dir() {
         return Err(WrongUse(format!("{} is a directory; name files", input.display())).into());
     }
-    // A pipe whose first reader goes away loses its writer.
+    // Not opened if it is a pipe: its writer would fail when the first reader closes it.
     if facts.is_file() {
         open(input)?;
     }
     Ok(())
 }
 
-/// How many bytes all inputs have, if all are files.
+/// The total size of the inputs, if all are files.
 fn expected(inputs: &[PathBuf]) -> Option<u64> {
     let length = |input: &PathBuf| {
         let facts = std::fs::metadata(input).ok().filter(|facts| facts.is_file() && !is_stdin(input))?;
@@ -203,21 +204,21 @@ fn expected(inputs: &[PathBuf]) -> Option<u64> {
     inputs.iter().map(length).sum()
 }
 
-/// Bytes that may be used.
+/// Bytes of memory to use.
 fn memory(wanted: Option<Memory>) -> u64 {
     let amount = |name: &str| {
         let facts = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
     };
-    // A container has less than its machine.
+    // A container may have less than its machine.
     let allowed = || std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse::<u64>().ok();
     match wanted {
         Some(Memory::Bytes(bytes)) => bytes,
         Some(Memory::Percent(percent)) => {
-            amount("MemTotal").map_or(USUAL_MEMORY, |total| total.min(allowed().unwrap_or(u64::MAX)) / 100 * percent)
+            amount("MemTotal").map_or(MEMORY_DEFAULT, |total| total.min(allowed().unwrap_or(u64::MAX)) / 100 * percent)
         }
-        None => amount("MemAvailable").map_or(USUAL_MEMORY, |free| free.min(allowed().unwrap_or(u64::MAX)) / 2),
+        None => amount("MemAvailable").map_or(MEMORY_DEFAULT, |free| free.min(allowed().unwrap_or(u64::MAX)) / 2),
     }
 }
 
@@ -227,7 +228,7 @@ fn figures(done: &Done, read: Duration, whole: Duration) -> String {
     let spilled = match figures.runs {
         0 => "nothing was spilled".to_owned(),
         runs => format!(
-            "{runs} runs of {:.0} MiB in all were written in {:.2} s and {:.0} MiB read back in {:.2} s",
+            "{runs} runs of {:.0} MiB in total were written in {:.2} s and {:.0} MiB read back in {:.2} s",
             mib(figures.written),
             figures.writing.as_secs_f64(),
             mib(figures.read),
@@ -245,7 +246,7 @@ fn figures(done: &Done, read: Duration, whole: Duration) -> String {
     )
 }
 
-/// A bar on a terminal, for work that takes long enough to be watched.
+/// A progress bar on a terminal, for work that takes long enough to watch.
 struct Bar {
     begun: Instant,
     bar: ProgressBar,
@@ -253,7 +254,7 @@ struct Bar {
 
 impl Bar {
     fn new(quiet: bool, expected: Option<u64>) -> Self {
-        // Draws nothing where stderr is no terminal.
+        // Draws nothing if stderr is not a terminal.
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(expected.unwrap_or(0)) };
         let form = if expected.is_some() {
             "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left{prefix}"
@@ -264,19 +265,18 @@ impl Bar {
         Self { begun: Instant::now(), bar }
     }
 
-    /// All has been read; runs may have to be merged before the first byte is written.
+    /// Restarts the bar after reading: runs may have to be merged before the first byte is written.
     fn begin_again(&self) {
         self.bar.reset();
         self.bar.set_message("merging");
     }
 
-    /// Shows how much has been spilled.
     fn of_spilled(&self) -> impl Fn(u64) + Send + 'static {
         let bar = self.bar.clone();
         move |bytes| bar.set_prefix(format!(", {} spilled", BinaryBytes(bytes)))
     }
 
-    /// So many more bytes.
+    /// Advances by this many bytes.
     fn advance(&self, what: &'static str, bytes: u64) {
         if self.begun.elapsed() > SHORT {
             self.bar.set_message(what);

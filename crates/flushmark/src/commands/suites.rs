@@ -1,16 +1,16 @@
-//! `flushmark suites`: what can be run.
+//! `flushmark suites`: the built-in suites.
 
 use workload::suites;
 
 use super::{look, print};
 use crate::args::SuitesArgs;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the suites, or prints the plan of one.
 ///
 /// # Errors
-/// When there is no suite of that name.
-pub fn run(args: &SuitesArgs) -> anyhow::Result<Verdict> {
+/// If there is no suite with that name.
+pub fn run(args: &SuitesArgs) -> anyhow::Result<ExitStatus> {
     match &args.suite {
         None => print(&report::suites(&suites::all(), &look()))?,
         Some(name) => {
@@ -18,5 +18,5 @@ pub fn run(args: &SuitesArgs) -> anyhow::Result<Verdict> {
             print(text)?;
         }
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,4 +1,4 @@
-//! `flushmark verify`: whether acknowledged writes survive a power cut.
+//! `flushmark verify`: tests whether acknowledged writes survive a power loss.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,9 +8,9 @@ use drive::SystemRoot;
 use emulate::honesty::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
-use verify::apart;
-use verify::checking::{Check, Source, Word};
+use verify::checking::{Check, Source, UserStatement};
 use verify::demo::DemoError;
+use verify::journal_location;
 use verify::message::Proposal;
 use verify::outcome::CycleResult;
 use verify::recorder::{Cut, Recorder, RecorderOptions};
@@ -22,13 +22,12 @@ use verify::writing::{Live, Writing};
 use super::{look, print};
 use crate::args::Format;
 use crate::args::verify::{CheckArgs, DemoArgs, RecordArgs, VerifyAction, VerifyArgs, WriteArgs};
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{ExitStatus, WrongUse, complain};
 use crate::modelled;
 use crate::signals::{self, STOP};
 
-/// Does one of these.
-pub fn run(args: &VerifyArgs) -> anyhow::Result<Verdict> {
-    signals::listen().context("cannot listen to signals")?;
+pub fn run(args: &VerifyArgs) -> anyhow::Result<ExitStatus> {
+    signals::listen().context("cannot handle signals")?;
     match &args.action {
         VerifyAction::Write(args) => write(args),
         VerifyAction::Record(args) => record(args),
@@ -37,15 +36,15 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<Verdict> {
     }
 }
 
-fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
+fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::default();
     let target = WriteTarget::open(&root, &args.target, args.destroy_data, args.size.map(|size| size.0))?;
     if let Some(journal) = &args.journal {
-        apart::expect_apart(&root, &target, journal)?;
+        journal_location::expect_other_drive(&root, &target, journal)?;
     }
     let run = run_header(args, &target, &root)?;
-    // Before minutes of filling, so that a recorder that is not there is noticed at once.
-    let (mut witness, heard_by) = match (&args.recorder, &args.journal) {
+    // Connect before minutes of filling, so that a missing recorder is noticed at once.
+    let (mut witness, recorded_by) = match (&args.recorder, &args.journal) {
         (Some(address), _) => {
             let proposal = Proposal {
                 drive: target.facts.label.clone(),
@@ -59,28 +58,29 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
             let witness = Witness::journal(path, &target.facts.label, args.abandon_unjudged)?;
             (witness, format!("the journal {}", path.display()))
         }
-        (None, None) => (Witness::Nobody, "nobody, so that only the media will speak".to_owned()),
+        (None, None) => (Witness::Nobody, "nothing, so only the drive's content is evidence".to_owned()),
     };
     let meter = Meter::new(args.quiet, "filling");
     let prepared = target.prepare(&run, &STOP, &mut |share| meter.share(share));
     meter.finish();
     if let (Err(_), Some(signal)) = (&prepared, signals::received()) {
         complain("interrupted before the run began");
-        return Ok(Verdict::Interrupted(signal));
+        return Ok(ExitStatus::Interrupted(signal));
     }
     prepared?;
-    if let Some(caveat) = args.journal.as_deref().and_then(|journal| apart::journal_caveat(&root, journal)) {
+    if let Some(caveat) = args.journal.as_deref().and_then(|journal| journal_location::journal_caveat(&root, journal)) {
         complain(&caveat);
     }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
     let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
     let meter = Meter::new(args.quiet, "writing");
-    let begun = report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look());
-    // Said when the witness hears and lanes write, and not before: somebody may be waiting for it with a hand on the switch.
+    let begun = report::verify_begun(&run, &target.path.display().to_string(), &recorded_by, &look());
+    // Printed once the witness records and lanes write, because somebody may wait for it with a
+    // hand on the power switch.
     let mut begun = Some(begun).filter(|_| !args.quiet);
     let written = writing.run(&mut witness, &mut |live| {
         if let Some(begun) = begun.take() {
-            say(&begun);
+            print_stderr(&begun);
         }
         meter.live(live);
     });
@@ -91,13 +91,14 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
         complain(&failure.to_string());
     }
     Ok(match signals::received() {
-        _ if !written.failures.is_empty() => Verdict::Failed,
-        Some(signal) => Verdict::Interrupted(signal),
-        None => Verdict::Done,
+        _ if !written.failures.is_empty() => ExitStatus::Failed,
+        Some(signal) => ExitStatus::Interrupted(signal),
+        None => ExitStatus::Done,
     })
 }
 
-/// What each drive of the demonstration lies about; its chances are such that a second of writing meets a few.
+/// The lie of each drive in the demonstration. The probabilities are such that a second of writing
+/// meets a few faults.
 const DEMO_LIES: [&str; 8] = [
     "",
     "ignore-flush",
@@ -109,21 +110,23 @@ const DEMO_LIES: [&str; 8] = [
     "unserializable=0.003",
 ];
 
-/// All of the demonstration ends within this, as far as cycles of the time that was asked for let it: half a minute, less what the slowest machine takes to start and end.
+/// Time limit of the demonstration, if cycles of the requested length allow it: half a minute, less
+/// the time that the slowest machine takes to start and end.
 const DEMO_TIME: Duration = Duration::from_secs(24);
 
-fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
+fn demo(args: &DemoArgs) -> anyhow::Result<ExitStatus> {
     let begun = Instant::now();
     let machine = modelled::machine(&args.model, &SimTarget::new(&args.model))?;
     verify::demo::expect_volatile_cache(&machine).map_err(|error| WrongUse(error.to_string()))?;
-    let place = tempfile::tempdir().context("cannot make a directory for the journal")?;
+    let place = tempfile::tempdir().context("cannot create a directory for the journal")?;
     print(&report::demo_intro(&machine.model.label, &look()))?;
     for (number, lie) in (0u64..).zip(DEMO_LIES) {
         let lies: Vec<Lie> = match lie {
             "" => Vec::new(),
             lie => vec![lie.parse().map_err(|error: emulate::honesty::InvalidLie| WrongUse(error.to_string()))?],
         };
-        // Each drive behind this one keeps the time of a cycle, with what it takes to fill and to read back; the rest is for whichever needs more than one.
+        // Every remaining drive keeps the time of one cycle, including filling and reading back;
+        // the rest is for drives that need more than one.
         let kept = args.time * 3 / 2 * (DEMO_LIES.len() as u32 - 1 - number as u32);
         let until = begun + DEMO_TIME.saturating_sub(kept);
         let seed = args.seed.wrapping_add(number);
@@ -137,18 +140,18 @@ fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
         }
     }
     if let Some(signal) = signals::received() {
-        return Ok(Verdict::Interrupted(signal));
+        return Ok(ExitStatus::Interrupted(signal));
     }
     print(&report::demo_outro(&look()))?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// What the person has to type after the cut.
+/// The command to run after the power cut.
 fn check_command(args: &WriteArgs) -> String {
     format!("flushmark verify check {} {}", args.target, witness_option(args)).trim_end().to_owned()
 }
 
-/// The option that names who hears.
+/// The option for the recorder or journal.
 fn witness_option(args: &WriteArgs) -> String {
     match (&args.recorder, &args.journal) {
         (Some(address), _) => format!("--recorder {address}"),
@@ -165,7 +168,7 @@ fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyh
         [args.lanes, args.fua_lanes.unwrap_or(1), args.control_lanes]
     };
     let geometry = target::geometry(target, args.record.0, lanes, args.writes_per_sync)?;
-    let run_id = target::new_run_id().context("cannot draw a random identity for the run")?;
+    let run_id = target::new_run_id().context("cannot create a random identity for the run")?;
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(RunHeader {
         run_id,
@@ -191,7 +194,7 @@ fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyh
     })
 }
 
-fn record(args: &RecordArgs) -> anyhow::Result<Verdict> {
+fn record(args: &RecordArgs) -> anyhow::Result<ExitStatus> {
     let options = RecorderOptions {
         listen: args.listen.clone(),
         journal: args.journal.clone(),
@@ -201,13 +204,13 @@ fn record(args: &RecordArgs) -> anyhow::Result<Verdict> {
     let recorder = Recorder::open(options)?;
     if let Some(cut_off) = recorder.cut_off {
         complain(&format!(
-            "the journal ended in the middle of an entry; {} bytes behind byte {} were taken away",
+            "the journal ended in the middle of an entry; removed {} bytes after byte {}",
             cut_off.lost_bytes, cut_off.at_bytes
         ));
     }
-    let address = recorder.address().context("cannot tell where the recorder listens")?;
-    print(&format!("listening at {address}, journal {}\n", args.journal.display()))?;
-    // A reader that went away is no reason to stop hearing.
+    let address = recorder.address().context("cannot get the recorder's address")?;
+    print(&format!("listening on {address}, journal {}\n", args.journal.display()))?;
+    // Keep recording even if nobody reads stdout.
     let standing = recorder.serve(&STOP, &mut |event| {
         if let Some(words) = report::verify_event(event) {
             let _ = print(&format!("{words}\n"));
@@ -215,21 +218,21 @@ fn record(args: &RecordArgs) -> anyhow::Result<Verdict> {
     })?;
     print(&report::verify_standing(&standing, &look()))?;
     Ok(match signals::received() {
-        Some(signal) => Verdict::Interrupted(signal),
-        None if standing.is_clean() => Verdict::Done,
-        None => Verdict::Unfit,
+        Some(signal) => ExitStatus::Interrupted(signal),
+        None if standing.is_clean() => ExitStatus::Done,
+        None => ExitStatus::Unfit,
     })
 }
 
-fn check(args: &CheckArgs) -> anyhow::Result<Verdict> {
+fn check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::default();
     let source = match (&args.recorder, &args.journal) {
         (Some(address), _) => Source::Recorder(address.clone()),
         (None, Some(path)) => Source::Journal(path.clone()),
         (None, None) => Source::Nobody,
     };
-    let word = Word { power_was_cut: args.power_was_cut, same_drive: args.same_drive };
-    let check = Check::open(&root, &args.target, &source, word)?;
+    let statement = UserStatement { power_was_cut: args.power_was_cut, same_drive: args.same_drive };
+    let check = Check::open(&root, &args.target, &source, statement)?;
     let target = check.target().clone();
     let meter = Meter::new(args.quiet, "reading");
     let carried_out = check.carry_out(&root, env!("CARGO_PKG_VERSION"), &mut |share| {
@@ -238,8 +241,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Verdict> {
     });
     meter.finish();
     if let (Err(_), Some(signal)) = (&carried_out, signals::received()) {
-        complain("interrupted before everything had been read");
-        return Ok(Verdict::Interrupted(signal));
+        complain("interrupted before everything was read");
+        return Ok(ExitStatus::Interrupted(signal));
     }
     let document = carried_out?;
     match args.format {
@@ -247,31 +250,31 @@ fn check(args: &CheckArgs) -> anyhow::Result<Verdict> {
         Format::Json => print(&(serde_json::to_string_pretty(&document)? + "\n"))?,
     }
     if args.remove && document.result == CycleResult::Fails {
-        complain(&format!("{} stays, because it is the evidence", target.path.display()));
+        complain(&format!("{} was kept because it is the evidence", target.path.display()));
     } else if args.remove && !target.remove()? {
-        complain(&format!("{} was not made by flushmark, so it stays", target.path.display()));
+        complain(&format!("{} was kept because flushmark did not create it", target.path.display()));
     }
     let is_kept = document.result == CycleResult::Kept && document.standing.unjudged == 0;
-    Ok(if is_kept { Verdict::Done } else { Verdict::Unfit })
+    Ok(if is_kept { ExitStatus::Done } else { ExitStatus::Unfit })
 }
 
-/// Words on stderr, where nobody may be reading.
-fn say(text: &str) {
+/// Prints on stderr and ignores write errors.
+fn print_stderr(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// What takes longer than this shows how far it is.
+/// Work that takes longer than this shows its progress.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Where stderr is no terminal, a line comes so often.
+/// Interval between progress lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// How far something is, on stderr: a bar on a terminal, a line now and then elsewhere.
+/// Progress on stderr: a bar on a terminal, otherwise a line now and then.
 struct Meter {
     what: &'static str,
     begun: Instant,
     bar: Option<ProgressBar>,
     lines: bool,
-    said: std::cell::Cell<Duration>,
+    last_line: std::cell::Cell<Duration>,
 }
 
 impl Meter {
@@ -290,7 +293,7 @@ impl Meter {
             begun: Instant::now(),
             bar,
             lines: !quiet && !terminal,
-            said: std::cell::Cell::new(Duration::ZERO),
+            last_line: std::cell::Cell::new(Duration::ZERO),
         }
     }
 
@@ -314,7 +317,7 @@ impl Meter {
         let per_second = live.commits as f64 / live.elapsed.as_secs_f64().max(1e-3);
         let words = || {
             format!(
-                "{} commits, {} a second, {}",
+                "{} commits, {}/s, {}",
                 workload::number::number(live.commits as f64),
                 workload::number::number(per_second),
                 workload::number::span(live.elapsed)
@@ -331,9 +334,9 @@ impl Meter {
     }
 
     fn line(&self, elapsed: Duration, words: impl FnOnce() -> String) {
-        if self.lines && elapsed >= self.said.get() + LINE_EVERY {
-            self.said.set(elapsed);
-            say(&format!("{}\n", words()));
+        if self.lines && elapsed >= self.last_line.get() + LINE_EVERY {
+            self.last_line.set(elapsed);
+            print_stderr(&format!("{}\n", words()));
         }
     }
 

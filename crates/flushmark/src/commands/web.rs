@@ -1,4 +1,4 @@
-//! `flushmark web`: kept runs in a browser, and those that are being measured.
+//! `flushmark web`: shows kept runs, and runs in progress, in a browser.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -8,33 +8,33 @@ use web::{Access, Server};
 
 use super::print;
 use crate::args::web::WebArgs;
-use crate::exit::{self, Verdict, WrongUse};
+use crate::exit::{self, ExitStatus, WrongUse};
 use crate::signals::{self, STOP};
 use crate::{browser, keeping, live};
 
-/// Serves until a signal comes.
+/// Serves until a signal stops it.
 ///
 /// # Errors
-/// When it cannot listen there, or nobody says where runs are kept.
-pub fn run(args: &WebArgs) -> anyhow::Result<Verdict> {
+/// If it cannot listen on the address, or no store is known.
+pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
     let location = keeping::location(&args.store)?;
-    signals::listen().context("cannot listen to signals")?;
+    signals::listen().context("cannot handle signals")?;
     let listener = listen(args.listen)?;
-    let address = listener.local_addr().context("cannot tell where it listens")?;
-    let access = Access::new(address, &name(address)).context("the kernel gives no random numbers for a token")?;
+    let address = listener.local_addr().context("cannot get the server's address")?;
+    let access = Access::new(address, &name(address)).context("cannot get random numbers for a token")?;
     let url = access.address();
     print(&format!("{url}\n"))?;
-    exit::complain(&format!("shows the runs in {location}; Ctrl-C ends it"));
+    exit::complain(&format!("showing the runs in {location}; press Ctrl-C to stop"));
     if args.open {
-        // Beside the server, which the browser asks.
+        // In a separate thread, because the browser needs the server.
         std::thread::spawn(move || browser::open(&url).unwrap_or_else(|why| exit::complain(&why)));
     }
     Server::new(access, location, live::running).serve(listener, || STOP.is_requested()).context("cannot serve")?;
-    // Its end is what the person asked for.
-    Ok(Verdict::Done)
+    // A signal is the normal way to stop.
+    Ok(ExitStatus::Done)
 }
 
-/// Where others find it. A server on all addresses is found by the machine's name.
+/// The name under which others reach the server: the machine's name if it listens on all addresses.
 fn name(address: SocketAddr) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match host.trim() {
@@ -46,17 +46,17 @@ fn name(address: SocketAddr) -> String {
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => WrongUse(format!(
-            "{address} is in use, perhaps by another `flushmark web`; name another port, such as --listen {}, or --listen 0 for any that is free",
+            "{address} is in use, perhaps by another `flushmark web`; use another port, such as --listen {}, or --listen 0 for a free one",
             address.port().wrapping_add(1)
         ))
         .into(),
         ErrorKind::AddrNotAvailable => {
-            WrongUse(format!("{address} is no address of this machine; `ip address` shows what it has")).into()
+            WrongUse(format!("{address} is not an address of this machine; run `ip address` to list them")).into()
         }
         ErrorKind::PermissionDenied => WrongUse(format!(
-            "port {} may only be listened to by root; name one from 1024 on", address.port()
+            "only root can listen on port {}; use a port from 1024 on", address.port()
         ))
         .into(),
-        _ => anyhow::Error::new(error).context(format!("cannot listen to {address}")),
+        _ => anyhow::Error::new(error).context(format!("cannot listen on {address}")),
     })
 }

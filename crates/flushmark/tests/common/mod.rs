@@ -1,4 +1,5 @@
-//! What end-to-end tests share: running the binary, real loop devices, real mounts, visible skips.
+//! Shared by the end-to-end tests: running the binary, real loop devices, real mounts, visible
+//! skips.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -12,12 +13,12 @@ use serde_json::Value;
 /// The program under test.
 pub fn flushmark() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flushmark"));
-    // Nothing of a test belongs into a developer's own store.
+    // Tests must not write to a developer's own store.
     command.env("FLUSHMARK_STORE", "none");
     command
 }
 
-/// What a run of the program came to.
+/// The outcome of a run of the program.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,
@@ -38,24 +39,24 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
     }
 
-    /// stderr without what it says of drives that other tests have killed and not taken away yet.
+    /// stderr without messages about drives that other tests have killed and not removed yet.
     pub fn words(&self) -> String {
         let of_others = |line: &&str| line.contains("was left by an emulated drive whose process was killed");
         self.stderr.lines().filter(|line| !of_others(line)).collect::<Vec<_>>().join("\n")
     }
 
-    /// stderr with a path replaced, for golden sentences.
+    /// stderr with a path replaced, for snapshots.
     pub fn said(&self, path: impl AsRef<Path>, name: &str) -> String {
         self.words().replace(&*path.as_ref().to_string_lossy(), name).trim_end().to_owned()
     }
 }
 
-/// Runs it with these arguments.
+/// Runs the program with these arguments.
 pub fn run(args: &[&str]) -> Run {
     Run::of(flushmark().args(args).output().unwrap())
 }
 
-/// A plan in a file of its own.
+/// A plan in a separate file.
 pub fn plan(directory: &Path, text: &str) -> String {
     let path = directory.join("plan.toml");
     std::fs::write(&path, text).unwrap();
@@ -66,7 +67,7 @@ pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
-/// Whether this machine can mount FUSE; says so when it cannot.
+/// Returns whether this machine can mount FUSE; prints a message if not.
 pub fn needs_fuse(test: &str) -> bool {
     let there = Path::new("/dev/fuse").exists();
     if !there {
@@ -75,12 +76,12 @@ pub fn needs_fuse(test: &str) -> bool {
     there
 }
 
-/// Whether ordinary users can mount FUSE here; says so when they cannot.
+/// Returns whether ordinary users can mount FUSE here; prints a message if not.
 pub fn needs_fusermount(test: &str) -> bool {
     needs_fuse(test) && needs_program(test, "fusermount3", "fuse3")
 }
 
-/// Whether a program of a Debian package is installed; says so when it is not.
+/// Returns whether a program of a Debian package is installed; prints a message if not.
 pub fn needs_program(test: &str, program: &str, package: &str) -> bool {
     let there = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|directory| directory.join(program).is_file());
@@ -90,13 +91,13 @@ pub fn needs_program(test: &str, program: &str, package: &str) -> bool {
     there
 }
 
-/// Whether a filesystem can be made here; says so when it cannot.
+/// Returns whether a filesystem can be created here; prints a message if not.
 pub fn needs_mkfs(test: &str, filesystem: &str) -> bool {
     let package = if filesystem == "xfs" { "xfsprogs" } else { "e2fsprogs" };
     needs_program(test, &format!("mkfs.{filesystem}"), package)
 }
 
-/// Whether a test that needs root may go on; says so when it may not.
+/// Returns whether the test runs as root; prints a message if not.
 pub fn needs_root(test: &str) -> bool {
     if !is_root() {
         eprintln!("skipped: {test}: needs root");
@@ -104,12 +105,12 @@ pub fn needs_root(test: &str) -> bool {
     is_root()
 }
 
-/// Whether emulated drives can be mounted here; says so when they cannot.
+/// Returns whether emulated drives can be mounted here; prints a message if not.
 pub fn needs_mounts(test: &str) -> bool {
     needs_root(test) && needs_fuse(test)
 }
 
-/// A directory in memory, as a user's runtime directory is; says so when there is none.
+/// A directory in memory, like a user's runtime directory; prints a message if there is none.
 pub fn memory(test: &str) -> Option<tempfile::TempDir> {
     let made = tempfile::tempdir_in("/dev/shm");
     if let Err(reason) = &made {
@@ -120,12 +121,12 @@ pub fn memory(test: &str) -> Option<tempfile::TempDir> {
 
 /// Runs of the program as an ordinary user.
 pub struct Nobody {
-    // The binary lies where an ordinary user may not look, so a copy is run.
+    // A copy, because the binary may be in a directory that an ordinary user cannot enter.
     place: tempfile::TempDir,
 }
 
 impl Nobody {
-    /// `None` without root, which it takes to become somebody else; that is said.
+    /// `None`, with a message, without root, which is needed to switch users.
     pub fn new(test: &str) -> Option<Nobody> {
         if !needs_root(test) {
             return None;
@@ -142,15 +143,15 @@ impl Nobody {
         Run::of(command.output().unwrap())
     }
 
-    /// A script of the shell, in which `$0` is the program.
+    /// Runs a shell script in which `$0` is the program.
     pub fn shell(&self, script: &str) -> Run {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--clear-groups", "bash", "-c", script]);
         Run::of(command.arg(self.place.path().join("flushmark")).output().unwrap())
     }
 
-    /// The same, where `/dev/fuse` has this mode. Where udev runs it is 666, elsewhere 600. Mounts
-    /// are seen by the script alone.
+    /// The same with this mode of `/dev/fuse`, which is 666 with udev and 600 otherwise. Mounts are
+    /// visible to the script only.
     pub fn shell_with_fuse(&self, mode: &str, script: &str) -> Run {
         const WITH_FUSE: &str = "mount -t tmpfs devices \"$1\" && mknod -m \"$2\" \"$1/fuse\" c 10 229 \
              && mount --bind \"$1/fuse\" /dev/fuse \
@@ -162,7 +163,7 @@ impl Nobody {
     }
 }
 
-/// Whether tests with real components from packages may go on; says so when they may not.
+/// Returns whether tests with real components from packages may run; prints a message if not.
 pub fn needs_rigs(test: &str) -> bool {
     let rigs = std::env::var_os("FLUSHMARK_RIGS").is_some();
     if !rigs {
@@ -180,7 +181,7 @@ pub fn interrupt(child: Child, signal: &str, most: Duration) -> Run {
     run
 }
 
-/// Runs a system program; its output on success.
+/// Runs a system program, and returns its output on success.
 pub fn system(program: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
@@ -190,7 +191,7 @@ pub fn system(program: &str, args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The shell's own `kill`: as a program it belongs to a package (procps) that a small system lacks.
+/// The shell's own `kill`: the program is in a package (procps) that a small system lacks.
 pub fn kill(args: &[&str]) -> Result<String, String> {
     system("sh", &[&["-c", "kill \"$@\"", "kill"], args].concat())
 }
@@ -202,12 +203,12 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// `None`, with the reason said, where the system has no loop devices to give.
+    /// `None`, with a message, if the system has no free loop device.
     pub fn new(test: &str, bytes: u64, args: &[&str]) -> Option<LoopDevice> {
         LoopDevice::within(test, &std::env::temp_dir(), bytes, args)
     }
 
-    /// With its file in a directory.
+    /// With its file in this directory.
     pub fn within(test: &str, parent: &Path, bytes: u64, args: &[&str]) -> Option<LoopDevice> {
         let directory = tempfile::tempdir_in(parent).unwrap();
         let image = directory.path().join("image");
@@ -222,7 +223,7 @@ impl LoopDevice {
         }
     }
 
-    /// Takes its size away, as a drive does that lost the map of its flash.
+    /// Sets its size to zero, like a drive that lost its mapping table.
     pub fn lose_size(&self) {
         std::fs::OpenOptions::new().write(true).truncate(true).open(self.directory.path().join("image")).unwrap();
         system("losetup", &["--set-capacity", &self.path]).unwrap();
@@ -240,14 +241,14 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A mount, taken away at the end.
+/// A mount that is unmounted at the end.
 pub struct Mount {
     pub path: PathBuf,
     directory: Option<tempfile::TempDir>,
 }
 
 impl Mount {
-    /// `None`, with the reason said, where it cannot be mounted.
+    /// `None`, with a message, if it cannot be mounted.
     pub fn new(test: &str, args: &[&str]) -> Option<Mount> {
         let directory = tempfile::tempdir().unwrap();
         let mut mount = Mount::at(test, args, directory.path())?;
@@ -255,7 +256,7 @@ impl Mount {
         Some(mount)
     }
 
-    /// On a directory of the test's.
+    /// On a directory of the test.
     pub fn at(test: &str, args: &[&str], path: &Path) -> Option<Mount> {
         let path = path.to_owned();
         match system("mount", &[args, &[&*path.to_string_lossy()]].concat()) {
@@ -278,13 +279,13 @@ impl Drop for Mount {
     }
 }
 
-/// What lies in a directory.
+/// The entries of a directory.
 pub fn entries(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A real Chromium; `None`, with the reason said, where it is not installed.
+/// A real Chromium; `None`, with a message, if it is not installed.
 pub fn browser(test: &str) -> Option<chromium::Browser> {
     match chromium::Browser::start() {
         Ok(browser) => Some(browser),

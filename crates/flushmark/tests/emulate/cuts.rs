@@ -1,4 +1,4 @@
-//! `verify` on an emulated drive that loses its power at any moment, under load.
+//! `verify` on an emulated drive that loses power at any moment, under load.
 
 use std::fs;
 use std::process::Stdio;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::common::{flushmark, needs_mkfs, needs_mounts, run};
 use crate::served::Served;
 
-/// Cuts, at moments that nothing steers.
+/// Number of cuts, at uncontrolled moments.
 const CUTS: u64 = 8;
 
-/// Under load nearly every cut finds a flush under way, so control lanes have nothing to lose: the
-/// drive's own count tells that the power was cut, and no run is void.
+/// Under load, nearly every cut comes during a flush, so control lanes have nothing to lose. The
+/// drive's own count shows that the power was cut, so no run is void.
 #[test]
 fn a_cut_under_load_counts_at_any_moment() {
     const TEST: &str = "a_cut_under_load_counts_at_any_moment";

@@ -1,4 +1,4 @@
-//! Through FUSE, loop devices and filesystems, and what is left of them.
+//! FUSE, loop devices and filesystems on emulated drives, and what is left of them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -38,7 +38,7 @@ fn the_file_is_the_drive() {
     let mut back = vec![0; data.len()];
     file.read_exact_at(&mut back, 512).unwrap();
     assert_eq!(back, data);
-    // Odd places are read and written, too.
+    // Unaligned reads and writes work too.
     let mut odd = [0; 100];
     file.read_exact_at(&mut odd, 1000).unwrap();
     assert_eq!(odd[..], data[488..588]);
@@ -56,7 +56,7 @@ fn the_file_is_the_drive() {
     served.ctl(&["power-on"]);
     assert_eq!(cuts().unwrap(), "00000000000000000001\n");
     assert!(fs::write(directory.path().join(".unsafe-shutdowns"), "0").is_err());
-    // What was opened before the cut belongs to a machine that had lost its power.
+    // Files opened before the cut belong to a machine that has lost power.
     assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
     assert!(file.sync_all().is_err());
     let file = fs::File::open(&path).unwrap();
@@ -111,7 +111,7 @@ fn a_missing_fusermount_is_named_with_its_package() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().to_str().unwrap();
     system("chown", &["65534", place]).unwrap();
-    // The system says something else where a directory of PATH may not be searched.
+    // The error differs if a directory in PATH cannot be searched.
     let locked = tempfile::tempdir().unwrap();
     system("chmod", &["700", locked.path().to_str().unwrap()]).unwrap();
     let said = ["/nonexistent", locked.path().to_str().unwrap()].map(|path| {
@@ -142,7 +142,7 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
             fs::read_to_string(format!("/sys/block/{}/queue/{what}", device.trim_start_matches("/dev/"))).unwrap()
         };
         let wants_flushes = model.starts_with("consumer");
-        // Also where the loop device served a drive of the other kind before.
+        // Also if the loop device served a drive of the other kind before.
         assert_eq!(queue("write_cache").trim(), if wants_flushes { "write back" } else { "write through" });
         let dio = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.trim_start_matches("/dev/"))).unwrap();
         assert_eq!(dio.trim(), "1", "no page cache in between");
@@ -169,7 +169,8 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
     }
 }
 
-/// A power cut takes the whole machine: the kernel below would otherwise go on where it was, and write into the drive what nobody had synced.
+/// A power cut affects the whole machine: otherwise the kernel would continue and write unsynced
+/// data to the drive.
 #[test]
 fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
     const TEST: &str = "nothing_that_the_kernel_had_in_memory_survives_a_cut";
@@ -188,10 +189,11 @@ fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
         fs::write(&path, &old).unwrap();
         fs::File::open(&path).unwrap().sync_all().unwrap();
         fs::File::open(place).unwrap().sync_all().unwrap();
-        // First nobody uses the filesystem when its drive comes back, then somebody does.
+        // First the filesystem is idle when its drive comes back, then it is in use.
         for in_use in [false, true] {
             let file = fs::File::options().write(true).open(&path).unwrap();
-            // In place: no metadata has to be written for it, so that nothing but the power keeps it from the drive.
+            // In place, so no metadata has to be written, and only the power cut keeps the data
+            // from the drive.
             file.write_all_at(&vec![b'B'; old.len()], 0).unwrap();
             let held = in_use.then_some(file);
             served.ctl(&["cut"]);
@@ -218,17 +220,17 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place]);
     let private = PathBuf::from(served.fact("file")).parent().unwrap().to_str().unwrap().to_owned();
     let device = served.fact("device").to_owned();
-    // Somebody else looked, so that the kernel knows its attributes by heart.
+    // Another process has looked, so the kernel has its attributes cached.
     fs::metadata(&private).unwrap();
     served.child.kill().unwrap();
     served.child.wait().unwrap();
-    // Whoever starts the next one hears of it.
+    // The next start reports it.
     let next = Served::nbd("ideal,capacity=1MiB", &[]);
     let said = next.stop().stderr;
     assert!(said.contains(&format!("{private} was left by an emulated drive whose process was killed")), "{said}");
     let cleaned = run(&["emulate", "clean-up", place]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
-    assert_eq!(cleaned.stdout, format!("taken away: {private}, with {place}, {device}\n"));
+    assert_eq!(cleaned.stdout, format!("removed: {private}, with {place}, {device}\n"));
     assert!(!mounts().contains(&private) && !mounts().contains(place));
     assert!(system("losetup", &[&device]).is_err());
     assert!(!Path::new(&private).exists());
@@ -323,7 +325,7 @@ fn a_directory_with_something_in_it_is_not_hidden() {
     insta::assert_snapshot!(refused.words().replace(directory.path().to_str().unwrap(), "DIR"), @"flushmark: `DIR` is not empty, and its files would be hidden: choose an empty directory");
 }
 
-/// Every other sector of the drive as it is served, a filesystem's superblock among them.
+/// Every other sector of the served drive, including a filesystem's superblock.
 fn scribble(file: &str, bytes: u64) {
     let drive = fs::File::options().write(true).open(file).unwrap();
     for offset in (0..bytes).step_by(1 << 20) {
@@ -349,8 +351,8 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     served.ctl(&["cut"]);
     let on = served.ctl(&["power-on"]);
     assert_eq!(on.code, Some(4));
-    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
-    // It is served on, as the cut left it.
+    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, but the layers above it could not be restored: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    // It is still served in the state after the cut.
     let status = served.ctl(&["status"]).document();
     assert_eq!((&status["power"], &status["ready"]), (&"on".into(), &false.into()));
     let mut held = [0; 512];
@@ -359,7 +361,7 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     let stopped = served.stop();
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(!mounts().contains(place));
-    // Nor when it is started anew.
+    // Nor after a restart.
     let again = run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
     assert_eq!(again.code, Some(3));
     insta::assert_snapshot!(again.words(), @"flushmark: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
@@ -382,7 +384,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     fs::create_dir(mount).unwrap();
     let args = ["--image", image, "--nbd", "DIR/nbd"];
     let served = Served::start("enterprise-nvme,capacity=2GiB", &args);
-    // A partition table as a PC's: one entry, and the signature.
+    // A PC's partition table: one entry, and the signature.
     let mut table = [0; 512];
     table[446..462].copy_from_slice(&[0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0]);
     table[510..].copy_from_slice(&[0x55, 0xaa]);
@@ -396,7 +398,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     assert_eq!(held, table);
 }
 
-/// Set-up, mkfs and remounting are not what a person wants to see cut.
+/// Cuts do not count set-up, mkfs and remounting.
 #[test]
 fn the_plug_stays_in_until_the_filesystem_is_there() {
     const TEST: &str = "the_plug_stays_in_until_the_filesystem_is_there";
@@ -448,7 +450,7 @@ fn what_stands_on_the_file_is_waited_for() {
     let mut lines = BufReader::new(served.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let waits =
         lines.find(|line| line.contains("waiting until")).unwrap().replace(mount, "DIR").replace(&device, "/dev/loopN");
-    insta::assert_snapshot!(waits, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves");
+    insta::assert_snapshot!(waits, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until it is no longer in use. A second Ctrl-C stops at once; `flushmark emulate clean-up` then removes what is left");
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(served.child.try_wait().unwrap().is_none());
     fs::write(Path::new(mount).join("file"), "still there").unwrap();
@@ -469,5 +471,5 @@ fn a_directory_that_somebody_unmounts_is_the_end() {
     assert_eq!(served.child.wait().unwrap().code(), Some(0));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut served.child.stderr.take().unwrap(), &mut said).unwrap();
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the directory was unmounted; nothing leads to the drive any more");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the directory was unmounted, so the drive is no longer accessible");
 }

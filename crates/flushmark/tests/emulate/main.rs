@@ -1,4 +1,5 @@
-//! `flushmark emulate` from outside: clients that nobody here wrote, power cuts, bad clients, and what is left behind.
+//! `flushmark emulate` from outside: third-party clients, power cuts, misbehaving clients, and
+//! leftovers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Over NBD: clients that nobody here wrote, power cuts, bad clients, images.
+//! NBD: third-party clients, power cuts, misbehaving clients, images.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -34,7 +34,7 @@ fn nbdinfo_sees_the_drive_as_it_is() {
     let (yes, no): (Value, Value) = (true.into(), false.into());
     assert_eq!(info("consumer-nvme,capacity=4GiB"), (four_gib.clone(), yes.clone(), yes.clone(), no.clone()));
     assert_eq!(info("disk-7200rpm-cache-on,capacity=4GiB"), (four_gib.clone(), yes.clone(), no.clone(), yes.clone()));
-    // Power-loss protection: nothing to flush.
+    // With power-loss protection, there is nothing to flush.
     assert_eq!(info("enterprise-nvme,capacity=4GiB"), (four_gib.clone(), no.clone(), no.clone(), no.clone()));
     assert_eq!(info("ideal,capacity=4GiB"), (four_gib, no.clone(), no.clone(), no));
 }
@@ -47,7 +47,7 @@ fn qemu_and_libnbd_copy_what_they_get_back() {
     }
     let served = Served::nbd("consumer-nvme,capacity=2GiB", &[]);
     let path = |name: &str| served.path(name).to_str().unwrap().to_owned();
-    // Something with holes in it.
+    // Data with holes.
     let file = fs::File::create(served.path("in")).unwrap();
     file.set_len(2 << 30).unwrap();
     for at in 0..40u64 {
@@ -133,7 +133,7 @@ fn fio_verifies_what_it_wrote_at_depth() {
     for (model, more) in [("consumer-nvme,capacity=2GiB", &["--fsync=8"][..]), ("ideal,capacity=1GiB", &[])] {
         let served = Served::nbd(model, &[]);
         let uri = format!("--uri={}", served.uri());
-        // Blocks of one size: with several, fio's own writes overlap at depth, and either may come last.
+        // Blocks of one size: with several, fio's own writes overlap at depth, in any order.
         for block in ["--bs=512", "--bs=4k", "--bs=96k"] {
             let args = ["--name=x", "--ioengine=nbd", &uri, "--rw=randwrite", block, "--iodepth=32", "--size=24m"];
             let rest = ["--verify=crc32c", "--verify_fatal=1"];
@@ -142,8 +142,9 @@ fn fio_verifies_what_it_wrote_at_depth() {
     }
 }
 
-/// A consumer drive that loses its power soon after two pages were written, the first of them flushed. Soon: its firmware writes out by itself what lay in volatile
-/// memory for 10 ms, which a busy machine may need to start the command that cuts; that try is given up.
+/// A consumer drive that loses power soon after two pages were written, the first of them flushed.
+/// The firmware writes out volatile data after 10 ms, and a busy machine may need longer to start
+/// the command that cuts; such a try is discarded.
 fn cut_in_time(more: &[&str]) -> (Served, UnixStream, Value) {
     const LINGER: Duration = Duration::from_millis(10);
     for _ in 0..100 {
@@ -153,7 +154,7 @@ fn cut_in_time(more: &[&str]) -> (Served, UnixStream, Value) {
         flush(&mut client);
         let begun = Instant::now();
         assert_eq!(write(&mut client, 4096, &[2; 4096]), 0);
-        // Both are read as long as the power is on.
+        // Both can be read while the power is on.
         assert_eq!(read(&mut client, 0, 8192), [[1; 4096], [2; 4096]].concat());
         let cut = served.ctl(&["cut"]).document();
         if begun.elapsed() < LINGER || cut["last_cut"]["lost_unflushed"] == 1 {
@@ -169,7 +170,7 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     assert_eq!((cut["power"].as_str(), cut["cuts"].as_u64()), (Some("off"), Some(1)));
     assert_eq!(cut["last_cut"]["lost_unflushed"], 1);
     assert_eq!(cut["last_cut"]["lost_promised"], 0);
-    // The connection is gone without a word, and there is no new one.
+    // The connection is closed without a message, and there is no new one.
     assert_eq!(client.read(&mut [0; 16]).unwrap_or(0), 0);
     let mut refused = served.connect();
     assert_eq!(refused.read(&mut [0; 16]).unwrap_or(0), 0);
@@ -204,7 +205,7 @@ fn the_plug_is_pulled_after_what_was_asked_for() {
         for at in 0..2 {
             assert_eq!(write(&mut client, at * 4096, &[1; 4096]), 0);
         }
-        // The third is acknowledged or not: the cut comes with it.
+        // The third may be acknowledged or not: the cut comes with it.
         client.write_all(&request(WRITE, 0, 0, 512)).unwrap();
         client.write_all(&[1; 512]).unwrap();
         let mut rest = Vec::new();
@@ -227,7 +228,7 @@ fn clients_that_misbehave_harm_nobody_else() {
     let mut good = served.client();
     assert_eq!(write(&mut good, 0, &[7; 4096]), 0);
     flush(&mut good);
-    // In the middle of a write: nothing of it is there.
+    // In the middle of a write: none of it is stored.
     let mut broken = served.client();
     broken.write_all(&request(WRITE, 0, 0, 1 << 20)).unwrap();
     broken.write_all(&vec![9; 300_000]).unwrap();
@@ -240,11 +241,11 @@ fn clients_that_misbehave_harm_nobody_else() {
     broken.write_all(b"\0\0\0\x03IHAVEOPT\0\0").unwrap();
     drop(broken);
     drop(served.connect());
-    // Nonsense.
+    // Garbage.
     let mut broken = served.client();
     broken.write_all(&[0xaa; 100]).unwrap();
     assert_eq!(broken.read(&mut [0; 16]).unwrap_or(0), 0, "the server hangs up");
-    // Asking and not listening.
+    // A client that asks but does not read.
     let mut deaf = served.client();
     deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let reads = request(READ, 0, 0, 1 << 20).repeat(3000);
@@ -274,7 +275,7 @@ fn clients_that_misbehave_harm_nobody_else() {
     assert_eq!(served.stop().code, Some(0));
 }
 
-/// Seconds of a processor that a process has used.
+/// Seconds of processor time of a process.
 fn cpu_s(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -288,7 +289,7 @@ fn clients_that_do_not_listen_are_waited_for_asleep() {
     let mut deaf = served.client();
     deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let _ = deaf.write_all(&request(READ, 0, 0, 1 << 20).repeat(3000));
-    // Says goodbye with answers outstanding, and does not hang up.
+    // Disconnects with answers outstanding, without closing the socket.
     let mut leaving = served.client();
     leaving.write_all(&[request(READ, 0, 0, 8 << 20), request(2, 0, 0, 0)].concat()).unwrap();
     std::thread::sleep(Duration::from_millis(300));
@@ -296,14 +297,14 @@ fn clients_that_do_not_listen_are_waited_for_asleep() {
     std::thread::sleep(Duration::from_secs(1));
     let used = cpu_s(served.child.id()) - before;
     assert!(used < 0.2, "{used} s");
-    // And is heard again when it listens.
+    // It is served again once it reads.
     let mut data = vec![1; 16 + (8 << 20)];
     leaving.read_exact(&mut data).unwrap();
     assert_eq!(leaving.read(&mut [0; 1]).unwrap(), 0);
     assert_eq!(answer(&mut deaf), 0);
 }
 
-/// More than are taken at a time, in one breath.
+/// More than the server takes at a time, in one write.
 #[test]
 fn thousands_of_requests_at_once_are_all_answered() {
     let served = Served::nbd("ideal,capacity=1MiB", &[]);
@@ -320,7 +321,7 @@ fn thousands_of_requests_at_once_are_all_answered() {
     }
 }
 
-/// More zeros than the drive remembers at once, over something else.
+/// More zeros than the drive remembers at once, over existing data.
 #[test]
 fn four_gigabytes_of_zeros_stall_nobody() {
     const WRITE_ZEROES: u16 = 6;
@@ -353,7 +354,7 @@ fn nothing_listens_but_where_it_was_told_to() {
     let mut greeting = [0; 8];
     stream.read_exact(&mut greeting).unwrap();
     assert_eq!(&greeting, b"NBDMAGIC");
-    // The port is taken.
+    // The port is in use.
     let taken = run(&["emulate", "ideal", "--nbd", &format!(":{port}"), "--control", "/nonexistent/ctl"]);
     assert_eq!(taken.code, Some(4));
     assert_eq!(
@@ -372,23 +373,23 @@ fn what_cannot_be_emulated_is_said() {
         let run = Run::of(flushmark().arg("emulate").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: unknown model `no-such-drive`; run `flushmark models` for a list");
-    insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: `colour=red`: the ideal drive takes capacity=SIZE and nothing else");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is not a socket: choose another path");
+    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: there is no model called `no-such-drive`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: invalid setting `colour=red`: the ideal drive only accepts capacity=SIZE");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is no socket; name another");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/missing/nbd"]), @"4 flushmark: cannot listen on `DIR/missing/nbd`: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not created by an emulated drive: choose another file, or add --destroy-data");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: cannot mount on `DIR/missing`: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "status"]), @"4 flushmark: no emulated drive answers on DIR/nobody: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: unknown order `explode`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not made by an emulated drive; name another file, or add --destroy-data");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: `DIR/missing` is no directory that something can be mounted on: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "status"]), @"4 flushmark: no emulated drive responds on DIR/nobody: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: `explode` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--lie", "forgets"]), @"
     2 error: invalid value 'forgets' for '--lie <LIE>': unknown lie `forgets`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, or per cut dead=CHANCE, read-only=CHANCE
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush has no effect on ideal: it has no volatile cache, so hosts send no flushes; omit --lie ignore-flush, or choose another model");
-    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua has no effect on consumer-sata: it does not support FUA; omit --lie ignore-fua, or choose another model");
-    insta::assert_snapshot!(refused(&["consumer-nvme,filesystem=ext4"]), @"2 flushmark: `consumer-nvme,filesystem=ext4`: what is emulated is the drive, without filesystem=; a real one is made by --mount DIR --fs ext4|xfs");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: unknown order `wear 0`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush is no lie of ideal: it has no volatile cache, so that nobody sends it a flush. Without --lie ignore-flush, or with another model, it works");
+    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua is no lie of consumer-sata: it does not offer forced unit access. Without --lie ignore-fua, or with another model, it works");
+    insta::assert_snapshot!(refused(&["consumer-nvme,filesystem=ext4"]), @"2 flushmark: `consumer-nvme,filesystem=ext4`: filesystem= does not apply to an emulated drive; use --mount DIR --fs ext4|xfs for a real filesystem");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: `wear 0` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--cut-after", "soon"]), @"
     2 error: invalid value 'soon' for '--cut-after <MOMENT>': invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms
 
@@ -418,7 +419,7 @@ fn the_image_outlives_a_killed_process() {
     insta::assert_snapshot!(again.said(&socket, "SOCKET"), @"flushmark: `SOCKET` is a stale socket that no server listens on: remove it (`rm SOCKET`) or choose another path");
     let served = Served::nbd("consumer-nvme,capacity=2GiB", &["--image", image]);
     assert_eq!(read(&mut served.client(), 4096, 8192), [5; 8192]);
-    // Two at a time would ruin it.
+    // Two at a time would corrupt it.
     let second = run(&["emulate", "consumer-nvme,capacity=2GiB", "--image", image]);
     assert_eq!(second.code, Some(3));
     insta::assert_snapshot!(second.said(image, "IMAGE"), @"flushmark: `IMAGE` is in use by another emulated drive");
@@ -449,7 +450,7 @@ fn a_full_disk_below_is_told_and_nothing_is_wrong_afterwards() {
             }
         };
         check(&mut client);
-        // What was refused is not lost: an honest drive breaks no promise.
+        // What was refused is not lost: an honest drive keeps its promises.
         let cut = served.ctl(&["cut"]).document();
         assert_eq!((&cut["power"], &cut["last_cut"]["lost_promised"]), (&"off".into(), &0.into()), "{cut}");
         served.ctl(&["power-on"]);

@@ -1,4 +1,4 @@
-//! A drive that the binary serves, and an NBD client that says what it likes.
+//! A drive served by the binary, and an NBD client that can send anything.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// With its sockets in a directory of its own. `DIR` in an argument is that directory.
+    /// With its sockets in a separate directory. `DIR` in an argument is replaced by that
+    /// directory.
     pub fn start(model: &str, args: &[&str]) -> Served {
         let directory = tempfile::tempdir().unwrap();
         Served::start_in(directory, model, args).unwrap_or_else(|said| panic!("{said}"))
@@ -50,7 +51,7 @@ impl Served {
         Err(format!("{:?}: {said}", child.wait().unwrap()))
     }
 
-    /// Over NBD, on a socket of its own.
+    /// Over NBD, on a separate socket.
     pub fn nbd(model: &str, args: &[&str]) -> Served {
         Served::start(model, &[&["--nbd", "DIR/nbd"], args].concat())
     }
@@ -76,7 +77,7 @@ impl Served {
         UnixStream::connect(self.path("nbd")).unwrap()
     }
 
-    /// A client in transmission, old way, simple replies.
+    /// A client in the transmission phase, old style, simple replies.
     pub fn client(&self) -> UnixStream {
         let mut stream = self.connect();
         let mut greeting = [0; 18];
@@ -108,7 +109,7 @@ impl Drop for Served {
     }
 }
 
-/// A request's 28 bytes.
+/// The 28 bytes of a request.
 pub fn request(code: u16, flags: u16, offset: u64, bytes: u32) -> Vec<u8> {
     let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
     request.extend(flags.to_be_bytes());
@@ -123,7 +124,7 @@ pub const READ: u16 = 0;
 pub const WRITE: u16 = 1;
 pub const FLUSH: u16 = 3;
 
-/// The error of the next answer, 0 if it is none.
+/// The error of the next answer, or 0.
 pub fn answer(stream: &mut UnixStream) -> u32 {
     let mut answer = [0; 16];
     stream.read_exact(&mut answer).unwrap();

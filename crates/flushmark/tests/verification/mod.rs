@@ -1,4 +1,4 @@
-//! What the tests of `flushmark verify` have in common: runs with the real binary, and recorders.
+//! Shared by the tests of `flushmark verify`: runs with the real binary, and recorders.
 
 #![allow(dead_code, reason = "each test needs some of it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,14 +14,14 @@ use verify::superblock;
 
 use crate::common::{Run, flushmark, kill, run};
 
-/// Small, quick, and on a drive whose cache nothing is expected of.
+/// Small, quick, and on a drive whose cache does not matter.
 pub const QUICK: [&str; 5] = ["--size", "4MiB", "--protected", "--quiet", "--time"];
 
 pub fn write(target: &str, time: &str, more: &[&str]) -> Run {
     run(&[&["verify", "write", target], &QUICK[..], &[time], more].concat())
 }
 
-/// A check by somebody who says that the power was cut, which these tests do not do.
+/// A check with the statement that the power was cut, which these tests do not do.
 pub fn check(target: &str, more: &[&str]) -> Run {
     run(&[&["verify", "check", target, "--quiet", "--power-was-cut"], more].concat())
 }
@@ -47,7 +47,7 @@ pub fn endless(target: &str, more: &[&str]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until a run says that it writes, and lets it.
+/// Waits until a run reports that it writes, and lets it write for a while.
 pub fn until_it_writes(child: &mut Child) {
     let mut said = String::new();
     let mut stderr = child.stderr.take().unwrap();
@@ -73,7 +73,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// One whose journal lies in memory: the disk of this machine is the one that is tested.
+    /// A recorder with its journal in memory, because the disk of this machine is under test.
     pub fn new(more: &[&str]) -> Recorder {
         Recorder::within(Path::new("/dev/shm"), more)
     }
@@ -87,7 +87,7 @@ impl Recorder {
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening at ").unwrap().split(',').next().unwrap().to_owned();
+        let address = line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
         child.stdout = Some(stdout.into_inner());
         Recorder { child, address, journal, _directory: directory }
     }
@@ -96,7 +96,7 @@ impl Recorder {
         self.journal.to_str().unwrap()
     }
 
-    /// What it said from its first line on, when it is asked to end.
+    /// Its output after the first line, once it is asked to stop.
     pub fn end(mut self) -> Run {
         signal(&self.child, "-INT");
         let said = std::mem::replace(&mut self.child, Command::new("true").spawn().unwrap());
@@ -119,7 +119,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A run that a recorder heard, with the journal that it left.
+/// A recorded run, with its journal.
 pub fn recorded(path: &str, more: &[&str]) -> Recorder {
     let mut recorder = Recorder::new(&[]);
     let written = write(path, "1s", &[&["--recorder", &recorder.address], more].concat());

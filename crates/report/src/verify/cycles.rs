@@ -1,6 +1,6 @@
 //! What the recorder says as the cycles go, and what they prove together.
 
-use verify::bound::cycles_for;
+use verify::loss_bound::cycles_for;
 use verify::outcome::{AgeCount, CycleResult, Standing};
 use verify::recorder::Event;
 

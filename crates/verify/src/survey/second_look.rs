@@ -1,6 +1,6 @@
-//! The second look at sectors that are not simply what they should be: are they the same again, and whose are their pieces?
+//! The second look at odd sectors: reads them again, and finds the origins of their pieces.
 
-use super::{Damage, Oddity, Reader, Survey, read_whole};
+use super::{Damage, Oddity, Survey, Surveyor, read_whole};
 use crate::aligned::AlignedBlock;
 use crate::disk::Disk;
 use crate::payload::{CHUNK_BYTES, Payload, WORD_BYTES};
@@ -8,19 +8,22 @@ use crate::provenance::{Attribution, Origin, Suspects, attribute, is_header_seam
 use crate::record::{HEADER_BYTES, Header, Kind};
 use crate::run_header::RunHeader;
 
-/// Comparing a sector with one version costs a few nanoseconds for each chunk, so that this many candidates take milliseconds.
+/// Versions to compare a sector with. A comparison costs a few nanoseconds per chunk, so this many
+/// take milliseconds.
 const VERSIONS_MAX: u32 = 1 << 12;
-/// Comparisons, of a few nanoseconds each, that the search for strangers' homes may take in all: seconds.
+/// Limit of comparisons in the search for foreign sectors, of a few nanoseconds each: seconds in
+/// total.
 const COMPARISONS_MAX: u64 = 1 << 30;
-/// Versions of a stranger's home that are tried: the next, the present, and such as it held when the stranger was written.
+/// Versions to try of a foreign sector: the next, the present, and those that were current when the
+/// piece was written.
 const STRANGER_VERSIONS: u64 = 8;
-/// So many versions are tried as the beginning of a torn header: those that may have been under way.
+/// Versions to try as the beginning of a torn header: those that may have been in flight.
 const SEAMS_MAX: usize = 16;
-/// Records that each lane wrote last, which are the likeliest to have been under way to a wrong place.
+/// Records that each lane wrote last, which are the most likely to have been misdirected.
 const RECENT_WRITES: u64 = 32;
 
-impl Reader<'_> {
-    /// The second look: is it the same again, and whose are its pieces?
+impl Surveyor<'_> {
+    /// Reads the doubtful sectors again and classifies them.
     pub(super) fn examine(&mut self, disk: &mut impl Disk) {
         let elsewhere = self.recent();
         let mut again = AlignedBlock::new(self.run.geometry.sector_bytes as usize);
@@ -34,10 +37,12 @@ impl Reader<'_> {
                 Oddity::Corrupt(Damage::Unstable)
             } else {
                 let place = self.run.geometry.location(number);
-                // What may have been written: up to what is known of the lane, and what was under way.
+                // Versions that may have been written: everything known of the lane, and what was
+                // in flight.
                 let latest = self.latest(number).saturating_add(1);
                 let versions: Vec<u32> = (latest.saturating_sub(VERSIONS_MAX)..=latest).rev().collect();
-                // The same sector of each record: what flies keeps its place within the record more often than not, and a whole sector has its header.
+                // The same sector of each record: a misdirected write usually keeps its position
+                // within the record, and a whole sector has its header.
                 let here: Vec<(u64, u32)> = elsewhere
                     .iter()
                     .map(|&(start, version)| {
@@ -60,7 +65,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The sector elsewhere to which the first unknown stretch belongs, looked for among all that lie on the target now, and their last versions.
+    /// The foreign sector to which the first unknown stretch belongs, searched among the current
+    /// and recent versions of all sectors.
     fn stranger(
         &self,
         sector: &[u8],
@@ -71,7 +77,7 @@ impl Reader<'_> {
         let unknown = attribution.stretches.iter().find(|stretch| {
             stretch.bytes.start > 0 && matches!(stretch.origin, Origin::Unknown { wrong_bits: None })
         })?;
-        // Its ends may hold the seam of two; their far words do not.
+        // The ends of the stretch may contain a seam; their outer words do not.
         let (first, last) = (unknown.bytes.start / CHUNK_BYTES, unknown.bytes.end / CHUNK_BYTES - 1);
         let word = |chunk: usize, word: usize| {
             let at = chunk * CHUNK_BYTES + word * WORD_BYTES;
@@ -102,7 +108,8 @@ impl Reader<'_> {
         self.schedules[usize::from(place.lane)].version_at(place.index, trace.newest.max(trace.proven))
     }
 
-    /// A whole body beneath a header that is none: one bit is wrong in it, or it is of two versions itself, or damaged.
+    /// Classifies a whole body after an invalid header: one bit is wrong, or the header is torn or
+    /// damaged.
     fn headless(&self, number: u64, sector: &[u8], versions: &[u32], attribution: Attribution) -> Oddity {
         if let Some(header) = one_bit_off(sector) {
             return Oddity::Corrupt(Damage::Bits { wrong_bits: 1, version: header.version });
@@ -111,19 +118,19 @@ impl Reader<'_> {
             Origin::Version(version) => Some(version),
             _ => None,
         });
-        let Some(behind) = body.map(|version| self.scheduled(number, version)) else {
+        let Some(after) = body.map(|version| self.scheduled(number, version)) else {
             return Oddity::Corrupt(Damage::Header);
         };
-        let others = versions.iter().take(SEAMS_MAX).filter(|&&version| version != behind.version);
+        let others = versions.iter().take(SEAMS_MAX).filter(|&&version| version != after.version);
         for &version in others {
-            if is_header_seam(sector, &self.scheduled(number, version), &behind) {
+            if is_header_seam(sector, &self.scheduled(number, version), &after) {
                 return Oddity::Torn(attribution);
             }
         }
         Oddity::Corrupt(Damage::Header)
     }
 
-    /// What the schedule decides of a sector's header.
+    /// The part of a sector's header that the schedule determines.
     fn scheduled(&self, number: u64, version: u32) -> Header {
         let geometry = &self.run.geometry;
         let place = geometry.location(number);
@@ -147,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What each lane wrote last.
+    /// The last records of each lane.
     fn recent(&self) -> Vec<(u64, u32)> {
         let mut recent = Vec::new();
         for (lane, (schedule, trace)) in self.schedules.iter().zip(&self.survey.traces).enumerate() {
@@ -162,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the header alone says.
+/// Classifies a sector by its header.
 pub(super) fn coarse(sector: &[u8], run: &RunHeader, address_bytes: u64) -> Oddity {
     if sector.iter().all(|&byte| byte == 0) {
         return Oddity::Corrupt(Damage::Zeros);
@@ -181,7 +188,7 @@ pub(super) fn coarse(sector: &[u8], run: &RunHeader, address_bytes: u64) -> Oddi
     }
 }
 
-/// What the pieces say.
+/// Classifies a sector by the origins of its pieces.
 fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Oddity {
     let origins: Vec<Origin> = attribution.stretches.iter().map(|stretch| stretch.origin).collect();
     if let [origin] = origins[..] {
@@ -227,7 +234,7 @@ fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Odd
         .collect();
     body.dedup();
     let header_is_whole = attribution.header.is_ok();
-    // A header that is torn itself, over a body of several versions.
+    // A torn header before a body of several versions.
     if !header_is_whole && body.len() > 1 && origins[1..].iter().all(own) {
         return Oddity::Torn(attribution);
     }

@@ -1,19 +1,21 @@
-//! Whether a drive went back in time: it lost what it had promised, and kept the order.
+//! Whether a drive has reverted: it lost what it had promised but kept the order.
 
 use std::collections::HashSet;
 
-use super::{Bond, Class, Rollback, Verdict};
+use super::{Class, LaneDuty, Rollback, Verdict};
 use crate::geometry::{Geometry, LaneKind};
 use crate::obligations::{Heard, Obligations};
 use crate::survey::Survey;
 
-/// Frames come a millisecond or so after what they tell of; moments closer than this cannot be told apart.
+/// Messages arrive about a millisecond after what they report, so moments closer than this are
+/// indistinguishable.
 const CLOCK_SLACK_US: u64 = 10_000;
 
-/// Whether one earlier moment explains everything that is missing: each lane holds exactly what it had written up to some operation, and these operations belong to one time.
+/// Finds the earlier moment that explains everything missing: each lane holds exactly what it had
+/// written up to some operation, and these operations belong to the same time.
 pub(super) fn rollback(
     geometry: &Geometry,
-    bonds: &[Bond],
+    duties: &[LaneDuty],
     obligations: &Obligations,
     survey: &Survey,
     verdict: &Verdict,
@@ -27,27 +29,29 @@ pub(super) fn rollback(
     for (number, &version) in survey.versions.iter().enumerate() {
         let number = number as u64;
         let place = geometry.location(number);
-        let bond = &bonds[usize::from(place.lane)];
-        if version == Survey::ODD || bond.kind == LaneKind::Control || shorn.contains(&number) {
+        let duty = &duties[usize::from(place.lane)];
+        if version == Survey::ODD || duty.kind == LaneKind::Control || shorn.contains(&number) {
             continue;
         }
-        let at_that_moment = bond.schedule.version_at(place.index, bond.newest);
-        let was_under_way = bond.schedule.seq_of(place.index, at_that_moment) == bond.newest;
+        let at_that_moment = duty.schedule.version_at(place.index, duty.newest);
+        let was_under_way = duty.schedule.seq_of(place.index, at_that_moment) == duty.newest;
         if version != at_that_moment && !(was_under_way && version + 1 == at_that_moment) {
             return None;
         }
     }
-    // The moment lies after everything that had been heard when the newest surviving records were built, and before anything that is missing was heard.
+    // The moment is after everything that was recorded when the newest surviving records were
+    // built, and before the first missing acknowledgement.
     let (mut after_us, mut before_us, mut gone) = (0, u64::MAX, 0);
-    for (bond, heard) in bonds.iter().zip(&obligations.lanes).filter(|(bond, _)| bond.kind != LaneKind::Control) {
-        // What is long past is heard "later" than it was, which only matters for a rollback by more than is remembered.
-        if let Some(us) = last_heard_us(heard, bond.newest.saturating_sub(1)) {
+    for (duty, heard) in duties.iter().zip(&obligations.lanes).filter(|(duty, _)| duty.kind != LaneKind::Control) {
+        // Old moments are recorded too late, which only matters for a rollback longer than the
+        // recorded past.
+        if let Some(us) = last_heard_us(heard, duty.newest.saturating_sub(1)) {
             after_us = after_us.max(us);
         }
-        let first_missing = bond.schedule.covered_by(bond.schedule.write_after(bond.newest));
+        let first_missing = duty.schedule.covered_by(duty.schedule.write_after(duty.newest));
         if heard.frontier.durable >= first_missing {
-            let writes = |seq| bond.schedule.writes_up_to(seq);
-            gone += writes(heard.frontier.durable) - writes(bond.newest);
+            let writes = |seq| duty.schedule.writes_up_to(seq);
+            gone += writes(heard.frontier.durable) - writes(duty.newest);
             before_us = before_us.min(heard.heard_us(first_missing)?);
         }
     }
@@ -57,7 +61,7 @@ pub(super) fn rollback(
     })
 }
 
-/// When the last sync at or before operation `seq` was heard.
+/// When the last sync at or before operation `seq` was recorded.
 fn last_heard_us(heard: &Heard, seq: u64) -> Option<u64> {
     let at = heard.moments.partition_point(|&(_, durable)| durable <= seq);
     at.checked_sub(1).and_then(|index| heard.moments.get(index)).map(|&(us, _)| us)

@@ -1,4 +1,4 @@
-//! A disk in memory that keeps what honest disks keep, or breaks its word in one of the known ways, and remembers what it did.
+//! A simulated drive that is honest or lies in one of the known ways, and remembers what it did.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -11,36 +11,36 @@ use verify::lane::fill_record;
 use verify::run_header::RunHeader;
 use verify::verdict::Class;
 
-/// One way to break one's word.
+/// A way of lying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// A flush does nothing; blocks leave the cache in any order.
     IgnoreFlush,
     /// A FUA write stays in the cache.
     IgnoreFua,
-    /// All is acknowledged at once and becomes durable this many operations later, in order.
+    /// Everything is acknowledged at once and becomes durable this many operations later, in order.
     AckEarly(usize),
-    /// A flush only keeps what comes before it from being overtaken.
+    /// A flush only prevents reordering.
     BarrierOnly,
-    /// One write in so many stops in the middle.
+    /// One in this many writes stops in the middle (torn).
     Shear(u64),
-    /// One write in so many goes to another slot.
+    /// One in this many writes goes to another slot (misdirected).
     Misdirect(u64),
-    /// One write in so many gets a wrong bit.
+    /// One in this many writes gets a wrong bit.
     BitFlip(u64),
-    /// One write in so many is forgotten.
+    /// One in this many writes is dropped.
     Forget(u64),
-    /// The cut takes the whole disk back to an earlier moment.
+    /// The whole drive reverts to an earlier moment at the cut.
     Rollback,
-    /// The cut brings the old content of a range back.
+    /// A range reverts to its old content at the cut.
     OldRange,
-    /// One sector in so many cannot be read after the cut.
+    /// One in this many sectors is unreadable after the cut.
     Unreadable(u64),
-    /// Nothing can be read after the cut.
+    /// Nothing is readable after the cut.
     Dead,
 }
 
-/// What a sector holds: the write of its slot, counted from 0, and what is known to be wrong with it.
+/// The content of a sector: the number of the write to its slot, from 0, and any known fault.
 #[derive(Debug, Clone, Default)]
 struct Held {
     version: u32,
@@ -64,9 +64,10 @@ pub struct SimDisk {
     faults: Vec<Fault>,
     protected: bool,
     medium: Medium,
-    /// By offset. Two writes of one place become one.
+    /// By offset. Two writes to one place become one.
     cache: BTreeMap<u64, Cached>,
-    /// For disks that lie in order: all writes that are not on the medium, oldest first; `None` is a barrier.
+    /// For drives that lie in order: all writes that are not on the medium, oldest first; `None` is
+    /// a barrier.
     queue: std::collections::VecDeque<Option<(u64, Cached)>>,
     written: HashMap<u64, u32>,
     earlier: Option<Medium>,
@@ -75,7 +76,7 @@ pub struct SimDisk {
 }
 
 impl SimDisk {
-    /// A disk that holds version 0 everywhere.
+    /// A drive with version 0 everywhere.
     pub fn new(run: &RunHeader, faults: &[Fault], protected: bool, seed: u64) -> SimDisk {
         let geometry = run.geometry;
         let mut bytes = vec![0; geometry.size_bytes() as usize];
@@ -112,7 +113,7 @@ impl SimDisk {
         self.faults.iter().any(|fault| matches!(fault, Fault::AckEarly(_) | Fault::BarrierOnly))
     }
 
-    /// Puts a write onto the medium, and does to it what this disk does to writes.
+    /// Puts a write on the medium, with this drive's fault.
     fn store(&mut self, offset: u64, cached: &Cached) {
         let sector_bytes = u64::from(self.geometry.sector_bytes);
         let length = cached.data.len() as u64;
@@ -120,9 +121,10 @@ impl SimDisk {
             match fault {
                 Fault::Forget(one_in) if self.below(one_in) == 0 => return,
                 Fault::Shear(one_in) if self.below(one_in) == 0 => {
-                    // Behind the first header, on a word's boundary.
+                    // After the first header, on a word boundary.
                     let end = 64 + self.below((length - 64) / 8) * 8;
-                    // The first word of a header is the same in all versions: such a tear is none.
+                    // The first word of a header is the same in all versions, so such a tear would
+                    // not exist.
                     let end = if end % sector_bytes == 8 { end - 8 } else { end };
                     return self.put(offset, cached, end, None);
                 }
@@ -166,7 +168,7 @@ impl SimDisk {
         }
     }
 
-    /// Blocks leave the cache by themselves, in any order.
+    /// Evicts blocks from the cache in any order.
     fn write_back(&mut self) {
         if self.below(4) == 0 && !self.cache.is_empty() {
             let at = self.below(self.cache.len() as u64) as usize;
@@ -206,7 +208,7 @@ impl SimDisk {
                 }
             }
         } else if self.has(Fault::BarrierOnly) {
-            // Epochs go out whole as long as there are many.
+            // Epochs are written out whole while there are many.
             while self.queue.iter().filter(|entry| entry.is_none()).count() > 40 {
                 if let Some(Some((offset, cached))) = self.queue.pop_front() {
                     self.store(offset, &cached);
@@ -215,7 +217,7 @@ impl SimDisk {
         }
     }
 
-    /// Remembers this moment, cache included, for faults that bring it back.
+    /// Remembers this state, including the cache, for faults that revert to it.
     pub fn remember(&mut self) {
         if !self.has(Fault::Rollback) && !self.has(Fault::OldRange) {
             return;
@@ -230,7 +232,7 @@ impl SimDisk {
         self.earlier = Some(std::mem::replace(&mut self.medium, kept));
     }
 
-    /// The power goes.
+    /// Power is lost.
     pub fn cut(&mut self) {
         if self.protected {
             self.destage_all();
@@ -252,7 +254,8 @@ impl SimDisk {
         for offset in offsets {
             match self.below(4) {
                 0 | 1 => self.destage(offset),
-                // What was under way may be there in part; what a liar lost it lost whole, so that the tests can name it.
+                // Writes in flight may be there in part. A liar loses writes whole, so that the
+                // tests can classify them.
                 2 if !lies => {
                     if let Some(cached) = self.cache.remove(&offset) {
                         let sectors = u64::from(self.geometry.record_sectors);
@@ -291,7 +294,7 @@ impl SimDisk {
         self.after_cut = true;
     }
 
-    /// What is wrong with a sector, and the version that it holds if nothing is.
+    /// The fault of a sector, or the version that it holds.
     pub fn truth(&self, number: u64) -> (u32, &BTreeSet<Class>) {
         let held = &self.medium.held[number as usize];
         (held.version, &held.wrong)

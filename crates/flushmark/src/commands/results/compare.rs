@@ -1,4 +1,4 @@
-//! `flushmark results compare`: results against results.
+//! `flushmark results compare`: compares results.
 
 use anyhow::Context as _;
 use compare::{Comparison, Condition, Group};
@@ -7,14 +7,14 @@ use report::Figures;
 use crate::args::comparison::{CompareArgs, ComparisonFormat};
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
-use crate::exit::{Verdict, WrongUse, complain, is_broken_pipe};
+use crate::exit::{ExitStatus, WrongUse, complain, is_broken_pipe};
 use crate::selection::{self, Selected};
 
-/// Compares, prints, and holds the comparison against the limits.
+/// Compares, prints, and checks the limits.
 ///
 /// # Errors
-/// When a word names no result, when no test is on both sides, or when a limit has nothing to be held against.
-pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If a word selects no result, no test is on both sides, or a limit cannot be checked.
+pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let (baseline, candidates) = sides(args, store)?;
     let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();
     let comparison = Comparison::of(&group(&baseline), &groups, &args.test);
@@ -29,12 +29,12 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         }
         ComparisonFormat::Markdown => report::compare_markdown(&comparison, figures),
     });
-    // A reader that went away has seen what it wanted; a pipeline still wants the exit code.
+    // A closed stdout is not an error, but a pipeline still needs the exit code.
     printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })?;
     judge(&args.fail_if, &comparison)
 }
 
-/// What could have been asked for instead.
+/// The error for a pattern that matches no test, with the names that it could match.
 fn no_such_test(pattern: &str, all: &Comparison) -> WrongUse {
     let mut names: Vec<String> = Vec::new();
     for test in all.candidates.iter().flat_map(|against| &against.tests) {
@@ -44,18 +44,18 @@ fn no_such_test(pattern: &str, all: &Comparison) -> WrongUse {
         }
     }
     let have = if names.is_empty() {
-        "they have none in common".to_owned()
+        "they have no tests in common".to_owned()
     } else {
         format!("they have {}", names.join(", "))
     };
-    WrongUse(format!("no test that both sides have is called like `{pattern}`; {have}"))
+    WrongUse(format!("no test on both sides matches `{pattern}`; {have}"))
 }
 
-/// Every word selected once; the baseline apart from the others.
+/// Selects every word once, and separates the baseline from the others.
 fn sides(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
     if let Some(count) = args.last {
         let [word] = args.results.as_slice() else {
-            return Err(WrongUse("--last takes one result, which is compared with those before it".to_owned()).into());
+            return Err(WrongUse("--last takes a single result to compare with earlier runs".to_owned()).into());
         };
         let (earlier, now) = selection::with_earlier(word, count, store)?;
         return Ok((earlier, vec![now]));
@@ -72,7 +72,7 @@ fn sides(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<(Selected, Vec
     };
     if words.is_empty() {
         return Err(WrongUse(format!(
-            "`{baseline}` is compared with nothing: name another result, or several joined by commas"
+            "nothing to compare `{baseline}` with; name another result, or several joined by commas"
         ))
         .into());
     }
@@ -86,22 +86,23 @@ fn group(selected: &Selected) -> Group<'_> {
     Group { label: selected.word.clone(), runs: selected.documents.iter().collect() }
 }
 
-/// Says which test exceeds which limit, or could not be held against it. A limit that nothing was held against is no success, whatever the others say.
-fn judge(conditions: &[Condition], comparison: &Comparison) -> anyhow::Result<Verdict> {
-    let mut verdict = Verdict::Done;
-    let mut unheld = None;
+/// Prints which test exceeds which limit. A limit that no test could be checked against is an
+/// error, whatever the others say.
+fn judge(conditions: &[Condition], comparison: &Comparison) -> anyhow::Result<ExitStatus> {
+    let mut verdict = ExitStatus::Done;
+    let mut unchecked = None;
     for condition in conditions {
         match condition.failures(comparison) {
             Ok(failures) => {
                 for failure in &failures {
                     complain(&report::failure(failure));
-                    verdict = Verdict::Unfit;
+                    verdict = ExitStatus::Unfit;
                 }
             }
-            Err(nothing) => unheld = unheld.or(Some(nothing)),
+            Err(nothing) => unchecked = unchecked.or(Some(nothing)),
         }
     }
-    match unheld {
+    match unchecked {
         Some(nothing) => Err(WrongUse(format!("--fail-if {nothing}")).into()),
         None => Ok(verdict),
     }

@@ -1,4 +1,4 @@
-//! `flushmark results delete`: for good, and therefore asked for twice.
+//! `flushmark results delete`: permanent, so it asks for confirmation.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -7,29 +7,33 @@ use store::RunId;
 
 use crate::args::results::DeleteArgs;
 use crate::args::store::StoreArgs;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 use crate::keeping::Reading;
 
-/// Deletes the runs, all or none.
+/// Deletes all of the runs, or none.
 ///
 /// # Errors
-/// When one is not there or still being measured, nobody can be asked, or the store cannot be written.
-pub fn run(args: &DeleteArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If a run is missing or still being measured, nobody can be asked, or the store cannot be
+/// written.
+pub fn run(args: &DeleteArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     if args.yes || confirmed(&args.runs, &store.location().to_string())? {
         store.delete(&args.runs)?;
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn confirmed(runs: &[RunId], store: &str) -> anyhow::Result<bool> {
     let list = runs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let what = if runs.len() == 1 { format!("run {list}") } else { format!("runs {list}") };
     if !std::io::stdin().is_terminal() {
-        return Err(WrongUse(format!("{what}: nobody is there to be asked; --yes deletes without asking")).into());
+        return Err(WrongUse(format!(
+            "cannot ask for confirmation to delete {what}: stdin is not a terminal; use --yes to delete without asking"
+        ))
+        .into());
     }
     let mut terminal = std::io::stderr().lock();
-    write!(terminal, "Delete {what} in {store} for good? [y/N] ").and_then(|()| terminal.flush())?;
+    write!(terminal, "Permanently delete {what} in {store}? [y/N] ").and_then(|()| terminal.flush())?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

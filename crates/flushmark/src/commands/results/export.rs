@@ -1,4 +1,4 @@
-//! `flushmark results export`: results in formats that other programs read.
+//! `flushmark results export`: writes results in formats that other programs read.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use measurement::RunDocument;
 use crate::args::results::ExportArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{ExitStatus, WrongUse};
 use crate::export;
 use crate::selection::select;
 use crate::whole_file;
@@ -16,14 +16,13 @@ use crate::whole_file;
 /// Writes the results.
 ///
 /// # Errors
-/// When a word names no result, nothing was measured in any, the format does not hold so many, or it cannot be written.
-pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If a word selects no result, nothing was measured, the format does not hold several runs, or a
+/// file cannot be written.
+pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = select(&args.results, store)?;
     let documents: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
     if documents.iter().all(|document| document.results.is_empty()) {
-        return Err(
-            WrongUse("there is no measured test in what was named, so there is nothing to export".to_owned()).into()
-        );
+        return Err(WrongUse("nothing to export: the selected results have no measured test".to_owned()).into());
     }
     match (args.format.text(), &args.output) {
         (Some(format), None) => print(&export::text(&documents, format)?)?,
@@ -34,10 +33,13 @@ pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         }
         (None, Some(directory)) => write_parquet(&documents, directory)?,
         (None, None) => {
-            return Err(WrongUse("Parquet is two files; name the directory for them: -o DIRECTORY".to_owned()).into());
+            return Err(WrongUse(
+                "Parquet output is two files; name a directory for them with -o DIRECTORY".to_owned(),
+            )
+            .into());
         }
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<()> {
@@ -45,7 +47,8 @@ fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<
         (formats::parquet::TESTS, formats::parquet::tests(documents)?),
         (formats::parquet::BINS, formats::parquet::bins(documents)?),
     ];
-    std::fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
     for (name, bytes) in files {
         let path = directory.join(name);
         whole_file::replace(&path, &bytes, None).with_context(|| format!("cannot write {}", path.display()))?;

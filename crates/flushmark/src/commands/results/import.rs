@@ -1,4 +1,4 @@
-//! `flushmark results import`: what other tools have measured, and other stores hold.
+//! `flushmark results import`: imports other tools' results and other stores' runs.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,32 +12,32 @@ use crate::args::Format;
 use crate::args::results::ImportArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
-use crate::exit::{Verdict, complain};
+use crate::exit::{ExitStatus, complain};
 use crate::keeping;
 
-/// Longer than any tool's output, and short enough for memory: a directory of results may hold a disk's image, too.
+/// Longer than any tool's output and small enough for memory; a directory may also contain disk
+/// images.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-/// How a person writes stdin.
 const STDIN: &str = "-";
-/// How every SQLite database begins (sqlite.org/fileformat.html, 1.3).
+/// The header of every SQLite database (sqlite.org/fileformat.html, 1.3).
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Documents kept in one transaction: enough that syncs cost little, few enough that others need not wait for long.
+/// Documents per transaction: enough to make syncs cheap, few enough not to block others for long.
 const BATCH: usize = 64;
 
-/// What was read of one file.
+/// The content of one file.
 struct FileRead {
     name: String,
     imported: Imported,
-    /// As which runs it is kept.
+    /// The runs under which it is kept.
     kept: String,
 }
 
-/// Reads every file and keeps what is in it. One that cannot be read does not keep the others from being read.
+/// Reads every file and keeps its content. An unreadable file does not stop the others.
 ///
 /// # Errors
-/// When the store cannot be opened or takes no more, or stdout cannot be written.
-pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If the store cannot be opened or written, or stdout cannot be written.
+pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = if args.dry_run { None } else { Some(keeping::writing(place)?) };
     let mut unread = 0;
     let mut read: Vec<FileRead> = Vec::new();
@@ -48,7 +48,7 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
     for given in &args.files {
         if let Some(other) = database(given) {
             match copy(&other, store.as_mut()) {
-                // On stdout JSON stands alone.
+                // With JSON on stdout, messages go to stderr.
                 Ok(line) if args.format == Format::Json => complain(line.trim_end()),
                 Ok(line) => print(&line)?,
                 Err(error) => refuse(given, &error),
@@ -57,7 +57,7 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
         }
         let (files, failed) = files(given);
         if files.is_empty() && failed.is_empty() {
-            refuse(given, &"there is no file in this directory");
+            refuse(given, &"no files in this directory");
         }
         for (directory, error) in failed {
             refuse(&directory, &error);
@@ -105,13 +105,14 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
             print(&report::import_page(&files, unread, &look()))?;
         }
     }
-    Ok(if unread > 0 { Verdict::Failed } else { Verdict::Done })
+    Ok(if unread > 0 { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-/// Keeps what was read, and notes as which runs. A document that was kept before is that run.
+/// Keeps what was read and records the run numbers. A document that was kept before has its old
+/// number.
 fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
     let documents: Vec<&RunDocument> = files.iter().flat_map(|file| &file.imported.documents).collect();
-    // Which machine another tool ran on, its output does not say.
+    // The output of other tools does not name the machine.
     let mut inserted = store.insert_all(&documents, &Origin::default())?.into_iter();
     for file in files {
         let runs = inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {
@@ -124,7 +125,7 @@ fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Another store, if that is what was named.
+/// Another store, if the argument names one.
 fn database(given: &Path) -> Option<Location> {
     let named = given.to_str().and_then(|text| text.parse().ok());
     if let Some(server @ Location::Postgres(_)) = named {
@@ -137,7 +138,7 @@ fn database(given: &Path) -> Option<Location> {
     is_sqlite.then(|| Location::Sqlite(given.to_owned()))
 }
 
-/// Copies another store's runs, or only counts them where nothing is to be kept.
+/// Copies the runs of another store, or counts them if nothing is to be kept.
 fn copy(other: &Location, store: Option<&mut Store>) -> Result<String, StoreError> {
     let mut other = Store::open_existing(other)?;
     let name = other.location().to_string();
@@ -147,13 +148,14 @@ fn copy(other: &Location, store: Option<&mut Store>) -> Result<String, StoreErro
     }
 }
 
-/// The files of a directory and of those below it, in order of their names; of anything else, itself. Directories that cannot be read come with the error.
+/// The files in a directory tree, sorted by name; the path itself if it is not a directory. Also
+/// returns directories that cannot be read, with the error.
 fn files(given: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>) {
     let mut files = Vec::new();
     let mut failed = Vec::new();
     let mut open = vec![given.to_owned()];
     while let Some(path) = open.pop() {
-        // A link to a directory may lead back to where it stands.
+        // Do not follow a link to a directory: it may be a loop.
         let is_directory = path.is_dir() && (path == given || !path.is_symlink());
         if !is_directory {
             files.push(path);
@@ -171,21 +173,20 @@ fn files(given: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>) {
     (files, failed)
 }
 
-/// A file as text.
 fn content(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = if path == Path::new(STDIN) {
         std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(path).and_then(|file| match file.metadata()?.len() {
-            // Not even begun: a disk's image takes its time to read.
+            // Not read at all: a disk image would take long.
             length if length > FILE_BYTES_MAX => Ok(usize::MAX),
             _ => file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes),
         })
     };
-    let length = read.map_err(|error| format!("cannot be read: {error}"))?;
+    let length = read.map_err(|error| format!("cannot read it: {error}"))?;
     if length as u64 > FILE_BYTES_MAX {
-        return Err(format!("it has more than {} MiB, and no tool prints so much", FILE_BYTES_MAX >> 20));
+        return Err(format!("larger than {} MiB, which no tool's output is", FILE_BYTES_MAX >> 20));
     }
     formats::decoded(&bytes).map_err(|error| error.to_string())
 }

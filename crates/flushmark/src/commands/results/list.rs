@@ -1,4 +1,4 @@
-//! `flushmark results list`: the kept runs, newest first.
+//! `flushmark results list`: lists kept runs, newest first.
 
 use store::Filter;
 
@@ -6,18 +6,16 @@ use crate::args::Format;
 use crate::args::results::ListArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
-use crate::exit::{self, Verdict};
+use crate::exit::{self, ExitStatus};
 use crate::keeping::Reading;
 
-/// Prints the list.
-///
 /// # Errors
-/// When the store cannot be read.
-pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If the store cannot be read.
+pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let (mut runs, location) = match Reading::of(place)? {
         Reading::NeverKept(location) => (Vec::new(), location),
         Reading::Open(mut store) => {
-            // One more, to know whether there are more.
+            // One extra, to know whether there are more.
             let limit = Some(args.limit).filter(|&limit| limit > 0).map(|limit| limit.saturating_add(1));
             (store.list(&Filter { limit, ..args.filter() })?, store.location().clone())
         }
@@ -30,9 +28,11 @@ pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
         Format::Json => print(&report::run_list_json(&runs))?,
         Format::Text if !runs.is_empty() => print(&report::run_list(&runs, more, &look()))?,
         Format::Text if args.filter() == Filter::default() => {
-            exit::complain(&format!("no run is kept in {location}; `flushmark check` and `flushmark run` keep theirs"));
+            exit::complain(&format!(
+                "no runs in {location}; `flushmark check` and `flushmark run` keep their results there"
+            ));
         }
-        Format::Text => exit::complain(&format!("none of the runs in {location} is like that")),
+        Format::Text => exit::complain(&format!("no runs in {location} match")),
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,16 +1,16 @@
-//! `flushmark results tag` and `note`: what people write on runs.
+//! `flushmark results tag` and `note`: annotations of runs.
 
 use crate::args::results::{NoteArgs, TagArgs};
 use crate::args::store::StoreArgs;
-use crate::exit::Verdict;
+use crate::exit::ExitStatus;
 use crate::keeping::Reading;
 use crate::selection;
 
-/// Puts tags on runs, or takes them off.
+/// Adds tags to runs, or removes them.
 ///
 /// # Errors
-/// When the word names no run, or the store cannot be written.
-pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If the word selects no run, or the store cannot be written.
+pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {
         if args.remove {
@@ -19,17 +19,17 @@ pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
             store.tag(run, &args.tags)?;
         }
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Replaces the note of runs.
 ///
 /// # Errors
-/// When the word names no run, or the store cannot be written.
-pub fn note(args: &NoteArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If the word selects no run, or the store cannot be written.
+pub fn note(args: &NoteArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {
         store.note(run, args.text.trim())?;
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

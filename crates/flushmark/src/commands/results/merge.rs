@@ -1,4 +1,4 @@
-//! `flushmark results merge`: several runs of the same tests as one.
+//! `flushmark results merge`: merges several runs of the same tests into one.
 
 use anyhow::Context as _;
 use measurement::RunDocument;
@@ -7,19 +7,19 @@ use store::{Inserted, Origin};
 use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{ExitStatus, WrongUse, complain};
 use crate::{keeping, selection, session, whole_file};
 
-/// Adds the runs up, judges the sum anew, and prints or writes the document.
+/// Merges the runs, judges the result, and prints or writes the document.
 ///
 /// # Errors
-/// When a word names no result, or when the results are not of one kind.
-pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If a word selects no result, or the results do not match.
+pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = selection::select(&args.results, store)?;
     let host = selection::common(selected.iter().map(|selected| selected.host.clone()).collect());
     let runs: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
     let mut merged = RunDocument::merged(&runs)
-        .map_err(|error| WrongUse(format!("{} do not merge: {error}", args.results.join(", "))))?;
+        .map_err(|error| WrongUse(format!("cannot merge {}: {error}", args.results.join(", "))))?;
     if let Err(sentence) = session::judge_merged(&mut merged, &runs) {
         complain(sentence);
     }
@@ -36,8 +36,8 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         let kept = keeping::writing(store)?.insert(&merged, &Origin { host })?;
         print(&match kept {
             Inserted::New(run) | Inserted::Completed(run) => format!("kept as {run}\n"),
-            Inserted::Already(run) => format!("kept already as {run}\n"),
+            Inserted::Already(run) => format!("already kept as {run}\n"),
         })?;
     }
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,4 +1,4 @@
-//! `flushmark results`: one file a subcommand.
+//! `flushmark results`: one file per subcommand.
 
 mod compare;
 mod delete;
@@ -10,13 +10,13 @@ mod merge;
 mod show;
 
 use crate::args::results::{ResultsArgs, ResultsCommand};
-use crate::exit::Verdict;
+use crate::exit::ExitStatus;
 
-/// Does what the subcommand says.
+/// Runs the subcommand.
 ///
 /// # Errors
 /// Those of the subcommand.
-pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
+pub fn run(args: &ResultsArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
         ResultsCommand::List(list) => list::run(list, &args.store),
         ResultsCommand::Show(show) => show::run(show, &args.store),

@@ -1,4 +1,4 @@
-//! `flushmark results show`: runs as they were printed when they were measured.
+//! `flushmark results show`: prints runs as they were printed when measured.
 
 use anyhow::Context as _;
 
@@ -6,15 +6,15 @@ use crate::args::Format;
 use crate::args::results::ShowArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
-use crate::exit::Verdict;
+use crate::exit::ExitStatus;
 use crate::keeping::Reading;
 use crate::selection;
 
-/// Prints the pages, or the documents.
+/// Prints the pages or the documents.
 ///
 /// # Errors
-/// When a word names no run, or the store cannot be read.
-pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+/// If a word selects no run, or the store cannot be read.
+pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     let runs = selection::runs(&args.runs, &mut store)?;
     let kept = runs.into_iter().map(|run| store.get(run)).collect::<Result<Vec<_>, _>>()?;
@@ -22,7 +22,7 @@ pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
         (Format::Json, [one]) => report::json(&one.document),
         (Format::Json, several) => {
             let documents: Vec<_> = several.iter().map(|kept| &kept.document).collect();
-            serde_json::to_string_pretty(&documents).context("documents do not write as JSON")? + "\n"
+            serde_json::to_string_pretty(&documents).context("cannot write documents as JSON")? + "\n"
         }
         (Format::Text, several) => {
             let look = look();
@@ -30,5 +30,5 @@ pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
         }
     };
     print(&text)?;
-    Ok(Verdict::Done)
+    Ok(ExitStatus::Done)
 }

@@ -93,7 +93,7 @@ pub fn seen_by_others(guest: &mut Guest) -> anyhow::Result<()> {
         ensure!(is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it off after `cache restore`");
         ensure!(kernel_believes(guest, &device)? == "write back", "{serial}: the kernel did not follow back");
         let nothing = guest.must("flushmark cache restore")?;
-        ensure!(nothing.contains("Nothing is on record"), "{serial}: {nothing}");
+        ensure!(nothing.contains("Nothing to restore"), "{serial}: {nothing}");
     }
     // The other direction: off by default, switched on and restored.
     for (serial, tool) in [("SATAOFF", Tool::Hdparm), ("SASOFF", Tool::Sdparm), ("NVMEOFF", Tool::Nvme)] {
@@ -105,7 +105,7 @@ pub fn seen_by_others(guest: &mut Guest) -> anyhow::Result<()> {
         guest.must(&format!("flushmark cache off {device}"))?;
         ensure!(!is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it on after `cache off`");
         let nothing = guest.must("flushmark cache restore")?;
-        ensure!(nothing.contains("Nothing is on record"), "switched back by hand, and still on record: {nothing}");
+        ensure!(nothing.contains("Nothing to restore"), "switched back by hand, and still on record: {nothing}");
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ pub fn both_settings(guest: &mut Guest) -> anyhow::Result<()> {
     let tests = workload::suites::named("write-cache").map_or(0, |plan| plan.tests.len());
     ensure!(results == tests, "the suite ran {results} of its {tests} tests");
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub fn signals(guest: &mut Guest) -> anyhow::Result<()> {
         }
     }
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }
 
@@ -152,6 +152,6 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
         ensure!(is_on(guest, tool, &device)?, "{serial}: not restored: {said}");
     }
     let nothing = guest.must("flushmark cache restore")?;
-    ensure!(nothing.contains("Nothing is on record"), "{nothing}");
+    ensure!(nothing.contains("Nothing to restore"), "{nothing}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Findings in sentences.
+//! Describes findings in sentences.
 
 use workload::number::latency;
 
@@ -7,7 +7,7 @@ use crate::run_header::{RunHeader, run_name};
 use crate::survey::{Damage, Oddity, Witness};
 use crate::verdict::{Class, Evidence, Finding};
 
-/// What happened to one record.
+/// Describes what happened to one record.
 pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
     let required = finding.required;
     let promised = match (finding.age_us, required) {
@@ -19,29 +19,29 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
         Evidence::Older => {
             let there = finding.found.map_or("nothing".to_owned(), |version| format!("version {version}"));
             match &finding.witness {
-                Some(witness) => format!("{there} is there instead of {promised}; {}", proof(witness, finding)),
-                None => format!("{there} is there instead of {promised}"),
+                Some(witness) => format!("found {there} instead of {promised}; {}", proof(witness, finding)),
+                None => format!("found {there} instead of {promised}"),
             }
         }
         Evidence::OtherRun(other) => {
             let proof = match finding.class {
                 Class::Unserializable => {
-                    "; whatever survives of this run, superblock or record, was written after every slot had been synced"
+                    "; the surviving superblock or records of this run were written after every slot had been synced"
                 }
                 _ => "",
             };
-            format!("a record of the older run {} is there instead of {promised}{proof}", run_name(*other))
+            format!("found a record of the older run {} instead of {promised}{proof}", run_name(*other))
         }
         Evidence::PartOfRecord => {
             let older = finding.sectors.len();
             let all = run.geometry.record_sectors;
             let found = finding.found.map_or(String::new(), |version| format!(", version {version}"));
-            format!("{older} of {all} sectors are older{found}, instead of {promised}")
+            format!("{older} of {all} sectors are older{found}; expected {promised}")
         }
         Evidence::FoundAt(at) => {
-            format!("it is missing here and was found at byte {at}; what had to be here is {promised}")
+            format!("missing here but found at byte {at}; expected {promised}")
         }
-        Evidence::Nothing => "not one sector of the target can be read".to_owned(),
+        Evidence::Nothing => "no sector of the target can be read".to_owned(),
         Evidence::Sector(oddity) => odd(oddity, finding, &promised),
     }
 }
@@ -49,21 +49,21 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
 fn odd(oddity: &Oddity, finding: &Finding, promised: &str) -> String {
     match oddity {
         Oddity::Torn(attribution) => {
-            format!("one sector is of several versions ({}), instead of {promised}", pieces(attribution))
+            format!("one sector is a mix of several versions ({}); expected {promised}", pieces(attribution))
         }
         Oddity::Flying { home_bytes, version, .. } => {
-            format!("version {version} of the sector at byte {home_bytes} lies here, instead of {promised}")
+            format!("found version {version} of the sector at byte {home_bytes}; expected {promised}")
         }
         Oddity::OtherRun { run_id } => {
-            format!("a record of the older run {} is there instead of {promised}", run_name(*run_id))
+            format!("found a record of the older run {} instead of {promised}", run_name(*run_id))
         }
         Oddity::Corrupt(Damage::Garbage(Some(attribution))) => {
-            format!("damaged bytes ({}), instead of {promised}", pieces(attribution))
+            format!("damaged bytes ({}); expected {promised}", pieces(attribution))
         }
-        Oddity::Corrupt(damage) => format!("{}, instead of {promised}", damaged(damage)),
+        Oddity::Corrupt(damage) => format!("{}; expected {promised}", damaged(damage)),
         Oddity::Unreadable(why) => {
             let count = finding.sectors.len();
-            format!("{count} of its sectors cannot be read ({why}); what had to be there is {promised}")
+            format!("{count} of its sectors cannot be read ({why}); expected {promised}")
         }
         Oddity::NeverIssued { version } => format!("version {version}, which the run cannot have written"),
     }
@@ -73,24 +73,24 @@ fn proof(witness: &Witness, finding: &Finding) -> String {
     let own =
         if witness.lane == finding.lane { "of the same lane".to_owned() } else { format!("of lane {}", witness.lane) };
     format!(
-        "this is proven by the record at byte {}, operation {} {own}, which survives and was written when that had been promised",
+        "this is proven by the surviving record at byte {} (operation {} {own}), which was written after that promise",
         witness.address_bytes, witness.seq
     )
 }
 
 fn damaged(damage: &Damage) -> String {
     match damage {
-        Damage::Zeros => "nothing but zeros".to_owned(),
-        Damage::Ones => "nothing but ones, as in erased flash".to_owned(),
+        Damage::Zeros => "all zeros".to_owned(),
+        Damage::Ones => "all ones, as in erased flash".to_owned(),
         Damage::Bits { wrong_bits: 1, version } => format!("version {version} with one wrong bit"),
         Damage::Bits { wrong_bits, version } => format!("version {version} with {wrong_bits} wrong bits"),
-        Damage::Header => "a whole body behind a damaged header".to_owned(),
-        Damage::Garbage(_) => "bytes that nobody wrote".to_owned(),
-        Damage::Unstable => "two readings in a row that differ".to_owned(),
+        Damage::Header => "an intact body after a damaged header".to_owned(),
+        Damage::Garbage(_) => "unknown bytes".to_owned(),
+        Damage::Unstable => "two consecutive readings that differ".to_owned(),
     }
 }
 
-/// The first stretches of a sector, and whose they are.
+/// The first stretches of a sector, and their origins.
 fn pieces(attribution: &Attribution) -> String {
     const SHOWN: usize = 5;
     let header = attribution.header.ok().map(|header| header.version);
@@ -112,7 +112,7 @@ fn origin(origin: Origin, header: Option<u32>) -> String {
     match origin {
         Origin::Header => header.map_or("a header".to_owned(), |version| format!("header of version {version}")),
         Origin::Version(version) => format!("version {version}"),
-        Origin::Seam { before, behind } => format!("version {before} going over into {behind}"),
+        Origin::Seam { before, behind } => format!("version {before} changing to {behind}"),
         Origin::Foreign { address_bytes, version } => format!("version {version} of byte {address_bytes}"),
         Origin::Zeros => "zeros".to_owned(),
         Origin::Ones => "ones".to_owned(),
@@ -122,17 +122,17 @@ fn origin(origin: Origin, header: Option<u32>) -> String {
     }
 }
 
-/// What a class means, for the page.
+/// The meaning of a class.
 pub const fn meaning(class: Class) -> &'static str {
     match class {
-        Class::Lost => "acknowledged as durable, and gone",
-        Class::Shorn => "acknowledged as durable, and there only in part",
-        Class::Flying => "written to a wrong place",
+        Class::Lost => "acknowledged as durable, but missing",
+        Class::Shorn => "acknowledged as durable, but only partly present",
+        Class::Flying => "written to the wrong place",
         Class::Corrupt => "damaged",
-        Class::Unserializable => "gone, although records survive that were written after it had been promised",
-        Class::RolledBack => "gone with everything that came after one earlier moment",
-        Class::Unreadable => "not to be read",
-        Class::Dead => "not one sector of the target can be read",
+        Class::Unserializable => "missing, although records survive that were written after it was promised",
+        Class::RolledBack => "missing with everything that came after one earlier moment",
+        Class::Unreadable => "cannot be read",
+        Class::Dead => "no sector of the target can be read",
     }
 }
 
@@ -193,19 +193,19 @@ mod tests {
         ];
         let sentences: Vec<String> = all.iter().map(|finding| sentence(finding, &sample())).collect();
         insta::assert_snapshot!(sentences.join("\n"), @"
-        version 6 is there instead of version 7, acknowledged 1.25 ms before the end
-        nothing is there instead of version 0, which was synced before the run
-        version 6 is there instead of version 7, which was promised to be durable; this is proven by the record at byte 8192, operation 99 of lane 2, which survives and was written when that had been promised
-        a record of the older run 000000000000000f is there instead of version 7, acknowledged 1.25 ms before the end; whatever survives of this run, superblock or record, was written after every slot had been synced
-        1 of 4 sectors are older, version 6, instead of version 7, acknowledged 1.25 ms before the end
-        it is missing here and was found at byte 8192; what had to be here is version 7, acknowledged 1.25 ms before the end
-        not one sector of the target can be read
-        one sector is of several versions (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.25 ms before the end
-        version 2 of the sector at byte 8192 lies here, instead of version 7, acknowledged 1.25 ms before the end
-        damaged bytes (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.25 ms before the end
-        version 7 with one wrong bit, instead of version 7, acknowledged 1.25 ms before the end
-        two readings in a row that differ, instead of version 7, acknowledged 1.25 ms before the end
-        1 of its sectors cannot be read (Input/output error); what had to be there is version 7, acknowledged 1.25 ms before the end
+        found version 6 instead of version 7, acknowledged 1.25 ms before the end
+        found nothing instead of version 0, which was synced before the run
+        found version 6 instead of version 7, which was promised to be durable; this is proven by the surviving record at byte 8192 (operation 99 of lane 2), which was written after that promise
+        found a record of the older run 000000000000000f instead of version 7, acknowledged 1.25 ms before the end; the surviving superblock or records of this run were written after every slot had been synced
+        1 of 4 sectors are older, version 6; expected version 7, acknowledged 1.25 ms before the end
+        missing here but found at byte 8192; expected version 7, acknowledged 1.25 ms before the end
+        no sector of the target can be read
+        one sector is a mix of several versions (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 changing to 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more); expected version 7, acknowledged 1.25 ms before the end
+        found version 2 of the sector at byte 8192; expected version 7, acknowledged 1.25 ms before the end
+        damaged bytes (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 changing to 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more); expected version 7, acknowledged 1.25 ms before the end
+        version 7 with one wrong bit; expected version 7, acknowledged 1.25 ms before the end
+        two consecutive readings that differ; expected version 7, acknowledged 1.25 ms before the end
+        1 of its sectors cannot be read (Input/output error); expected version 7, acknowledged 1.25 ms before the end
         ");
     }
 

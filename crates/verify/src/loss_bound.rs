@@ -1,15 +1,17 @@
-//! What clean cycles prove, and what they do not.
+//! What clean cycles prove about the probability of a loss.
 
-/// Confidence of every bound here.
+/// Confidence level of the bounds.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// With `clean_cycles` cycles of which none lost anything, the chance of a loss in one cut is below this, at 95 % confidence; 1 without any cycle.
+/// Upper bound of the probability of a loss per power cut, at 95 % confidence, after this many
+/// cycles without a loss; 1 if there was none.
 ///
-/// Whoever loses with a probability p at each cut stays clean through k cuts with (1 - p)^k; the bound is the p at which that is 5 %.
+/// A drive that loses data with probability p per cut survives k cuts clean with probability (1 -
+/// p)^k. The bound is the p for which that is 5 %.
 ///
 /// ```
-/// assert!((verify::bound::loss_per_cut_below(1) - 0.95).abs() < 1e-12);
-/// assert!(verify::bound::loss_per_cut_below(59) < 0.05);
+/// assert!((verify::loss_bound::loss_per_cut_below(1) - 0.95).abs() < 1e-12);
+/// assert!(verify::loss_bound::loss_per_cut_below(59) < 0.05);
 /// ```
 pub fn loss_per_cut_below(clean_cycles: u32) -> f64 {
     if clean_cycles == 0 {
@@ -18,7 +20,7 @@ pub fn loss_per_cut_below(clean_cycles: u32) -> f64 {
     1.0 - (1.0 - CONFIDENCE).powf(1.0 / f64::from(clean_cycles))
 }
 
-/// How many clean cycles bring the bound below a chance between 0 and 1.
+/// The number of clean cycles that bring the bound below a probability between 0 and 1.
 pub fn cycles_for(chance: f64) -> u32 {
     ((1.0 - CONFIDENCE).ln() / (1.0 - chance).ln()).ceil() as u32
 }
@@ -28,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_near_the_rule_of_three() {
+    fn it_approaches_the_rule_of_three() {
         assert!((loss_per_cut_below(0) - 1.0).abs() < f64::EPSILON);
         for cycles in [100, 300, 3000] {
             let ratio = loss_per_cut_below(cycles) / (3.0 / f64::from(cycles));
@@ -38,9 +40,9 @@ mod tests {
 
     #[test]
     fn what_a_few_cycles_prove() {
-        // 0.05 is left of 0.95^k first at 59 cycles, of 0.5^k at 5.
+        // 0.95^k first falls below 0.05 at k = 59, 0.5^k at k = 5.
         assert_eq!((cycles_for(0.05), cycles_for(0.5)), (59, 5));
-        // 1 - 0.05, and 1 less the root of 0.05.
+        // 1 - 0.05, and 1 minus the square root of 0.05.
         assert!((loss_per_cut_below(1) - 0.95).abs() < 1e-12);
         assert!((loss_per_cut_below(2) - 0.776_393_202_250_021).abs() < 1e-12);
     }

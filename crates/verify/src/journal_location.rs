@@ -1,4 +1,5 @@
-//! A journal must not lie on the drive that is tested: it would lose its memory together with what it remembers.
+//! Keeps the journal off the drive under test: a journal there would be lost together with the data
+//! that it vouches for.
 
 use std::path::Path;
 
@@ -8,29 +9,29 @@ use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
 use crate::target::WriteTarget;
 
-/// What speaks against the place of a journal and does not forbid it, in one sentence.
+/// A warning about the journal's location that does not forbid it.
 pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
     let place = Place::of(root, path).ok()?;
     let path = path.display();
     match place.no_block_device()? {
         NoBlockDevice::Memory { .. } => Some(format!(
-            "the journal {path} lies in memory: it survives a cut of the drive's power, but not of this machine's"
+            "the journal {path} is in memory: it survives a power cut of the drive, but not of this machine"
         )),
         NoBlockDevice::Network { .. } => None,
         unknown => Some(format!(
-            "nobody can say on which drive the journal {path} lies ({unknown}): make sure that it is not the one that is tested"
+            "cannot find out which drive holds the journal {path} ({unknown}); make sure that it is not the drive under test"
         )),
     }
 }
 
-/// Says on which disks a journal lies, so that it is not put on the one that is tested.
+/// Refuses a journal on a drive under test.
 ///
 /// # Errors
-/// When it would lie on a disk of the target, or its place cannot be looked at.
-pub fn expect_apart(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> Result<(), VerifyError> {
+/// If the journal would be on a drive of the target, or its location cannot be read.
+pub fn expect_other_drive(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> Result<(), VerifyError> {
     let place = place_of(root, journal)?;
     let no_disks = expect_on_other_disks(root, &place, journal, &target.facts.disks)?;
-    // Without block devices (a network, memory), one filesystem is one drive.
+    // Without block devices (a network, memory), one filesystem counts as one drive.
     if no_disks && target.place.kind != PlaceKind::BlockDevice && place.device == target.place.device {
         let device = "the same filesystem".to_owned();
         return Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device });
@@ -38,10 +39,11 @@ pub fn expect_apart(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> 
     Ok(())
 }
 
-/// The same for a recorder, which knows the target's disks by their names alone, and that they are of its own machine.
+/// The same for a recorder, which only knows the names of the target's disks and that they are on
+/// its own machine.
 ///
 /// # Errors
-/// As [`expect_apart`].
+/// As [`expect_other_drive`].
 pub fn expect_on_none_of(root: &SystemRoot, journal: &Path, disks: &[String]) -> Result<(), VerifyError> {
     expect_on_other_disks(root, &place_of(root, journal)?, journal, disks).map(drop)
 }
@@ -51,7 +53,7 @@ fn place_of(root: &SystemRoot, journal: &Path) -> Result<Place, VerifyError> {
     Ok(Place::of(root, if journal.exists() { journal } else { parent })?)
 }
 
-/// Says whether the journal lies on no disk at all.
+/// Refuses a journal on one of these disks. Returns whether it is on no disk at all.
 fn expect_on_other_disks(
     root: &SystemRoot,
     place: &Place,

@@ -299,7 +299,9 @@ fn the_remedy_for_the_write_hole_depends_on_the_level() {
         assert!(six.advice.contains("raid6 does not support a partial parity log") && six.command.is_none(), "{six:?}");
     }
     assert!(
-        hole("raid5", "resync", &[]).why.contains("A write to one disk changes the parity of its stripe on another")
+        hole("raid5", "resync", &[])
+            .why
+            .contains("A write to one disk also changes the parity of its stripe on another")
     );
 }
 

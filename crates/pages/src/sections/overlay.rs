@@ -3,7 +3,7 @@
 use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
-use report::Told;
+use report::ComparisonView;
 use workload::number::latency;
 
 use super::Place;
@@ -22,10 +22,10 @@ pub(super) fn section(places: &[Place<'_>], figures: &mut Figures) -> Markup {
     let candidates: Vec<Group<'_>> = others.iter().map(group).collect();
     let comparison = Comparison::of(&group(first), &candidates, "");
     let pairs = pairs(places);
-    let told: Vec<Told<'_>> = comparison
+    let told: Vec<ComparisonView<'_>> = comparison
         .candidates
         .iter()
-        .map(|against| Told {
+        .map(|against| ComparisonView {
             against,
             names: [&comparison.baseline.label, &against.candidate.label],
             figures: report::Figures::Leading,
@@ -106,13 +106,13 @@ fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
 }
 
 /// What a run comes to against the first, the same sentence that `results compare` ends with.
-fn sentence(told: &Told<'_>) -> String {
+fn sentence(told: &ComparisonView<'_>) -> String {
     let [baseline, candidate] = told.names.map(|name| format!("“{name}”"));
-    Told { names: [&baseline, &candidate], ..*told }.sentence()
+    ComparisonView { names: [&baseline, &candidate], ..*told }.sentence()
 }
 
 /// A run against the first: every test's figures, what is to be known of them, and what else differs.
-fn differences(told: &Told<'_>) -> Markup {
+fn differences(told: &ComparisonView<'_>) -> Markup {
     let [baseline, candidate] = told.names;
     let title = format!("{candidate} against {baseline}");
     let (remarks, unpaired, facts) = (told.remarks(), told.unpaired(), told.differences());

@@ -1,11 +1,12 @@
-//! What FreeBSD's `diskinfo -S` prints, in its columns, so that lines can be pasted beside those that people have posted for years.
+//! The format of FreeBSD's `diskinfo -S`, so that lines compare directly with published ones.
 
 use measurement::{Skipped, TestResult};
 
 use crate::look::Look;
 use crate::prose::hanging;
 
-/// One line a size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) a second.
+/// One line per size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) per
+/// second.
 pub(super) fn table(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
     let mut text = "Synchronous random writes:\n".to_owned();
     for result in results {
@@ -35,14 +36,14 @@ mod golden {
         results.truncate(5);
         let first = results.remove(0);
         let skipped =
-            [Skipped { test: first.test, because: "512 B is no multiple of the logical block size".to_owned() }];
+            [Skipped { test: first.test, because: "512 B is not a multiple of the logical block size".to_owned() }];
         insta::assert_snapshot!(table(&results, &skipped, &Look::plain()), @"
         Synchronous random writes:
         	   1 kbytes:   2049.4 usec/IO =      0.5 Mbytes/s
         	   2 kbytes:   2051.2 usec/IO =      1.0 Mbytes/s
         	   4 kbytes:   2055.0 usec/IO =      1.9 Mbytes/s
         	   8 kbytes:   2062.5 usec/IO =      3.8 Mbytes/s
-                randwrite 512 B, fsync=1, depth 1, jobs 1: skipped, 512 B is no multiple of the logical
+                randwrite 512 B, fsync=1, depth 1, jobs 1: skipped, 512 B is not a multiple of the logical
                 block size
         ");
         assert_eq!(four_digits(0.5), "0.5");

@@ -134,10 +134,10 @@ mod tests {
         let hole = simdrive::write_hole::play(model).unwrap();
         insta::assert_snapshot!(write_hole_page(&hole, &model.label, &Look::plain()), @"
         The RAID write hole
-          RAID 5 on three disks (each modelled as Generic 7200 rpm disk, cache off). A stripe holds a block
-          A on one disk, a block B on the next, and on the third their parity P = A + B, added bit by bit
-          without carrying. Whichever disk is lost, its block is the sum of the other two. Here a block is
-          shown as four bits.
+          RAID 5 on three disks (each modelled as Generic 7200 rpm disk, cache off). A stripe has a block A
+          on one disk, a block B on the next, and on the third their parity P = A + B, added bit by bit
+          without carry (XOR). Whichever disk is lost, its block is the sum of the other two. Here a block
+          is shown as four bits.
 
         Step by step
           1. At first everything is consistent.

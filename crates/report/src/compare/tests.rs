@@ -158,8 +158,8 @@ fn two_candidates_and_every_figure_of_one_test() {
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
       figure, so nothing tells how much it varied.
 
-    Inconclusive in the only test: too few values to know how much they vary. B was measured 1.88 times as fast
-    as A. Run longer tests, or pass several runs per side separated by commas.
+    Inconclusive in the only test: too few values to know how much they vary. B was measured 1.88 times
+    as fast as A. Run longer tests, or pass several runs per side separated by commas.
 
     No difference between C and A that is more than noise, in the only test.
     ");

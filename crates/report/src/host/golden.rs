@@ -64,9 +64,9 @@ fn a_server_with_two_sockets() {
                                      on CPUs 0-27
       CPU frequency                  governor powersave of intel_pstate, preference performance on CPUs
                                      28-31
-      SMT                            two threads share a core
-      Mitigations                    4 CPU vulnerabilities listed, 4 of them mitigated; spectre_v2
-                                     cost time in system calls
+      SMT                            two threads per core
+      Mitigations                    4 CPU vulnerabilities listed, 4 of them mitigated; spectre_v2 slow
+                                     system calls down
       nvme0n1: I/O scheduler         none on flash
       nvme1n1: I/O scheduler         none on flash
       nvme2n1: I/O scheduler         none on flash
@@ -155,7 +155,7 @@ fn a_box_behind_a_raid_card() {
       /mnt/backup: barriers  ext4 sends flushes
       /tank: barriers        ext4 sends flushes
       Turbo                  allowed
-      SMT                    one thread a core
+      SMT                    one thread per core
       Mitigations            5 CPU vulnerabilities listed, 4 of them mitigated; meltdown, mds,
                              spectre_v2 slow system calls down
       sda: I/O scheduler     mq-deadline on a rotating disk
@@ -245,20 +245,20 @@ fn a_raid5() {
           $ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled
 
     Good
-      /: barriers                           ext4 sends flushes
-      /srv/office: barriers                 ext4 sends flushes
+      /: barriers                                ext4 sends flushes
+      /srv/office: barriers                      ext4 sends flushes
       Controller in front of sda, sdb, sdc, sdd  1022:43eb at 0000:02:00.1, driver ahci
-      SMT                                   one thread a core
-      Mitigations                           2 CPU vulnerabilities listed, 2 of them mitigated;
-                                            spectre_v2 slow system calls down
-      sdd: I/O scheduler                    mq-deadline on flash
-      sda: interrupts                       1 queue interrupt, on CPU 3
-      sdb: interrupts                       1 queue interrupt, on CPU 3
-      sdc: interrupts                       1 queue interrupt, on CPU 3
-      sdd: interrupts                       1 queue interrupt, on CPU 3
-      Laptop mode                           off
-      Kernel                                Linux 5.15.0-119-generic
-      Clock                                 tsc
+      SMT                                        one thread per core
+      Mitigations                                2 CPU vulnerabilities listed, 2 of them mitigated;
+                                                 spectre_v2 slow system calls down
+      sdd: I/O scheduler                         mq-deadline on flash
+      sda: interrupts                            1 queue interrupt, on CPU 3
+      sdb: interrupts                            1 queue interrupt, on CPU 3
+      sdc: interrupts                            1 queue interrupt, on CPU 3
+      sdd: interrupts                            1 queue interrupt, on CPU 3
+      Laptop mode                                off
+      Kernel                                     Linux 5.15.0-119-generic
+      Clock                                      tsc
     ");
 }
 
@@ -294,9 +294,9 @@ fn a_cloud_machine() {
       Controller before vda      1af4:1001 at 0000:00:04.0, driver virtio-pci
       Controller before sda      1af4:1004 at 0000:00:05.0, driver virtio-pci
       C-states                   allowed by haltpoll: POLL 0 µs, haltpoll 1 µs
-      SMT                        one thread a core
-      Mitigations                3 CPU vulnerabilities listed, 2 of them mitigated; meltdown,
-                                 spectre_v2 cost time in system calls
+      SMT                        one thread per core
+      Mitigations                3 CPU vulnerabilities listed, 2 of them mitigated; meltdown, spectre_v2
+                                 slow system calls down
       sda: I/O scheduler         mq-deadline on a virtual disk
       sdb: I/O scheduler         mq-deadline on a virtual disk
       vda: I/O scheduler         none on a virtual disk

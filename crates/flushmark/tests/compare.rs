@@ -107,7 +107,7 @@ fn every_format_says_the_same_and_json_holds_to_the_schema() {
     let markdown = results.results(&["compare", "slow.json", "fast.json", "--format", "markdown"]);
     assert!(markdown.stdout.contains("| B against A | A | B | ratio | 95 % interval | |"), "{}", markdown.stdout);
     let one = results.results(&["compare", "slow.json", "fast.json", "--test", "READ"]);
-    assert!(one.stdout.contains("in the one test") && !one.stdout.contains("commits/s"), "{}", one.stdout);
+    assert!(one.stdout.contains("in the only test") && !one.stdout.contains("commits/s"), "{}", one.stdout);
     let all = results.results(&["compare", "slow.json", "fast.json", "--all"]);
     assert!(all.stdout.contains("MiB/s") && all.stdout.contains("sync p99.9"), "{}", all.stdout);
 }
@@ -149,8 +149,8 @@ fn a_test_that_is_gone_keeps_no_limit() {
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         run.said(results.directory.path(), "DIR")
     };
-    insta::assert_snapshot!(held("lost.json"), @"flushmark: DIR/lost.json, commit: the baseline has this test with its iops, and the candidate has no such test, so that `iops < -50%` fails");
-    insta::assert_snapshot!(held("broken.json"), @"flushmark: DIR/broken.json, commit: a run of it broke off before it said enough, so that `iops < -50%` fails");
+    insta::assert_snapshot!(held("lost.json"), @"flushmark: DIR/lost.json, commit: the baseline has iops of this test, but the candidate does not have the test, so `iops < -50%` fails");
+    insta::assert_snapshot!(held("broken.json"), @"flushmark: DIR/broken.json, commit: a run of it ended too early to be conclusive, so `iops < -50%` fails");
 }
 
 #[test]
@@ -252,11 +252,7 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: name two results of one kind");
     insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: `commit` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
     let unlike = results.results(&["compare", "fast.json", "other.json"]);
-    assert!(
-        unlike.stdout.contains("commit: it is not the same workload in both: sync_every: 1 and 8"),
-        "{}",
-        unlike.stdout
-    );
+    assert!(unlike.stdout.contains("commit: the workloads differ: sync_every: 1 and 8"), "{}", unlike.stdout);
 }
 
 #[test]
@@ -270,7 +266,7 @@ fn kept_runs_are_compared_by_their_numbers() {
     }
     let compared = run(&["results", "--store", &store, "compare", "1", "last", "--test", "commit"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
-    assert!(last_line(&compared).ends_with("times as fast as A in the one test."), "{}", compared.stdout);
+    assert!(last_line(&compared).ends_with("times as fast as A in the only test."), "{}", compared.stdout);
     let gone = run(&["results", "--store", &store, "compare", "1", "7"]);
     assert_eq!(gone.code, Some(2), "{}", gone.stderr);
 }

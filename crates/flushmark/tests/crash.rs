@@ -212,7 +212,7 @@ fn a_lost_write_is_named_also_where_the_check_mounts_nothing() {
     assert_eq!(report["first_failure"]["lost"][0]["owners"], serde_json::Value::Null, "{report}");
     let session = directory.path().join("session");
     let page = run(&["crash", "--resume", session.to_str().unwrap()]).stdout;
-    assert!(page.contains("there is no filesystem on the drive"), "{page}");
+    assert!(page.contains("no filesystem was found on the drive"), "{page}");
 }
 
 #[test]

@@ -57,9 +57,9 @@ fn a_directory_is_read_and_what_is_none_is_named() {
     3 files could not be read.
     ");
     insta::assert_snapshot!(run.words(), @"
-    flushmark: ./b/README: it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync
-    flushmark: ./c/cut.json: the output of fio (JSON) ends in the middle (EOF while parsing a value at line 46 column 2): it was cut short. Import all of it
-    flushmark: /no/such/file: cannot read it: No such file or directory (os error 2)
+    flushmark: ./b/README: unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync
+    flushmark: ./c/cut.json: the output of fio (JSON) ends in the middle (EOF while parsing a value at line 46 column 2): import the complete output
+    flushmark: /no/such/file: cannot be read: No such file or directory (os error 2)
     ");
 }
 
@@ -106,7 +106,7 @@ fn remarks_are_not_lost_where_the_result_is_json() {
     let run = Run::of(import.output().unwrap());
     assert_eq!(run.code, Some(0));
     assert_eq!(run.document()["results"].as_array().unwrap().len(), 3);
-    insta::assert_snapshot!(run.words(), @"flushmark: warned.json: beside the document, fio says: fio: io_u error on file a: Input/output error");
+    insta::assert_snapshot!(run.words(), @"flushmark: warned.json: message from fio outside the document: fio: io_u error on file a: Input/output error");
 }
 
 #[test]
@@ -539,7 +539,7 @@ fn imports_are_kept_once_and_compared_like_our_own() {
     assert!(copied.stdout.ends_with("2 runs copied.\n"), "{}{}", copied.stdout, copied.stderr);
     let as_json = copy(&[&store("results.db"), "--format", "json"]);
     assert_eq!((as_json.code, as_json.stdout.as_str()), (Some(0), ""), "stdout is for documents");
-    assert!(as_json.stderr.contains("were here already"), "{}", as_json.stderr);
+    assert!(as_json.stderr.contains("already present"), "{}", as_json.stderr);
     let again = copy(&[&store("results.db")]);
-    assert!(again.stdout.ends_with("0 runs copied, 2 were here already.\n"), "{}{}", again.stdout, again.stderr);
+    assert!(again.stdout.ends_with("0 runs copied, 2 already present.\n"), "{}{}", again.stdout, again.stderr);
 }

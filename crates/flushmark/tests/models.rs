@@ -112,14 +112,14 @@ fn what_a_model_is_stands_above_its_numbers() {
     tested       all of it
     device       sim:enterprise-sata,raid=5 (raid5) on member, member, member
     drives       3 × Generic enterprise SATA drive, SATA
-    write cache  write back: volatile as the kernel sees it, so it sends flushes; no FUA writes
+    write cache  write back: the kernel assumes a volatile cache and sends flushes; no FUA writes
     ");
     insta::assert_snapshot!(header(&format!("sim:{},filesystem=ext4", path.display())), @"
     target       sim:FILE,filesystem=ext4, a modelled drive, in virtual time
     filesystem   ext4 mounted on /model, relatime
     device       sim:FILE,filesystem=ext4
     drive        Generic USB stick, USB, 32 GB
-    write cache  write through: the kernel sees no volatile cache and sends no flushes
+    write cache  write through: the kernel assumes no volatile cache and sends no flushes
     ");
 }
 

@@ -48,7 +48,7 @@ fn open_blocks() {
         near(found("open-blocks", &stick, "open-blocks", "open blocks"), f64::from(open_blocks), 0.0);
     }
     assert_eq!(found("open-blocks", "consumer-sata", "open-blocks", "open blocks"), None);
-    assert!(found("open-blocks", "consumer-sata", "open-blocks", "at one place").is_some());
+    assert!(found("open-blocks", "consumer-sata", "open-blocks", "at 1 location").is_some());
 }
 
 #[test]

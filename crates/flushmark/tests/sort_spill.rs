@@ -125,7 +125,7 @@ fn null_shows_the_sort_alone() {
     let crowd = run(&["run", &crowd, "--quiet", "--target", "null:"]);
     assert_eq!(crowd.code, Some(0), "{}", crowd.stderr);
     let said = crowd.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("there is no drive here to wait for") && !said.contains("drive limits"), "{}", crowd.stdout);
+    assert!(said.contains("there is no drive to wait for") && !said.contains("drive limits"), "{}", crowd.stdout);
 }
 
 #[test]

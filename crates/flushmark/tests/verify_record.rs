@@ -42,7 +42,7 @@ fn a_recorder_hears_a_run_and_its_verdict() {
     assert!(alone.stdout.contains("could not be recorded"), "the recorder holds its journal: {}", alone.stdout);
     let said = recorder.end();
     assert_eq!(said.code, Some(130));
-    assert!(said.stdout.contains("2 cycles judged: 2 kept (2 where a person's word alone says"), "{}", said.stdout);
+    assert!(said.stdout.contains("2 cycles judged: 2 kept (2 with only the user's statement"), "{}", said.stdout);
     assert!(
         said.stdout.contains("With 2 clean cycles, the chance of a loss in one cut is below 78 %"),
         "{}",
@@ -123,7 +123,7 @@ fn nonsense_does_not_impress_the_recorder() {
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     assert_eq!(check(&path, &["--recorder", &recorder.address]).code, Some(0));
     let said = recorder.end();
-    assert!(said.stdout.contains("was turned away: the greeting is not"), "{}", said.stdout);
+    assert!(said.stdout.contains("was rejected: it does not greet"), "{}", said.stdout);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_recorder_serves_one_run_at_a_time() {
     wait_until("the check", || check(&first, &["--recorder", &recorder.address]).code == Some(0));
     let other = check(&second, &["--recorder", &recorder.address]);
     assert_eq!(other.code, Some(3), "what was refused left a file without a run that was heard: {}", other.stderr);
-    assert!(recorder.end().stdout.contains("the writer ended by itself (asked to stop)"));
+    assert!(recorder.end().stdout.contains("the writer ended on its own (asked to stop)"));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn what_nobody_checked_is_counted_and_not_written_over() {
     assert_eq!((&document["result"], &document["standing"]["unjudged"]), (&"kept".into(), &1.into()));
     assert_eq!(document["loss_per_cut_below"], serde_json::Value::Null);
     let said = recorder.end().stdout;
-    assert!(said.contains("1 cycle judged: 1 kept (1 where a person's word alone says that the power was"), "{said}");
+    assert!(said.contains("1 cycle judged: 1 kept (1 with only the user's statement that the power was"), "{said}");
     assert!(said.contains("1 cycle had acknowledged writes and was never judged"), "{said}");
     assert!(!said.contains("chance of a loss"), "{said}");
 }

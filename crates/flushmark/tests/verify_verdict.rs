@@ -268,8 +268,8 @@ fn a_drive_that_goes_back_in_time_is_called_so() {
     let page = checked.unwrap().stdout;
     assert!(page.contains("rolled back, in flush lanes:") && page.contains("rolled back, in FUA lanes:"), "{page}");
     assert!(!page.contains("unserializable") && !page.contains("lost, in"), "{page}");
-    let back = page.lines().find(|line| line.starts_with("The whole target went back by ")).unwrap();
-    let ms: u64 = back.split(' ').nth(6).unwrap().parse().unwrap();
+    let back = page.lines().find(|line| line.starts_with("The whole target was rolled back by ")).unwrap();
+    let ms: u64 = back.split(' ').nth(7).unwrap().parse().unwrap();
     assert!((200..2000).contains(&ms), "{back}");
     // Surviving records do not show this, because the order is intact.
     let alone = check(&path, &[]);
@@ -290,7 +290,7 @@ fn a_verdict_reads_well() {
     assert!(findings.contains(&format!("at byte {at}: version ")), "{findings}");
     assert!(findings.contains("with one wrong bit; expected version"), "{findings}");
     assert!(checked.stdout.contains("\nFAILS: data that had to be there is missing or damaged"), "{}", checked.stdout);
-    assert!(checked.stdout.trim_end().ends_with("A drive that failed once is not made good by cycles that it passed."));
+    assert!(checked.stdout.trim_end().ends_with("A drive that failed once is not cleared by cycles that it passed."));
 }
 
 #[test]

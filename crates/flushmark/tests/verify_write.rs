@@ -19,7 +19,7 @@ fn a_directory_gets_a_file_that_stays_until_it_is_removed() {
     assert!(written.stdout.ends_with(&format!("To check: flushmark verify check {path}\n")), "{}", written.stdout);
     let checked = check(&path, &[]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
-    assert!(checked.stdout.contains("KEPT: everything that was acknowledged is there."), "{}", checked.stdout);
+    assert!(checked.stdout.contains("KEPT: all acknowledged data is present."), "{}", checked.stdout);
     assert!(checked.stdout.contains("below 95 % at 95 % confidence"), "{}", checked.stdout);
     // A second run overwrites the file of the first one, even with another size.
     let again = run(&["verify", "write", &path, "--size", "6MiB", "--protected", "--quiet", "--time", "100ms"]);

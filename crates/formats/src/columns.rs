@@ -1,13 +1,14 @@
-//! The columns that tables of results have: one definition, from which CSV and Parquet are made and `docs/formats.md` is checked.
+//! The columns of result tables: one definition for CSV and Parquet, against which
+//! `docs/formats.md` is checked.
 
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, SortFigures, SortRecord, TestResult};
 
-/// A cell; `None` where there is nothing to tell.
+/// A cell; `None` if there is no value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// Text.
     Text(Option<String>),
-    /// A count or an amount.
+    /// A count or a number of bytes.
     Whole(Option<u64>),
     /// A measured figure.
     Real(Option<f64>),
@@ -15,36 +16,36 @@ pub enum Cell {
     Flag(Option<bool>),
 }
 
-/// One test with its run.
+/// A row: one test with its run.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// The run's place among those that are written together, from 1.
+    /// Number of the run among those written together, from 1.
     pub run: u64,
-    /// The test's place in its run, from 1.
+    /// Number of the test in its run, from 1.
     pub number: u64,
-    /// The run.
+    /// Document of the run.
     pub document: &'a RunDocument,
-    /// The test.
+    /// Result of the test.
     pub result: &'a TestResult,
 }
 
-/// A column: its name, with the unit last, and what stands in it.
+/// A column: its name, with the unit last, and its cells.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// Its name.
+    /// Name, with the unit last.
     pub name: &'static str,
-    /// Its cell of a row; always of the same kind.
+    /// The cell of a row, always of the same kind.
     pub cell: fn(&Row<'_>) -> Cell,
 }
 
-/// Every test of every run, in order.
+/// All tests of all runs, in order.
 pub fn rows(documents: &[RunDocument]) -> impl Iterator<Item = Row<'_>> {
     (1..).zip(documents).flat_map(|(run, document)| {
         (1..).zip(&document.results).map(move |(number, result)| Row { run, number, document, result })
     })
 }
 
-/// The drive: as the person who imported it named it, else as its model is called, else as the kernel names it.
+/// The drive: the name given at import, otherwise its model, otherwise the kernel's name.
 pub fn drive(document: &RunDocument) -> Option<String> {
     if let Some(source) = &document.source {
         return source.drive.clone();
@@ -55,18 +56,18 @@ pub fn drive(document: &RunDocument) -> Option<String> {
     }
 }
 
-/// What is known of the latencies of one kind of operation.
+/// The latencies of one kind of operation, as far as known.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
     /// `read`, `write`, `sync` or `commit`.
     pub name: &'static str,
-    /// The figures.
+    /// Mean, percentiles and extremes.
     pub summary: Option<LatencySummary>,
-    /// The distribution.
+    /// Full distribution.
     pub histogram: Option<&'a Histogram>,
 }
 
-/// The latencies of a test, by kind.
+/// The latencies of a test by kind of operation.
 pub fn operations(result: &TestResult) -> [Operation<'_>; 4] {
     let histograms = &result.histograms;
     let kinds = [
@@ -78,7 +79,7 @@ pub fn operations(result: &TestResult) -> [Operation<'_>; 4] {
     kinds.map(|(name, summary, histogram)| Operation { name, summary, histogram: histogram.as_ref() })
 }
 
-/// The tool that measured.
+/// The name of the tool that measured.
 pub fn tool(document: &RunDocument) -> &str {
     document.source.as_ref().map_or("flushmark", |source| &source.tool)
 }
@@ -91,7 +92,7 @@ const fn whole(value: u64) -> Cell {
     Cell::Whole(Some(value))
 }
 
-/// A figure that is no number (a rate of no time) is none.
+/// A figure that is not finite (a rate over zero time) is left empty.
 fn real(value: Option<f64>) -> Cell {
     Cell::Real(value.filter(|value| value.is_finite()))
 }
@@ -102,7 +103,7 @@ macro_rules! columns {
     };
 }
 
-/// The columns, in the order in which they stand.
+/// All columns, in order.
 pub fn columns() -> Vec<Column> {
     let mut columns = Vec::from(WORK);
     columns.extend(LATENCIES.as_flattened());
@@ -153,7 +154,7 @@ const PROOF: [Column; 8] = columns! {
     "cpu_system_s" => |row| real(Some(row.result.cpu.system_s));
 };
 
-/// Of sorts: what was asked, what was done, and where the time went.
+/// Columns of sorts: parameters, work done, and time by cause.
 const SORT: [Column; 23] = columns! {
     "sort_keys" => |row| Cell::Text(asked(row).map(|sort| sort.keys.name().to_owned()));
     "sort_memory_bytes" => |row| Cell::Whole(asked(row).map(|sort| sort.memory_bytes));
@@ -192,7 +193,7 @@ fn part(row: &Row<'_>, figure: impl Fn(SortFigures) -> f64) -> Cell {
     real(row.result.sort.map(figure))
 }
 
-/// The columns of each operation's latencies.
+/// The latency columns of each operation.
 macro_rules! latencies {
     ($($operation:literal $us:ident),*) => {
         [$(

@@ -1,17 +1,18 @@
-//! Results as a spreadsheet's file: one row a test, every figure, RFC 4180.
+//! Results as CSV (RFC 4180): one row per test with every figure.
 
 use measurement::RunDocument;
 
 use crate::columns::{Cell, columns, rows};
 
-/// The table, with its header. Lines end as RFC 4180 says; cells without a value are empty.
+/// The table with its header. Lines end with CRLF as in RFC 4180; cells without a value are empty.
 ///
-/// A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula, and a name of a test, a drive or a path comes from outside: such a text gets
-/// an apostrophe before it, which spreadsheets take for "this is text". Numbers are never touched.
+/// Spreadsheets interpret a cell that begins with `=`, `+`, `-` or `@` as a formula, and names of
+/// tests, drives and paths come from outside. Such texts get a leading apostrophe, which
+/// spreadsheets interpret as "this is text". Numbers are not changed.
 pub fn table(documents: &[RunDocument]) -> String {
     let columns = columns();
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    // Writing to memory does not fail, and every row has the header's number of cells.
+    // Writing to memory does not fail, and every row has as many cells as the header.
     let _ = writer.write_record(columns.iter().map(|column| column.name));
     for row in rows(documents) {
         let _ = writer.write_record(columns.iter().map(|column| written((column.cell)(&row))));

@@ -1,29 +1,30 @@
 //! FreeBSD's `diskinfo -S`: for each size, the mean time of one write with its flush.
 //!
-//! It repeats rounds of 250 writes until a second has passed (usr.sbin/diskinfo/diskinfo.c, `slogbench`), from which follows how many there were. flushmark's
-//! suite `slog` does the same, and its tests lend their names and workloads, so that the two compare.
+//! It repeats rounds of 250 writes until a second has passed (usr.sbin/diskinfo/diskinfo.c,
+//! `slogbench`), from which the number of writes follows. flushmark's suite `slog` does the same;
+//! imported tests use its names and workloads so that the two are comparable.
 
 use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
 use workload::{Test, Work, suites};
 
 use crate::error::ImportError;
+use crate::foreign::{ForeignRun, ForeignTest, target_of_file, unknown_target};
 use crate::origin::Origin;
 use crate::pasted::{Line, lines};
-use crate::told::{Told, ToldRun, target_of_file, unknown_target};
 
-/// The line before its figures.
+/// The heading of the figures.
 pub const HEADING: &str = "Synchronous random writes:";
 /// Writes of one round.
 const ROUND: f64 = 250.0;
-/// Rounds go on until so much time has passed.
-const LEAST_S: f64 = 1.0;
-/// The suite that does the same.
+/// Rounds are repeated until at least this much time has passed.
+const DURATION_S_MIN: f64 = 1.0;
+/// The corresponding suite of flushmark.
 const SUITE: &str = "slog";
 
 /// Reads each drive's figures.
 ///
 /// # Errors
-/// When a line of figures does not read, or there is none.
+/// If a line of figures is invalid, or if there are none.
 pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
     let mut drives: Vec<Drive> = Vec::new();
@@ -39,19 +40,19 @@ pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
                 drive.figures.push(figures);
             }
         } else {
-            // Whatever stands behind the figures is of the next drive.
+            // Anything after the figures belongs to the next drive.
             inside = inside && !line.text.starts_with("/dev/") && !line.text.contains("# ");
             facts.read(line.text);
         }
     }
     if let Some(empty) = drives.iter().position(|drive| drive.figures.is_empty()) {
-        let what = format!("heading {} has no line of figures behind it", empty + 1);
+        let what = format!("no figures follow heading {}", empty + 1);
         return Err(ImportError::CutShort(Origin::Diskinfo, what));
     }
     Ok(drives.into_iter().map(|drive| drive.document(&suite)).collect())
 }
 
-/// What it says of a drive before the figures.
+/// Facts about a drive printed before the figures.
 #[derive(Debug, Default)]
 struct Facts {
     device: Option<String>,
@@ -73,7 +74,7 @@ impl Facts {
     }
 }
 
-/// `da0`, `nvd1p2`: one word of letters and digits with both.
+/// A device name such as `da0` or `nvd1p2`: one word with both letters and digits.
 fn is_device_name(line: &str) -> bool {
     let has = |wanted: fn(&char) -> bool| line.chars().any(|c| wanted(&c));
     line.len() <= 16
@@ -103,13 +104,13 @@ impl Drive {
                 Some(figures) => results.push(figures.result(test, size_bytes)),
                 None if block_bytes > smallest => skipped.push(Skipped {
                     test: test.name.clone(),
-                    because: "the text lacks this size, which diskinfo measures".to_owned(),
+                    because: "diskinfo measures this size, but the text does not contain it".to_owned(),
                 }),
-                // diskinfo begins with the sector's size.
+                // diskinfo starts at the sector size.
                 None => {}
             }
         }
-        let run = ToldRun {
+        let run = ForeignRun {
             source: Source { tool: "diskinfo".to_owned(), version: None, drive: description.or(device) },
             suite: SUITE.to_owned(),
             began: None,
@@ -143,7 +144,7 @@ impl Figures {
             let kbytes: f64 = kbytes.trim().parse().ok()?;
             let mean_us: f64 = usec.trim().parse().ok()?;
             let whole = rest.trim_end().ends_with("Mbytes/s");
-            // 512 B to 8 MiB, and no write takes an hour.
+            // 512 B to 8 MiB, and a write takes less than an hour.
             let bytes = (kbytes * 1024.0).round() as u64;
             let plausible =
                 (512..=8 << 20).contains(&bytes) && bytes.is_power_of_two() && (1e-3..3.6e9).contains(&mean_us);
@@ -152,28 +153,31 @@ impl Figures {
         figures().ok_or_else(|| {
             ImportError::Damaged(
                 Origin::Diskinfo,
-                format!("line {} is no `N kbytes: N usec/IO = N Mbytes/s`: `{}`", line.number, line.text),
+                format!(
+                    "line {} is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `{}`",
+                    line.number, line.text
+                ),
             )
         })
     }
 
     fn result(&self, test: &Test, size_bytes: u64) -> TestResult {
         let workload = WorkloadRecord { size_bytes, ..WorkloadRecord::of(test) };
-        let mut told = Told::of(&test.name, workload, "diskinfo");
-        let rounds = (LEAST_S * 1e6 / self.mean_us / ROUND).ceil().max(1.0);
+        let mut foreign = ForeignTest::of(&test.name, workload, "diskinfo");
+        let rounds = (DURATION_S_MIN * 1e6 / self.mean_us / ROUND).ceil().max(1.0);
         let ops = rounds * ROUND;
-        told.elapsed_s = ops * self.mean_us / 1e6;
-        told.ops = ops as u64;
-        told.iops = Some(1e6 / self.mean_us);
-        told.bytes = ops * self.block_bytes as f64;
-        told.commits_per_s = told.iops;
-        told.proof.writes = ops as u64;
-        told.proof.syncs = ops as u64;
-        told.proof.commits = ops as u64;
-        told.notes.push(
-            "diskinfo prints a mean alone; the number of writes and the time follow from its rounds of 250 until a second has passed."
+        foreign.elapsed_s = ops * self.mean_us / 1e6;
+        foreign.ops = ops as u64;
+        foreign.iops = Some(1e6 / self.mean_us);
+        foreign.bytes = ops * self.block_bytes as f64;
+        foreign.commits_per_s = foreign.iops;
+        foreign.proof.writes = ops as u64;
+        foreign.proof.syncs = ops as u64;
+        foreign.proof.commits = ops as u64;
+        foreign.notes.push(
+            "diskinfo prints only a mean; the number of writes and the time follow from its rounds of 250 writes, repeated until a second has passed."
                 .to_owned(),
         );
-        told.result()
+        foreign.result()
     }
 }

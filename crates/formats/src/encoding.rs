@@ -1,8 +1,9 @@
-//! A file's bytes as text.
+//! Decoding a file into text.
 
 use crate::error::ImportError;
 
-/// How compressed files begin, by RFC 1952, RFC 8878, the .xz file format and bzip2's manual: name of the format and the command that prints what is in it.
+/// The magic bytes of compressed files (RFC 1952, RFC 8878, the .xz file format, bzip2's manual),
+/// the format's name, and the command that prints the contents.
 const COMPRESSED: [(&[u8], &str, &str); 4] = [
     (b"\x1f\x8b", "gzip", "zcat"),
     (b"\x28\xb5\x2f\xfd", "zstd", "zstdcat"),
@@ -10,13 +11,13 @@ const COMPRESSED: [(&[u8], &str, &str); 4] = [
     (b"BZh", "bzip2", "bzcat"),
 ];
 
-/// The text of a file.
+/// Decodes a file's bytes.
 ///
-/// PowerShell's `>` writes UTF-16, which begins with a mark that says so. All else is taken for UTF-8: fio writes the names of jobs and files as they are,
-/// whatever their letters, so that what is none is replaced and not refused.
+/// PowerShell's `>` writes UTF-16 with a byte order mark. Everything else is decoded as UTF-8. fio
+/// writes names of jobs and files unchanged, so invalid sequences are replaced and not rejected.
 ///
 /// # Errors
-/// When the file is compressed.
+/// If the file is compressed.
 ///
 /// ```
 /// let text = formats::decoded(&[0xff, 0xfe, b'f', 0, b'i', 0, b'o', 0])?;
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn either_order_of_bytes() {
+    fn either_byte_order() {
         let words: Vec<u16> = "\u{feff}é: (groupid=0".encode_utf16().collect();
         let little: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let big: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_are_refused_with_the_command_that_helps() {
+    fn compressed_files_are_rejected_with_a_command() {
         let refusal = decoded(b"\x1f\x8b\x08\0").unwrap_err().to_string();
         insta::assert_snapshot!(refusal, @"it is compressed (gzip); unpack it first: zcat FILE | flushmark results import -");
         assert!(decoded(b"BZh91AY").unwrap_err().to_string().contains("bzcat"));

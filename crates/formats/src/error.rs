@@ -1,49 +1,50 @@
-//! Why a text could not be read.
+//! Errors of importing a text.
 
 use measurement::DocumentError;
 
 use crate::origin::Origin;
 
-/// Why nothing was read of a text. Each sentence says what to do.
+/// Why a text was not imported, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// There is no text.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// It has to be unpacked first.
+    /// The file is compressed and must be unpacked first.
     #[error("it is compressed ({format}); unpack it first: {command} FILE | flushmark results import -")]
     Compressed {
-        /// The format.
+        /// Name of the compression format.
         format: &'static str,
-        /// What prints the file that is in it.
+        /// The command that prints the uncompressed contents.
         command: &'static str,
     },
-    /// No known tool wrote it.
+    /// The text is not from a supported tool.
     #[error(
-        "it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync"
+        "unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync"
     )]
     Unknown,
-    /// fio's lines of semicolons, which carry no names, and a different number of fields in each version.
+    /// fio's terse format: fields separated by semicolons, without names, different in each
+    /// version.
     #[error(
-        "it is fio's terse output, whose fields differ from version to version; run fio with --output-format=json+ and import that"
+        "fio's terse output is not supported because its fields differ between versions; run fio with --output-format=json+ and import that"
     )]
     Terse,
-    /// The end is missing.
-    #[error("the output of {0} ends in the middle ({1}): it was cut short. Import all of it")]
+    /// The end of the output is missing.
+    #[error("the output of {0} is cut short ({1}): import the complete output")]
     CutShort(Origin, String),
-    /// It begins like a tool's output and goes on like something else.
-    #[error("it begins as the output of {0} and does not go on as one: {1}")]
+    /// The output is recognised but invalid.
+    #[error("invalid output of {0}: {1}")]
     Damaged(Origin, String),
-    /// A whole output, of a run in which nothing was read or written.
-    #[error("it is an output of {0} that holds no test that read or wrote anything{1}")]
+    /// The output is complete, but nothing was read or written.
+    #[error("the output of {0} contains no test that read or wrote anything{1}")]
     Nothing(Origin, String),
-    /// A document that says that it is flushmark's own.
+    /// An invalid document of flushmark itself.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }
 
 impl ImportError {
-    /// JSON that does not parse: cut short where its end is missing, damaged otherwise.
+    /// The error for JSON that does not parse: cut short if the end is missing, otherwise damaged.
     pub(crate) fn unreadable(origin: Origin, error: &serde_json::Error) -> Self {
         if error.is_eof() {
             Self::CutShort(origin, error.to_string())

@@ -1,19 +1,20 @@
-//! fio's output: JSON and JSON+ in both directions, its text for people as input.
+//! fio's output: JSON and JSON+ in both directions, its normal text output as input.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`json`] | finds fio's JSON documents in a text and reads them |
-//! | [`text`] | reads what fio prints for people |
-//! | `report` | what one process of fio reported, and the runs that it is |
-//! | `job` | one job as either tells it, and the test that it is |
-//! | `options` | a job's options, and the workload that they ask for |
-//! | `command` | the command line, which people paste with the text |
-//! | `latency` | fio's figures of a latency |
-//! | `bins` | the cells in which fio counts latencies |
+//! | [`json`] | finds and reads fio's JSON documents in a text |
+//! | [`text`] | reads fio's normal text output |
+//! | `report` | the report of one fio process, and its conversion to runs |
+//! | `job` | one job of either format, and its conversion to a test |
+//! | `options` | a job's options, and the workload they specify |
+//! | `command` | the command line pasted with the text |
+//! | `latency` | fio's latency figures |
+//! | `bins` | fio's latency bins |
 //! | [`write`](mod@write) | results as fio's JSON and JSON+ |
 //!
-//! fio times a write and the sync behind it as two populations, so that the latency of a *commit* is never in its output. Its `clat` runs from the kernel's
-//! acceptance, its `lat` from before the submission; flushmark's latencies run from before the submission.
+//! fio measures a write and the sync after it as two populations, so its output never contains the
+//! latency of a *commit*. Its `clat` starts when the kernel accepts the request, its `lat` before
+//! the submission, as flushmark's latencies do.
 
 mod bins;
 mod command;

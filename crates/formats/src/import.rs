@@ -1,4 +1,4 @@
-//! Which tool wrote a text, and what came out of it.
+//! Detects the tool that wrote a text, and imports it.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,24 @@ use crate::error::ImportError;
 use crate::origin::Origin;
 use crate::{diskinfo, fio, pasted, pg_test_fsync};
 
-/// What came out of one text.
+/// The result of importing one text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// Who wrote it.
+    /// Tool and format of the text.
     pub origin: Origin,
-    /// One document a run; at least one, and each with at least one result unless it is flushmark's own.
+    /// One document per run, at least one. Each has at least one result unless it is flushmark's
+    /// own.
     pub documents: Vec<RunDocument>,
-    /// What a person should know of what stands beside the results in the text, one sentence each.
+    /// Remarks for the user on other contents of the text, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// Reads the output of any tool that is known here. `name` is the text's file name, after which fio's runs are called, and `drive` what the person calls the
-/// drive, which goes before what the tool calls it.
+/// Imports the output of any supported tool. `name` is the text's file name, which names fio's
+/// runs; `drive` is the user's name for the drive, which overrides the tool's.
 ///
 /// # Errors
-/// When no known tool wrote it, when it was cut short, or when nothing was measured. A text is read whole or not at all.
+/// If the format is unknown, if the text is cut short, or if nothing was measured. A text is
+/// imported completely or not at all.
 ///
 /// ```
 /// let text = "Synchronous random writes:\n\t   4 kbytes:    158.2 usec/IO =     24.7 Mbytes/s\n";
@@ -35,7 +37,7 @@ pub struct Imported {
 /// # Ok::<(), formats::ImportError>(())
 /// ```
 pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, ImportError> {
-    // Editors on Windows begin a file with one.
+    // Editors on Windows put a byte order mark at the start of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let origin = origin(text)?;
     let unquoted = if origin.is_json() { pasted::unquoted(text) } else { Cow::Borrowed(text) };
@@ -48,14 +50,14 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
         Origin::PgTestFsync => (pg_test_fsync::read(text)?, Vec::new()),
     };
     if documents.is_empty() {
-        return Err(ImportError::Nothing(origin, ": its heading stands in it, and nothing behind that".to_owned()));
+        return Err(ImportError::Nothing(origin, ": nothing follows its heading".to_owned()));
     }
     if let Some(drive) = drive {
         for source in documents.iter_mut().filter_map(|document| document.source.as_mut()) {
             source.drive = Some(drive.to_owned());
         }
         if documents.iter().any(|document| document.source.is_none()) {
-            // A document is kept as it was measured, so that it is the same one wherever it is imported.
+            // Documents are not modified, so that a document is the same wherever it is imported.
             remarks
                 .push("flushmark's own documents name their drives themselves, so --drive changes nothing".to_owned());
         }
@@ -63,7 +65,8 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
     Ok(Imported { origin, documents, remarks })
 }
 
-/// Which tool wrote it, by the words that all its versions write. fio writes text and JSON in one file when it is asked for both; the JSON is more exact.
+/// Detects the tool by words that all of its versions write. fio can write text and JSON to one
+/// file; the JSON is more exact.
 fn origin(text: &str) -> Result<Origin, ImportError> {
     let has = |words: &str| text.contains(words);
     if text.trim().is_empty() {
@@ -85,7 +88,7 @@ fn origin(text: &str) -> Result<Origin, ImportError> {
     }
 }
 
-/// flushmark's own documents: one, one after the other, or a list of them.
+/// flushmark's own documents: a single one, a sequence, or a list.
 fn own(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     if text.trim_start().starts_with('[') {
         let list: Vec<serde_json::Value> =
@@ -103,7 +106,7 @@ fn own(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     Ok(documents)
 }
 
-/// A file's name without folders and ending: what a run without a name of its own is called.
+/// A file name without directories and extension, used to name runs.
 fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     match file.rsplit_once('.') {

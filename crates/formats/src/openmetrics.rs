@@ -1,8 +1,9 @@
 //! A run as metrics, for Prometheus.
 //!
-//! node_exporter's textfile collector reads the Prometheus text format, OpenMetrics' predecessor, and takes no timestamps. What is written here is both: base
-//! units in the names, `HELP` and `TYPE` once before all samples of a name, summaries with quantiles, and at the end `# EOF`, which the older format takes for a
-//! comment. No sample repeats another's labels.
+//! node_exporter's textfile collector reads the Prometheus text format, the predecessor of
+//! OpenMetrics, and accepts no timestamps. The output is valid in both: base units in the names,
+//! `HELP` and `TYPE` once before all samples of a name, summaries with quantiles, and `# EOF` at
+//! the end, a comment in the older format. No two samples have the same labels.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use measurement::{Ended, Grade, LatencySummary, RunDocument, TestResult};
 
 use crate::columns::{Operation, drive, operations, tool};
 
-/// The metrics of one run, or of several, which a label `run` then tells apart.
+/// The metrics of one run, or of several, distinguished by a label `run`.
 ///
 /// ```
 /// let document = formats::import("a", "Synchronous random writes:\n 8192 kbytes: 46779.5 usec/IO = 171.0 Mbytes/s", None)?.documents;
@@ -62,16 +63,15 @@ pub fn text(documents: &[RunDocument]) -> String {
     text
 }
 
-/// A metric of which there are samples.
+/// A metric that has samples.
 struct Family {
     name: &'static str,
     help: &'static str,
 }
 
-/// The figure of a test.
 type Figure = fn(&TestResult) -> Option<f64>;
 
-/// What is told of each test.
+/// The metrics of each test.
 const TESTS: [(Family, Figure); 10] = [
     (
         Family {
@@ -131,7 +131,7 @@ impl Family {
     }
 }
 
-/// Where the time of sorts went: parts that add up to the whole.
+/// The time of sorts by cause; the parts add up to the total.
 fn sort_parts(text: &mut String, runs: &[Run<'_>]) {
     let family = Family {
         name: "flushmark_sort_part_seconds",
@@ -143,7 +143,7 @@ fn sort_parts(text: &mut String, runs: &[Run<'_>]) {
     family.write(text, parts);
 }
 
-/// Quantiles with what lies beside them: OpenMetrics' summary has neither a shortest nor a longest.
+/// Quantiles, and the extremes as separate metrics because OpenMetrics' summary has none.
 fn latencies(text: &mut String, runs: &[Run<'_>]) {
     let mut timed: Vec<(String, LatencySummary)> = Vec::new();
     for (labels, result) in runs.iter().flat_map(|run| &run.tests) {
@@ -203,7 +203,7 @@ impl Run<'_> {
         }
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let tests = document.results.iter().map(|result| {
-            // Two samples with the same labels would make the collector refuse the whole file.
+            // The collector would reject the whole file if two samples had the same labels.
             let again = (2..).map(|times| format!("{} ({times})", result.test));
             let mut names = std::iter::once(result.test.clone()).chain(again);
             let test = names.find(|name| taken.insert(name.clone())).unwrap_or_default();
@@ -213,7 +213,7 @@ impl Run<'_> {
     }
 }
 
-/// A label's value: backslash, quotation mark and line feed are written as two characters each.
+/// Escapes a label's value: backslash, quotation mark and line feed become two characters each.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,15 +1,15 @@
-//! The tools whose output is read.
+//! The supported tools.
 
 use std::fmt;
 
-/// Who wrote a text.
+/// The tool and format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// flushmark itself: a result document.
     Flushmark,
     /// fio, JSON or JSON+.
     FioJson,
-    /// fio, for people.
+    /// fio's normal text output.
     FioText,
     /// FreeBSD's `diskinfo -S`.
     Diskinfo,
@@ -18,7 +18,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The tool with its format, as it is said to a person.
+    /// The tool with its format, for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Origin::Flushmark => "flushmark",

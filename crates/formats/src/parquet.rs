@@ -1,7 +1,7 @@
-//! Results for query engines: one file with a row for each test, one with a row for each cell of its histograms.
+//! Results as Parquet: one file with a row per test, one with a row per histogram bin.
 //!
-//! Two files and not one with a column for the kind, because nearly all columns of either would be empty in the other. `run` and `test_number` join them.
-//! Latencies of a cell are its lowest, in nanoseconds.
+//! They are separate files because nearly all columns of one would be empty in the other; join them
+//! by `run` and `test_number`. The latency of a bin is its lower end in nanoseconds.
 
 use std::sync::Arc;
 
@@ -16,27 +16,28 @@ use parquet::schema::types::Type;
 
 use crate::columns::{Cell, columns, operations, rows};
 
-/// The file with one row for each test.
+/// Name of the file with one row per test.
 pub const TESTS: &str = "tests.parquet";
-/// The file with one row for each cell of a histogram.
+/// Name of the file with one row per histogram bin.
 pub const BINS: &str = "bins.parquet";
 
-/// A file could not be made.
+/// A file could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("the Parquet file could not be made: {0}")]
 pub struct NotWritten(#[from] ParquetError);
 
-/// One row for each test: the columns of [`columns`](crate::columns).
+/// One row per test, with the columns of [`columns`](crate::columns).
 ///
 /// # Errors
-/// When the library refuses the rows.
+/// If the library rejects the rows.
 pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let columns = columns();
     let mut table: Vec<(&'static str, Values)> = Vec::with_capacity(columns.len());
     let rows: Vec<_> = rows(documents).collect();
     for column in &columns {
         let mut values = rows.iter().map(|row| (column.cell)(row)).peekable();
-        // Without a row the kind of a column is not known, and a file without rows has none to read either.
+        // Without a row the kind of a column is unknown, and a file without rows has no values to
+        // read.
         let Some(first) = values.peek() else { continue };
         let mut cells = Values::like(first);
         values.for_each(|cell| cells.push(cell));
@@ -45,10 +46,10 @@ pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     file(&table)
 }
 
-/// One row for each cell of a histogram that holds a latency.
+/// One row per non-empty histogram bin.
 ///
 /// # Errors
-/// When the library refuses the rows.
+/// If the library rejects the rows.
 pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let mut run = Vec::new();
     let mut number = Vec::new();
@@ -75,12 +76,12 @@ pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     ])
 }
 
-/// Query engines know 64 bits with a sign best. What counts operations and bytes stays below that, but for a foreign file that makes things up.
+/// Query engines support signed 64-bit integers best. Counts and bytes fit, except in foreign files
+/// with invented figures.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// A column's values.
 enum Values {
     Text(Vec<Option<ByteArray>>),
     Whole(Vec<Option<i64>>),
@@ -98,7 +99,7 @@ impl Values {
         }
     }
 
-    /// A column's cells are all of one kind.
+    /// Adds a cell, which must be of the column's kind.
     fn push(&mut self, cell: Cell) {
         match (self, cell) {
             (Values::Text(values), Cell::Text(value)) => {
@@ -129,7 +130,7 @@ impl Values {
     }
 
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
-        /// Which rows have a value, and the values without gaps: how Parquet keeps a column that may lack some.
+        /// Definition levels and the values without gaps, as Parquet stores an optional column.
         fn packed<T: Clone>(cells: &[Option<T>]) -> (Vec<i16>, Vec<T>) {
             (cells.iter().map(|cell| i16::from(cell.is_some())).collect(), cells.iter().flatten().cloned().collect())
         }

@@ -1,26 +1,27 @@
 //! PostgreSQL's `pg_test_fsync`: operations per second of each sync method.
 //!
-//! flushmark's suite `wal` asks the same, and its tests lend their names and workloads, so that the two compare.
+//! flushmark's suite `wal` measures the same; imported tests use its names and workloads so that
+//! the two are comparable.
 
 use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
 use workload::{Test, suites};
 
 use crate::error::ImportError;
+use crate::foreign::{ForeignRun, ForeignTest, unknown_target};
 use crate::origin::Origin;
 use crate::pasted::{Line, lines};
-use crate::told::{Told, ToldRun, unknown_target};
 
-/// The beginning of its first section's heading.
+/// The start of the first section's heading.
 pub const HEADING: &str = "Compare file sync methods";
-/// How long each test runs where it does not say (pg_test_fsync(1), `-s`).
+/// Duration of each test if not printed (pg_test_fsync(1), `-s`).
 const DEFAULT_S: f64 = 5.0;
-/// The suite that asks the same.
+/// The corresponding suite of flushmark.
 const SUITE: &str = "wal";
 
-/// Reads each output.
+/// Reads one output or several in sequence.
 ///
 /// # Errors
-/// When a line of figures does not read, a section lacks some, or no test is known.
+/// If a line of figures is invalid, a section is incomplete, or no test is known.
 pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
     let mut outputs = vec![Output::default()];
@@ -49,11 +50,11 @@ fn seconds(line: &str) -> Option<f64> {
     seconds.trim().parse().ok().filter(|seconds| (0.0..1e6).contains(seconds))
 }
 
-/// What it printed when it was called once.
+/// The output of one run of the program.
 #[derive(Debug, Default)]
 struct Output {
     elapsed_s: Option<f64>,
-    /// Its sections, and how many rows of each were read.
+    /// The sections, with the number of rows read.
     sections: Vec<(Section, usize)>,
     results: Vec<TestResult>,
     skipped: Vec<Skipped>,
@@ -72,7 +73,7 @@ impl Output {
         let test = section.test(name);
         let because = match figures {
             Figures::NotAvailable => {
-                "pg_test_fsync says n/a: the system or the filesystem has no such method".to_owned()
+                "pg_test_fsync reports n/a: the system or the filesystem does not support this method".to_owned()
             }
             Figures::PerSecond(figure) => {
                 let per_second = per_second(figure).ok_or_else(|| damaged(line))?;
@@ -80,7 +81,7 @@ impl Output {
                     self.results.push(result(known, per_second, self.elapsed_s));
                     return Ok(());
                 }
-                format!("{per_second:.3} ops/sec of a method or size that flushmark has no test of")
+                format!("{per_second:.3} ops/sec of a method or size that flushmark does not test")
             }
         };
         self.skipped.push(Skipped { test, because });
@@ -99,9 +100,9 @@ impl Output {
         let missing = Section::ALL.into_iter().map(Section::heading).filter(|heading| !known.contains(heading));
         self.skipped.extend(missing.map(|heading| Skipped {
             test: heading.to_owned(),
-            because: "the text lacks this section of pg_test_fsync's output".to_owned(),
+            because: "the text does not contain this section of pg_test_fsync's output".to_owned(),
         }));
-        let run = ToldRun {
+        let run = ForeignRun {
             source: Source { tool: "pg_test_fsync".to_owned(), version: None, drive: None },
             suite: SUITE.to_owned(),
             began: None,
@@ -113,21 +114,21 @@ impl Output {
     }
 }
 
-/// A block of rows.
+/// A section of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
-    /// So many writes of so many KiB, then a sync.
+    /// One or two writes, then a sync.
     Methods { several: bool, kib: u32 },
-    /// The same amount in ever smaller writes.
+    /// The same amount in smaller and smaller writes.
     OpenSync,
-    /// A sync by another handle.
+    /// A sync through another file descriptor.
     AnotherHandle,
     /// No sync.
     NotSynced,
 }
 
 impl Section {
-    /// Those that it prints, in order.
+    /// The sections in the order of the output.
     const ALL: [Section; 5] = [
         Section::Methods { several: false, kib: 8 },
         Section::Methods { several: true, kib: 8 },
@@ -145,13 +146,13 @@ impl Section {
             ("Compare open_sync", Section::OpenSync),
             ("Test if fsync on non-write", Section::AnotherHandle),
             ("Non-sync", Section::NotSynced),
-            // As versions before 9.3 wrote it.
+            // Spelling before version 9.3.
             ("Non-Sync", Section::NotSynced),
         ];
         sections.into_iter().find(|(words, _)| line.starts_with(words)).map(|(_, section)| section)
     }
 
-    /// The name of the same test in flushmark's suite.
+    /// The name of the corresponding test of flushmark's suite.
     fn test(self, row: &str) -> String {
         match self {
             Section::Methods { several: false, kib } => format!("one {kib} KiB write: {row}"),
@@ -167,7 +168,7 @@ impl Section {
         }
     }
 
-    /// Rows that every version prints, those of methods that the system does not have included.
+    /// Rows that every version prints, including those of unsupported methods.
     const fn rows(self) -> usize {
         match self {
             Section::Methods { .. } | Section::OpenSync => 5,
@@ -193,7 +194,8 @@ enum Figures<'a> {
     NotAvailable,
 }
 
-/// `open_datasync     3282.685 ops/sec     305 usecs/op`: name and figures. A star behind `n/a` says that direct I/O is what is missing.
+/// `open_datasync     3282.685 ops/sec     305 usecs/op`: name and figures. An asterisk after `n/a`
+/// means that direct I/O is unsupported.
 fn row(line: &str) -> Option<(&str, Figures<'_>)> {
     if let Some(name) = line.trim_end_matches('*').strip_suffix("n/a") {
         return Some((name.trim(), Figures::NotAvailable));
@@ -203,7 +205,7 @@ fn row(line: &str) -> Option<(&str, Figures<'_>)> {
     Some((name.trim(), Figures::PerSecond(figure)))
 }
 
-/// Operations per second; some languages write a comma before the decimals.
+/// Operations per second; some locales use a decimal comma.
 fn per_second(text: &str) -> Option<f64> {
     text.replace(',', ".").parse().ok().filter(|rate| (1e-6..1e9).contains(rate))
 }
@@ -211,7 +213,7 @@ fn per_second(text: &str) -> Option<f64> {
 fn damaged(line: Line<'_>) -> ImportError {
     ImportError::Damaged(
         Origin::PgTestFsync,
-        format!("line {} has operations per second that do not read: `{}`", line.number, line.text),
+        format!("line {} has invalid operations per second: `{}`", line.number, line.text),
     )
 }
 
@@ -220,18 +222,19 @@ fn result(test: &Test, per_second: f64, elapsed_s: Option<f64>) -> TestResult {
     let synced = workload.steps.iter().any(|step| step.starts_with("sync "))
         || workload.files.iter().any(|file| file.open_flag.is_some());
     let writes = workload.block_bytes;
-    let mut told = Told::of(&test.name, workload, "pg_test_fsync");
-    told.elapsed_s = elapsed_s.unwrap_or(DEFAULT_S);
-    told.iops = Some(per_second);
-    told.ops = (per_second * told.elapsed_s).round() as u64;
-    told.bytes = per_second * told.elapsed_s * writes as f64;
-    told.commits_per_s = synced.then_some(per_second);
-    told.proof.commits = if synced { told.ops } else { 0 };
+    let mut foreign = ForeignTest::of(&test.name, workload, "pg_test_fsync");
+    foreign.elapsed_s = elapsed_s.unwrap_or(DEFAULT_S);
+    foreign.iops = Some(per_second);
+    foreign.ops = (per_second * foreign.elapsed_s).round() as u64;
+    foreign.bytes = per_second * foreign.elapsed_s * writes as f64;
+    foreign.commits_per_s = synced.then_some(per_second);
+    foreign.proof.commits = if synced { foreign.ops } else { 0 };
     if elapsed_s.is_none() {
-        told.notes.push(
-            "The text does not say how long each test ran; pg_test_fsync's default of 5 s is assumed.".to_owned(),
+        foreign.notes.push(
+            "The text does not contain the duration of each test; pg_test_fsync's default of 5 s is assumed."
+                .to_owned(),
         );
     }
-    told.notes.push("pg_test_fsync prints a mean alone.".to_owned());
-    told.result()
+    foreign.notes.push("pg_test_fsync prints only a mean.".to_owned());
+    foreign.result()
 }

@@ -1,4 +1,4 @@
-//! What other programs are given, read back.
+//! Exports, read back.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(
@@ -36,13 +36,13 @@ const FIXTURES: [&str; 8] = [
     "3.33-status-interval.json",
 ];
 
-/// What a result says, without what it was called and how it came.
+/// A result without its name and notes.
 fn figures(result: &TestResult) -> TestResult {
     TestResult { notes: Vec::new(), ..result.clone() }
 }
 
 #[test]
-fn what_came_from_fio_goes_out_as_it_came_in() {
+fn imported_fio_results_are_exported_unchanged() {
     for name in FIXTURES {
         let document = fio(name);
         let back = import(name, &json(&document, Bins::With), None).unwrap().documents.remove(0);
@@ -85,7 +85,7 @@ fn what_came_from_fio_goes_out_as_it_came_in() {
             };
             assert_eq!(same(back), same(was), "{name}: {}", was.test);
         }
-        // The second time nothing changes at all.
+        // A second round trip changes nothing.
         let again = import(name, &json(&back, Bins::With), None).unwrap().documents.remove(0);
         for (again, back) in again.results.iter().zip(&back.results) {
             assert_eq!(figures(again).histograms, figures(back).histograms, "{name}");
@@ -101,7 +101,7 @@ fn flushmark_s_own_results_survive_fio_s_form() {
         assert_eq!(back.source.unwrap().tool, "flushmark");
         for (back, was) in back.results.iter().zip(&document.results) {
             assert_eq!(back.test, was.test);
-            // fio's time has milliseconds, its cells are 1.6 % wide.
+            // fio's time has a resolution of 1 ms, its bins are 1.6 % wide.
             assert!((back.iops / was.iops - 1.0).abs() < 0.001, "{}: {} {}", was.test, back.iops, was.iops);
             for (back, was) in
                 [(back.commit_us, was.commit_us), (back.sync_us, was.sync_us), (back.write_us, was.write_us)]
@@ -128,13 +128,13 @@ fn json_without_plus_has_no_bins() {
     assert_eq!(percentiles(&back.results[0]), percentiles(&document.results[0]));
 }
 
-/// The keys that fio writes for each job and direction, against those of a file that fio wrote.
+/// Compares the keys for each job and direction with those of a file that fio wrote.
 #[test]
 fn fio_s_keys_are_there() {
     let fio_s: serde_json::Value = serde_json::from_str(include_str!("fixtures/fio/3.33-mix-plus.json")).unwrap();
     let ours: serde_json::Value = serde_json::from_str(&json(&own()[0], Bins::With)).unwrap();
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
-    // What this program does not count: context switches, page faults, how deep queues were.
+    // Not counted by flushmark: context switches, page faults, queue depths.
     let uncounted = [
         "ctx",
         "majf",
@@ -173,7 +173,7 @@ fn fio_s_keys_are_there() {
 }
 
 #[test]
-fn csv_is_one_row_a_test_and_no_formula() {
+fn csv_has_one_row_per_test_and_no_formula() {
     let mut documents = own();
     documents[0].results[0].test = "=HYPERLINK(\"http://example.org\"),x".to_owned();
     documents[0].results[1].test = "two\nlines, \"quoted\"".to_owned();
@@ -193,7 +193,7 @@ fn csv_is_one_row_a_test_and_no_formula() {
 }
 
 #[test]
-fn parquet_s_rows_are_the_results_and_their_cells() {
+fn parquet_rows_are_the_results_and_their_bins() {
     let documents = own();
     let tests = rows(&formats::parquet::tests(&documents).unwrap());
     let results: Vec<&TestResult> = documents.iter().flat_map(|document| &document.results).collect();
@@ -235,9 +235,10 @@ fn parquet_says_who_wrote_it_and_holds_what_is_too_large() {
     assert_eq!(told.value.as_deref(), Some(version));
 }
 
-/// The table of columns in `docs/formats.md` against the columns. Those of latencies stand there once for all operations.
+/// Compares the table of columns in `docs/formats.md` with the columns. The latency columns are
+/// listed there once for all operations.
 #[test]
-fn every_column_is_documented_and_every_documented_column_is_there() {
+fn the_documented_columns_are_the_columns() {
     let docs = include_str!("../../../docs/formats.md");
     let table = docs.split("| column |").nth(1).unwrap().split("\n\n").next().unwrap();
     let first_cells = table.lines().skip(2).filter_map(|line| line.split('|').nth(1));
@@ -256,7 +257,7 @@ fn every_column_is_documented_and_every_documented_column_is_there() {
     assert_eq!(documented.len(), names.len());
 }
 
-/// The rows of a Parquet file, each cell by its column's name.
+/// The rows of a Parquet file, with cells by column name.
 fn rows(bytes: &[u8]) -> Vec<BTreeMap<String, Field>> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What comes out of other tools' output, whole and maimed.
+//! Importing other tools' output, complete and damaged.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(
@@ -22,7 +22,7 @@ fn refusal(text: &str) -> String {
     import("text", text, None).unwrap_err().to_string()
 }
 
-/// A document in a few lines: what a person would check by eye.
+/// A document in a few lines, for review.
 fn told(documents: &[RunDocument]) -> String {
     let us = |us: Option<LatencySummary>| {
         us.map_or("-".to_owned(), |us| format!("{:.1}/{:.1}/{:.1} n={}", us.p50, us.p99, us.max, us.count))
@@ -70,7 +70,7 @@ fn told(documents: &[RunDocument]) -> String {
 }
 
 #[test]
-fn fio_s_text_as_forums_hold_it() {
+fn fio_s_text_from_forums() {
     insta::assert_snapshot!(told(&read("fio/kioxia-cd6.txt")), @"
     fio 3.33 | kioxia-cd6 | drive nvme2n1 | block-device /dev/nvme2n1 | 2023-10-18T17:04:09Z
       test: randwrite 4096 B fsync every 1, depth 1 jobs 1 direct | 36580.0 iops, 142.89 MiB/s, commits 36580.0 | r - w 18.0/24.0/1772.2 n=548737 s 21.0/28.0/1790.0 n=548736 c -
@@ -156,7 +156,7 @@ fn fio_s_json_of_every_kind_of_job() {
 }
 
 #[test]
-fn json_goes_before_the_text_that_stands_with_it() {
+fn json_takes_precedence_over_text_in_the_same_file() {
     let imported = import("both", &fixture("fio/3.33-mix-text-and-json.txt"), None).unwrap();
     assert_eq!(imported.origin, Origin::FioJson);
     assert_eq!(imported.documents[0].results.len(), 3);
@@ -200,31 +200,31 @@ fn diskinfo_and_pg_test_fsync() {
       another handle: write, fsync, close: - 8192 B - every 1, depth 1 jobs 1 | 5213.7 iops, 40.73 MiB/s, commits 5213.7 | r - w - s - c -
       another handle: write, close, fsync: - 8192 B - every 1, depth 1 jobs 1 | 4493.7 iops, 35.11 MiB/s, commits 4493.7 | r - w - s - c -
       not synced: write: - 8192 B - every 1, depth 1 jobs 1 | 762376.6 iops, 5956.07 MiB/s, commits - | r - w - s - c -
-      skipped one 8 KiB write: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
-      skipped two 8 KiB writes: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
+      skipped one 8 KiB write: fsync_writethrough: pg_test_fsync reports n/a: the system or the filesystem does not support this method
+      skipped two 8 KiB writes: fsync_writethrough: pg_test_fsync reports n/a: the system or the filesystem does not support this method
     ");
 }
 
 #[test]
-fn what_has_to_be_known_is_a_note() {
+fn assumptions_are_notes() {
     let notes = |name: &str| {
         let documents = read(name);
         let results = documents.iter().flat_map(|document| &document.results);
         results.map(|result| format!("{}: {}\n", result.test, result.notes.join(" "))).collect::<String>()
     };
     insta::assert_snapshot!(notes("fio/3.33-mix.json"), @"
-    writer: It ran at the same time as reader, mixed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.
-    reader: It ran at the same time as writer, mixed. Latencies are fio's clat, which for this engine is the whole call.
-    mixed: It ran at the same time as writer, reader. Latencies are fio's clat, which leaves out the submission (1223.9 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    writer: It ran at the same time as reader, mixed. fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits. Latencies are fio's clat, which for this engine covers the whole call.
+    reader: It ran at the same time as writer, mixed. Latencies are fio's clat, which for this engine covers the whole call.
+    mixed: It ran at the same time as writer, reader. Latencies are fio's clat, which excludes the submission (mean 1223.9 µs); with --lat_percentiles=1 fio reports them whole.
     ");
     insta::assert_snapshot!(notes("fio/3.33-lat-percentiles-plus.json"), @"s: Latencies are fio's lat, from before the submission.");
-    insta::assert_snapshot!(notes("fio/3.33-two-processes.txt"), @"q: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio syncs beside the writes that are in flight, and a sync covers only completed ones: there are no commits to count. fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins (--output-format=json+), they do.");
-    insta::assert_snapshot!(notes("fio/3.33-group.txt"), @"g: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.");
-    insta::assert_snapshot!(notes("fio/3.33-end-fsync.json"), @"verify: Latencies are fio's clat, which for this engine is the whole call.");
-    insta::assert_snapshot!(notes("fio/samsung-980.txt"), @"test: fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which leaves out the submission (4.7 µs in the mean); with --lat_percentiles=1 fio tells them whole.");
+    insta::assert_snapshot!(notes("fio/3.33-two-processes.txt"), @"q: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. fio does not report which call it synced with (fsync, fdatasync, sync_file_range); fsync is assumed. fio syncs while writes are in flight, and a sync covers only completed ones: commits cannot be counted. fio reported each process separately, and percentiles cannot be merged; use group_reporting, or bins (--output-format=json+).");
+    insta::assert_snapshot!(notes("fio/3.33-group.txt"), @"g: fio's count of syncs is missing; it is computed from `IO depths` with a precision of 0.1 %. The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. fio does not report which call it synced with (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits. Latencies are fio's clat, which for this engine covers the whole call.");
+    insta::assert_snapshot!(notes("fio/3.33-end-fsync.json"), @"verify: Latencies are fio's clat, which for this engine covers the whole call.");
+    insta::assert_snapshot!(notes("fio/samsung-980.txt"), @"test: fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits. Latencies are fio's clat, which excludes the submission (mean 4.7 µs); with --lat_percentiles=1 fio reports them whole.");
 }
 
-/// Every whole output, with where it comes from.
+/// Every complete output, with its name.
 fn whole() -> Vec<(String, String)> {
     let folder = format!("{}/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = std::fs::read_dir(&folder)
@@ -240,7 +240,7 @@ fn whole() -> Vec<(String, String)> {
 }
 
 #[test]
-fn quotes_fences_and_lost_indentation_change_nothing() {
+fn quotes_fences_and_lost_indentation_are_ignored() {
     for (name, text) in whole().into_iter().filter(|(name, _)| !name.ends_with(".json") && !name.contains("json")) {
         let plain = import(&name, &text, None).unwrap().documents;
         let quoted: String = text.lines().map(|line| format!("> {line}\r\n")).collect();
@@ -284,48 +284,48 @@ fn flushmark_s_own_documents_come_back_as_they_were() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_a_sentence() {
+fn unreadable_texts_are_rejected_with_a_message() {
     let json = fixture("fio/3.33-mix.json");
     let text = fixture("fio/3.33-mix.txt");
     insta::assert_snapshot!(refusal(" \n"), @"it is empty");
-    insta::assert_snapshot!(refusal("hello\nworld"), @"it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync");
-    insta::assert_snapshot!(refusal("{\"name\": \"something\"}"), @"it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync");
-    insta::assert_snapshot!(refusal(&fixture("fio/3.33-mix-terse.txt")), @"it is fio's terse output, whose fields differ from version to version; run fio with --output-format=json+ and import that");
-    insta::assert_snapshot!(refusal(&json[..json.len() / 2]), @"the output of fio (JSON) ends in the middle (EOF while parsing a string at line 399 column 13): it was cut short. Import all of it");
-    insta::assert_snapshot!(refusal(&json.replace("\"total_ios\" : 468", "\"total_ios\" : many")), @"it begins as the output of fio (JSON) and does not go on as one: expected value at line 75 column 23");
-    insta::assert_snapshot!(refusal(&json.replace("\"50.000000\"", "\"half\"")), @"it begins as the output of fio (JSON) and does not go on as one: job writer has a percentile called `half`");
-    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": []}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything");
-    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 5}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it ended with error 5 before it read or wrote anything)");
-    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"mixed\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: fio reported reads and writes as one (unified_rw_reporting), so that neither is known)");
-    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"trim\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it only trimmed)");
-    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 25, \"trim\": {\"total_ios\": 1}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it ended with error 25 before it read or wrote anything)");
-    insta::assert_snapshot!(refusal(text.split("IO depths").next().unwrap()), @"the output of fio (text) ends in the middle (job writer has no line `issued rwts`): it was cut short. Import all of it");
-    insta::assert_snapshot!(refusal(&text.replace("avg=26.76", "avg=a lot")), @"it begins as the output of fio (text) and does not go on as one: line 12 has a latency (avg) that does not read: `clat (usec): min=3, max=5089, avg=a lot, stdev=162.33`");
-    insta::assert_snapshot!(refusal(&text.replace("50.00th=[    9]", "50.00th=[nine]")), @"it begins as the output of fio (text) and does not go on as one: line 16 has a percentile that does not read: `| 30.00th=[    7], 40.00th=[    8], 50.00th=[nine], 60.00th=[   11],`");
-    insta::assert_snapshot!(refusal(&text.replace("total=0,1021,0,1021", "total=none")), @"it begins as the output of fio (text) and does not go on as one: line 37 has a count that does not read: `issued rwts: total=none short=0,0,0,0 dropped=0,0,0,0`");
-    insta::assert_snapshot!(refusal(&text.replace("/1006msec", "")), @"it begins as the output of fio (text) and does not go on as one: line 11 has a run time that does not read: `write: IOPS=1014, BW=4060KiB/s (4157kB/s)(4084KiB); 0 zone resets`");
-    insta::assert_snapshot!(refusal("Synchronous random writes:\n"), @"the output of diskinfo -S ends in the middle (heading 1 has no line of figures behind it): it was cut short. Import all of it");
-    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 0.5 kbytes:    138.3 usec"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `0.5 kbytes:    138.3 usec`");
-    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
-    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync ends in the middle (`Compare file sync methods using one write` has 1 rows instead of 5): it was cut short. Import all of it");
-    insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"it begins as the output of pg_test_fsync and does not go on as one: line 7 has operations per second that do not read: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
-    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"document `flushmark/run/9` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
-    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark ends in the middle (EOF while parsing an object at line 1 column 30): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal("hello\nworld"), @"unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync");
+    insta::assert_snapshot!(refusal("{\"name\": \"something\"}"), @"unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync");
+    insta::assert_snapshot!(refusal(&fixture("fio/3.33-mix-terse.txt")), @"fio's terse output is not supported because its fields differ between versions; run fio with --output-format=json+ and import that");
+    insta::assert_snapshot!(refusal(&json[..json.len() / 2]), @"the output of fio (JSON) is cut short (EOF while parsing a string at line 399 column 13): import the complete output");
+    insta::assert_snapshot!(refusal(&json.replace("\"total_ios\" : 468", "\"total_ios\" : many")), @"invalid output of fio (JSON): expected value at line 75 column 23");
+    insta::assert_snapshot!(refusal(&json.replace("\"50.000000\"", "\"half\"")), @"invalid output of fio (JSON): job writer has an invalid percentile `half`");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": []}"), @"the output of fio (JSON) contains no test that read or wrote anything");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 5}]}"), @"the output of fio (JSON) contains no test that read or wrote anything (a: it ended with error 5 before it read or wrote anything)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"mixed\": {\"total_ios\": 5}}]}"), @"the output of fio (JSON) contains no test that read or wrote anything (a: fio reported reads and writes as one (unified_rw_reporting), so neither is known)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"trim\": {\"total_ios\": 5}}]}"), @"the output of fio (JSON) contains no test that read or wrote anything (a: it only trimmed)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 25, \"trim\": {\"total_ios\": 1}}]}"), @"the output of fio (JSON) contains no test that read or wrote anything (a: it ended with error 25 before it read or wrote anything)");
+    insta::assert_snapshot!(refusal(text.split("IO depths").next().unwrap()), @"the output of fio (text) is cut short (job writer has no line `issued rwts`): import the complete output");
+    insta::assert_snapshot!(refusal(&text.replace("avg=26.76", "avg=a lot")), @"invalid output of fio (text): line 12 has an invalid value for a latency (avg): `clat (usec): min=3, max=5089, avg=a lot, stdev=162.33`");
+    insta::assert_snapshot!(refusal(&text.replace("50.00th=[    9]", "50.00th=[nine]")), @"invalid output of fio (text): line 16 has an invalid value for a percentile: `| 30.00th=[    7], 40.00th=[    8], 50.00th=[nine], 60.00th=[   11],`");
+    insta::assert_snapshot!(refusal(&text.replace("total=0,1021,0,1021", "total=none")), @"invalid output of fio (text): line 37 has an invalid value for a count: `issued rwts: total=none short=0,0,0,0 dropped=0,0,0,0`");
+    insta::assert_snapshot!(refusal(&text.replace("/1006msec", "")), @"invalid output of fio (text): line 11 has an invalid value for a run time: `write: IOPS=1014, BW=4060KiB/s (4157kB/s)(4084KiB); 0 zone resets`");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n"), @"the output of diskinfo -S is cut short (no figures follow heading 1): import the complete output");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 0.5 kbytes:    138.3 usec"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `0.5 kbytes:    138.3 usec`");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
+    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync is cut short (`Compare file sync methods using one write` has 1 rows instead of 5): import the complete output");
+    insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"invalid output of pg_test_fsync: line 7 has invalid operations per second: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
+    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"this is a document `flushmark/run/9` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark is cut short (EOF while parsing an object at line 1 column 30): import the complete output");
 }
 
 #[test]
-fn what_fio_says_beside_its_document_is_passed_on() {
+fn messages_around_fio_s_document_are_passed_on() {
     let text = format!(
         "fio: io_u error on file /srv/test/a: Input/output error: write offset=0, buflen=4096\n{}",
         fixture("fio/3.33-mix.json")
     );
-    insta::assert_snapshot!(import("a", &text, None).unwrap().remarks.join("\n"), @"beside the document, fio says: fio: io_u error on file /srv/test/a: Input/output error: write offset=0, buflen=4096");
+    insta::assert_snapshot!(import("a", &text, None).unwrap().remarks.join("\n"), @"message from fio outside the document: fio: io_u error on file /srv/test/a: Input/output error: write offset=0, buflen=4096");
     let several = "fio: one\nfio: two\nfio: three\nfio: four\nfio: five\n";
     let text = format!("{several}{}", fixture("fio/3.33-mix.json"));
     insta::assert_snapshot!(import("a", &text, None).unwrap().remarks.join("\n"), @"
-    beside the document, fio says: fio: one
-    beside the document, fio says: fio: two
-    beside the document, fio says: fio: three
+    message from fio outside the document: fio: one
+    message from fio outside the document: fio: two
+    message from fio outside the document: fio: three
     2 more such lines
     ");
 }
@@ -345,19 +345,19 @@ fn appended_outputs_are_one_document_each() {
 }
 
 #[test]
-fn reports_from_while_fio_still_ran_are_no_results() {
+fn intermediate_reports_are_not_results() {
     let json = fixture("fio/3.33-status-interval.json");
     let imported = import("a", &json, None).unwrap();
     insta::assert_snapshot!(told(&imported.documents), @"
     fio 3.33 | a | drive vda | directory /srv/test | 2026-11-21T22:19:24Z
       a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 7115.9 iops, 27.80 MiB/s, commits 7115.6 | r - w - s - c -
     ");
-    insta::assert_snapshot!(imported.remarks.join("\n"), @"fio also reported while it still ran (--status-interval); its last report counts all and is the result");
+    insta::assert_snapshot!(imported.remarks.join("\n"), @"fio also reported while running (--status-interval); its last report is cumulative and is the result");
     insta::assert_snapshot!(told(&read("fio/3.33-status-interval.txt")), @"
     fio 3.33 | 3.33-status-interval | drive vda | unknown unknown | 2026-11-21T22:19:26Z
       a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 6638.5 iops, 25.93 MiB/s, commits 6638.5 | r - w - s - c -
     ");
-    // The same twice is two runs, and so are two hosts that ran at the same time.
+    // Identical reports are two runs, and so are concurrent runs on two hosts.
     let last = &json[json.rfind("\n{").unwrap()..];
     assert_eq!(import("a", &format!("{last}{last}"), None).unwrap().documents.len(), 2);
     let slower = last.replace("\"total_ios\" : 10254", "\"total_ios\" : 9254");
@@ -367,9 +367,9 @@ fn reports_from_while_fio_still_ran_are_no_results() {
     assert_eq!(import("a", &format!("{last}{later}"), None).unwrap().documents.len(), 2);
 }
 
-/// A client puts all reports into one list, with its own sum between them.
+/// A client puts all reports into one list, including its own totals.
 #[test]
-fn a_client_s_reports_from_while_fio_ran_are_no_results() {
+fn a_client_s_intermediate_reports_are_not_results() {
     let client = fixture("fio/3.33-client-plus.json");
     let mut document: serde_json::Value = serde_json::from_str(&client[client.find('{').unwrap()..]).unwrap();
     let list = document["client_stats"].as_array_mut().unwrap();
@@ -381,9 +381,10 @@ fn a_client_s_reports_from_while_fio_ran_are_no_results() {
     assert_eq!(imported.remarks.len(), 1, "{:?}", imported.remarks);
 }
 
-/// Verification, sync_file_range, no timing, no percentiles, blocks of several sizes, options by their other names, in groups one after the other.
+/// Verification, sync_file_range, no timing, no percentiles, blocks of several sizes, options by
+/// their alternative names, in consecutive groups.
 #[test]
-fn odd_jobs_are_what_they_are() {
+fn unusual_jobs() {
     let notes = |documents: &[RunDocument]| -> String {
         let results = documents.iter().flat_map(|document| &document.results);
         results.map(|result| format!("{}: {}\n", result.test, result.notes.join(" "))).collect()
@@ -399,12 +400,12 @@ fn odd_jobs_are_what_they_are() {
       pair: randwrite 16384 B none every 1, depth 2 jobs 1 direct | 16473.3 iops, 257.40 MiB/s, commits - | r - w 50.9/2703.4/5664.0 n=4942 s - c -
     ");
     insta::assert_snapshot!(notes(&json), @"
-    verified: 256 reads, which verified what was written, are not counted. Latencies are fio's clat, which for this engine is the whole call.
-    ranges: Its syncs are calls of sync_file_range, which make nothing durable: they and their latencies are left out. Latencies are fio's clat, which for this engine is the whole call.
-    untimed: fio was told not to time its I/Os (gtod_reduce, disable_clat).
-    means: fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept.
-    split: Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine is the whole call.
-    pair: Latencies are fio's clat, which leaves out the submission (11.8 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    verified: 256 verification reads are not counted. Latencies are fio's clat, which for this engine covers the whole call.
+    ranges: Its syncs are calls of sync_file_range, which do not make data durable: they and their latencies are omitted. Latencies are fio's clat, which for this engine covers the whole call.
+    untimed: fio was configured not to time I/Os (gtod_reduce, disable_clat).
+    means: fio was configured not to print latency percentiles (clat_percentiles), so no latencies are imported.
+    split: Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine covers the whole call.
+    pair: Latencies are fio's clat, which excludes the submission (mean 11.8 µs); with --lat_percentiles=1 fio reports them whole.
     ");
     let text = read("fio/3.33-odd.txt");
     insta::assert_snapshot!(told(&text), @"
@@ -417,12 +418,12 @@ fn odd_jobs_are_what_they_are() {
       pair: randwrite 16384 B none every 1, depth 2 jobs 1 | 16473.3 iops, 257.40 MiB/s, commits - | r - w 51.0/2704.0/5664.0 n=4942 s - c -
     ");
     insta::assert_snapshot!(notes(&text), @"
-    verified: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. 256 reads, which verified what was written, are not counted. Latencies are fio's clat, which for this engine is the whole call.
-    ranges: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.
-    untimed: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio was told not to time its I/Os (gtod_reduce, disable_clat).
-    means: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept.
-    split: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine is the whole call.
-    pair: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. Latencies are fio's clat, which leaves out the submission (11.8 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    verified: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. 256 verification reads are not counted. Latencies are fio's clat, which for this engine covers the whole call.
+    ranges: fio's count of syncs is missing; it is computed from `IO depths` with a precision of 0.1 %. The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. fio does not report which call it synced with (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits. Latencies are fio's clat, which for this engine covers the whole call.
+    untimed: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. fio was configured not to time I/Os (gtod_reduce, disable_clat).
+    means: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. fio was configured not to print latency percentiles (clat_percentiles), so no latencies are imported.
+    split: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine covers the whole call.
+    pair: The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults. Latencies are fio's clat, which excludes the submission (mean 11.8 µs); with --lat_percentiles=1 fio reports them whole.
     ");
 }
 
@@ -450,7 +451,7 @@ fn jobs_on_several_drives_are_a_run_for_each() {
         [("sda", "/dev/sda", vec!["writer", "mixed"]), ("sdb", "/dev/sdb", vec!["reader"])]
     );
     assert!(documents[1].results[0].notes[0].starts_with("It ran at the same time as writer, mixed."));
-    // Files are on one drive as far as anybody knows.
+    // Files are assumed to be on one drive.
     let files = json.replace("/dev/sda", "/srv/a").replace("/dev/sdb", "/dev/shm/b");
     let document = &import("a", &files, None).unwrap().documents[..];
     assert_eq!(
@@ -462,7 +463,7 @@ fn jobs_on_several_drives_are_a_run_for_each() {
 }
 
 #[test]
-fn reads_and_writes_that_are_told_with_their_sum_are_read() {
+fn reads_and_writes_reported_with_their_sum_are_read() {
     let text = fixture("fio/3.33-mix.txt");
     let (before, mixed) = text.rsplit_once("  cpu ").unwrap();
     let both = format!(
@@ -473,7 +474,7 @@ fn reads_and_writes_that_are_told_with_their_sum_are_read() {
 
 #[test]
 fn runs_without_a_command_between_them_are_several() {
-    // As people paste them: without the lines before the first report.
+    // As pasted in forums: without the lines before the first report.
     let text = fixture("fio/3.33-group.txt");
     let report = &text[text.find("g: (groupid=").unwrap()..];
     let other = report.replace("pid=", "pid=9");
@@ -498,7 +499,7 @@ fn each_job_has_the_options_of_its_own_part_of_the_command() {
 }
 
 #[test]
-fn json_that_was_quoted_or_listed_is_read_all_the_same() {
+fn quoted_or_listed_json_is_read() {
     let json = fixture("fio/3.33-mix.json");
     let plain = import("a", &json, None).unwrap().documents;
     let quoted: String = json.lines().map(|line| format!("> {line}\r\n")).collect();
@@ -523,16 +524,16 @@ fn pg_test_fsync_in_parts_and_several_times() {
     let documents = import("a", first, None).unwrap().documents;
     let skipped = documents[0].skipped.iter().map(|skipped| format!("{}: {}\n", skipped.test, skipped.because));
     insta::assert_snapshot!(skipped.collect::<String>(), @"
-    one 8 KiB write: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
-    Compare file sync methods using two writes: the text lacks this section of pg_test_fsync's output
-    Compare open_sync with different write sizes: the text lacks this section of pg_test_fsync's output
-    Test if fsync on non-write file descriptor is honored: the text lacks this section of pg_test_fsync's output
-    Non-sync'ed writes: the text lacks this section of pg_test_fsync's output
+    one 8 KiB write: fsync_writethrough: pg_test_fsync reports n/a: the system or the filesystem does not support this method
+    Compare file sync methods using two writes: the text does not contain this section of pg_test_fsync's output
+    Compare open_sync with different write sizes: the text does not contain this section of pg_test_fsync's output
+    Test if fsync on non-write file descriptor is honored: the text does not contain this section of pg_test_fsync's output
+    Non-sync'ed writes: the text does not contain this section of pg_test_fsync's output
     ");
 }
 
 #[test]
-fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
+fn an_incomplete_text_lists_what_is_missing() {
     let text = fixture("diskinfo/intel-710.txt");
     let text: String =
         text.lines().filter(|line| !line.contains("    64 kbytes:")).map(|line| format!("{line}\n")).collect();
@@ -543,17 +544,17 @@ fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
     [
         (
             "randwrite 4 MiB, fsync=1, depth 1, jobs 1",
-            "the text lacks this size, which diskinfo measures",
+            "diskinfo measures this size, but the text does not contain it",
         ),
         (
             "randwrite 8 MiB, fsync=1, depth 1, jobs 1",
-            "the text lacks this size, which diskinfo measures",
+            "diskinfo measures this size, but the text does not contain it",
         ),
     ]
     "#);
 }
 
-/// Histograms make the same figures as fio's own list of percentiles, which stands beside them.
+/// Histograms yield the same figures as fio's list of percentiles next to them.
 #[test]
 fn bins_are_the_percentiles() {
     for name in ["fio/3.33-mix-plus.json", "fio/3.33-group-plus.json", "fio/3.33-lat-percentiles-plus.json"] {
@@ -570,7 +571,7 @@ fn bins_are_the_percentiles() {
                 assert_eq!(told.count, counted.count, "{name} {}", result.test);
                 for (told, counted) in [(told.p50, counted.p50), (told.p99, counted.p99), (told.p99_99, counted.p99_99)]
                 {
-                    // Half a cell, by which the last ones may lie above the longest latency.
+                    // Half a bin: the last ones may be above the longest latency by that much.
                     assert!((told - counted).abs() <= told / 64.0, "{name} {}: {told} {counted}", result.test);
                 }
                 seen += 1;
@@ -595,9 +596,9 @@ mod any_text {
             let _ = import("any", &format!("Compare file sync methods\n{text}"), None);
         }
 
-        /// Cut anywhere, an output is refused or is the same: nothing is dropped in silence.
+        /// An output cut at any place is rejected or unchanged: nothing is dropped silently.
         #[test]
-        fn a_cut_output_is_refused_or_the_same(which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+        fn a_cut_output_is_rejected_or_unchanged(which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
             let files: Vec<_> = whole().into_iter().filter(|(name, _)| name.ends_with(".json")).collect();
             let (name, text) = which.get(&files);
             let text = text.trim_end();
@@ -609,7 +610,7 @@ mod any_text {
         }
 
         #[test]
-        fn a_maimed_output_is_no_panic(
+        fn a_damaged_output_does_not_panic(
             which in any::<prop::sample::Index>(),
             at in any::<prop::sample::Index>(),
             length in 0_usize..40,
@@ -627,6 +628,6 @@ mod any_text {
 }
 
 #[test]
-fn a_heading_within_other_words_is_no_result() {
-    insta::assert_snapshot!(refusal("see *Synchronous random writes: below"), @"it is an output of diskinfo -S that holds no test that read or wrote anything: its heading stands in it, and nothing behind that");
+fn a_heading_without_figures_is_not_a_result() {
+    insta::assert_snapshot!(refusal("see *Synchronous random writes: below"), @"the output of diskinfo -S contains no test that read or wrote anything: nothing follows its heading");
 }

@@ -1,6 +1,8 @@
-//! What of a host slows a commit or endangers it: pure, from the host's facts.
+//! The audit of a host: settings that slow commits down or endanger them. Pure, from the host's
+//! facts.
 //!
-//! One file a subject. Every line says what was found, why it matters for a commit, what to do, and the exact command, where one does no harm.
+//! One file per subject. Every line states what was found, why it matters for a commit, what to do
+//! about it, and the exact command if running it is safe.
 
 mod arrays;
 mod controllers;
@@ -18,7 +20,7 @@ mod virtual_disks;
 use drive::HostFacts;
 use measurement::AuditLine;
 
-/// Everything that the facts say: what is dangerous first, then what costs latency, what is good, what could not be seen.
+/// All audit lines, by grade: dangerous, costs latency, good, unknown.
 ///
 /// ```
 /// assert!(judge::audit(&drive::HostFacts::default()).is_empty());

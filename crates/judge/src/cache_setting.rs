@@ -1,21 +1,21 @@
-//! Whether a drive's volatile write cache is better off or on, from the same tests under both settings.
+//! Whether a drive is faster with its volatile write cache off or on, from the same tests under
+//! both settings.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::number;
 use workload::{SyncMethod, WriteCache};
 
-use crate::wording::{did, switch_cache};
+use crate::wording::{operation_name, switch_cache};
 
-/// Below this factor either way the setting makes no difference that two runs of one test could not make.
-const DIFFERENCE_LEAST: f64 = 1.25;
-/// From this factor on, nothing but the setting explains the difference.
+/// Below this factor, in either direction, the difference may be run-to-run variation.
+const DIFFERENCE_MIN: f64 = 1.25;
+/// From this factor on, only the setting can explain the difference.
 const DIFFERENCE_CERTAIN: f64 = 3.0;
-/// An unsynced write that falls below this share of its speed is worth a warning.
+/// Unsynced writes that fall below this share of their speed deserve a warning.
 const UNSYNCED_LOSS: f64 = 0.7;
 
-/// With the cache off the kernel sends no flushes any more.
-const BY_THE_DRIVES_WORD: &str =
-    "With the cache off, that a completed write is safe rests on the drive's word alone; `flushmark verify` proves it.";
+/// With the cache off, the kernel no longer sends flushes.
+const CACHE_OFF_DOUBT: &str = "With the cache off, only the drive itself vouches that a completed write is safe; `flushmark verify` can prove it.";
 
 /// One test under both settings.
 struct Pair<'a> {
@@ -24,60 +24,65 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// How many times as fast it is with the cache off.
+    /// How many times as fast the test is with the cache off.
     fn gain(&self) -> f64 {
         self.off.iops / self.on.iops
     }
 }
 
-/// What the results under both settings say of the drives at `disks`; `None` unless one small commit was measured under both.
+/// Compares the results under both settings for the drives at `disks`; `None` unless the same small
+/// commit was measured under both.
 pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
     let by_flush = pair(results, SyncMethod::Fsync).or_else(|| pair(results, SyncMethod::Fdatasync));
     let by_flag = pair(results, SyncMethod::OSync).or_else(|| pair(results, SyncMethod::ODsync));
     let commit = by_flush.as_ref().or(by_flag.as_ref())?;
     let unsynced = pair(results, SyncMethod::None);
     let gain = commit.gain();
-    let rates =
-        format!("{} commits/s off, {} on ({})", number(commit.off.iops), number(commit.on.iops), did(commit.on));
+    let rates = format!(
+        "{} commits/s off, {} on ({})",
+        number(commit.off.iops),
+        number(commit.on.iops),
+        operation_name(commit.on)
+    );
     let lost = unsynced.as_ref().filter(|pair| pair.gain() < UNSYNCED_LOSS);
     let command = |word: &str| disks.iter().map(|disk| switch_cache(word, disk)).collect::<Vec<_>>().join(", ");
-    let (id, title, advice) = if gain >= DIFFERENCE_LEAST {
+    let (id, title, advice) = if gain >= DIFFERENCE_MIN {
         let price = lost.map_or(String::new(), |pair| {
             format!(
-                " Writes that nobody waits for fall from {} to {} a second; where those matter more, leave it on.",
+                " Unsynced writes fall from {} to {} per second; if those matter more, leave it on.",
                 number(pair.on.iops),
                 number(pair.off.iops)
             )
         });
         (
             "write-cache-better-off",
-            format!("Durable writes on {label} are {} times as fast with the write cache off: {rates}.", number(gain)),
+            format!("Commits on {label} are {} times as fast with the write cache off: {rates}.", number(gain)),
             format!("Switch it off: {}.{price}", command("off")),
         )
-    } else if gain <= 1.0 / DIFFERENCE_LEAST {
+    } else if gain <= 1.0 / DIFFERENCE_MIN {
         (
             "write-cache-better-on",
-            format!("Durable writes on {label} are {} times as fast with the write cache on: {rates}.", number(1.0 / gain)),
-            "Leave it on (`flushmark cache status` shows how it stands): the kernel flushes it whenever software asks for durability.".to_owned(),
+            format!("Commits on {label} are {} times as fast with the write cache on: {rates}.", number(1.0 / gain)),
+            "Leave it on (check with `flushmark cache status`): the kernel flushes it whenever software requests durability.".to_owned(),
         )
     } else {
         let advice = match lost {
             Some(pair) => format!(
-                "Leave it on: off, it only slows writes that nobody waits for, from {} to {} a second.",
+                "Leave it on: switching it off only slows unsynced writes, from {} to {} per second.",
                 number(pair.on.iops),
                 number(pair.off.iops)
             ),
-            None => "Leave it as it is.".to_owned(),
+            None => "Leave the setting as it is.".to_owned(),
         };
         (
             "write-cache-makes-no-difference",
-            format!("The write cache of {label} does nothing for durable writes: {rates}."),
+            format!("The write cache of {label} makes no difference to commits: {rates}."),
             advice,
         )
     };
     let sides = |pair: &Pair<'_>| {
         [(pair.off, "off"), (pair.on, "on")].map(|(result, setting)| {
-            Evidence::number(format!("{}, cache {setting}", did(result)), result.iops.round(), "IOPS")
+            Evidence::number(format!("{}, cache {setting}", operation_name(result)), result.iops.round(), "IOPS")
         })
     };
     let evidence =
@@ -88,12 +93,12 @@ pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String
         title,
         evidence,
         confidence: if certain { Confidence::High } else { Confidence::Medium },
-        doubt: (gain >= DIFFERENCE_LEAST).then(|| BY_THE_DRIVES_WORD.to_owned()),
+        doubt: (gain >= DIFFERENCE_MIN).then(|| CACHE_OFF_DOUBT.to_owned()),
         advice,
     })
 }
 
-/// The small write at depth 1 with this sync method, random before sequential, under both settings.
+/// The small write at depth 1 with this sync method under both settings, preferably random.
 fn pair(results: &[TestResult], sync: SyncMethod) -> Option<Pair<'_>> {
     let of = |setting| {
         let small = results.iter().filter(move |result| {
@@ -129,8 +134,8 @@ mod tests {
             .collect()
     }
 
-    /// Commits a second by fsync, by O_SYNC and unsynced writes a second, with the cache off and on.
-    fn told(off: [f64; 3], on: [f64; 3]) -> String {
+    /// Arguments: commits per second by fsync and by O_SYNC, and unsynced writes per second.
+    fn describe(off: [f64; 3], on: [f64; 3]) -> String {
         let tests = |[fsync, o_sync, unsynced]: [f64; 3]| {
             let us = |per_second: f64| 1e6 / per_second;
             vec![
@@ -155,27 +160,27 @@ mod tests {
     }
 
     #[test]
-    fn a_protected_drive_that_writes_its_cache_out_on_each_flush() {
-        // Micron 5100 ECO as the Ceph performance wiki has it.
-        insta::assert_snapshot!(told([25_100.0, 24_900.0, 25_300.0], [671.0, 612.0, 34_000.0]), @"
+    fn a_protected_drive_that_flushes_its_cache_anyway() {
+        // Micron 5100 ECO, figures from the Ceph performance wiki.
+        insta::assert_snapshot!(describe([25_100.0, 24_900.0, 25_300.0], [671.0, 612.0, 34_000.0]), @"
         write-cache-better-off (High)
-        Durable writes on the drive are 37.4 times as fast with the write cache off: 25,100 commits/s off, 671 on (4 KiB write + fsync).
+        Commits on the drive are 37.4 times as fast with the write cache off: 25,100 commits/s off, 671 on (4 KiB write + fsync).
         - 4 KiB write + fsync, cache off 25100.0 IOPS
         - 4 KiB write + fsync, cache on 671.0 IOPS
         - 4 KiB write + O_SYNC, cache off 24900.0 IOPS
         - 4 KiB write + O_SYNC, cache on 612.0 IOPS
         - 4 KiB write, cache off 25300.0 IOPS
         - 4 KiB write, cache on 34000.0 IOPS
-        ? With the cache off, that a completed write is safe rests on the drive's word alone; `flushmark verify` proves it.
+        ? With the cache off, only the drive itself vouches that a completed write is safe; `flushmark verify` can prove it.
         > Switch it off: `flushmark cache off /dev/sda`.
         ");
     }
 
     #[test]
-    fn a_drive_that_is_lost_without_its_cache() {
-        insta::assert_snapshot!(told([90.0, 90.0, 95.0], [560.0, 550.0, 60_000.0]), @"
+    fn a_drive_that_needs_its_cache() {
+        insta::assert_snapshot!(describe([90.0, 90.0, 95.0], [560.0, 550.0, 60_000.0]), @"
         write-cache-better-on (High)
-        Durable writes on the drive are 6.22 times as fast with the write cache on: 90 commits/s off, 560 on (4 KiB write + fsync).
+        Commits on the drive are 6.22 times as fast with the write cache on: 90 commits/s off, 560 on (4 KiB write + fsync).
         - 4 KiB write + fsync, cache off 90.0 IOPS
         - 4 KiB write + fsync, cache on 560.0 IOPS
         - 4 KiB write + O_SYNC, cache off 90.0 IOPS
@@ -183,15 +188,15 @@ mod tests {
         - 4 KiB write, cache off 95.0 IOPS
         - 4 KiB write, cache on 60000.0 IOPS
         ? 
-        > Leave it on (`flushmark cache status` shows how it stands): the kernel flushes it whenever software asks for durability.
+        > Leave it on (check with `flushmark cache status`): the kernel flushes it whenever software requests durability.
         ");
     }
 
     #[test]
     fn no_difference_for_commits() {
-        insta::assert_snapshot!(told([1_000.0, 1_000.0, 1_010.0], [950.0, 960.0, 20_000.0]), @"
+        insta::assert_snapshot!(describe([1_000.0, 1_000.0, 1_010.0], [950.0, 960.0, 20_000.0]), @"
         write-cache-makes-no-difference (Medium)
-        The write cache of the drive does nothing for durable writes: 1,000 commits/s off, 950 on (4 KiB write + fsync).
+        The write cache of the drive makes no difference to commits: 1,000 commits/s off, 950 on (4 KiB write + fsync).
         - 4 KiB write + fsync, cache off 1000.0 IOPS
         - 4 KiB write + fsync, cache on 950.0 IOPS
         - 4 KiB write + O_SYNC, cache off 1000.0 IOPS
@@ -199,11 +204,11 @@ mod tests {
         - 4 KiB write, cache off 1010.0 IOPS
         - 4 KiB write, cache on 20000.0 IOPS
         ? 
-        > Leave it on: off, it only slows writes that nobody waits for, from 20,000 to 1,010 a second.
+        > Leave it on: switching it off only slows unsynced writes, from 20,000 to 1,010 per second.
         ");
-        insta::assert_snapshot!(told([1_000.0, 1_000.0, 1_010.0], [950.0, 960.0, 1_000.0]), @"
+        insta::assert_snapshot!(describe([1_000.0, 1_000.0, 1_010.0], [950.0, 960.0, 1_000.0]), @"
         write-cache-makes-no-difference (Medium)
-        The write cache of the drive does nothing for durable writes: 1,000 commits/s off, 950 on (4 KiB write + fsync).
+        The write cache of the drive makes no difference to commits: 1,000 commits/s off, 950 on (4 KiB write + fsync).
         - 4 KiB write + fsync, cache off 1000.0 IOPS
         - 4 KiB write + fsync, cache on 950.0 IOPS
         - 4 KiB write + O_SYNC, cache off 1000.0 IOPS
@@ -211,12 +216,12 @@ mod tests {
         - 4 KiB write, cache off 1010.0 IOPS
         - 4 KiB write, cache on 1000.0 IOPS
         ? 
-        > Leave it as it is.
+        > Leave the setting as it is.
         ");
     }
 
     #[test]
-    fn one_setting_alone_says_nothing() {
+    fn one_setting_alone_yields_no_finding() {
         let results = under(WriteCache::Off, vec![write(Fsync, 10.0, 1000.0).result()]);
         assert_eq!(cache_setting(&results, "x", &[]), None);
         assert_eq!(cache_setting(&[], "x", &[]), None);

@@ -1,74 +1,79 @@
-//! What is to be judged, and how to look things up in it.
+//! The input of the judgement, and how to look things up in it.
 
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
 use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
-/// The block size that most commits have: a page of the page cache, a log block, what the published commit figures were made with.
+/// The most common block size of a commit: a page of the page cache, a log block, and the size used
+/// by the published commit figures.
 const USUAL_BLOCK_BYTES: u64 = 4096;
-/// Above this, moving the data and not the commit decides how long a commit takes.
-const SMALL_BLOCK_MOST_BYTES: u64 = 16384;
+/// In larger blocks, the data transfer and not the sync dominates the time of a commit.
+const SMALL_BLOCK_BYTES_MAX: u64 = 16384;
 
-/// Everything that judgement may look at. Results are looked up by what they did, never by their test's name.
+/// Everything that the judgement may use. Results are looked up by their workload, never by the
+/// name of the test.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// The measured tests, in any order.
     pub(crate) results: &'a [TestResult],
-    /// The place that they ran on; `None` for a target without one (`null:`, a model).
+    /// Where the tests ran; `None` for `null:` and models.
     pub(crate) place: Option<&'a Place>,
-    /// The machine.
     pub(crate) host: &'a HostFacts,
-    /// What the drives beneath say of themselves; empty where nobody asked.
+    /// What the underlying drives report; empty if they were not queried.
     pub(crate) records: &'a [DriveRecord],
-    /// Whether the drives' write caches were found on; `None` where nobody knows, or they differ.
+    /// Whether the drives' write caches were on before the run; `None` if unknown or if they
+    /// differ.
     pub(crate) caches_found_on: Option<bool>,
 }
 
 impl<'a> Case<'a> {
-    /// A case of these three.
+    /// A case without drive records and without a known setting of the write caches.
     pub const fn new(results: &'a [TestResult], place: Option<&'a Place>, host: &'a HostFacts) -> Case<'a> {
         Case { results, place, host, records: &[], caches_found_on: None }
     }
 
-    /// The same case with what the drives beneath say of themselves.
+    /// Adds what the underlying drives report.
     #[must_use]
     pub const fn with_drives(self, records: &'a [DriveRecord]) -> Case<'a> {
         Case { records, ..self }
     }
 
-    /// The same case with the setting in which the drives' write caches were found, and which they
-    /// have again after the run.
+    /// Adds the setting that the drives' write caches had before the run and have again after it.
     #[must_use]
     pub const fn with_caches_found(self, on: Option<bool>) -> Case<'a> {
         Case { caches_found_on: on, ..self }
     }
 
-    /// The write test with this sync method that shows best what one small commit costs: depth 1, one job, each write synced, at
-    /// most 16 KiB; of several, the nearest to 4 KiB random overwriting with `O_DIRECT`.
+    /// The write test with this sync method that best represents one small commit: depth 1, one
+    /// job,
+    /// each write synced, at most 16 KiB. Of several, the one nearest to a 4 KiB random
+    /// overwrite with `O_DIRECT`.
     pub(crate) fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
-        self.results.iter().filter(|result| is_small_write(result, sync)).min_by_key(|result| strangeness(result))
+        self.results
+            .iter()
+            .filter(|result| is_small_write(result, sync))
+            .min_by_key(|result| deviation_from_usual_commit(result))
     }
 
-    /// As [`Case::small_write`], of those that handed their writes to the kernel in this way.
+    /// Like [`Case::small_write`], restricted to one way of submitting writes.
     pub(crate) fn small_write_submitted(&self, sync: SyncMethod, submission: Submission) -> Option<&'a TestResult> {
         self.results
             .iter()
             .filter(|result| is_small_write(result, sync))
             .filter(|result| result.comparable_workload().submission == Some(submission))
-            .min_by_key(|result| strangeness(result))
+            .min_by_key(|result| deviation_from_usual_commit(result))
     }
 
-    /// Two write tests that differ in their sync method alone.
+    /// Two small write tests that differ only in their sync method.
     pub(crate) fn small_write_pair(
         &self,
         one: SyncMethod,
         other: SyncMethod,
     ) -> Option<(&'a TestResult, &'a TestResult)> {
-        self.small_write_pairs(one, other).min_by_key(|(first, _)| strangeness(first))
+        self.small_write_pairs(one, other).min_by_key(|(first, _)| deviation_from_usual_commit(first))
     }
 
-    /// All such pairs, in the order in which the first of each was measured.
+    /// All such pairs, in the order in which the first test of each was measured.
     pub(crate) fn small_write_pairs(
         &self,
         one: SyncMethod,
@@ -81,7 +86,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The same test with one job and with the most jobs that were tried, of those that sync by a call.
+    /// The same test with one job and with the largest number of jobs measured, of the tests that
+    /// sync by a system call.
     pub(crate) fn one_and_many_jobs(&self) -> Option<(&'a TestResult, &'a TestResult)> {
         let by_call = [SyncMethod::Fdatasync, SyncMethod::Fsync];
         let pairs = by_call.into_iter().filter_map(|sync| {
@@ -97,40 +103,41 @@ impl<'a> Case<'a> {
         pairs.max_by_key(|(_, many)| many.workload.jobs)
     }
 
-    /// The cheapest small commit by any method.
+    /// The small commit with the lowest median, by any method.
     pub(crate) fn cheapest_commit(&self) -> Option<&'a TestResult> {
         self.small_commits().min_by(|a, b| a.p50_us().total_cmp(&b.p50_us()))
     }
 
-    /// The small commit by a call, `fdatasync` before `fsync`: on an overwritten file it is the write and the flush and nothing of
-    /// the filesystem's own.
+    /// The small commit by a system call, preferably `fdatasync`: on an overwritten file it costs
+    /// the
+    /// write and the flush, without any metadata of the filesystem.
     pub(crate) fn flushing_commit(&self) -> Option<&'a TestResult> {
         self.small_write(SyncMethod::Fdatasync).or_else(|| self.small_write(SyncMethod::Fsync))
     }
 
-    /// The best small commit test of each method that was measured.
+    /// The most representative small commit test of each method that was measured.
     pub(crate) fn small_commits(&self) -> impl Iterator<Item = &'a TestResult> + use<'a> {
         let case = *self;
         SyncMethod::ALL.into_iter().filter(|sync| sync.is_durable()).filter_map(move |sync| case.small_write(sync))
     }
 
-    /// The small write without a sync, through to the device: what the same write costs when nobody waits for durability. A
-    /// buffered write is no such control, it ends in the page cache.
+    /// The small unsynced write to the device: the cost of the same write without durability. A
+    /// buffered write cannot serve as the control because it ends in the page cache.
     pub(crate) fn control(&self) -> Option<&'a TestResult> {
         self.small_write(SyncMethod::None).filter(|result| result.workload.direct)
     }
 
-    /// The small random read that went to the device, one at a time.
+    /// The small random read from the device at depth 1.
     pub(crate) fn random_read(&self) -> Option<&'a TestResult> {
         self.results
             .iter()
             .filter(|result| result.workload.pattern == Some(Pattern::RandRead) && result.workload.direct)
-            .filter(|result| is_one_at_a_time(result) && result.workload.block_bytes <= SMALL_BLOCK_MOST_BYTES)
+            .filter(|result| is_one_at_a_time(result) && result.workload.block_bytes <= SMALL_BLOCK_BYTES_MAX)
             .filter(|result| summary(result).is_some())
-            .min_by_key(|result| strangeness(result))
+            .min_by_key(|result| deviation_from_usual_commit(result))
     }
 
-    /// The block device beneath.
+    /// The block device under the target.
     pub(crate) fn device(&self) -> Option<&'a BlockDevice> {
         self.place?.block_device()
     }
@@ -140,7 +147,7 @@ impl<'a> Case<'a> {
         self.device().map(BlockDevice::drives).unwrap_or_default()
     }
 
-    /// How people name the drive beneath: its model, else its path.
+    /// The name of the underlying drive in texts: its model if known, otherwise its path.
     pub(crate) fn drive_label(&self) -> String {
         let drives = self.drives();
         match drives.as_slice() {
@@ -150,22 +157,22 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The path of the first drive's whole disk, for commands that a person may type; `/dev/DISK` where none is known.
+    /// The path of the first drive's whole disk, for commands shown to the user; `/dev/DISK` if
+    /// unknown.
     pub(crate) fn disk_path(&self) -> String {
         self.drives().first().map_or_else(|| "/dev/DISK".to_owned(), |drive| disk_path(drive))
     }
 
-    /// The path of each drive's whole disk, for commands that a person may type.
+    /// The path of each drive's whole disk, for commands shown to the user.
     pub(crate) fn disk_paths(&self) -> Vec<String> {
         self.drives().into_iter().map(disk_path).collect()
     }
 
-    /// The path that was judged, for commands that a person may type.
+    /// The path of the target, for commands shown to the user.
     pub(crate) fn path(&self) -> String {
         self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())
     }
 
-    /// Whether the target is a model.
     pub(crate) fn is_modelled(&self) -> bool {
         let name = self.device().and_then(|device| device.path.to_str());
         name.is_some_and(|name| matches!(TargetName::parse(name), TargetName::Model(_)))
@@ -176,7 +183,8 @@ impl<'a> Case<'a> {
         self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)
     }
 
-    /// Whether a hypervisor stands between the kernel and the medium, so that timing tells of its host as well.
+    /// Whether a hypervisor sits between the kernel and the medium. Timing then also reflects its
+    /// host.
     pub(crate) fn is_virtual(&self) -> bool {
         let by_transport = self
             .drives()
@@ -185,7 +193,7 @@ impl<'a> Case<'a> {
         by_transport || self.host.virtualisation.is_some()
     }
 
-    /// The RAID controller that stands before a drive beneath, if one does.
+    /// The RAID controller in front of an underlying drive, if any.
     pub(crate) fn raid_controller(&self) -> Option<&'a Controller> {
         let names = self.device_names();
         let before =
@@ -193,7 +201,8 @@ impl<'a> Case<'a> {
         self.host.controllers.iter().find(before)
     }
 
-    /// Kernel names of all devices from the target down: layers, disks, and the disks of partitions.
+    /// Kernel names of all devices from the target down: layers, disks, and the disks of
+    /// partitions.
     pub(crate) fn device_names(&self) -> Vec<String> {
         fn collect(device: &BlockDevice, names: &mut Vec<String>) {
             names.push(device.name.clone());
@@ -207,7 +216,9 @@ impl<'a> Case<'a> {
         names
     }
 
-    /// Whether every drive is reached over a bus of this machine, with no RAID controller, network or software of another between.
+    /// Whether every drive is attached to a bus of this machine, with no RAID controller, network
+    /// or
+    /// third-party software in between.
     pub(crate) fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {
@@ -216,14 +227,15 @@ impl<'a> Case<'a> {
         !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual() && self.raid_controller().is_none()
     }
 
-    /// Whether the kernel says that a drive beneath rotates; `None` when it does not say.
-    pub(crate) fn said_to_rotate(&self) -> Option<bool> {
+    /// Whether the kernel reports an underlying drive as rotational; `None` if it reports nothing.
+    pub(crate) fn reported_rotational(&self) -> Option<bool> {
         let drives = self.drives();
         let said: Vec<bool> = drives.iter().filter_map(|drive| drive.queue.rotational).collect();
         (!said.is_empty()).then(|| said.contains(&true))
     }
 
-    /// Whether the kernel believes in a volatile cache anywhere on the way down, so that it sends flushes.
+    /// Whether the kernel assumes a volatile cache anywhere in the stack and therefore sends
+    /// flushes.
     pub(crate) fn cache_belief(&self) -> Option<WriteCache> {
         let device = self.device()?;
         if device.queue.write_cache == Some(WriteCache::WriteThrough) {
@@ -251,7 +263,8 @@ pub(crate) fn summary(result: &TestResult) -> Option<LatencySummary> {
     result.headline_us().filter(|summary| summary.count > 0 && summary.p50 > 0.0)
 }
 
-/// Whether a test synced by a call of its own, which the kernel turns into a flush where it believes in a cache.
+/// Whether a test synced with a separate system call, which the kernel turns into a flush if it
+/// assumes a volatile cache.
 pub(crate) fn syncs_by_call(result: &TestResult) -> bool {
     result.workload.sync.is_some_and(|sync| sync.call().is_some() || sync.linked_call().is_some())
 }
@@ -276,11 +289,12 @@ fn is_measured_write(result: &TestResult, sync: SyncMethod) -> bool {
 fn is_small_write(result: &TestResult, sync: SyncMethod) -> bool {
     is_measured_write(result, sync)
         && result.workload.jobs == 1
-        && (1..=SMALL_BLOCK_MOST_BYTES).contains(&result.workload.block_bytes)
+        && (1..=SMALL_BLOCK_BYTES_MAX).contains(&result.workload.block_bytes)
 }
 
-/// How far a test is from a 4 KiB random overwrite with `O_DIRECT`: the smaller, the better it stands for "a commit".
-fn strangeness(result: &TestResult) -> (bool, bool, u32, bool) {
+/// How far a test is from a 4 KiB random overwrite with `O_DIRECT`; the least represents "a
+/// commit".
+fn deviation_from_usual_commit(result: &TestResult) -> (bool, bool, u32, bool) {
     let work = &result.workload;
     (
         !work.direct,

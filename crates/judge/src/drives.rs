@@ -1,29 +1,31 @@
-//! What the facts about drives say: where drive, kernel and filesystems contradict each other, and how a drive fares.
+//! Findings about drives: contradictions between drive, kernel and filesystems, and the drive's
+//! health.
 
 use drive::{Disagreement, DriveRecord};
 use measurement::{Confidence, Evidence, Finding};
 
-use crate::wording::{flushes_again, shell_word};
+use crate::wording::{option_restoring_flushes, shell_word};
 
-/// From this share of its rated endurance on, a drive is worn out by its maker's word.
+/// From this share of its rated endurance on, a drive is worn out according to its vendor.
 const WORN_OUT_PERCENT: u16 = 100;
-/// From here on its replacement should be planned.
+/// From this share on, its replacement should be planned.
 const WEARING_PERCENT: u16 = 80;
 
-/// What of the facts matters beside measurements: all but what is harmless.
-pub(crate) fn grave(records: &[DriveRecord]) -> Vec<Finding> {
+/// The findings worth showing next to measurements: all that are not harmless.
+pub(crate) fn serious(records: &[DriveRecord]) -> Vec<Finding> {
     let findings = once_each(records).into_iter();
     findings.filter(|(rank, _)| *rank != Rank::Harmless).map(|(_, finding)| finding).collect()
 }
 
-/// Everything that the facts say, drive by drive, the gravest first.
+/// All findings about the drives, most serious first.
 pub fn drives(records: &[DriveRecord]) -> Vec<Finding> {
     let mut findings = once_each(records);
     findings.sort_by_key(|(rank, _)| *rank);
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// The findings of all drives. What is wrong with a filesystem is said once, however many drives and layers lie beneath it.
+/// The findings of all drives. A problem of a filesystem is reported once, however many drives and
+/// layers are under it.
 fn once_each(records: &[DriveRecord]) -> Vec<(Rank, Finding)> {
     let mut mounts: Vec<(&'static str, String)> = Vec::new();
     let mut findings = Vec::new();
@@ -53,9 +55,9 @@ enum Rank {
     Harmless,
 }
 
-/// The finding about a cache whose views contradict each other.
+/// The finding for a write cache that drive, kernel and filesystem report differently.
 fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
-    // As sysfs writes a slash (`cciss!c0d0`).
+    // Sysfs replaces a slash in the name (`cciss!c0d0`).
     let disk = record.device.name.replace('/', "!");
     let path = record.device.path.display();
     let views = views(record);
@@ -68,7 +70,7 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
         advice,
     };
     let plp_doubt =
-        Some("A drive with power-loss protection loses nothing by that; only its datasheet tells.".to_owned());
+        Some("A drive with power-loss protection loses nothing because of this; check its datasheet.".to_owned());
     match kind {
         Disagreement::KernelSendsNoFlushes => (
             Rank::LosesData,
@@ -76,17 +78,21 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                 doubt: plp_doubt,
                 ..finding(
                     "kernel-sends-no-flushes",
-                    format!(
-                        "{path} caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a lie."
-                    ),
-                    if record.cache.kernel.cache_type.as_deref().is_none_or(|told| told.starts_with("write back")) {
+                    format!("The kernel sends no flushes to {path}, although its volatile write cache is on."),
+                    if record
+                        .cache
+                        .kernel
+                        .cache_type
+                        .as_deref()
+                        .is_none_or(|reported| reported.starts_with("write back"))
+                    {
                         format!(
-                            "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
+                            "No fsync is durable. Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
                         )
                     } else {
-                        // The driver itself believes in no cache: the queue's setting cannot be raised above that.
+                        // The driver assumes no cache, and the queue's setting cannot exceed that.
                         format!(
-                            "`echo 1 > /sys/block/{disk}/device/rescan` has the driver ask the drive again; where that changes nothing, switch the cache off: `flushmark cache off {path}`."
+                            "No fsync is durable. Have the driver query the drive again with `echo 1 > /sys/block/{disk}/device/rescan`; if that changes nothing, switch the cache off: `flushmark cache off {path}`."
                         )
                     },
                 )
@@ -99,10 +105,10 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                 ..finding(
                     "cache-belief-overridden",
                     format!(
-                        "The kernel has been told to send no flushes to {path}, which told its driver that it has a volatile cache."
+                        "The kernel is configured not to flush {path}, although the drive reports a volatile cache."
                     ),
                     format!(
-                        "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
+                        "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
                     ),
                 )
             },
@@ -111,7 +117,7 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::LosesData,
             finding(
                 "flushes-switched-off",
-                format!("{mount_point} is mounted with `{option}`: no sync there flushes the write cache of {path}."),
+                format!("No sync on {mount_point} flushes the write cache of {path}: it is mounted with `{option}`."),
                 remedy(&mount_point, &option),
             ),
         ),
@@ -119,11 +125,9 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::LosesData,
             finding(
                 "layer-stops-flushes",
+                format!("{layer} drops the flushes that {mount_point} sends to {path}, which caches writes."),
                 format!(
-                    "Between {mount_point} and {path} lies {layer}, which lets no flushes through to a drive that caches writes."
-                ),
-                format!(
-                    "`echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out who told it otherwise."
+                    "Run `echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out what set it to write through."
                 ),
             ),
         ),
@@ -131,25 +135,24 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::Harmless,
             finding(
                 "flushes-in-vain",
-                format!(
-                    "The write cache of {path} is off, and the kernel goes on sending it flushes: harmless, each costs a command."
-                ),
-                "Nothing need be done: as soon as the cache is on again, the flushes are needed.".to_owned(),
+                format!("The kernel still sends flushes to {path}, although its write cache is off."),
+                "Nothing to do: each flush costs one command, and they are needed again once the cache is on."
+                    .to_owned(),
             ),
         ),
     }
 }
 
-/// How flushes are switched on again, filesystem by filesystem.
+/// The command that re-enables flushes on a filesystem.
 fn remedy(mount_point: &str, option: &str) -> String {
-    let Some(remount) = flushes_again(option) else {
-        return format!("Remove `{option}` from /etc/fstab and mount {mount_point} anew.");
+    let Some(remount) = option_restoring_flushes(option) else {
+        return format!("Remove `{option}` from /etc/fstab and remount {mount_point}.");
     };
     let word = shell_word(mount_point);
-    format!("`mount -o remount,{remount} {word}`, and remove `{option}` from /etc/fstab.")
+    format!("Run `mount -o remount,{remount} {word}`, and remove `{option}` from /etc/fstab.")
 }
 
-/// What each view says, as evidence.
+/// What the drive, the kernel and each filesystem report, as evidence.
 fn views(record: &DriveRecord) -> Vec<Evidence> {
     let cache = &record.cache;
     let mut evidence = Vec::new();
@@ -159,7 +162,7 @@ fn views(record: &DriveRecord) -> Vec<Evidence> {
             (true, true) => "on",
             (true, false) => "off",
         };
-        evidence.push(Evidence::fact("the drive says", state));
+        evidence.push(Evidence::fact("drive reports", state));
     }
     if let Some(told) = &cache.kernel.cache_type {
         evidence.push(Evidence::fact("cache_type", told.clone()));
@@ -199,40 +202,38 @@ fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
         add(
             Rank::LosesData,
             "power-loss-protection-failed",
-            format!(
-                "{path} warns that the power-loss protection of its cache has failed: what it acknowledges may be lost in a power cut."
-            ),
+            format!("{path} reports that its power-loss protection has failed."),
             Evidence::fact("NVMe critical warning", "volatile memory backup device has failed"),
-            "Replace the drive, or switch its write cache off until then.",
+            "A power cut may lose acknowledged commits. Replace the drive, or switch its write cache off until then.",
         );
     }
     if health.failing == Some(true) {
         add(
             Rank::Failing,
             "drive-failing",
-            format!("{path} warns that it is failing."),
-            Evidence::fact("the drive's own health status", "failing"),
-            "Copy what is on it now, and replace it. `smartctl -x` shows what it counts.",
+            format!("{path} reports that it is failing."),
+            Evidence::fact("health status", "failing"),
+            "Copy its data now and replace it. `smartctl -x` shows the drive's counters.",
         );
     }
     if let Some(used) = health.used_percent.filter(|used| *used >= WEARING_PERCENT) {
         let worn = used >= WORN_OUT_PERCENT;
-        let words = if worn { "is worn out by its maker's word" } else { "nears the end of its rated endurance" };
+        let state = if worn { "has used up its rated endurance" } else { "is near the end of its rated endurance" };
         add(
             if worn { Rank::Failing } else { Rank::Wearing },
             "endurance-used",
-            format!("{path} {words}: {used} % of it is used."),
+            format!("{path} {state} ({used} %)."),
             Evidence::number("endurance used", f64::from(used), "%"),
-            "Plan its replacement: behind 100 % the maker promises neither data nor speed.",
+            "Plan its replacement: above 100 % the vendor guarantees neither data nor speed.",
         );
     }
     if let Some(errors) = health.media_errors.filter(|errors| *errors > 0) {
         add(
             Rank::Failing,
             "media-errors",
-            format!("{path} could not give back what was written to it {errors} times."),
+            format!("{path} has reported {errors} media errors."),
             Evidence::number("media errors", errors as f64, ""),
-            "See what it counts with `smartctl -x`, compare in a week, and have a copy of what is on it.",
+            "Keep a copy of the data. Check the counters with `smartctl -x` and compare them in a week.",
         );
     }
     found
@@ -282,7 +283,7 @@ mod tests {
         }
     }
 
-    fn told(record: &DriveRecord) -> String {
+    fn describe(record: &DriveRecord) -> String {
         let findings = drives(std::slice::from_ref(record)).into_iter().map(|finding| {
             let evidence: Vec<String> =
                 finding.evidence.iter().map(|item| format!("{}: {} {}", item.what, item.value, item.unit)).collect();
@@ -292,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn agreement_says_nothing() {
-        assert_eq!(told(&record(true, WriteCache::WriteBack)), "");
-        assert_eq!(told(&record(false, WriteCache::WriteThrough)), "");
+    fn agreement_yields_no_finding() {
+        assert_eq!(describe(&record(true, WriteCache::WriteBack)), "");
+        assert_eq!(describe(&record(false, WriteCache::WriteThrough)), "");
     }
 
     #[test]
-    fn contradictions_say_what_they_cost_and_what_to_type() {
+    fn contradictions_come_with_a_command() {
         let mut layer = record(true, WriteCache::WriteBack);
         layer.cache.filesystems[0].stopped_by = Some("dm-0".to_owned());
         let mut barriers = record(true, WriteCache::WriteBack);
@@ -308,32 +309,32 @@ mod tests {
         overridden.cache.kernel.cache_type = Some("write back".to_owned());
         let all =
             [record(true, WriteCache::WriteThrough), record(false, WriteCache::WriteBack), overridden, barriers, layer];
-        insta::assert_snapshot!(all.iter().map(told).collect::<String>(), @r#"
+        insta::assert_snapshot!(all.iter().map(describe).collect::<String>(), @r#"
         kernel-sends-no-flushes
-          /dev/sda caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a lie.
-          - the drive says: "on" ; queue/write_cache: "write through" 
-          > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off /dev/sda`.
+          The kernel sends no flushes to /dev/sda, although its volatile write cache is on.
+          - drive reports: "on" ; queue/write_cache: "write through" 
+          > No fsync is durable. Re-enable flushes with `echo 'write back' > /sys/block/sda/queue/write_cache`, or switch the cache off: `flushmark cache off /dev/sda`.
         flushes-in-vain
-          The write cache of /dev/sda is off, and the kernel goes on sending it flushes: harmless, each costs a command.
-          - the drive says: "off" ; queue/write_cache: "write back" 
-          > Nothing need be done: as soon as the cache is on again, the flushes are needed.
+          The kernel still sends flushes to /dev/sda, although its write cache is off.
+          - drive reports: "off" ; queue/write_cache: "write back" 
+          > Nothing to do: each flush costs one command, and they are needed again once the cache is on.
         cache-belief-overridden
-          The kernel has been told to send no flushes to /dev/sda, which told its driver that it has a volatile cache.
+          The kernel is configured not to flush /dev/sda, although the drive reports a volatile cache.
           - cache_type: "write back" ; queue/write_cache: "write through" 
-          > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off /dev/sda`.
+          > Re-enable flushes with `echo 'write back' > /sys/block/sda/queue/write_cache`, or switch the cache off: `flushmark cache off /dev/sda`.
         flushes-switched-off
-          /srv is mounted with `nobarrier`: no sync there flushes the write cache of /dev/sda.
-          - the drive says: "on" ; queue/write_cache: "write back" ; ext4 on /srv: "nobarrier" 
-          > `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
+          No sync on /srv flushes the write cache of /dev/sda: it is mounted with `nobarrier`.
+          - drive reports: "on" ; queue/write_cache: "write back" ; ext4 on /srv: "nobarrier" 
+          > Run `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
         layer-stops-flushes
-          Between /srv and /dev/sda lies dm-0, which lets no flushes through to a drive that caches writes.
-          - the drive says: "on" ; queue/write_cache: "write back" 
-          > `echo 'write back' > /sys/block/dm-0/queue/write_cache`, and find out who told it otherwise.
+          dm-0 drops the flushes that /srv sends to /dev/sda, which caches writes.
+          - drive reports: "on" ; queue/write_cache: "write back" 
+          > Run `echo 'write back' > /sys/block/dm-0/queue/write_cache`, and find out what set it to write through.
         "#);
     }
 
     #[test]
-    fn what_protection_would_make_harmless_is_doubted() {
+    fn findings_that_protection_makes_harmless_are_doubted() {
         let mut overridden = record(true, WriteCache::WriteThrough);
         overridden.cache.drive = Answer::NeedsRoot;
         overridden.cache.kernel.cache_type = Some("write back".to_owned());
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn health_is_told_from_where_it_matters_on() {
+    fn health_is_reported_from_the_wearing_mark_on() {
         let mut sick = record(true, WriteCache::WriteBack);
         let health = Health {
             used_percent: Some(112),
@@ -358,34 +359,34 @@ mod tests {
         let mut worn = record(true, WriteCache::WriteBack);
         worn.health =
             Answer::Told { told: Health { used_percent: Some(80), media_errors: Some(0), ..Health::default() } };
-        insta::assert_snapshot!(told(&sick) + &told(&worn), @r#"
+        insta::assert_snapshot!(describe(&sick) + &describe(&worn), @r#"
         power-loss-protection-failed
-          /dev/sda warns that the power-loss protection of its cache has failed: what it acknowledges may be lost in a power cut.
+          /dev/sda reports that its power-loss protection has failed.
           - NVMe critical warning: "volatile memory backup device has failed" 
-          > Replace the drive, or switch its write cache off until then.
+          > A power cut may lose acknowledged commits. Replace the drive, or switch its write cache off until then.
         drive-failing
-          /dev/sda warns that it is failing.
-          - the drive's own health status: "failing" 
-          > Copy what is on it now, and replace it. `smartctl -x` shows what it counts.
+          /dev/sda reports that it is failing.
+          - health status: "failing" 
+          > Copy its data now and replace it. `smartctl -x` shows the drive's counters.
         endurance-used
-          /dev/sda is worn out by its maker's word: 112 % of it is used.
+          /dev/sda has used up its rated endurance (112 %).
           - endurance used: 112.0 %
-          > Plan its replacement: behind 100 % the maker promises neither data nor speed.
+          > Plan its replacement: above 100 % the vendor guarantees neither data nor speed.
         media-errors
-          /dev/sda could not give back what was written to it 3 times.
+          /dev/sda has reported 3 media errors.
           - media errors: 3.0 
-          > See what it counts with `smartctl -x`, compare in a week, and have a copy of what is on it.
+          > Keep a copy of the data. Check the counters with `smartctl -x` and compare them in a week.
         endurance-used
-          /dev/sda nears the end of its rated endurance: 80 % of it is used.
+          /dev/sda is near the end of its rated endurance (80 %).
           - endurance used: 80.0 %
-          > Plan its replacement: behind 100 % the maker promises neither data nor speed.
+          > Plan its replacement: above 100 % the vendor guarantees neither data nor speed.
         "#);
         worn.health = Answer::Told { told: Health { used_percent: Some(79), ..Health::default() } };
-        assert_eq!(told(&worn), "");
+        assert_eq!(describe(&worn), "");
     }
 
     #[test]
-    fn what_is_wrong_with_a_filesystem_is_said_once() {
+    fn a_problem_of_a_filesystem_is_reported_once() {
         let mut first = record(true, WriteCache::WriteBack);
         first.cache.filesystems[0].flushes_disabled_by = Some("fsync_mode=nobarrier".to_owned());
         let mut second = first.clone();
@@ -396,10 +397,10 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_comes_first_and_a_run_is_spared_what_is_harmless() {
+    fn the_most_serious_comes_first_and_runs_omit_the_harmless() {
         let records = [record(false, WriteCache::WriteBack), record(true, WriteCache::WriteThrough)];
         let ids: Vec<String> = drives(&records).into_iter().map(|finding| finding.id).collect();
         assert_eq!(ids, ["kernel-sends-no-flushes", "flushes-in-vain"]);
-        assert_eq!(grave(&records).len(), 1);
+        assert_eq!(serious(&records).len(), 1);
     }
 }

@@ -1,52 +1,53 @@
-//! What becomes of a sync on its way to the medium, as far as facts and counters show.
+//! What happens to a sync on its way to the medium, as far as facts and counters show.
 
 use drive::{BlockDevice, DriveRecord, NoBlockDevice, Transport, WriteCache};
 
 use crate::case::{Case, syncs_by_call};
 
-/// Commits that a test must have made before the absence of flushes means anything.
-const COMMITS_LEAST: u64 = 20;
-/// With fewer flushes than this for each commit of a single job, flushes are getting lost. A job alone has nobody to share a flush with.
-const LOST_FLUSHES_MOST: f64 = 0.02;
+/// Commits that a test must have made before the absence of flushes is significant.
+const COMMITS_MIN: u64 = 20;
+/// With fewer flushes per commit of a single job than this, flushes are lost: a single job has no
+/// other job to share a flush with.
+const LOST_FLUSHES_MAX: f64 = 0.02;
 
-/// The fate of a sync.
+/// What happens to a sync.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPath {
-    /// The target is memory: there is no medium.
+    /// The target is in memory.
     InMemory {
-        /// What it is, such as `tmpfs` or `zram`.
+        /// For example `tmpfs` or `zram`.
         what: String,
     },
-    /// A mount option keeps the filesystem from sending flushes.
+    /// A mount option disables flushes.
     SwitchedOffByMount {
-        /// The option, as the filesystem spells it.
+        /// As written in the mount options.
         option: String,
     },
-    /// The drive says that it has a volatile cache, and the kernel has been told to believe otherwise: no flush is sent.
+    /// The drive reports a volatile cache, but the kernel is configured to send no flush.
     SwitchedOffByQueue {
-        /// What the drive says of its cache.
+        /// The cache state as the drive reports it.
         drive_says: String,
     },
-    /// The kernel believes in a volatile cache, a test synced, and no flush reached the device.
+    /// The kernel assumes a volatile cache and a test synced, but no flush reached the device.
     Vanished {
-        /// Commits that were confirmed.
+        /// Acknowledged commits.
         commits: u64,
-        /// Flushes that the device counted meanwhile.
+        /// Flushes counted by the device during the test.
         flushes: u64,
     },
-    /// The kernel believes that there is no volatile cache, and sends no flush.
+    /// The kernel assumes no volatile cache and sends no flush.
     NotNeeded,
     /// The device counted flushes while a test synced.
     Counted {
-        /// Flushes for each commit of one job.
+        /// Flushes per commit of a single job.
         per_commit: f64,
     },
-    /// Nobody counts, or nobody has looked.
-    OutOfSight,
+    /// No counter was available, or no test synced.
+    Unobserved,
 }
 
 impl FlushPath {
-    /// Follows the syncs of a case.
+    /// Determines the flush path of a case.
     pub fn of(case: &Case<'_>) -> FlushPath {
         if let Some(what) = memory(case) {
             return FlushPath::InMemory { what };
@@ -67,33 +68,33 @@ impl FlushPath {
         });
         match counted {
             Some((commits, flushes, per_commit))
-                if commits >= COMMITS_LEAST
-                    && per_commit < LOST_FLUSHES_MOST
+                if commits >= COMMITS_MIN
+                    && per_commit < LOST_FLUSHES_MAX
                     && case.cache_belief() == Some(WriteCache::WriteBack) =>
             {
                 FlushPath::Vanished { commits, flushes }
             }
             Some((_, flushes, per_commit)) if flushes > 0 => FlushPath::Counted { per_commit },
-            _ => FlushPath::OutOfSight,
+            _ => FlushPath::Unobserved,
         }
     }
 
-    /// Why a confirmed commit is certainly not durable here, as half a sentence; `None` where it may be.
+    /// Why an acknowledged commit is certainly not durable, as a clause; `None` if it may be.
     pub(crate) fn not_durable_because(&self) -> Option<String> {
         match self {
             FlushPath::InMemory { what } => {
-                Some(format!("{what} keeps everything in memory, a power cut loses all of it"))
+                Some(format!("{what} keeps everything in memory, and a power cut loses all of it"))
             }
             FlushPath::SwitchedOffByMount { option } => {
-                Some(format!("the filesystem is mounted with `{option}`, so that no sync flushes the drive's cache"))
+                Some(format!("the filesystem is mounted with `{option}`, so no sync flushes the drive's cache"))
             }
-            FlushPath::SwitchedOffByQueue { .. } => Some(
-                "the kernel has been told to send no flushes to a drive that says it has a volatile cache".to_owned(),
-            ),
+            FlushPath::SwitchedOffByQueue { .. } => {
+                Some("the kernel is configured to send no flushes to a drive that reports a volatile cache".to_owned())
+            }
             FlushPath::Vanished { .. } => Some(
-                "syncs are confirmed without a flush reaching the device, so that a power cut loses commits".to_owned(),
+                "syncs are acknowledged although no flush reaches the device, so a power cut loses commits".to_owned(),
             ),
-            FlushPath::NotNeeded | FlushPath::Counted { .. } | FlushPath::OutOfSight => None,
+            FlushPath::NotNeeded | FlushPath::Counted { .. } | FlushPath::Unobserved => None,
         }
     }
 }
@@ -108,7 +109,7 @@ fn memory(case: &Case<'_>) -> Option<String> {
         Transport::Zram => Some("zram".to_owned()),
         Transport::Ram => Some("a RAM disk".to_owned()),
         Transport::NullBlk => Some("null_blk, the kernel's test device,".to_owned()),
-        // Every distribution mounts a tmpfs there.
+        // /dev/shm is a tmpfs on every distribution.
         Transport::Loop if drive.backing_file.as_ref().is_some_and(|file| file.starts_with("/dev/shm")) => {
             Some("a loop device on a file in /dev/shm".to_owned())
         }
@@ -117,13 +118,14 @@ fn memory(case: &Case<'_>) -> Option<String> {
     drives.iter().find_map(in_memory)
 }
 
-/// What the drive says of its cache, where the kernel has been told otherwise. Writing `write through` to `queue/write_cache` changes
-/// the kernel's view alone (Documentation/ABI/stable/sysfs-block), while `scsi_disk/*/cache_type` still shows the drive's own word.
+/// The cache state as the drive reports it, if the kernel's setting contradicts it. Writing
+/// `write through` to `queue/write_cache` changes only the kernel's view
+/// (Documentation/ABI/stable/sysfs-block); `scsi_disk/*/cache_type` still shows the drive's report.
 fn overridden(drive: &BlockDevice, records: &[DriveRecord]) -> Option<String> {
     if drive.queue.write_cache != Some(WriteCache::WriteThrough) {
         return None;
     }
-    // The drive's own word counts more than what its driver heard at the start.
+    // A fresh answer of the drive outweighs what its driver read when the drive was attached.
     let record = records.iter().find(|record| record.device.device == drive.disk_device());
     if let Some(reading) = record.and_then(|record| record.cache.drive.told()) {
         return reading.enabled.then(|| "its write cache is on".to_owned());

@@ -1,23 +1,25 @@
-//! From measurements and facts to judgement: pure functions, the same answer for the same input, no I/O.
+//! Turns measurements and host facts into findings and grades. All functions are pure: the same
+//! input gives the same answer, without I/O.
 //!
-//! | module | what it answers |
+//! | module | question it answers |
 //! | --- | --- |
-//! | `case` | the input: results, place, host; and looking results up by what they did |
-//! | [`judge()`] | what does all of it come to? It asks the four below |
-//! | `findings` | what do the numbers and facts say? One file each under `findings/` |
+//! | `case` | the input (results, place, host) and how to find a result in it by its workload |
+//! | [`judge()`] | what is the overall judgement? It combines the four modules below |
+//! | `findings` | what do the numbers and facts show? One file per finding under `findings/` |
 //! | `fitness` | what is this storage good for? |
-//! | `cache_setting` | is a drive better off with its write cache off or on? |
-//! | `probes` | what does a drive show of its inside? One file a probe under `probes/` |
-//! | [`drives()`] | where drive, kernel and filesystems contradict each other; how a drive fares |
-//! | [`audit()`] | what of the host slows a commit or endangers it? One file a subject under `audit/` |
-//! | [`nearest()`] | which published drives does it resemble? |
-//! | `flush_path` | what becomes of a sync on its way to the medium, as far as anybody can see? |
-//! | `physics` | the times that media need, with their sources |
-//! | `noise` | are the numbers themselves to be trusted? |
+//! | `cache_setting` | is the drive faster with its write cache off or on? |
+//! | `probes` | what do the probes reveal about the drive's internals? One file per probe under `probes/` |
+//! | [`drives()`] | where do drive, kernel and filesystems contradict each other, and is a drive healthy? |
+//! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
+//! | [`nearest()`] | which published drives does the storage resemble? |
+//! | `flush_path` | what happens to a sync on its way to the medium, as far as it can be observed? |
+//! | `physics` | how long do media take? With sources |
+//! | `noise` | can the numbers be trusted? |
 //!
-//! Three kinds of evidence are weighed against each other, and none is believed alone: what the kernel *says* of the device, what the
-//! device's counters *saw*, and how *long* things took. Where they contradict each other, that is a finding. What timing cannot tell (a
-//! protected cache and a drive that lies are equally fast) is said in the finding's doubt.
+//! Three kinds of evidence are weighed against each other, and none is trusted alone: what the
+//! kernel *reports* about the device, what the device's counters *recorded*, and how *long*
+//! operations took. A contradiction is a finding. What timing cannot distinguish (a protected cache
+//! and a drive that lies are equally fast) is stated in the finding's doubt.
 //!
 //! ```
 //! let host = drive::HostFacts::default();
@@ -49,4 +51,4 @@ pub use case::Case;
 pub use drives::drives;
 pub use judgement::{Judgement, judge};
 pub use nearest::{Compared, Nearest, nearest};
-pub use wording::{did, shell_word};
+pub use wording::{operation_name, shell_word};

@@ -1,7 +1,8 @@
-//! The published drives whose numbers are nearest to those measured.
+//! The published drives whose numbers are nearest to the measured ones.
 //!
-//! Distance is the mean of the ratios' logarithms, so that twice as fast and twice as slow are equally far. Commits count more
-//! than anything else, because they tell drives apart by a factor of a thousand where all else differs by ten.
+//! Distance is the mean of the ratios' logarithms, so that twice as fast and twice as slow are
+//! equally far. Commits weigh most because they differ between drives by a factor of a thousand,
+//! everything else by ten.
 
 use catalogue::{Drive, PublishedSync, Row, WriteCache};
 use measurement::TestResult;
@@ -10,58 +11,58 @@ use workload::{Pattern, Submission, SyncMethod, format_bytes};
 
 use crate::case::{Case, summary};
 use crate::flush_path::FlushPath;
-use crate::wording::{did, sync_name};
+use crate::wording::{operation_name, sync_name};
 
-/// How much more a commit says about a drive than any other row.
+/// Weight of a commit relative to any other row.
 const COMMIT_WEIGHT: f64 = 4.0;
-/// Rows up to this size stand in for one another where the same size was not published: what the bytes themselves cost is still small
-/// beside the commit.
-const STAND_IN_MOST_BYTES: u64 = 64 << 10;
-/// A stand-in of another size or sync method counts as this much further away, for each doubling or change: it decides between two drives that would
-/// otherwise be equally near.
+/// Rows up to this size substitute for one another if the same size was not published: transferring
+/// the bytes is still cheap compared with the commit.
+const STAND_IN_BYTES_MAX: u64 = 64 << 10;
+/// Penalty on a stand-in of another size or sync method, for each doubling or change. It decides
+/// between two drives that would otherwise be equally near.
 const STAND_IN_FACTOR: f64 = 1.1;
-/// From here on "nearest" means only that everything else is further away still.
+/// From this factor on, "nearest" means only that every other drive is even further away.
 const FAR_FACTOR: f64 = 3.0;
 
-/// A published drive that behaves like the storage measured.
+/// A published drive that resembles the measured storage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nearest {
-    /// The drive.
+    /// The catalogue's entry.
     pub drive: &'static Drive,
-    /// Setting of its volatile cache in the rows compared; `default` where the source has but one.
+    /// Setting of its volatile cache in the compared rows; `default` if the source has only one.
     pub write_cache: WriteCache,
-    /// How far apart the compared figures lie on average: 1 is equal, 2 is twice or half.
+    /// Mean ratio of the compared figures: 1 is equal, 2 is twice or half.
     pub factor: f64,
-    /// What was compared, commits first.
+    /// The compared tests, commits first.
     pub compared: Vec<Compared>,
-    /// What limits the comparison, in sentences; `None` where nothing does.
+    /// Limits of the comparison, as sentences; `None` if there are none.
     pub note: Option<String>,
 }
 
-/// One test that both sides have.
+/// A test that was both measured and published.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// What it does: `4 KiB write + fsync`.
+    /// For example `4 KiB write + fsync`.
     pub what: String,
-    /// What was measured here.
+    /// The measured figure, in `unit`.
     pub ours: f64,
-    /// What was published; of several runs of one test the geometric mean.
+    /// The published figure; the geometric mean of several runs of one test.
     pub published: f64,
     /// Unit of both: `us` (mean of a commit), `iops` or `MiB/s`.
     pub unit: &'static str,
-    /// Whether it is a commit, one at a time.
+    /// Whether the test measures commits one at a time.
     pub is_commit: bool,
 }
 
 impl Compared {
-    /// How far apart the two lie: the logarithm of their ratio, without its sign.
+    /// The absolute logarithm of the ratio of the two figures.
     fn distance(&self) -> f64 {
         (self.ours / self.published).ln().abs()
     }
 }
 
-/// The `count` published drives nearest to the case, the nearest first; each drive once. Empty only when nothing was measured that
-/// anybody has published: a commit of up to 64 KiB always finds its neighbours.
+/// The `count` published drives nearest to the case, nearest first, each drive once. Empty only if
+/// nothing comparable has been published: a commit of up to 64 KiB always has neighbours.
 pub fn nearest(case: &Case<'_>, count: usize) -> Vec<Nearest> {
     let has_commits = case.results.iter().any(|result| commit_us(result).is_some_and(|_| is_stand_in_size(result)));
     let mut all: Vec<(f64, Nearest)> = catalogue::drives()
@@ -76,16 +77,16 @@ pub fn nearest(case: &Case<'_>, count: usize) -> Vec<Nearest> {
     all.into_iter().take(count).map(|(_, nearest)| nearest).collect()
 }
 
-/// The cache settings under which a drive was measured: each is a drive of its own here.
+/// The cache settings under which a drive was measured; each counts as a separate drive.
 fn settings(drive: &Drive) -> Vec<WriteCache> {
     let has = |setting: &WriteCache| drive.rows.iter().any(|row| row.write_cache == *setting);
     let named: Vec<_> = [WriteCache::On, WriteCache::Off].into_iter().filter(has).collect();
     if named.is_empty() { vec![WriteCache::Default] } else { named }
 }
 
-/// A comparison with its distance for sorting.
+/// The comparison with one drive, with the distance to sort by.
 fn compare(case: &Case<'_>, drive: &'static Drive, setting: WriteCache, needs_commit: bool) -> Option<(f64, Nearest)> {
-    // Rows without a word on the cache (reads) hold for every setting.
+    // Rows that do not mention the cache (reads) hold for every setting.
     let rows: Vec<&Row> =
         drive.rows.iter().filter(|row| row.write_cache == setting || row.write_cache == WriteCache::Default).collect();
     let mut compared = same_tests(case, &rows);
@@ -106,16 +107,16 @@ fn compare(case: &Case<'_>, drive: &'static Drive, setting: WriteCache, needs_co
     let factor = distance.exp();
     let limits = [
         note,
-        (factor >= FAR_FACTOR).then(|| "Nothing published is really like it.".to_owned()),
+        (factor >= FAR_FACTOR).then(|| "No published drive is close.".to_owned()),
         FlushPath::of(case)
             .not_durable_because()
-            .map(|_| "These commits are not durable: the resemblance is one of speed alone.".to_owned()),
+            .map(|_| "These commits are not durable: only the speed is similar.".to_owned()),
     ];
     let note = limits.into_iter().flatten().reduce(|all, next| format!("{all} {next}"));
     Some((distance + penalty, Nearest { drive, write_cache: setting, factor, compared, note }))
 }
 
-/// The tests that both sides have, each once.
+/// The tests that were both measured and published, each once.
 fn same_tests(case: &Case<'_>, rows: &[&Row]) -> Vec<Compared> {
     let mut tests: Vec<Compared> = Vec::new();
     for (index, row) in rows.iter().enumerate() {
@@ -123,15 +124,18 @@ fn same_tests(case: &Case<'_>, rows: &[&Row]) -> Vec<Compared> {
         if rows[..index].iter().any(is_same) {
             continue;
         }
-        let candidates =
-            case.results.iter().filter_map(|result| Some((strangeness(result, row, case.is_raw_device())?, result)));
-        let Some((_, ours)) = candidates.min_by_key(|(strangeness, _)| *strangeness) else { continue };
+        let candidates = case
+            .results
+            .iter()
+            .filter_map(|result| Some((workload_difference(result, row, case.is_raw_device())?, result)));
+        let Some((_, ours)) = candidates.min_by_key(|(difference, _)| *difference) else { continue };
         let runs: Vec<(f64, f64, &'static str, bool)> =
             rows.iter().copied().filter(is_same).filter_map(|run| figures(ours, run)).collect();
         let Some(&(our_figure, _, unit, is_commit)) = runs.first() else { continue };
         let published = (runs.iter().map(|(_, published, ..)| published.ln()).sum::<f64>() / runs.len() as f64).exp();
-        let what = did(ours);
-        // Sequential and random writes may meet the same result of ours: what is compared twice must not count twice.
+        let what = operation_name(ours);
+        // Published sequential and random writes may match the same result of ours, which must
+        // count once.
         if !tests.iter().any(|test| test.what == what && test.unit == unit && same(test.ours, our_figure)) {
             tests.push(Compared { what, ours: our_figure, published, unit, is_commit });
         }
@@ -147,9 +151,9 @@ fn test_of(row: &Row) -> (Pattern, u64, u32, u32, PublishedSync, Option<u32>) {
     (row.pattern, row.block_bytes, row.depth, row.jobs, row.sync, row.sync_every)
 }
 
-/// How far one of our tests is from a published one that it may be compared with: 0 when it does just the same; `None` when the two
-/// are different things.
-fn strangeness(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> {
+/// How much one of our tests differs from a published one: 0 if the workloads are equal, `None` if
+/// they are not comparable.
+fn workload_difference(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> {
     let work = &result.workload;
     let (pattern, sync) = (work.pattern?, work.sync?);
     let writes = row.pattern.writes();
@@ -160,15 +164,16 @@ fn strangeness(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> 
     if !(same_size && same_direction && comparable) {
         return None;
     }
-    let by_sync = if writes { sync_strangeness(sync, work.sync_every, row)? } else { 0 };
-    // The sources wrote through libaio. By pwrite, a write with a flag is another thing on a raw device.
+    let by_sync = if writes { sync_difference(sync, work.sync_every, row)? } else { 0 };
+    // The sources wrote through libaio. On a raw device, `pwrite` with a flag also flushes.
     let blocking = result.comparable_workload().submission == Some(Submission::Blocking);
     if blocking && work.depth == 1 && raw_device {
         return None;
     }
     let by_sync = by_sync + u32::from(blocking);
     let one_at_a_time = work.depth == 1 && work.jobs == 1;
-    // A flush does not care where the write went, while a queue of reads or writes does.
+    // The location of a write does not matter to a flush, but it does to a queue of reads or
+    // writes.
     let by_pattern = match pattern == row.pattern {
         true => 0,
         false if one_at_a_time && writes && sync.is_durable() => 4,
@@ -177,14 +182,14 @@ fn strangeness(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> 
     Some(by_sync + by_pattern)
 }
 
-fn sync_strangeness(sync: SyncMethod, sync_every: u32, row: &Row) -> Option<u32> {
+fn sync_difference(sync: SyncMethod, sync_every: u32, row: &Row) -> Option<u32> {
     use SyncMethod::{Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, ODsync, OSync, RwfDsync};
     if sync.is_durable() && !sync.is_per_write() && Some(sync_every) != row.sync_every {
         return None;
     }
     match (row.sync, sync) {
         (PublishedSync::Method(published), ours) if published == ours => Some(0),
-        // A write and a flush and nothing else: what fdatasync of an overwritten file is, and fsync of a raw device.
+        // Only a write and a flush: fdatasync of an overwritten file, or fsync of a raw device.
         (PublishedSync::Flush, Fdatasync) => Some(0),
         (PublishedSync::Flush, Fsync)
         | (PublishedSync::Method(Fsync), LinkedFsync)
@@ -195,7 +200,7 @@ fn sync_strangeness(sync: SyncMethod, sync_every: u32, row: &Row) -> Option<u32>
     }
 }
 
-/// Our figure, the published one, their unit, and whether they are commits.
+/// The measured figure, the published one, their unit, and whether they are commits.
 fn figures(result: &TestResult, row: &Row) -> Option<(f64, f64, &'static str, bool)> {
     let positive = |value: f64| (value > 0.0 && value.is_finite()).then_some(value);
     if let (Some(ours), Some(published)) = (commit_us(result), row.commit_us()) {
@@ -207,7 +212,7 @@ fn figures(result: &TestResult, row: &Row) -> Option<(f64, f64, &'static str, bo
     Some((positive(result.mib_per_s)?, row.mib_per_s?, "MiB/s", false))
 }
 
-/// Mean time of a commit, one at a time.
+/// Mean time of commits made one at a time.
 fn commit_us(result: &TestResult) -> Option<f64> {
     let work = &result.workload;
     let each = work.sync?.is_per_write() || work.sync_every == 1;
@@ -224,27 +229,27 @@ fn commit_us(result: &TestResult) -> Option<f64> {
 }
 
 fn is_stand_in_size(result: &TestResult) -> bool {
-    (1..=STAND_IN_MOST_BYTES).contains(&result.workload.block_bytes)
+    (1..=STAND_IN_BYTES_MAX).contains(&result.workload.block_bytes)
 }
 
 struct StandIn {
     compared: Compared,
     note: String,
-    /// Doublings of the block size and changes of the method that lie between the two.
+    /// Doublings of the block size plus changes of the method between the two.
     strides: f64,
 }
 
-/// The two commits, one of each side, that differ least in block size and sync method.
+/// The measured and the published commit that differ least in block size and sync method.
 fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
     let ours = case.results.iter().filter(|result| is_stand_in_size(result));
     let ours = ours.filter_map(|result| Some((result, commit_us(result)?)));
     let pairs = ours.flat_map(|(result, ours_us)| {
-        let published = rows.iter().filter(|row| row.block_bytes <= STAND_IN_MOST_BYTES);
+        let published = rows.iter().filter(|row| row.block_bytes <= STAND_IN_BYTES_MAX);
         published.filter_map(move |row| Some((result, ours_us, *row, row.commit_us()?)))
     });
     let strides = |result: &TestResult, row: &Row| {
         let doublings = result.workload.block_bytes.ilog2().abs_diff(row.block_bytes.max(1).ilog2());
-        let method = result.workload.sync.and_then(|sync| sync_strangeness(sync, result.workload.sync_every, row));
+        let method = result.workload.sync.and_then(|sync| sync_difference(sync, result.workload.sync_every, row));
         doublings + method.unwrap_or(3)
     };
     let (result, ours_us, row, published_us) = pairs.min_by_key(|(result, _, row, _)| strides(result, row))?;
@@ -254,8 +259,14 @@ fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
     };
     let theirs = format!("{} write + {published_sync}", format_bytes(row.block_bytes));
     Some(StandIn {
-        compared: Compared { what: did(result), ours: ours_us, published: published_us, unit: "us", is_commit: true },
-        note: format!("Compared with its {theirs}, the nearest that was published."),
+        compared: Compared {
+            what: operation_name(result),
+            ours: ours_us,
+            published: published_us,
+            unit: "us",
+            is_commit: true,
+        },
+        note: format!("Compared with its {theirs}, the most similar published test."),
         strides: f64::from(strides(result, row)),
     })
 }
@@ -270,7 +281,7 @@ mod tests {
 
     type Change = fn(&mut TestResult);
 
-    /// A published test like those of `machines`: one random 4 KiB write at a time.
+    /// A published test of random 4 KiB writes, one at a time.
     fn row(sync: PublishedSync) -> Row {
         let sync_every = sync.is_durable().then_some(1);
         Row {
@@ -300,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_did_the_same_is_compared() {
-        let far = |result: &TestResult, row: &Row| strangeness(result, row, false);
+    fn only_equal_workloads_are_compared() {
+        let far = |result: &TestResult, row: &Row| workload_difference(result, row, false);
         let fsync = write(Fsync, 10.0, 20.0).result();
         assert_eq!(far(&fsync, &by(Fsync)), Some(0));
         assert_eq!(far(&fsync, &by(NoSync)), None);
@@ -320,7 +331,8 @@ mod tests {
             let other = changed(&fsync, change);
             assert_eq!(far(&other, &by(Fsync)), None, "{:?}", other.workload);
         }
-        // Where a synced write went is of little weight at depth 1, and of all weight elsewhere.
+        // The location of a synced write hardly matters at depth 1, and rules out a comparison
+        // elsewhere.
         let in_a_row = changed(&fsync, |result| result.workload.pattern = Some(Pattern::Write));
         assert_eq!(far(&in_a_row, &by(Fsync)), Some(4));
         for (depth, jobs) in [(2, 1), (1, 2)] {
@@ -336,24 +348,24 @@ mod tests {
         assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::Read, ..reading.clone() }), None);
         // A mixed test reads and writes.
         assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::RandRw, ..reading }), None);
-        // Through the page cache, only what is synced tells of the storage.
+        // Through the page cache, only synced writes measure the storage.
         let cached = |result: &TestResult| changed(result, |result| result.workload.direct = false);
         assert_eq!(far(&cached(&fsync), &by(Fsync)), Some(0));
         assert_eq!(far(&cached(&unsynced), &by(NoSync)), None);
     }
 
     #[test]
-    fn a_blocking_write_with_a_flag_is_another_thing_on_a_raw_device() {
+    fn a_blocking_write_with_a_flag_is_not_comparable_on_a_raw_device() {
         let blocking = write(ODsync, 30.0, 0.0).result();
-        assert_eq!(strangeness(&blocking, &by(ODsync), false), Some(1));
-        assert_eq!(strangeness(&blocking, &by(ODsync), true), None);
-        assert_eq!(strangeness(&blocking, &by(OSync), false), Some(2), "by another flag, and blocking");
+        assert_eq!(workload_difference(&blocking, &by(ODsync), false), Some(1));
+        assert_eq!(workload_difference(&blocking, &by(ODsync), true), None);
+        assert_eq!(workload_difference(&blocking, &by(OSync), false), Some(2), "by another flag, and blocking");
         let asynchronous = changed(&blocking, |result| result.workload.submission = Some(Submission::Asynchronous));
-        assert_eq!(strangeness(&asynchronous, &by(ODsync), true), Some(0));
+        assert_eq!(workload_difference(&asynchronous, &by(ODsync), true), Some(0));
         let deep = changed(&blocking, |result| result.workload.depth = 2);
-        assert_eq!(strangeness(&deep, &Row { depth: 2, ..by(ODsync) }, true), Some(1));
+        assert_eq!(workload_difference(&deep, &Row { depth: 2, ..by(ODsync) }, true), Some(1));
         let in_a_row = changed(&blocking, |result| result.workload.pattern = Some(Pattern::Write));
-        assert_eq!(strangeness(&in_a_row, &by(ODsync), false), Some(5));
+        assert_eq!(workload_difference(&in_a_row, &by(ODsync), false), Some(5));
     }
 
     #[test]
@@ -373,16 +385,17 @@ mod tests {
             (row(PublishedSync::Flush), ODsync, None),
             (by(NoSync), NoSync, Some(0)),
         ] {
-            assert_eq!(sync_strangeness(ours, 1, &published), far, "{ours:?} for {:?}", published.sync);
+            assert_eq!(sync_difference(ours, 1, &published), far, "{ours:?} for {:?}", published.sync);
         }
-        // Every second write is not every write, except where each write syncs itself or none does.
-        assert_eq!(sync_strangeness(Fsync, 2, &by(Fsync)), None);
-        assert_eq!(sync_strangeness(ODsync, 2, &by(ODsync)), Some(0));
-        assert_eq!(sync_strangeness(NoSync, 2, &by(NoSync)), Some(0));
+        // A sync after every second write is not one after every write, unless each write syncs
+        // itself or none does.
+        assert_eq!(sync_difference(Fsync, 2, &by(Fsync)), None);
+        assert_eq!(sync_difference(ODsync, 2, &by(ODsync)), Some(0));
+        assert_eq!(sync_difference(NoSync, 2, &by(NoSync)), Some(0));
     }
 
     #[test]
-    fn commits_are_compared_by_their_time_and_all_else_by_its_rate() {
+    fn commits_are_compared_by_time_and_everything_else_by_rate() {
         let fsync = write(Fsync, 10.0, 20.0).result();
         let (ours, published, unit, is_commit) = figures(&fsync, &by(Fsync)).unwrap();
         assert!((ours / 30.0 - 1.0).abs() < 0.01 && (published - 1000.0).abs() < 1e-9, "{ours} {published}");
@@ -392,7 +405,7 @@ mod tests {
         assert_eq!(figures(&unsynced, &by(NoSync)), Some((500.0, 1000.0, "iops", false)));
         let by_bytes = Row { iops: None, mib_per_s: Some(4.0), ..by(NoSync) };
         assert_eq!(figures(&unsynced, &by_bytes), Some((2.0, 4.0, "MiB/s", false)));
-        // What is not above 0 is no figure.
+        // Only values above 0 are compared.
         for nothing in [0.0, f64::INFINITY] {
             (unsynced.iops, unsynced.mib_per_s) = (nothing, 2.0);
             assert_eq!(figures(&unsynced, &Row { mib_per_s: Some(4.0), ..by(NoSync) }), figures(&unsynced, &by_bytes));
@@ -402,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_s_time_is_that_of_one_at_a_time() {
+    fn commit_times_are_those_of_one_commit_at_a_time() {
         let fsync = write(Fsync, 10.0, 20.0).result();
         assert!(commit_us(&fsync).is_some());
         let others: [Change; 7] = [
@@ -432,7 +445,7 @@ mod tests {
         compare(&Case::new(results, None, &HostFacts::default()), drive, setting, true)
     }
 
-    /// A test whose every operation takes so many microseconds.
+    /// A test whose operations all take `us` microseconds.
     fn exactly(mut result: TestResult, us: f64) -> TestResult {
         result.iops = 1e6 / us;
         if let Some(commits) = &mut result.commit_us {
@@ -445,12 +458,12 @@ mod tests {
     fn a_commit_weighs_four_times_as_much_as_a_read() {
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 2000.0), exactly(read(80.0).result(), 100.0)];
         let reads = Row { pattern: Pattern::RandRead, iops: Some(10_000.0), ..by(NoSync) };
-        // Twice as long a commit, and a read as long: ln 2 · 4/5.
+        // A commit twice as long and a read equally long: ln 2 · 4/5.
         let (distance, near) = compared(&results, drive(vec![reads.clone(), by(Fsync)]), WriteCache::Default).unwrap();
         assert!((distance - 0.8 * 2.0_f64.ln()).abs() < 1e-9 && (near.factor - 2.0_f64.powf(0.8)).abs() < 1e-9);
         assert_eq!(near.compared.iter().map(|test| test.is_commit).collect::<Vec<_>>(), [true, false]);
         assert_eq!(near.note, None);
-        // Half as long is as far.
+        // Half as long is equally far.
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 500.0), exactly(read(80.0).result(), 100.0)];
         let (halved, _) = compared(&results, drive(vec![reads, by(Fsync)]), WriteCache::Default).unwrap();
         assert!((halved - distance).abs() < 1e-9);
@@ -466,7 +479,7 @@ mod tests {
         assert!(distance.abs() < 1e-9 && near.compared.len() == 1, "{near:?}");
         assert_eq!(settings(runs), [WriteCache::On, WriteCache::Off]);
         let (_, off) = compared(&results, runs, WriteCache::Off).unwrap();
-        assert!((off.factor - 5000.0).abs() < 1e-6 && off.note.unwrap().contains("Nothing published"));
+        assert!((off.factor - 5000.0).abs() < 1e-6 && off.note.unwrap().contains("No published drive"));
         assert_eq!(settings(drive(vec![by(Fsync)])), [WriteCache::Default]);
     }
 
@@ -478,7 +491,7 @@ mod tests {
         assert_eq!(near.compared.len(), 1);
         let (_, near) =
             compared(&results, drive(vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }]), WriteCache::Default).unwrap();
-        assert_eq!(near.compared.len(), 1, "nobody measured eight jobs here");
+        assert_eq!(near.compared.len(), 1, "eight jobs were not measured");
         let eight = exactly(write(Fsync, 10.0, 20.0).jobs(8).result(), 20.0);
         let both = [results[0].clone(), eight];
         let rows = vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }];
@@ -486,18 +499,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_is_the_further_away_the_more_it_differs() {
+    fn a_stand_in_is_penalised_by_how_much_it_differs() {
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 1000.0)];
         let far = |row: Row| compared(&results, drive(vec![row]), WriteCache::Default).map(|(distance, _)| distance);
         let strides = |row: Row| (far(row).unwrap() / STAND_IN_FACTOR.ln()).round();
-        // Two doublings, and one more for a flush that is not fsync's; three for what has nothing in common.
+        // Two doublings, plus one for a flush that is not fsync's; three for unrelated methods.
         let of = |row: Row, block_bytes: u64| Row { block_bytes, ..row };
         assert!((strides(of(by(Fsync), 16384)) - 2.0).abs() < 1e-9);
         assert!((strides(of(row(PublishedSync::Flush), 16384)) - 3.0).abs() < 1e-9);
         assert!((strides(of(by(ODsync), 2048)) - 4.0).abs() < 1e-9);
         assert!(far(of(by(Fsync), 64 << 10)).is_some() && far(of(by(Fsync), 128 << 10)).is_none());
         let (_, near) = compared(&results, drive(vec![of(by(Fsync), 16384)]), WriteCache::Default).unwrap();
-        assert_eq!(near.note.unwrap(), "Compared with its 16 KiB write + fsync, the nearest that was published.");
+        assert_eq!(near.note.unwrap(), "Compared with its 16 KiB write + fsync, the most similar published test.");
         // The nearer of two.
         let rows = vec![of(by(Fsync), 65536), of(by(Fsync), 8192)];
         let (distance, _) = compared(&results, drive(rows), WriteCache::Default).unwrap();

@@ -1,43 +1,44 @@
-//! Whether the numbers themselves are to be trusted: what they say about the machine on which they were made.
+//! Whether the numbers can be trusted: signs of disturbance in the numbers themselves.
 
 use measurement::{Confidence, Evidence, Finding, Histogram, TestResult};
 use workload::number::latency;
 
 use crate::case::{Case, summary};
-use crate::wording::{did, rounded};
+use crate::wording::{operation_name, rounded};
 
-/// A tail this many times above the median is the machine's doing: another program's burst, a host that was busy, throttling.
-/// Published fio runs of drives left alone have p99.9 within 3 times the median (Kioxia CD6: 18 and 50 µs; Samsung 980: 1.7 and 4.0 ms).
-const TAIL_RATIO_MOST: f64 = 50.0;
-/// Below this many operations p99.9 is one single outlier.
-const TAIL_COUNT_LEAST: u64 = 2_000;
-/// Latencies fall into two groups when each holds at least this share of them...
-const MODE_SHARE_LEAST: f64 = 0.10;
-/// ...their peaks lie this far apart...
-const MODE_DISTANCE_LEAST: f64 = 2.0;
-/// ...and between them there is a valley this deep, measured against the lower peak.
-const VALLEY_MOST: f64 = 0.2;
-/// Fewer latencies show peaks by chance.
-const MODE_COUNT_LEAST: u64 = 500;
-/// Bins for each doubling of the latency when looking for peaks: as fine as a person's eye on a logarithmic scale.
+/// A tail this many times above the median is caused by the machine: another program's burst, a
+/// busy host, throttling. In published fio runs of undisturbed drives, p99.9 is within 3 times the
+/// median (Kioxia CD6: 18 and 50 µs; Samsung 980: 1.7 and 4.0 ms).
+const TAIL_RATIO_MAX: f64 = 50.0;
+/// With fewer operations, p99.9 is a single outlier.
+const TAIL_COUNT_MIN: u64 = 2_000;
+/// Latencies fall into two groups if each contains at least this share of them...
+const MODE_SHARE_MIN: f64 = 0.10;
+/// ...their peaks differ by at least this factor...
+const MODE_DISTANCE_MIN: f64 = 2.0;
+/// ...and the valley between them is at most this share of the lower peak.
+const VALLEY_MAX: f64 = 0.2;
+/// With fewer latencies, peaks appear by chance.
+const MODE_COUNT_MIN: u64 = 500;
+/// Bins per doubling of the latency in the search for peaks.
 const BINS_PER_DOUBLING: f64 = 4.0;
 
-/// What is wrong with a test's numbers: half a sentence, and its evidence.
+/// A sign that a test's numbers are noisy.
 pub(crate) struct Symptom {
-    /// Such as `4 KiB write + fsync did not settle`.
+    /// A clause such as `4 KiB write + fsync did not settle`.
     pub(crate) what: String,
     pub(crate) evidence: Evidence,
 }
 
-/// The symptoms of the small commits, on which judgement rests. Writes that nobody waits for are left out: a drive that moves its cache
-/// to flash, or a disk that moves it to the platter, is fast and slow by nature.
+/// The symptoms of the small commits, on which the judgement is based. Unsynced writes are left
+/// out: their speed varies by nature while a drive moves its cache to flash or to the platter.
 pub(crate) fn symptoms(case: &Case<'_>) -> Vec<Symptom> {
     case.small_commits().flat_map(symptoms_of).collect()
 }
 
 fn symptoms_of(result: &TestResult) -> Vec<Symptom> {
     let mut symptoms = Vec::new();
-    let name = did(result);
+    let name = operation_name(result);
     if let Some(steady) = result.steady_state.filter(|steady| !steady.reached) {
         let range_percent = steady.commit.map_or(0.0, |commit| commit.range_percent).max(steady.iops.range_percent);
         symptoms.push(Symptom {
@@ -62,8 +63,8 @@ fn symptoms_of(result: &TestResult) -> Vec<Symptom> {
         });
     }
     if let Some(summary) = summary(result)
-        && summary.count >= TAIL_COUNT_LEAST
-        && summary.p99_9 > TAIL_RATIO_MOST * summary.p50
+        && summary.count >= TAIL_COUNT_MIN
+        && summary.p99_9 > TAIL_RATIO_MAX * summary.p50
     {
         symptoms.push(Symptom {
             what: format!("one in a thousand of `{name}` takes {} or more", latency(summary.p99_9)),
@@ -77,7 +78,8 @@ fn symptoms_of(result: &TestResult) -> Vec<Symptom> {
     symptoms
 }
 
-/// Takes a finding that rests on timing one step down, and says why.
+/// Lowers the confidence of a finding based on timing by one step, and adds the reason to its
+/// doubt.
 pub(crate) fn lower(finding: &mut Finding, symptom: &Symptom) {
     finding.confidence = match finding.confidence {
         Confidence::High => Confidence::Medium,
@@ -90,7 +92,7 @@ pub(crate) fn lower(finding: &mut Finding, symptom: &Symptom) {
     });
 }
 
-/// A distribution that falls into two groups.
+/// The two groups of a bimodal distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Modes {
     fast_us: f64,
@@ -98,10 +100,11 @@ struct Modes {
     slow_share: f64,
 }
 
-/// The two groups, if there are two: the cut through the lowest valley that leaves a peak and a fair share on both sides.
+/// Splits at the lowest valley that leaves a peak and a sufficient share on both sides, if there is
+/// one.
 fn two_modes(histogram: &Histogram) -> Option<Modes> {
     let total = histogram.count();
-    if total < MODE_COUNT_LEAST {
+    if total < MODE_COUNT_MIN {
         return None;
     }
     let bin = |ns: u64| ((ns.max(1) as f64).log2() * BINS_PER_DOUBLING) as usize;
@@ -123,9 +126,9 @@ fn two_modes(histogram: &Histogram) -> Option<Modes> {
         let (Some(fast), Some(slow)) = (highest(0..valley), highest(valley + 1..counts.len())) else { continue };
         let lower_peak = counts[fast].min(counts[slow]) as f64;
         let modes = Modes { fast_us: centre_us(fast), slow_us: centre_us(slow), slow_share };
-        let apart = modes.slow_us >= MODE_DISTANCE_LEAST * modes.fast_us;
-        let shared = slow_share >= MODE_SHARE_LEAST && fast_share >= MODE_SHARE_LEAST;
-        let deep = counts[valley] as f64 <= VALLEY_MOST * lower_peak;
+        let apart = modes.slow_us >= MODE_DISTANCE_MIN * modes.fast_us;
+        let shared = slow_share >= MODE_SHARE_MIN && fast_share >= MODE_SHARE_MIN;
+        let deep = counts[valley] as f64 <= VALLEY_MAX * lower_peak;
         if apart && shared && deep && best.is_none_or(|(depth, _)| counts[valley] < depth) {
             best = Some((counts[valley], modes));
         }
@@ -148,19 +151,19 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_are_told_apart() {
+    fn two_groups_are_recognised() {
         let modes = two_modes(&histogram(&[(50_000, 700), (1_600_000, 300)])).unwrap();
         assert!((40.0..60.0).contains(&modes.fast_us) && (1_400.0..1_900.0).contains(&modes.slow_us), "{modes:?}");
         assert!((modes.slow_share - 0.3).abs() < 0.01);
     }
 
     #[test]
-    fn one_group_a_thin_tail_and_few_samples_are_no_two_groups() {
+    fn one_group_a_thin_tail_or_few_samples_are_not_bimodal() {
         assert_eq!(two_modes(&histogram(&[(50_000, 1000)])), None);
         assert_eq!(two_modes(&histogram(&[(50_000, 1000), (1_600_000, 50)])), None);
         assert_eq!(two_modes(&histogram(&[(50_000, 70), (1_600_000, 30)])), None);
         assert_eq!(two_modes(&Histogram::new()), None);
-        // A disk: anything between half a millisecond and two turns.
+        // A rotating disk: anything between half a millisecond and two rotations.
         let mut broad = Histogram::new();
         for index in 0..2_000u64 {
             broad.record(500_000 + index * 8_000);
@@ -168,32 +171,32 @@ mod tests {
         assert_eq!(two_modes(&broad), None);
     }
 
-    /// A distribution of so many latencies in each of these quarters of an octave.
+    /// A distribution given as pairs of quarter-octave bin and count.
     fn binned(counts: &[(u32, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
         for &(bin, count) in counts {
-            // Within the bin, off its edges.
+            // Inside the bin, away from its edges.
             histogram.record_n((2f64.powf((f64::from(bin) + 0.5) / BINS_PER_DOUBLING)) as u64, count);
         }
         histogram
     }
 
     #[test]
-    fn groups_are_two_where_each_is_large_and_the_valley_deep_and_they_lie_apart() {
+    fn two_groups_must_be_large_far_apart_and_separated_by_a_deep_valley() {
         let is_two = |counts: &[(u32, u64)]| two_modes(&binned(counts)).is_some();
-        // A tenth of all is enough, and so are 500 of them.
+        // A tenth of all latencies suffices, and 500 latencies suffice.
         assert!(is_two(&[(64, 900), (70, 100)]) && !is_two(&[(64, 901), (70, 99)]));
         assert!(is_two(&[(64, 100), (70, 900)]) && !is_two(&[(64, 99), (70, 901)]));
         assert!(is_two(&[(64, 250), (70, 250)]) && !is_two(&[(64, 250), (70, 249)]));
-        // Three quarters of an octave are less than twice as slow, five are more.
+        // Three quarters of an octave are less than a factor of two, five are more.
         assert!(!is_two(&[(64, 500), (67, 500)]) && is_two(&[(64, 500), (69, 500)]));
-        // The valley holds at most a fifth of the lower peak.
+        // The valley is at most a fifth of the lower peak.
         let valley = |depth: u64| [(64, 600), (65, depth), (66, depth), (67, depth), (68, depth), (69, 400)];
         assert!(is_two(&valley(80)) && !is_two(&valley(81)));
     }
 
     #[test]
-    fn the_deepest_valley_parts_the_groups() {
+    fn the_deepest_valley_separates_the_groups() {
         let counts = [(64, 400), (65, 20), (66, 20), (67, 20), (68, 20), (69, 20), (70, 400), (76, 200)];
         let modes = two_modes(&binned(&counts)).unwrap();
         assert!((modes.slow_share - 200.0 / 1100.0).abs() < 1e-9, "{modes:?}");
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_tail_is_beyond_fifty_medians_of_enough_operations() {
+    fn a_tail_above_fifty_medians_is_a_symptom_given_enough_operations() {
         use samples::machine::write;
         let symptoms = |count: u64, p99_9: f64| {
             let mut result = write(workload::SyncMethod::Fsync, 10.0, 20.0).result();
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_takes_confidence_down_a_step_and_adds_to_the_doubt() {
+    fn noise_lowers_confidence_by_a_step_and_adds_to_the_doubt() {
         let symptom = Symptom { what: "it hums".to_owned(), evidence: Evidence::fact("what was heard", "a hum") };
         let lowered = |confidence: Confidence, doubt: Option<&str>| {
             let mut finding = Finding {

@@ -1,5 +1,6 @@
-//! What a drive shows of its inside when it is asked the right way: one file a probe, each a suite of that name. Each looks for results that differ in the one thing that
-//! it varies, and so reads any plan that varies it.
+//! What probes reveal about a drive's internals: one file per probe, each for the suite of that
+//! name. A probe looks for results that differ only in the parameter it varies, and so works on any
+//! plan that varies it.
 
 mod cache_size;
 mod erase_block;
@@ -12,7 +13,7 @@ use measurement::{Finding, TestResult};
 
 use crate::case::Case;
 
-/// What the results of probes tell. Empty where nothing was varied.
+/// The findings of all probes. Empty if no parameter was varied.
 pub(crate) fn probes(case: &Case<'_>) -> Vec<Finding> {
     let label = &case.drive_label();
     let results = case.results;
@@ -27,12 +28,12 @@ pub(crate) fn probes(case: &Case<'_>) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// Bytes that the drive's write cache holds, where bursts of several lengths show it.
+/// Size of the drive's write cache in bytes, if bursts of several lengths show it.
 pub(crate) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
     cache_size::cache_bytes(results)
 }
 
-/// The capacity of the drive beneath, where it is one drive and the target is all of it.
+/// The drive's capacity, if the target is one whole drive.
 fn drive_bytes(case: &Case<'_>) -> Option<u64> {
     let device = case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;
     case.is_raw_device().then_some(device.size_bytes)?

@@ -1,9 +1,9 @@
-//! Names as people read them, and evidence.
+//! Names of operations and settings as shown to the user, and evidence built from results.
 
 use measurement::{Evidence, TestResult};
 use workload::{Submission, SyncMethod, TargetName};
 
-/// How a person switches the write cache of a drive: by a command, or for a model in the target's name.
+/// How the user switches a drive's write cache: with a command, or for a model in the target name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
     match TargetName::parse(disk) {
         TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),
@@ -11,7 +11,7 @@ pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
     }
 }
 
-/// As a POSIX shell reads it back, so that the line can be pasted.
+/// Quotes `text` for a POSIX shell so that it stays one word when pasted.
 pub fn shell_word(text: &str) -> String {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:,=@%+".contains(&byte);
     if !text.is_empty() && text.bytes().all(harmless) {
@@ -21,8 +21,8 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// The option that undoes one that keeps a filesystem from sending flushes, where a mounted filesystem takes it.
-pub(crate) fn flushes_again(option: &str) -> Option<&'static str> {
+/// The mount option that re-enables flushes after `option` disabled them, if a remount can do it.
+pub(crate) fn option_restoring_flushes(option: &str) -> Option<&'static str> {
     match option {
         "nobarrier" | "barrier=0" => Some("barrier"),
         "barrier=none" | "barrier=off" => Some("barrier=flush"),
@@ -31,7 +31,7 @@ pub(crate) fn flushes_again(option: &str) -> Option<&'static str> {
     }
 }
 
-/// As the manual pages write it.
+/// The name of the method as in the manual pages.
 pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
     match sync {
         SyncMethod::None => "no sync",
@@ -45,17 +45,18 @@ pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
     }
 }
 
-/// Of a write with a flag at depth 1, whether it was asynchronous: on a raw device that is FUA alone,
-/// where `pwrite` flushes as well. Deeper queues are asynchronous anyway.
-pub(crate) fn how_submitted(result: &TestResult) -> &'static str {
+/// Says whether a write with a flag at depth 1 was asynchronous: on a raw device that is FUA alone,
+/// while `pwrite` also flushes. Deeper queues are always asynchronous.
+pub(crate) fn submission_suffix(result: &TestResult) -> &'static str {
     match result.comparable_workload().submission {
         Some(Submission::Asynchronous) if result.workload.depth == 1 => ", asynchronous",
         _ => "",
     }
 }
 
-/// What a test did, in few words: `4 KiB write + fsync`, `4 KiB write`, `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
-pub fn did(result: &TestResult) -> String {
+/// A short description of a test's workload: `4 KiB write + fsync`, `4 KiB write`,
+/// `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
+pub fn operation_name(result: &TestResult) -> String {
     let work = &result.workload;
     let block = work.block_title();
     let jobs = if work.jobs == 1 { String::new() } else { format!(", {} jobs", work.jobs) };
@@ -67,29 +68,33 @@ pub fn did(result: &TestResult) -> String {
     };
     match work.sync {
         Some(sync) if sync.is_durable() && pattern.writes() => {
-            format!("{block} {verb} + {}{}{jobs}", sync_name(sync), how_submitted(result))
+            format!("{block} {verb} + {}{}{jobs}", sync_name(sync), submission_suffix(result))
         }
         _ => format!("{block} {verb}{jobs}"),
     }
 }
 
-/// The median of a test as evidence, rounded to what was measured.
+/// The median of a test as evidence, rounded to the precision of the measurement.
 pub(crate) fn median(result: &TestResult) -> Evidence {
-    Evidence::number(format!("{} p50", did(result)), rounded(result.p50_us()), "us")
+    Evidence::number(format!("{} p50", operation_name(result)), rounded(result.p50_us()), "us")
 }
 
-/// A test's commits each second as evidence.
+/// A test's commits per second as evidence.
 pub(crate) fn commit_rate(result: &TestResult) -> Evidence {
-    Evidence::number(format!("{} rate", did(result)), rounded(result.commits_per_s.unwrap_or(0.0)), "commits/s")
+    Evidence::number(
+        format!("{} rate", operation_name(result)),
+        rounded(result.commits_per_s.unwrap_or(0.0)),
+        "commits/s",
+    )
 }
 
-/// A test's flushes a commit as evidence, where the device counts them.
+/// A test's flushes per commit as evidence, if the device counts them.
 pub(crate) fn flushes(result: &TestResult) -> Option<Evidence> {
     let per_commit = result.flushes_per_commit()?;
-    Some(Evidence::number(format!("{}: flushes", did(result)), rounded(per_commit), "per commit"))
+    Some(Evidence::number(format!("{}: flushes", operation_name(result)), rounded(per_commit), "per commit"))
 }
 
-/// Two decimals below 100, one above: histograms keep three digits.
+/// Two decimals below 100, one above: histograms keep three significant digits.
 pub(crate) fn rounded(value: f64) -> f64 {
     let scale = if value < 100.0 { 100.0 } else { 10.0 };
     (value * scale).round() / scale
@@ -106,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_into_a_shell_stays_one_word() {
+    fn a_quoted_path_stays_one_shell_word() {
         assert_eq!(shell_word("/dev/disk/by-id/a_b.c:d,e=f@g%h+i"), "/dev/disk/by-id/a_b.c:d,e=f@g%h+i");
         assert_eq!(["", "a b", "a;b", "it's"].map(shell_word), ["''", "'a b'", "'a;b'", "'it'\\''s'"]);
         assert_eq!(switch_cache("off", "/dev/sda"), "`flushmark cache off /dev/sda`");
@@ -114,22 +119,22 @@ mod tests {
     }
 
     #[test]
-    fn every_option_that_stops_flushes_has_one_that_lets_them_through() {
+    fn each_option_that_disables_flushes_has_a_counterpart() {
         let options = ["nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier", "volatile"];
         let back = ["barrier", "barrier", "barrier=flush", "barrier=flush", "fsync_mode=posix"].map(Some);
-        assert_eq!(options.map(flushes_again)[..5], back);
-        assert_eq!(flushes_again("volatile"), None);
+        assert_eq!(options.map(option_restoring_flushes)[..5], back);
+        assert_eq!(option_restoring_flushes("volatile"), None);
     }
 
     #[test]
-    fn what_a_test_did_is_said_in_few_words() {
+    fn operation_names_are_short() {
         use workload::Pattern;
 
         use samples::machine::{read, write};
         let of = |change: fn(&mut TestResult)| {
             let mut result = write(SyncMethod::ODsync, 10.0, 0.0).result();
             change(&mut result);
-            did(&result)
+            operation_name(&result)
         };
         assert_eq!(of(|_| ()), "4 KiB write + O_DSYNC");
         let asynchronous = |result: &mut TestResult| result.workload.submission = Some(Submission::Asynchronous);
@@ -144,11 +149,11 @@ mod tests {
         assert_eq!(of(|result| result.workload.pattern = None), "a turn of 4 KiB");
         assert_eq!(of(|result| result.workload.pattern = Some(Pattern::RandRead)), "4 KiB read");
         assert_eq!(of(|result| result.workload.sync = Some(SyncMethod::None)), "4 KiB write");
-        assert_eq!(did(&read(80.0).jobs(4).result()), "4 KiB read, 4 jobs");
+        assert_eq!(operation_name(&read(80.0).jobs(4).result()), "4 KiB read, 4 jobs");
         for pattern in Pattern::ALL.into_iter().filter(|pattern| pattern.trims()) {
             let mut discarding = read(80.0).result();
             discarding.workload.pattern = Some(pattern);
-            assert_eq!(did(&discarding), "4 KiB discard", "{pattern:?}");
+            assert_eq!(operation_name(&discarding), "4 KiB discard", "{pattern:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
     evidence.value.as_f64()?;
     let mut found: Option<(usize, usize)> = None;
     for (index, result) in results.iter().enumerate() {
-        let did = judge::did(result);
+        let did = judge::operation_name(result);
         let names_it = evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
         if names_it && found.is_none_or(|(_, length)| did.len() > length) {
             found = Some((index, did.len()));

@@ -377,7 +377,7 @@ mod golden {
             .map(|(label, document)| Run { label: label.to_owned(), document });
         let html = content(&runs).markup.into_string();
         let deciding = html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
-        insta::assert_snapshot!(deciding, @"Nothing is sure in any of 8 tests: too little tells how much they vary. “after” was seen 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Longer tests, or several runs a side joined by commas, would tell.");
+        insta::assert_snapshot!(deciding, @"Inconclusive in all 8 tests: too few values to know how much they vary. “after” was measured 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Run longer tests, or pass several runs per side separated by commas.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         let order =
             [at("Side by side</h2>"), at(deciding), at("after against before &lt;b&gt;</h3>"), at("id=\"overlay-1\"")];

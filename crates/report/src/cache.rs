@@ -1,28 +1,29 @@
-//! What became of a write cache that was switched or put back, in sentences.
+//! The result of switching or restoring a write cache.
 
 use drive::cache_switch::{By, Restored, Switched};
 use drive::{AfterPowerCycle, BlockDevice, CacheReading, ToldBy, WriteCache};
 
-/// After `cache on` or `cache off`: what the drive says now, what the kernel does, what power does to it.
+/// The result of `cache on` or `cache off`: the drive's state, the kernel's behaviour, and whether
+/// the setting survives a power cycle.
 pub fn cache_switched(disk: &BlockDevice, switched: Switched, kernel: Option<WriteCache>) -> String {
     let path = disk.path.display();
     let reading = switched.reading();
     let state = on_off(reading.enabled);
     let mut text = match switched {
-        Switched::Already(_) => format!("{path}: the write cache is {state} already; nothing was changed.\n"),
+        Switched::Already(_) => format!("{path}: the write cache is already {state}; nothing was changed.\n"),
         Switched::Done(_) => format!(
-            "{path}: the write cache is {state} now, and the drive confirms it ({}).\n  `flushmark cache restore {path}` puts it back.\n",
+            "{path}: the write cache is now {state}, as the drive confirms ({}).\n  Run `flushmark cache restore {path}` to restore the previous setting.\n",
             told_by(reading.told_by)
         ),
     };
     text += match (reading.enabled, kernel) {
-        (true, Some(WriteCache::WriteBack)) => "  The kernel flushes it whenever software asks for durability.\n",
+        (true, Some(WriteCache::WriteBack)) => "  The kernel flushes it whenever software requests durability.\n",
         (true, Some(WriteCache::WriteThrough)) => {
-            "  Danger: the kernel sends it no flushes (queue/write_cache says write through), so every fsync is a lie.\n"
+            "  Danger: the kernel sends no flushes (queue/write_cache is `write through`), so no fsync is durable.\n"
         }
-        (false, Some(WriteCache::WriteThrough)) => "  The kernel sends it no flushes, and none are needed.\n",
+        (false, Some(WriteCache::WriteThrough)) => "  The kernel sends no flushes, and none are needed.\n",
         (false, Some(WriteCache::WriteBack)) => {
-            "  The kernel goes on sending flushes, which find nothing to do: harmless, and right as soon as the cache is on again.\n"
+            "  The kernel still sends flushes. They are harmless, and needed again once the cache is on.\n"
         }
         (_, None) => "",
     };
@@ -32,19 +33,19 @@ pub fn cache_switched(disk: &BlockDevice, switched: Switched, kernel: Option<Wri
 fn after_power_cycle(disk: &BlockDevice, reading: CacheReading) -> String {
     let path = disk.path.display();
     let rule = format!(
-        "`flushmark cache {} {path} --udev-rule` prints a rule that sets it each time the drive appears.",
+        "Run `flushmark cache {} {path} --udev-rule` to print a udev rule that sets it whenever the drive appears.",
         on_off(reading.enabled)
     );
     match reading.after_power_cycle {
         AfterPowerCycle::Keeps => "  The drive saves the setting: it survives a power cycle.\n".to_owned(),
-        AfterPowerCycle::Reverts => format!("  The drive forgets the setting when power goes.\n  {rule}\n"),
+        AfterPowerCycle::Reverts => format!("  The drive loses the setting on power loss.\n  {rule}\n"),
         AfterPowerCycle::Unknown => {
-            format!("  The drive does not say whether the setting survives a power cycle.\n  {rule}\n")
+            format!("  The drive does not report whether the setting survives a power cycle.\n  {rule}\n")
         }
     }
 }
 
-/// After `cache restore`: one drive.
+/// The result of `cache restore` for one drive.
 pub fn cache_restored(restored: &Restored) -> String {
     let path = restored.device.display();
     let who = match restored.changed_by {
@@ -52,24 +53,23 @@ pub fn cache_restored(restored: &Restored) -> String {
         By::Run => "a run that was killed",
     };
     let more = if restored.more {
-        format!("  An older change is on record; `flushmark cache restore {path}` once more undoes that, too.\n")
+        format!("  An older change is on record; run `flushmark cache restore {path}` again to undo that as well.\n")
     } else {
         String::new()
     };
     format!(
-        "{path}: {}: the write cache is {} again, as it was before {who} switched it; the drive confirms it ({}).\n{more}",
+        "{path}: {}: the write cache is {} again, as before {who} switched it; the drive confirms it ({}).\n{more}",
         restored.title,
         on_off(restored.reading.enabled),
         told_by(restored.reading.told_by)
     )
 }
 
-/// `on` or `off`.
 pub(crate) const fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// Which answer of the drive tells of its cache.
+/// The source of a drive's cache state.
 pub(crate) const fn told_by(told_by: ToldBy) -> &'static str {
     match told_by {
         ToldBy::AtaIdentify => "ATA IDENTIFY DEVICE, word 85",
@@ -102,24 +102,24 @@ mod golden {
             cache_switched(disk, Switched::Already(reading(true, AfterPowerCycle::Keeps)), through),
         ];
         insta::assert_snapshot!(pages.join("\n"), @"
-        /dev/sda: the write cache is off now, and the drive confirms it (ATA IDENTIFY DEVICE, word 85).
-          `flushmark cache restore /dev/sda` puts it back.
-          The kernel sends it no flushes, and none are needed.
-          The drive forgets the setting when power goes.
-          `flushmark cache off /dev/sda --udev-rule` prints a rule that sets it each time the drive appears.
+        /dev/sda: the write cache is now off, as the drive confirms (ATA IDENTIFY DEVICE, word 85).
+          Run `flushmark cache restore /dev/sda` to restore the previous setting.
+          The kernel sends no flushes, and none are needed.
+          The drive loses the setting on power loss.
+          Run `flushmark cache off /dev/sda --udev-rule` to print a udev rule that sets it whenever the drive appears.
 
-        /dev/sda: the write cache is off now, and the drive confirms it (ATA IDENTIFY DEVICE, word 85).
-          `flushmark cache restore /dev/sda` puts it back.
-          The kernel goes on sending flushes, which find nothing to do: harmless, and right as soon as the cache is on again.
+        /dev/sda: the write cache is now off, as the drive confirms (ATA IDENTIFY DEVICE, word 85).
+          Run `flushmark cache restore /dev/sda` to restore the previous setting.
+          The kernel still sends flushes. They are harmless, and needed again once the cache is on.
           The drive saves the setting: it survives a power cycle.
 
-        /dev/sda: the write cache is on already; nothing was changed.
-          The kernel flushes it whenever software asks for durability.
-          The drive does not say whether the setting survives a power cycle.
-          `flushmark cache on /dev/sda --udev-rule` prints a rule that sets it each time the drive appears.
+        /dev/sda: the write cache is already on; nothing was changed.
+          The kernel flushes it whenever software requests durability.
+          The drive does not report whether the setting survives a power cycle.
+          Run `flushmark cache on /dev/sda --udev-rule` to print a udev rule that sets it whenever the drive appears.
 
-        /dev/sda: the write cache is on already; nothing was changed.
-          Danger: the kernel sends it no flushes (queue/write_cache says write through), so every fsync is a lie.
+        /dev/sda: the write cache is already on; nothing was changed.
+          Danger: the kernel sends no flushes (queue/write_cache is `write through`), so no fsync is durable.
           The drive saves the setting: it survives a power cycle.
         ");
     }
@@ -135,9 +135,9 @@ mod golden {
         };
         let twice = Restored { changed_by: By::Command, more: true, ..once.clone() };
         insta::assert_snapshot!(cache_restored(&once) + &cache_restored(&twice), @"
-        /dev/sda: Micron 5100 (S1): the write cache is on again, as it was before a run that was killed switched it; the drive confirms it (ATA IDENTIFY DEVICE, word 85).
-        /dev/sda: Micron 5100 (S1): the write cache is on again, as it was before `flushmark cache` switched it; the drive confirms it (ATA IDENTIFY DEVICE, word 85).
-          An older change is on record; `flushmark cache restore /dev/sda` once more undoes that, too.
+        /dev/sda: Micron 5100 (S1): the write cache is on again, as before a run that was killed switched it; the drive confirms it (ATA IDENTIFY DEVICE, word 85).
+        /dev/sda: Micron 5100 (S1): the write cache is on again, as before `flushmark cache` switched it; the drive confirms it (ATA IDENTIFY DEVICE, word 85).
+          An older change is on record; run `flushmark cache restore /dev/sda` again to undo that as well.
         ");
     }
 }

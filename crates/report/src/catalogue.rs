@@ -1,4 +1,4 @@
-//! What others measured.
+//! The catalogue of published measurements.
 
 use catalogue::{Drive, Row};
 use workload::number::{latency, number, throughput};
@@ -7,7 +7,7 @@ use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 use crate::prose::hanging;
 
-/// All drives, one line each, with the figure that decides where one was published.
+/// All drives, one line each, with the best published small commit.
 pub fn catalogue(drives: &[Drive], look: &Look) -> String {
     let mut table = Columns::new([
         Column::left("name"),
@@ -15,7 +15,7 @@ pub fn catalogue(drives: &[Drive], look: &Look) -> String {
         Column::left("protected"),
         Column::right("rows"),
         Column::right("best 4-16 KiB commit"),
-        Column::prose("source").may_leave(1),
+        Column::prose("source").may_drop(1),
     ]);
     for drive in drives {
         let small = |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
@@ -29,10 +29,10 @@ pub fn catalogue(drives: &[Drive], look: &Look) -> String {
             Cell::from(drive.source.clone()),
         ]);
     }
-    look.finish(table.render(look) + "\nSee one: flushmark catalogue NAME.\n")
+    look.finish(table.render(look) + "\nShow one: flushmark catalogue NAME.\n")
 }
 
-/// One drive: every published row, under its source.
+/// One drive: every published row, grouped by source.
 pub fn drive(drive: &Drive, look: &Look) -> String {
     let mut text = look.heading(&format!("{} ({})", drive.label, drive.name));
     let mut line = |label: &str, words: &str| {
@@ -98,7 +98,7 @@ mod tests {
           samsung-pm9a3-ext4               enterprise NVMe    yes          12               21.4 µs
           seagate-nytro-1351-3840gb        enterprise SATA    yes           8               55.2 µs
 
-        See one: flushmark catalogue NAME.
+        Show one: flushmark catalogue NAME.
         ");
         insta::assert_snapshot!(drive(::catalogue::find("kioxia-cd6-3840gb").unwrap(), &Look::plain()), @"
         Kioxia CD6 3840 GB (kioxia-cd6-3840gb)

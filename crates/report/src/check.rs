@@ -1,4 +1,4 @@
-//! What `check` prints once it has measured.
+//! The result page of `check`.
 
 use judge::Case;
 use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
@@ -12,10 +12,10 @@ use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
 
-/// How many published drives are named.
+/// Number of published drives listed.
 const NEAREST: usize = 3;
 
-/// The numbers that decide, their distributions, what they mean, and what to type next.
+/// The key numbers, their distributions, findings, grades, nearest drives, and the next command.
 pub fn check_page(document: &RunDocument, look: &Look) -> String {
     let case = Case::new(&document.results, document.drive.as_ref(), &document.host);
     let sections = [
@@ -29,16 +29,16 @@ pub fn check_page(document: &RunDocument, look: &Look) -> String {
     sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect()
 }
 
-/// One row a test: rate and latency as an application sees them.
+/// One row per test: rate and latency as the application observes them.
 fn numbers(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::prose(""),
         Column::right("per second"),
         Column::right("p50"),
         Column::right("p99"),
-        Column::right("p99.9").may_leave(2),
-        Column::right("max").may_leave(1),
-        Column::right("flushes each").may_leave(3).optional(),
+        Column::right("p99.9").may_drop(2),
+        Column::right("max").may_drop(1),
+        Column::right("flushes each").may_drop(3).optional(),
     ]);
     for result in results {
         let us = result.headline_us();
@@ -54,8 +54,7 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
         ]);
     }
     look.finish(
-        look.heading("What it costs (4 KiB at random, one at a time, where nothing else is said)")
-            + &table.render(look),
+        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)") + &table.render(look),
     )
 }
 
@@ -77,19 +76,19 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
     distributions(&labelled, look)
 }
 
-/// What is worth typing after this: the suite of the use that came off worst, or the longer test of the same question.
+/// The suggested next command: the suite for the use with the worst grade, or a longer test.
 fn next_command(document: &RunDocument) -> String {
     let target = judge::shell_word(&document.target.given);
-    // Only what holds somebody's data asks for it: a directory gets a file of its own, `null:` nothing at all.
+    // Only devices and existing files need the flag; in a directory a new file is created.
     let destroys =
         if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) { " --destroy-data" } else { "" };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")
     } else if grade(Use::DatabaseLog) <= Some(Grade::Fair) {
-        ("wal", "to see which sync method costs least here")
+        ("wal", "to find the cheapest sync method on this storage")
     } else {
-        ("commits", "to see what PostgreSQL, InnoDB, SQLite, etcd and others would get")
+        ("commits", "to see the commit rates of PostgreSQL, InnoDB, SQLite, etcd and others")
     };
     format!("Next: flushmark run {suite} --target {target}{destroys}   ({why})\n")
 }
@@ -98,7 +97,7 @@ fn next_command(document: &RunDocument) -> String {
 mod tests {
     use super::*;
 
-    /// A run of these results with what they mean.
+    /// A run of these results with its judgement.
     fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
         let document = samples::document(results);
         let case = judge::Case::new(&document.results, None, &document.host);
@@ -114,10 +113,10 @@ mod tests {
             document.target.kind = kind;
             next_command(&document)
         };
-        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to find the cheapest sync method on this storage)");
     }
 
     #[test]
@@ -132,7 +131,7 @@ mod tests {
     #[test]
     fn the_whole_page() {
         insta::assert_snapshot!(check_page(&judged(samples::quick()), &Look::plain()), @"
-        What it costs (4 KiB at random, one at a time, where nothing else is said)
+        Cost of each operation (4 KiB, random, one at a time unless noted)
                                      per second      p50      p99    p99.9      max  flushes each
           write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -
           write + fsync                     487  2.06 ms  2.14 ms  3.29 ms  10.3 ms          1.00
@@ -143,7 +142,7 @@ mod tests {
           write + fdatasync, 4 jobs       1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
           write, depth 32             1,066,667    30 µs  31.2 µs    48 µs   150 µs             -
 
-        Distribution of latencies (logarithmic axis; the lowest block may be a single one)
+        Latency distribution (logarithmic axis; the lowest block may be a single operation)
           write                 █▂   ▁          ▁
           write + fsync                                                       ▄█   ▁          ▁
           write + fdatasync                                                  █▂   ▁         ▁
@@ -153,10 +152,10 @@ mod tests {
                              10 µs                100 µs                1 ms   2 ms    5 ms   10 ms
 
         Fit for
-          Ceph OSD      poor       487 commits/s (4 KiB write + fsync, the slower of two ways); protected
+          Ceph OSD      poor       487 commits/s (4 KiB write + fsync, the slower of two methods); protected
                                    drives make 10,000 and more, consumer drives 500 to 2,000.
-          ZFS SLOG      poor       1.72 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds
-                                   nothing up, good ones need less than 0.2 ms.
+          ZFS SLOG      poor       1.72 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains
+                                   nothing, good ones take less than 0.2 ms.
           database log  fair       One connection commits every 1.72 ms (4 KiB write + fdatasync), p99 1.78
                                    ms, within etcd's limit of 10 ms.
           general use   good       A 4 KiB write + fdatasync takes 1.72 ms, a random 4 KiB read 15 µs.
@@ -167,7 +166,7 @@ mod tests {
           Samsung 950 PRO        default  4 KiB write + fdatasync  1.72 ms    2.09 ms   1.22
           Samsung 990 PRO, ext4  default  16 KiB write + fsync     2.08 ms    3.04 ms   1.46
 
-        Next: flushmark run wal --target /var/lib/db   (to see which sync method costs least here)
+        Next: flushmark run wal --target /var/lib/db   (to find the cheapest sync method on this storage)
         ");
     }
 }

@@ -1,21 +1,19 @@
 //! A table of aligned columns that fits the page.
 //!
-//! One column may hold prose, which takes the room that the others leave and is wrapped there. If even that does not suffice, columns that
-//! were given a rank disappear, the highest rank first; the JSON document has everything.
+//! One column may hold prose, which is wrapped in the width that the others leave. If that does not
+//! suffice, columns with a rank are dropped, highest rank first; the JSON document has everything.
 
 use anstyle::Style;
 
 use crate::look::{Look, paint};
 use crate::prose::wrap;
 
-/// What stands for "there is none".
+/// Placeholder for a missing value.
 pub(crate) const NONE: &str = "-";
 
-/// Spaces before the first column.
 const INDENT: usize = 2;
-/// Spaces between two columns.
 const GAP: usize = 2;
-/// Prose is not squeezed below this many characters as long as another column may go instead.
+/// Prose is not made narrower than this as long as another column can be dropped.
 const PROSE_MIN: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,49 +23,48 @@ enum Kind {
     Prose,
 }
 
-/// One column: its header and how its cells stand.
+/// Header, alignment and dropping rules of a column.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     header: String,
     kind: Kind,
-    /// Leaves when the page is narrow; the highest first.
-    leaves: Option<u8>,
-    /// Leaves when none of its cells says anything.
+    /// Rank for dropping the column on a narrow page; highest first.
+    drop_rank: Option<u8>,
+    /// The column is dropped if all of its cells are empty.
     optional: bool,
 }
 
 impl Column {
     fn new(header: &str, kind: Kind) -> Column {
-        Column { header: header.to_owned(), kind, leaves: None, optional: false }
+        Column { header: header.to_owned(), kind, drop_rank: None, optional: false }
     }
 
-    /// Words.
+    /// A left-aligned column, for text.
     pub(crate) fn left(header: &str) -> Column {
         Column::new(header, Kind::Left)
     }
 
-    /// Numbers.
+    /// A right-aligned column, for numbers.
     pub(crate) fn right(header: &str) -> Column {
         Column::new(header, Kind::Right)
     }
 
-    /// Words that may be wrapped; one column a table.
+    /// Text that may be wrapped; at most one such column per table.
     pub(crate) fn prose(header: &str) -> Column {
         Column::new(header, Kind::Prose)
     }
 
-    /// Left out on a narrow page; the highest rank leaves first.
-    pub(crate) fn may_leave(self, rank: u8) -> Column {
-        Column { leaves: Some(rank), ..self }
+    /// Allows dropping the column on a narrow page; the highest rank is dropped first.
+    pub(crate) fn may_drop(self, rank: u8) -> Column {
+        Column { drop_rank: Some(rank), ..self }
     }
 
-    /// Left out when none of its cells says anything.
+    /// Drops the column if all of its cells are empty.
     pub(crate) fn optional(self) -> Column {
         Column { optional: true, ..self }
     }
 }
 
-/// One cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -75,12 +72,11 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// In the style given.
     pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: text.into(), style }
     }
 
-    /// The value as `show` writes it, or the sign for none.
+    /// The value formatted by `show`, or [`NONE`].
     pub(crate) fn maybe<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> Cell {
         value.map_or_else(|| NONE.into(), |value| show(value).into())
     }
@@ -104,7 +100,7 @@ enum Line {
     Group(String),
 }
 
-/// The table.
+/// The rows and columns of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns {
     columns: Vec<Column>,
@@ -116,14 +112,14 @@ impl Columns {
         Columns { columns: columns.into(), lines: Vec::new() }
     }
 
-    /// Adds a row: one cell a column.
+    /// Adds a row with one cell per column.
     pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         let cells = cells.into();
         debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
         self.lines.push(Line::Cells(cells));
     }
 
-    /// Adds a line of its own above the rows that follow.
+    /// Adds a title line above the rows that follow.
     pub(crate) fn group(&mut self, title: impl Into<String>) {
         self.lines.push(Line::Group(title.into()));
     }
@@ -140,7 +136,7 @@ impl Columns {
         self.cells(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
     }
 
-    /// The columns that are shown, each with its width.
+    /// The columns shown, each with its width.
     fn layout(&self, page: usize) -> Vec<(usize, usize)> {
         let says_something =
             |&column: &usize| !self.columns[column].optional || self.cells(column).any(|cell| cell.text != NONE);
@@ -154,10 +150,10 @@ impl Columns {
                 .sum();
             let room = page.saturating_sub(INDENT + others);
             let least = prose.map_or(0, |column| self.wanted_width(column).min(PROSE_MIN));
-            // The gap behind the last column does not count.
+            // The gap after the last column does not count.
             let overflows = room + if prose.is_none() { GAP } else { 0 } < least || INDENT + others > page + GAP;
-            let leaving = shown.iter().copied().filter(|&column| self.columns[column].leaves.is_some());
-            match leaving.max_by_key(|&column| self.columns[column].leaves) {
+            let leaving = shown.iter().copied().filter(|&column| self.columns[column].drop_rank.is_some());
+            match leaving.max_by_key(|&column| self.columns[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
                     let width = |column: usize| match self.columns[column].kind {
@@ -170,7 +166,7 @@ impl Columns {
         }
     }
 
-    /// The table as text, each line ended.
+    /// The table as text; every line ends with a newline.
     pub(crate) fn render(&self, look: &Look) -> String {
         let layout = self.layout(look.columns());
         let mut text = String::new();
@@ -203,7 +199,7 @@ impl Columns {
         let mut text = String::new();
         for line in 0..height {
             let mut row = " ".repeat(INDENT);
-            // Spaces are owed, and paid only when something follows: no line ends in them.
+            // Padding is written only if something follows, so no line ends in spaces.
             let mut owed = 0;
             for (position, &(column, width)) in layout.iter().enumerate() {
                 let piece = wrapped[position].get(line).map_or("", String::as_str);
@@ -235,8 +231,8 @@ mod tests {
         let mut table = Columns::new([
             Column::prose("test"),
             Column::right("IOPS"),
-            Column::left("engine").may_leave(1),
-            Column::right("p99.9").may_leave(2),
+            Column::left("engine").may_drop(1),
+            Column::right("p99.9").may_drop(2),
             Column::right("flushes").optional(),
         ]);
         table.row([
@@ -255,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn all_in_one_line_where_there_is_room() {
+    fn a_wide_page_shows_each_row_in_one_line() {
         insta::assert_snapshot!(at(100), @"
         test                                         IOPS  engine     p99.9
         randwrite 4 KiB, fsync=1, depth 1, jobs 1     574  psync     2.9 ms
@@ -274,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn then_columns_leave_by_rank() {
+    fn then_columns_are_dropped_by_rank() {
         let mut crowded = table();
         crowded.columns.push(Column::right("another rather wide one"));
         for line in &mut crowded.lines {

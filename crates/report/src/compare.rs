@@ -1,8 +1,8 @@
-//! Results against results, for people: as a page on a terminal, or as Markdown for a ticket.
+//! Comparisons of results, as a terminal page or as Markdown for a ticket.
 
 mod markdown;
 mod sentence;
-mod told;
+mod view;
 
 use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Missing, Verdict};
 
@@ -11,34 +11,34 @@ use crate::look::{Look, paint};
 use crate::prose::hanging;
 
 pub use markdown::compare_markdown;
-pub use told::{Told, ToldFigure};
+pub use view::{ComparisonView, FigureView};
 use workload::number::{latency, number, seconds, throughput};
 
-/// Which figures of each test are shown.
+/// Selects the figures shown for each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
-    /// What the application gets and waits for.
+    /// The rate and the latencies that the application observes.
     Leading,
-    /// All that both sides have.
+    /// Every figure that both sides have.
     All,
 }
 
-/// The whole page: who is compared, what else differs, test by test, and a last sentence that says what it comes to.
+/// The whole page: the sides, other differences, the tests, and a closing sentence with the result.
 pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> String {
     let mut text = look.heading("Compared") + &legend(comparison, look);
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
         let letter = letter.to_string();
-        text += &section(&Told { against, names: ["A", &letter], figures }, look);
+        text += &section(&ComparisonView { against, names: ["A", &letter], figures }, look);
     }
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
         let letter = letter.to_string();
         text.push('\n');
-        text += &hanging("", 0, &Told { against, names: ["A", &letter], figures }.sentence(), look.columns());
+        text += &hanging("", 0, &ComparisonView { against, names: ["A", &letter], figures }.sentence(), look.columns());
     }
     look.finish(text)
 }
 
-/// How sides are called in tables: the baseline is A.
+/// Names of the sides in tables: the baseline is A.
 fn letters() -> impl Iterator<Item = char> {
     ('A'..='Z').chain(std::iter::repeat('?'))
 }
@@ -69,26 +69,26 @@ fn described(group: &GroupRecord) -> String {
         (from, until) if from == until => format!(", {}", group.from.replace('T', " ").replace('Z', " UTC")),
         (from, until) => format!(", {from} to {until}"),
     };
-    let smoke = if group.smoke { "; a smoke run, whose numbers mean nothing" } else { "" };
+    let smoke = if group.smoke { "; a smoke run, whose numbers are meaningless" } else { "" };
     format!("{runs} of {} on {}{when}{smoke}", group.suites.join(", "), group.targets.join(", "))
 }
 
-fn section(told: &Told<'_>, look: &Look) -> String {
-    let letter = told.names[1];
+fn section(view: &ComparisonView<'_>, look: &Look) -> String {
+    let letter = view.names[1];
     let mut text = format!("\n{}", look.heading(&format!("{letter} against A")));
-    text += &tests(told, look);
-    let said: String = told.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
+    text += &tests(view, look);
+    let said: String = view.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
     if !said.is_empty() {
         text += &format!("\n{}\n", paint(look.palette.faint, said.trim_end()));
     }
-    let unpaired = told.unpaired();
+    let unpaired = view.unpaired();
     if !unpaired.is_empty() {
         text += &format!("\n{}", look.heading("Not compared"));
         for (test, why) in unpaired {
             text += &hanging("  ", 2, &format!("{test}: {why}"), look.columns());
         }
     }
-    let differences = told.differences();
+    let differences = view.differences();
     if !differences.is_empty() {
         text += &format!("\n{}", look.heading("What else differs"));
         let mut table = Columns::new([Column::left(""), Column::left("A"), Column::prose(letter)]);
@@ -100,16 +100,16 @@ fn section(told: &Told<'_>, look: &Look) -> String {
     text
 }
 
-fn tests(told: &Told<'_>, look: &Look) -> String {
+fn tests(view: &ComparisonView<'_>, look: &Look) -> String {
     let mut table = Columns::new([
         Column::left(""),
         Column::right("A"),
-        Column::right(told.names[1]),
+        Column::right(view.names[1]),
         Column::right("ratio"),
         Column::right("95 % interval"),
         Column::left(""),
     ]);
-    for (test, figures) in told.tests() {
+    for (test, figures) in view.tests() {
         table.group(test);
         for figure in figures {
             let style = match figure.direction {
@@ -127,8 +127,8 @@ fn tests(told: &Told<'_>, look: &Look) -> String {
             ]);
         }
     }
-    if told.against.tests.is_empty() {
-        return hanging("  ", 2, "Both sides have no test in common.", look.columns());
+    if view.against.tests.is_empty() {
+        return hanging("  ", 2, "The two sides have no test in common.", look.columns());
     }
     table.render(look)
 }
@@ -170,7 +170,7 @@ fn interval(figure: &MetricComparison) -> String {
     figure.interval.map_or(NONE.to_owned(), |interval| format!("{} to {}", ratio(interval.low), ratio(interval.high)))
 }
 
-/// The verdict in words: `2.1 times as fast`; none where nothing is known.
+/// The verdict in words: `2.1 times as fast`; empty if nothing is known.
 fn verdict(figure: &MetricComparison) -> String {
     match (figure.verdict, figure.ratio) {
         (Verdict::Different { .. }, Some(ratio)) => times(ratio, figure.metric),
@@ -179,7 +179,7 @@ fn verdict(figure: &MetricComparison) -> String {
     }
 }
 
-/// A ratio as one says it, never below 1: `2.1 times as fast`, `64 times as slow`, `1.3 times as long`.
+/// A ratio in words, never below 1: `2.1 times as fast`, `64 times as slow`, `1.3 times as long`.
 fn times(ratio: f64, metric: Metric) -> String {
     let how = match (metric.more_is_better(), ratio < 1.0) {
         (true, false) => "fast",
@@ -190,7 +190,7 @@ fn times(ratio: f64, metric: Metric) -> String {
     format!("{} times as {how}", fold(ratio))
 }
 
-/// How many times, in either direction: `1.05`, `2.1`, `64`.
+/// The factor in either direction: `1.05`, `2.1`, `64`.
 fn fold(ratio: f64) -> String {
     let fold = if ratio < 1.0 { 1.0 / ratio } else { ratio };
     match fold {
@@ -200,7 +200,7 @@ fn fold(ratio: f64) -> String {
     }
 }
 
-/// Why a limit of `--fail-if` was not kept, one sentence.
+/// Why a condition of `--fail-if` failed, as one sentence.
 pub fn failure(failure: &compare::Failure<'_>) -> String {
     match failure {
         compare::Failure::Exceeded(it) => exceeded(it),
@@ -212,25 +212,25 @@ fn unheld(unheld: &compare::Unchecked<'_>) -> String {
     let compare::Unchecked { condition, candidate, test, because } = unheld;
     let metric = condition.metric.name();
     let why = match because {
-        Missing::Test => format!("the baseline has this test with its {metric}, and the candidate has no such test"),
-        Missing::DifferentWorkload(fields) => format!("it is not the same workload in both ({})", fields.join("; ")),
-        Missing::Figure => format!("the baseline tells its {metric}, and the candidate does not"),
-        Missing::BrokenOff => "a run of it broke off before it said enough".to_owned(),
-        Missing::Zero => format!("the baseline's {metric} is 0, and nothing is a share of that"),
+        Missing::Test => format!("the baseline has {metric} of this test, but the candidate does not have the test"),
+        Missing::DifferentWorkload(fields) => format!("the workloads differ ({})", fields.join("; ")),
+        Missing::Figure => format!("the baseline has {metric}, but the candidate does not"),
+        Missing::BrokenOff => "a run of it ended too early to be conclusive".to_owned(),
+        Missing::Zero => format!("the baseline's {metric} is 0 and allows no relative change"),
     };
-    format!("{candidate}, {test}: {why}, so that `{}` fails", condition.text)
+    format!("{candidate}, {test}: {why}, so `{}` fails", condition.text)
 }
 
 fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     let compare::Exceeded { condition, candidate, test, figure } = exceeded;
-    // Limits are written in percent, and so are changes, as far as anybody reads them.
+    // Conditions are written in percent, and changes are shown in percent.
     let change = match figure.ratio {
         Some(ratio) if (0.5..2.0).contains(&ratio) || ratio <= 0.0 => format!(" ({:+.1} %)", (ratio - 1.0) * 100.0),
         Some(ratio) => format!(" ({})", times(ratio, figure.metric)),
         None => String::new(),
     };
     let blind = if condition.is_blind_to_noise(figure) {
-        "; by its ratio alone, since nothing tells how much it varies"
+        "; judged only by the ratio because its variation is unknown"
     } else {
         ""
     };
@@ -242,7 +242,7 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     )
 }
 
-/// A value that stands alone.
+/// A value with its unit.
 fn with_unit(metric: Metric, number: f64) -> String {
     let number = value(metric, number);
     match metric {

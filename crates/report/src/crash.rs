@@ -1,4 +1,4 @@
-//! What a crash test came to.
+//! The result of a crash test.
 
 use crash::explore::Lost;
 use crash::state::State;
@@ -8,47 +8,47 @@ use workload::number::{number, span};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// The result of a crash test.
+/// The result of a crash test, for [`crash_page`].
 #[derive(Debug, Clone, Serialize)]
 pub struct CrashReport {
-    /// Where the recording and all results are.
+    /// Directory of the recording and all results.
     pub session: String,
-    /// The filesystem on the recorded drive, if there was one.
+    /// Name of the filesystem on the recorded drive, if any.
     pub filesystem: Option<&'static str>,
-    /// Writes of the command.
+    /// Number of writes recorded.
     pub writes: usize,
-    /// Flushes that came, also those that found nothing to do.
+    /// Number of flushes received, including those without preceding writes.
     pub flushes: usize,
-    /// States that were tried.
+    /// Number of states tested.
     pub tried: usize,
-    /// States that were to be tried.
+    /// Number of states planned.
     pub planned: usize,
-    /// The binary logarithm of how many there could be.
+    /// Binary logarithm of the number of possible states.
     pub possible_log2: f64,
-    /// Those that failed.
+    /// Number of states that failed.
     pub failed: Vec<String>,
-    /// The first of those.
+    /// The first failed state, minimised.
     pub first_failure: Option<Failure>,
-    /// How long it took.
+    /// Duration of the test.
     pub elapsed_s: f64,
 }
 
-/// A state that failed, made as small as it gets.
+/// A failed state, minimised.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {
-    /// The state in which it was found.
+    /// The state as found, before it was minimised.
     pub found_in: String,
-    /// The smallest one that still fails.
+    /// The smallest state that still fails.
     pub state: String,
-    /// What the check said of that.
+    /// Output of the check in that state.
     pub said: String,
-    /// What is missing in it.
+    /// Writes lost or torn in that state.
     pub lost: Vec<Lost>,
-    /// Writes of its epoch.
+    /// Number of writes in its epoch.
     pub writes: usize,
 }
 
-/// The page for people.
+/// The result page of `flushmark crash`.
 pub fn crash_page(report: &CrashReport, look: &Look) -> String {
     let mut text = String::new();
     let columns = look.columns();
@@ -57,16 +57,12 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
         "",
         0,
         &format!(
-            "{} writes and {} flushes were recorded. {} states that a power cut could leave were tried, of {} possible{}; {} failed.",
+            "Recorded {} writes and {} flushes. Tested {} of {} possible states after a power cut{}; {} failed.",
             count(report.writes),
             count(report.flushes),
             count(report.tried),
             possible(report.possible_log2),
-            if report.tried < report.planned {
-                format!(" ({} were planned)", count(report.planned))
-            } else {
-                String::new()
-            },
+            if report.tried < report.planned { format!(" ({} planned)", count(report.planned)) } else { String::new() },
             count(report.failed.len()),
         ),
         columns,
@@ -84,11 +80,11 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
             add("check", line);
         }
         if failure.lost.is_empty() {
-            add("lost", "nothing that had been written by then: it fails although every write is there");
+            add("lost", "no write: the check fails although every write is present");
         }
         for (index, lost) in failure.lost.iter().take(12).enumerate() {
             let owners = match lost.owners.as_deref() {
-                Some([]) => ", the filesystem itself, or a file that was removed".to_owned(),
+                Some([]) => ", filesystem metadata or a removed file".to_owned(),
                 Some(owners) => format!(", {}", owners.join(", ")),
                 None => String::new(),
             };
@@ -102,24 +98,26 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
         }
         if failure.lost.iter().any(|lost| lost.owners.is_none()) {
             match report.filesystem {
-                None => add("", "there is no filesystem on the drive whose files these could be"),
-                Some(name) => add("", &format!("the {name} on the drive could not be asked whose these are")),
+                None => add("", "no filesystem was found on the drive, so the affected files are unknown"),
+                Some(name) => {
+                    add("", &format!("the affected files could not be determined from the {name} on the drive"))
+                }
             }
         }
         add("again", &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state));
         add("look", &format!("flushmark crash --resume {} --state '{}' --shell", report.session, failure.state));
     }
     let time = span(std::time::Duration::from_secs_f64(report.elapsed_s.max(0.0)));
-    text += &hanging("", 0, &format!("{time}; the recording and all results are in {}", report.session), columns);
+    text += &hanging("", 0, &format!("{time}; recording and results: {}", report.session), columns);
     look.finish(text)
 }
 
-/// A number of which only the binary logarithm is known.
+/// Formats a number given by its binary logarithm.
 fn possible(log2: f64) -> String {
     if log2 < 40.0 { number(log2.exp2().round()) } else { format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2) }
 }
 
-/// One line while states are checked.
+/// Progress line while states are checked.
 pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) -> String {
     let failed =
         if progress.failed > 0 { format!(", {} failed", number(progress.failed as f64)) } else { String::new() };
@@ -133,7 +131,7 @@ pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) 
     ))
 }
 
-/// A state by itself, after it was checked again.
+/// The result of checking a single state again.
 pub fn crash_state(state: &State, verdict: &crash::check::CheckVerdict, look: &Look) -> String {
     look.finish(match verdict {
         crash::check::CheckVerdict::Passed => format!("{state} passes\n"),
@@ -146,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_whole() {
+    fn a_failure_is_shown_completely() {
         let lost = |write, torn, owners: &[&str]| Lost {
             write,
             offset: 20480,
@@ -173,46 +171,45 @@ mod tests {
             elapsed_s: 75.0,
         };
         insta::assert_snapshot!(crash_page(&report, &Look::plain()), @"
-        1,234 writes and 56 flushes were recorded. 400 states that a power cut could leave were tried, of
-        about 10^23 possible (420 were planned); 2 failed.
+        Recorded 1,234 writes and 56 flushes. Tested 400 of about 10^23 possible states after a power cut
+        (420 planned); 2 failed.
         The first failure
           state      3-1~4.2, found in 3-1,2,9
           check      row 7 was acknowledged and is gone
           check      second line
           lost       write 1 of 12: 4096 bytes at 20480, db-wal
-          torn       write 4 of 12: 4096 bytes at 20480, the filesystem itself, or a file that was removed
+          torn       write 4 of 12: 4096 bytes at 20480, filesystem metadata or a removed file
           again      flushmark crash --resume /tmp/session --state '3-1~4.2'
           look       flushmark crash --resume /tmp/session --state '3-1~4.2' --shell
-        1 min 15 s; the recording and all results are in /tmp/session
+        1 min 15 s; recording and results: /tmp/session
         ");
-        // Nobody could be asked.
+        // The owners of the writes are unknown.
         for filesystem in [Some("ext4"), None] {
             let mut report = CrashReport { filesystem, ..report.clone() };
             for lost in &mut report.first_failure.as_mut().unwrap().lost {
                 lost.owners = None;
             }
             let page = crash_page(&report, &Look::plain());
-            assert!(!page.contains("filesystem itself"), "{page}");
+            assert!(!page.contains("filesystem metadata"), "{page}");
             let said: Vec<&str> = page.lines().skip(6).take(3).collect();
             if filesystem.is_some() {
                 insta::assert_snapshot!(said.join("\n"), @"
                 lost       write 1 of 12: 4096 bytes at 20480
                 torn       write 4 of 12: 4096 bytes at 20480
-                           the ext4 on the drive could not be asked whose these are
+                           the affected files could not be determined from the ext4 on the drive
                 ");
             } else {
                 insta::assert_snapshot!(said.join("\n"), @"
                 lost       write 1 of 12: 4096 bytes at 20480
                 torn       write 4 of 12: 4096 bytes at 20480
-                           there is no filesystem on the drive whose files these could be
+                           no filesystem was found on the drive, so the affected files are unknown
                 ");
             }
         }
         let clean = CrashReport { failed: vec![], first_failure: None, tried: 420, possible_log2: 9.0, ..report };
         insta::assert_snapshot!(crash_page(&clean, &Look::plain()), @"
-        1,234 writes and 56 flushes were recorded. 420 states that a power cut could leave were tried, of
-        512 possible; 0 failed.
-        1 min 15 s; the recording and all results are in /tmp/session
+        Recorded 1,234 writes and 56 flushes. Tested 420 of 512 possible states after a power cut; 0 failed.
+        1 min 15 s; recording and results: /tmp/session
         ");
         let progress = crash::explore::Progress { done: 10, failed: 1, of: 400 };
         insta::assert_snapshot!(crash_line(&progress, 30.0, &Look::plain()), @"10 of 400 states, 1 failed, 30 a second, 13 s left");

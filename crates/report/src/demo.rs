@@ -1,4 +1,4 @@
-//! The demonstration of `verify`: what each drive did, and what was found out from outside.
+//! The demonstration of `verify`: how each emulated drive behaved, and what `verify` found.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,19 @@ use workload::number::{latency, number};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// Width of the drives' names on the left.
 const LABEL: usize = 23;
 
-/// What is about to be shown.
+/// The introduction of the demonstration.
 pub fn demo_intro(label: &str, look: &Look) -> String {
     let words = format!(
-        "One after the other, emulated drives ({label}) are written to by seven lanes: four that flush, two whose writes bypass the cache (FUA), and one that does \
-         neither. Their plug is pulled under load; they are switched on again and read back. On the left stands how a drive lies, behind \"really\" what the cut did to it. Whoever judges it below knows \
-         neither: only the records, which say what they are, a journal of what had been acknowledged, and the drive's count of power cuts."
+        "Seven lanes write to each emulated drive ({label}): four that flush, two whose writes bypass the cache (FUA), and one that does \
+        neither. The drive loses power under load, is switched on again and read back. The left column shows how the drive lies, \"really\" what the power cut did to it. The verdict below is made without \
+        that knowledge, only from the self-describing records, the journal of acknowledged writes, and the drive's count of power cuts."
     );
     look.finish(hanging("", 0, &words, look.columns()) + "\n")
 }
 
-/// One drive, and how many cuts it took until there was something to tell.
+/// One drive, and the number of power cuts until there was a result.
 pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> String {
     let name = if lie.is_empty() { "honest" } else { lie };
     let verdict = &cycle.verdict;
@@ -37,14 +36,14 @@ pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> Strin
         let classes: Vec<String> =
             classes.into_iter().map(|(class, count)| format!("{} {class}", number(count as f64))).collect();
         let rollback = verdict.rollback.map(|rollback| {
-            format!("; one earlier moment explains all: {} before the cut", latency(rollback.by_us as f64))
+            format!("; consistent with a rollback to {} before the cut", latency(rollback.by_us as f64))
         });
         (palette.bad, format!("fails: {}{}", classes.join(", "), rollback.unwrap_or_default()))
     } else if let Some(void) = cycle.voids.first() {
         (palette.warning, format!("void: {}", void.sentence()))
     } else {
         let lost = number(verdict.legal.control_lost as f64);
-        (palette.good, format!("kept; of what nobody had called safe, {lost} records are missing"))
+        (palette.good, format!("kept; {lost} records that no flush had covered are missing"))
     };
     let first = paint(palette.strong, &format!("{name:<LABEL$}"));
     let mut text = hanging(
@@ -70,16 +69,16 @@ pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> Strin
     look.finish(text)
 }
 
-/// What a cut did, as nobody but the emulator knows.
+/// The effect of a cut, as known only to the emulator.
 fn cut_words(cut: &Cut) -> String {
     let mut struck: BTreeMap<&str, u64> = BTreeMap::new();
     for injected in &cut.injected {
         *struck.entry(injected.fault.name()).or_default() += 1;
     }
     let lost = [
-        (cut.lost_unacknowledged, "under way"),
-        (cut.lost_unflushed, "that nobody had called safe"),
-        (cut.lost_promised, "that the drive had called safe"),
+        (cut.lost_unacknowledged, "unacknowledged"),
+        (cut.lost_unflushed, "acknowledged but not flushed"),
+        (cut.lost_promised, "acknowledged as durable"),
     ];
     let lost = lost.into_iter().filter(|&(count, _)| count > 0);
     let mut words: Vec<String> = lost.map(|(count, which)| format!("{} {which}", number(count as f64))).collect();
@@ -92,9 +91,9 @@ fn cut_words(cut: &Cut) -> String {
     format!("writes lost at the cut: {}{faults}", words.join(", "))
 }
 
-/// What to do with a real one.
+/// Instructions for a real drive.
 pub fn demo_outro(look: &Look) -> String {
-    let words = "With a real drive: `flushmark verify write TARGET --journal FILE` (the journal on another drive), cut its power while that writes, and afterwards `flushmark verify check TARGET \
-                 --journal FILE`. `flushmark verify --help` has the way with a second machine.";
+    let words = "With a real drive: run `flushmark verify write TARGET --journal FILE` (with the journal on another drive), cut the drive's power while it writes, then run `flushmark verify check TARGET \
+    --journal FILE`. `flushmark verify --help` describes the setup with a second machine.";
     look.finish("\n".to_owned() + &hanging("", 0, words, look.columns()))
 }

@@ -1,5 +1,5 @@
-//! A picture of latency distributions: log axis, blocks for shares, one line each, so that a tail or a second hump is seen where a
-//! percentile hides it.
+//! Draws latency distributions over a logarithmic axis, one line each. A tail or a second mode is
+//! visible there although a percentile hides it.
 
 use measurement::Histogram;
 
@@ -9,13 +9,14 @@ use crate::look::{Look, paint};
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The marks of the axis, within each decade.
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
-/// Wider axes show noise instead of shape.
+/// Wider axes show noise rather than shape.
 const AXIS_MAX: usize = 72;
 
-/// Draws each labelled distribution as one line over a common axis. Empty ones are left out; with nothing to draw it is empty.
+/// Draws each labelled distribution as one line over a common axis. Empty distributions are left
+/// out; the result is empty if all are.
 ///
-/// The height of a column is its share of that line's fullest column; what is rarer than an eighth of that, down to a single
-/// latency, still shows as the lowest block, because the tail is what people look for.
+/// The height of a column is its share of the line's fullest column. Anything rarer than an eighth
+/// of that, down to a single latency, still shows as the lowest block so that the tail is visible.
 pub fn distributions(labelled: &[(String, &Histogram)], look: &Look) -> String {
     let drawn: Vec<&(String, &Histogram)> = labelled.iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
     let Some(axis) = Axis::over(drawn.iter().map(|(_, histogram)| *histogram)) else { return String::new() };
@@ -23,7 +24,7 @@ pub fn distributions(labelled: &[(String, &Histogram)], look: &Look) -> String {
     let left = 2 + label_width + 2;
     let width = look.columns().saturating_sub(left).clamp(20, AXIS_MAX);
 
-    let mut text = look.heading("Distribution of latencies (logarithmic axis; the lowest block may be a single one)");
+    let mut text = look.heading("Latency distribution (logarithmic axis; the lowest block may be a single operation)");
     for (label, histogram) in drawn {
         text += &format!("  {label:<label_width$}  {}\n", strip(histogram, &axis, width));
     }
@@ -59,7 +60,7 @@ impl Axis {
         let (low, high) = ends.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher)))?;
         let low_ns = marks().take_while(|&mark| mark <= low.max(1) as f64).last()?;
         let high_ns = marks().find(|&mark| mark > high.max(1) as f64)?;
-        // A decade at least: otherwise the noise of a steady drive looks like a mountain range.
+        // At least a decade; otherwise the noise of a steady drive looks like a mountain range.
         Some(Axis { low_ns, high_ns: high_ns.max(low_ns * 10.0) })
     }
 
@@ -68,19 +69,19 @@ impl Axis {
         ((share * width as f64) as usize).min(width - 1)
     }
 
-    /// The line with the marks, and the line with their names. The axis' start and the whole decades come first; another mark is shown
-    /// where its name has room between them.
+    /// The line with the marks, and the line with their labels. The start of the axis and the
+    /// decades have priority; other marks are labelled if there is room.
     fn drawn(&self, width: usize) -> (String, String) {
         let inside = marks().filter(|&mark| mark >= self.low_ns && mark < self.high_ns);
         let (first, others): (Vec<f64>, Vec<f64>) = inside.partition(|&mark| mark <= self.low_ns || is_decade(mark));
         let mut ruler = vec!['─'; width];
         let mut names = vec![' '; width];
         for mark in first.into_iter().chain(others) {
-            // A hair above the mark, because its logarithm may round to just below its own column.
+            // Slightly above the mark, because its logarithm may round to just below its column.
             let column = self.column(mark * 1.000_001, width);
             let name = workload::number::latency(mark / 1e3);
             let end = column + name.chars().count();
-            // A name is parted from its neighbours by two spaces.
+            // Two spaces separate a label from its neighbours.
             let around = column.saturating_sub(2)..(end + 2).min(width);
             if end <= width && names[around].iter().all(|&character| character == ' ') {
                 ruler[column] = '┴';
@@ -95,7 +96,7 @@ fn is_decade(mark: f64) -> bool {
     mark.log10().fract().abs() < 1e-9
 }
 
-/// 1, 2, 5, 10, 20, 50 ... ns, up to beyond the hour at which histograms end.
+/// 1, 2, 5, 10, 20, 50 ... ns, up to more than the hour at which histograms end.
 fn marks() -> impl Iterator<Item = f64> {
     (0..14).flat_map(|decade| STEPS.map(|step| step * 10f64.powi(decade)))
 }
@@ -123,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn two_humps_are_two_humps() {
+    fn two_modes_are_visible() {
         insta::assert_snapshot!(drawn(&Look { columns: 80, ..Look::plain() }), @"
-        Distribution of latencies (logarithmic axis; the lowest block may be a single one)
+        Latency distribution (logarithmic axis; the lowest block may be a single operation)
           write             ▁▅█▄▂ ▁   ▁
           write + fsync                                      ▁█▃▁  ▁   ▁ ▁▁▁▁  ▁   ▁
                          ┴────────────────┴────────────────┴──────────┴─────┴───────────
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn ascii_has_the_same_shape() {
         insta::assert_snapshot!(drawn(&Look { columns: 80, glyphs: Glyphs::Ascii, ..Look::plain() }), @"
-        Distribution of latencies (logarithmic axis; the lowest block may be a single one)
+        Latency distribution (logarithmic axis; the lowest block may be a single operation)
           write             .+#=: .   .
           write + fsync                                      .#-.  .   . ....  .   .
                          +----------------+----------------+----------+-----+-----------
@@ -149,7 +150,7 @@ mod tests {
         let mut one = Histogram::new();
         one.record(1);
         insta::assert_snapshot!(distributions(&[("null".to_owned(), &one)], &Look::plain()), @"
-        Distribution of latencies (logarithmic axis; the lowest block may be a single one)
+        Latency distribution (logarithmic axis; the lowest block may be a single operation)
           null  █
                 ┴────────────────────┴────────────────────────────┴─────────────────────
                 1 ns                 2 ns                         5 ns
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_latency_that_a_histogram_holds_has_its_place() {
+    fn every_latency_of_a_histogram_has_a_column() {
         let mut all = Histogram::new();
         for latency_ns in [0, 1, 999, 1_000_000, measurement::histogram::HIGHEST_NS, u64::MAX] {
             all.record(latency_ns);

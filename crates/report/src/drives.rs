@@ -1,4 +1,4 @@
-//! The drives of a machine: what they are, how their caches stand, what they are used for.
+//! The drives of a machine: identity, cache state and usage.
 
 use drive::cache_switch::{By, Record};
 use drive::{Answer, BlockDevice, DriveRecord, Health, Usage, WriteCache};
@@ -12,17 +12,16 @@ use crate::look::{Look, paint};
 use crate::prose::hanging;
 use crate::target::{stack_words, transport_words};
 
-/// Width of the labels on the left of a drive's details.
 const LABEL: usize = 13;
 
-/// Each drive in a line; `detailed`, each in a paragraph as well.
+/// Each drive in one line; with `detailed`, also in a paragraph.
 pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> String {
     let mut table = Columns::new([
         Column::left("drive"),
-        Column::left("model").may_leave(2),
-        Column::right("size").may_leave(3),
+        Column::left("model").may_drop(2),
+        Column::right("size").may_drop(3),
         Column::left("bus"),
-        Column::left("media").may_leave(4),
+        Column::left("media").may_drop(4),
         Column::left("cache"),
         Column::left("kernel"),
         Column::left("filesystem"),
@@ -42,8 +41,7 @@ pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> St
             Cell::from(used_for(record)),
         ]);
     }
-    let mut text =
-        if document.drives.is_empty() { "No drive can be seen here.\n".to_owned() } else { table.render(look) };
+    let mut text = if document.drives.is_empty() { "No drives found.\n".to_owned() } else { table.render(look) };
     if detailed {
         for record in &document.drives {
             text += &format!("\n{}", details(record, look));
@@ -53,11 +51,11 @@ pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> St
     look.finish(text)
 }
 
-/// One line a cache: what each view says, and what would be put back.
+/// One line per cache: the state that drive, kernel and filesystems report, and recorded changes.
 pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
     let mut table = Columns::new([
         Column::left("drive"),
-        Column::left("model").may_leave(1),
+        Column::left("model").may_drop(1),
         Column::left("drive says"),
         Column::left("kernel"),
         Column::left("filesystem"),
@@ -81,13 +79,12 @@ pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
             Cell::maybe(after, str::to_owned),
         ]);
     }
-    let mut text =
-        if document.drives.is_empty() { "No drive can be seen here.\n".to_owned() } else { table.render(look) };
+    let mut text = if document.drives.is_empty() { "No drives found.\n".to_owned() } else { table.render(look) };
     text += &closing(document, look);
     look.finish(text)
 }
 
-/// What stands below every table: what could not be seen, what is switched, what contradicts itself.
+/// The part below every table: unavailable facts, switched caches, contradictions.
 fn closing(document: &DrivesDocument, look: &Look) -> String {
     let mut text = String::new();
     let hidden: Vec<String> = document
@@ -99,12 +96,12 @@ fn closing(document: &DrivesDocument, look: &Look) -> String {
     if !hidden.is_empty() {
         let who = if hidden.len() > 3 { format!("{} of these drives", hidden.len()) } else { hidden.join(", ") };
         let words = format!(
-            "{who} would tell root more: how the cache stands by the drive's own word, names that sysfs hides, health."
+            "Run as root to see more of {who}: the cache state that the drive reports, names that sysfs hides, health."
         );
         text += &format!("\n{}", hanging("", 0, &words, look.columns()));
     }
     for name in &document.vanished {
-        text += &format!("\n/dev/{name} was listed, and gone when it was looked at.\n");
+        text += &format!("\n/dev/{name} disappeared while it was being read.\n");
     }
     for record in &document.switched {
         text += &format!("\n{}", hanging("", 0, &on_record(record), look.columns()));
@@ -120,16 +117,16 @@ fn on_record(record: &Record) -> String {
     let Some(last) = record.changes.last() else { return String::new() };
     let who = match last.by {
         By::Command => "`flushmark cache`",
-        By::Run => "a run that was killed, or is running,",
+        By::Run => "a run that was killed or is still running",
     };
     format!(
-        "{who} switched the write cache of {}, which was {}; `flushmark cache restore` puts it back.",
+        "{who} switched the write cache of {}, which was {}; run `flushmark cache restore` to restore it.",
         record.drive.title(),
         on_off(last.was_on)
     )
 }
 
-/// The bus without its explanation, or what the layer does.
+/// The bus without its explanation, or the kind of layer.
 fn bus(device: &BlockDevice) -> String {
     let words = transport_words(device.transport);
     device.layer.clone().unwrap_or_else(|| words.split(" (").next().unwrap_or(words).to_owned())
@@ -143,7 +140,7 @@ fn media(device: &BlockDevice) -> &'static str {
     }
 }
 
-/// What the drive says of its cache, in a word.
+/// The cache state that the drive reports, in one word.
 fn drive_view(record: &DriveRecord) -> String {
     match &record.cache.drive {
         Answer::Told { told } if !told.present => "none".to_owned(),
@@ -154,7 +151,7 @@ fn drive_view(record: &DriveRecord) -> String {
     }
 }
 
-/// What the kernel does about it.
+/// Whether the kernel sends flushes.
 fn kernel_view(record: &DriveRecord) -> String {
     match (record.cache.kernel.write_cache, record.cache.kernel.fua) {
         (Some(WriteCache::WriteBack), Some(true)) => "flushes, FUA".to_owned(),
@@ -164,7 +161,7 @@ fn kernel_view(record: &DriveRecord) -> String {
     }
 }
 
-/// What the mounted filesystems do.
+/// Whether the mounted filesystems send flushes.
 fn filesystem_view(record: &DriveRecord) -> String {
     let views = &record.cache.filesystems;
     let off = views.iter().find_map(|view| view.flushes_disabled_by.clone());
@@ -205,7 +202,7 @@ fn used_for(record: &DriveRecord) -> String {
     if words.is_empty() { NONE.to_owned() } else { words.join(", ") }
 }
 
-/// Everything about one drive.
+/// All facts about one drive.
 fn details(record: &DriveRecord, look: &Look) -> String {
     let device = &record.device;
     let mut text = look.heading(&device.path.display().to_string());
@@ -285,20 +282,20 @@ fn details(record: &DriveRecord, look: &Look) -> String {
 fn cache_words(record: &DriveRecord) -> String {
     let drive = match &record.cache.drive {
         Answer::Told { told } if !told.present => {
-            format!("the drive says that it has none ({})", told_by(told.told_by))
+            format!("the drive reports none ({})", told_by(told.told_by))
         }
         Answer::Told { told } => format!("{} ({})", on_off(told.enabled), told_by(told.told_by)),
-        Answer::NeedsRoot => "the drive tells root only".to_owned(),
+        Answer::NeedsRoot => "readable only by root".to_owned(),
         Answer::NotAsked { because } => because.clone(),
         Answer::Failed { error } => error.clone(),
     };
     let kernel = match record.cache.kernel.write_cache {
-        Some(WriteCache::WriteBack) => "; the kernel believes in a volatile cache and sends flushes",
-        Some(WriteCache::WriteThrough) => "; the kernel believes in no volatile cache and sends no flushes",
+        Some(WriteCache::WriteBack) => "; the kernel assumes a volatile cache and sends flushes",
+        Some(WriteCache::WriteThrough) => "; the kernel assumes no volatile cache and sends no flushes",
         None => "",
     };
     let fua = match record.cache.kernel.fua {
-        Some(true) => ", and single writes past it (FUA)",
+        Some(true) => ", and writes that bypass it (FUA)",
         _ => "",
     };
     let told = record.cache.kernel.cache_type.as_ref().map_or(String::new(), |told| format!("; cache_type {told}"));
@@ -308,13 +305,13 @@ fn cache_words(record: &DriveRecord) -> String {
 fn health_words(health: &Answer<Health>) -> String {
     let health = match health {
         Answer::Told { told } => told,
-        Answer::NeedsRoot => return "the drive tells root only".to_owned(),
+        Answer::NeedsRoot => return "readable only by root".to_owned(),
         Answer::NotAsked { because } => return because.clone(),
         Answer::Failed { error } => return error.clone(),
     };
     let parts = [
-        health.failing.map(|failing| if failing { "failing" } else { "the drive says it is sound" }.to_owned()),
-        health.used_percent.map(|used| format!("{used} % of its endurance used")),
+        health.failing.map(|failing| if failing { "failing" } else { "healthy" }.to_owned()),
+        health.used_percent.map(|used| format!("{used} % of rated endurance used")),
         health.spare_percent.map(|spare| format!("{spare} % spare left")),
         health.temperature_celsius.map(|celsius| format!("{celsius} °C")),
         health.power_on_hours.map(|hours| format!("{hours} hours on")),
@@ -323,10 +320,10 @@ fn health_words(health: &Answer<Health>) -> String {
         health.media_errors.map(|errors| format!("{errors} media errors")),
     ];
     let told: Vec<String> = parts.into_iter().flatten().collect();
-    if told.is_empty() { "the drive counts nothing".to_owned() } else { told.join(", ") }
+    if told.is_empty() { "no counters".to_owned() } else { told.join(", ") }
 }
 
-/// A line for each device on the disk, indented by how high it stands.
+/// One line per device on the disk, indented by its depth in the stack.
 fn usage_lines(usage: &Usage, depth: usize) -> Vec<(usize, String)> {
     let mut words = vec![usage.path.display().to_string()];
     if let Some(layer) = &usage.layer {

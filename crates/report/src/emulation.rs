@@ -1,4 +1,4 @@
-//! A drive that is being emulated: what is served, how it fares.
+//! The pages of an emulated drive: what is served, and its status.
 
 use std::time::Duration;
 
@@ -10,10 +10,9 @@ use workload::number::{about_bytes, capacity, latency, number};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// Width of the labels on the left.
 const LABEL: usize = 11;
 
-/// What is served, where, and what one should know of it.
+/// The page shown when an emulated drive starts: its properties and how to reach it.
 pub fn emulation_page(facts: &Facts, look: &Look) -> String {
     let mut text = String::new();
     let mut add = |label: &str, words: &str| {
@@ -21,7 +20,7 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
         text += &hanging(&first, LABEL, words, look.columns());
     };
     let cache = match (facts.wants_flushes, facts.takes_fua) {
-        (true, true) => "volatile write cache, takes FUA",
+        (true, true) => "volatile write cache, supports FUA",
         (true, false) => "volatile write cache, no FUA",
         (false, _) => "no volatile write cache: hosts send no flush",
     };
@@ -29,7 +28,7 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
     add("honesty", &facts.honesty);
     match &facts.image {
         Some(path) => add("data", &format!("in {}", path.display())),
-        None => add("data", "in memory, gone at the end"),
+        None => add("data", "in memory, discarded on exit"),
     }
     if let Some(uri) = &facts.nbd {
         add("nbd", uri);
@@ -42,7 +41,7 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
         (_, None, Some(file)) => add(
             "file",
             &format!(
-                "{}; as root `losetup --find --show --direct-io=on {}` makes a block device of it",
+                "{}; as root, run `losetup --find --show --direct-io=on {}` to make it a block device",
                 file.display(),
                 file.display()
             ),
@@ -60,7 +59,7 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
     look.finish(text)
 }
 
-/// What the way costs, and whether that can be taken off the model's time.
+/// The cost of the transport, and whether it can be subtracted from the model's time.
 fn transport_words(way: &str, floor: TransportCost, facts: &Facts) -> String {
     let us = |ns: u64| latency(ns as f64 / 1e3);
     let flush = if facts.wants_flushes { format!(", {} a flush", us(floor.flush_ns)) } else { String::new() };
@@ -77,20 +76,20 @@ fn transport_words(way: &str, floor: TransportCost, facts: &Facts) -> String {
         }
     }
     if slower.is_empty() {
-        format!("{costs}; taken off the model's time")
+        format!("{costs}; subtracted from the model's time")
     } else {
         format!(
-            "{costs}; taken off the model's time, but in the model {}: there clients see the transport",
+            "{costs}; subtracted from the model's time, but {} in the model: clients see the transport there",
             slower.join(", ")
         )
     }
 }
 
-/// A second of a drive's life.
+/// The activity of one interval, usually a second.
 pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flushes: bool, look: &Look) -> String {
     let per_s = |count: u64| number(count as f64 / over.as_secs_f64().max(1e-3));
     let (writes, flushes) = (after.writes - before.writes, after.flushes - before.flushes);
-    // What waits for safety: a flush where there is a volatile cache, each write where there is none.
+    // The rate of commits: flushes if there is a volatile cache, otherwise writes.
     let commits = if wants_flushes { flushes } else { writes };
     let reads = after.reads.saturating_sub(before.reads);
     look.finish(format!(
@@ -104,7 +103,7 @@ pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flu
     ))
 }
 
-/// What a power cut did, in a sentence.
+/// The effect of a power cut, in a sentence.
 pub fn cut_sentence(cut: &Cut) -> String {
     let mut parts = Vec::new();
     let mut add = |count: u64, what: &str| {
@@ -112,9 +111,9 @@ pub fn cut_sentence(cut: &Cut) -> String {
             parts.push(format!("{} {what}", number(count as f64)));
         }
     };
-    add(cut.lost_unacknowledged, "that nobody was told of");
-    add(cut.lost_unflushed, "acknowledged and not flushed");
-    add(cut.lost_promised, "that had been called safe");
+    add(cut.lost_unacknowledged, "unacknowledged");
+    add(cut.lost_unflushed, "acknowledged but not flushed");
+    add(cut.lost_promised, "acknowledged as durable");
     let lost =
         if parts.is_empty() { "no write was lost".to_owned() } else { format!("writes lost: {}", parts.join(", ")) };
     let mut counts = std::collections::BTreeMap::new();
@@ -122,11 +121,11 @@ pub fn cut_sentence(cut: &Cut) -> String {
         *counts.entry(injected.fault).or_insert(0u64) += 1;
     }
     let faults: Vec<String> = counts.into_iter().map(|(fault, count)| format!("{count} {fault}")).collect();
-    let faults = if faults.is_empty() { String::new() } else { format!("; went wrong: {}", faults.join(", ")) };
+    let faults = if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
     format!("{lost}{faults}")
 }
 
-/// A drive's status for people.
+/// A drive's status as text.
 pub fn emulation_status(status: &Status, look: &Look) -> String {
     let mut text = String::new();
     let mut add = |label: &str, words: String| {
@@ -134,10 +133,10 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
         text += &hanging(&first, 21, &words, look.columns());
     };
     let power = match status.power {
-        emulate::drive::Power::On if status.read_only => "on, takes no writes any more",
+        emulate::drive::Power::On if status.read_only => "on, read-only",
         emulate::drive::Power::On => "on",
         emulate::drive::Power::Off => "off",
-        emulate::drive::Power::Dead => "dead: it did not survive its last power cut",
+        emulate::drive::Power::Dead => "dead since its last power cut",
     };
     add("power", power.to_owned());
     add("honesty", status.honesty.clone());
@@ -149,7 +148,7 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
     add("write amplification", number(status.write_amplification));
     add("power cuts", number(status.cuts as f64));
     if let Some(cut) = &status.last_cut {
-        add("the last one", cut_sentence(cut));
+        add("last cut", cut_sentence(cut));
     }
     look.finish(text)
 }
@@ -190,12 +189,12 @@ mod tests {
     #[test]
     fn what_is_served() {
         insta::assert_snapshot!(emulation_page(&facts(), &Look::plain()), @"
-        drive      Generic consumer NVMe drive (consumer-nvme), 1 TB, volatile write cache, takes FUA
+        drive      Generic consumer NVMe drive (consumer-nvme), 1 TB, volatile write cache, supports FUA
         honesty    honest
-        data       in memory, gone at the end
+        data       in memory, discarded on exit
         nbd        nbd+unix:///?socket=drive.sock
-        transport  NBD costs 42.3 µs a write, 40.1 µs a flush, 41 µs a read; taken off the model's time, but
-                   in the model a write takes 17 µs: there clients see the transport
+        transport  NBD costs 42.3 µs a write, 40.1 µs a flush, 41 µs a read; subtracted from the model's
+                   time, but a write takes 17 µs in the model: clients see the transport there
         orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
         ");
         let protected = Facts {
@@ -219,7 +218,7 @@ mod tests {
         honesty    shorn=0.01
         data       in drive.img
         mounted    /dev/loop0 on /mnt
-        transport  FUSE costs 82.3 µs a write, 81 µs a read; taken off the model's time
+        transport  FUSE costs 82.3 µs a write, 81 µs a read; subtracted from the model's time
         orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
         ");
         let file = Facts { device: None, mounted: None, ..protected };
@@ -228,15 +227,15 @@ mod tests {
                    send no flush
         honesty    shorn=0.01
         data       in drive.img
-        file       /run/flushmark-1/drive; as root `losetup --find --show --direct-io=on
-                   /run/flushmark-1/drive` makes a block device of it
-        transport  FUSE costs 82.3 µs a write, 81 µs a read; taken off the model's time
+        file       /run/flushmark-1/drive; as root, run `losetup --find --show --direct-io=on
+                   /run/flushmark-1/drive` to make it a block device
+        transport  FUSE costs 82.3 µs a write, 81 µs a read; subtracted from the model's time
         orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
         ");
     }
 
     #[test]
-    fn how_it_fares() {
+    fn status_and_activity() {
         let status = Status {
             power: Power::On,
             read_only: false,
@@ -261,11 +260,11 @@ mod tests {
             lost_promised: 0,
             injected: vec![injected(Fault::Shorn), injected(Fault::Shorn), injected(Fault::Dead)],
         };
-        insta::assert_snapshot!(cut_sentence(&cut), @"writes lost: 1 that nobody was told of, 12 acknowledged and not flushed; went wrong: 2 shorn, 1 dead");
+        insta::assert_snapshot!(cut_sentence(&cut), @"writes lost: 1 unacknowledged, 12 acknowledged but not flushed; faults: 2 shorn, 1 dead");
         insta::assert_snapshot!(cut_sentence(&Cut::default()), @"no write was lost");
         let dead = Status { power: Power::Dead, cuts: 1, last_cut: Some(cut), ..status };
         insta::assert_snapshot!(emulation_status(&dead, &Look::plain()), @"
-        power                dead: it did not survive its last power cut
+        power                dead since its last power cut
         honesty              honest
         capacity             8.59 GB
         reads                10
@@ -274,8 +273,8 @@ mod tests {
         dirty                40 KiB
         write amplification  3.46
         power cuts           1
-        the last one         writes lost: 1 that nobody was told of, 12 acknowledged and not flushed; went
-                             wrong: 2 shorn, 1 dead
+        last cut             writes lost: 1 unacknowledged, 12 acknowledged but not flushed; faults: 2
+                             shorn, 1 dead
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! What was concluded: findings with their evidence, and grades of fitness.
+//! Findings with their evidence, and grades of fitness.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use workload::number::latency;
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// Every finding: its sentence, what it rests on, what lowers its confidence, and what to do.
+/// All findings: title, evidence, doubt and advice.
 pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     if findings.is_empty() {
         return String::new();
@@ -31,7 +31,7 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     look.finish(text)
 }
 
-/// How sure a finding is, in words, with what lowers it.
+/// The confidence in a finding, with the reason if it is lowered.
 pub fn confidence_words(finding: &Finding) -> String {
     let word = match finding.confidence {
         Confidence::Low => "low",
@@ -41,7 +41,7 @@ pub fn confidence_words(finding: &Finding) -> String {
     finding.doubt.as_ref().map_or_else(|| word.to_owned(), |doubt| format!("{word}: {doubt}"))
 }
 
-/// What was looked at and what it was: `write + fsync p50 1.74 ms`.
+/// The evidence as text: `write + fsync p50 1.74 ms`.
 pub fn evidence_words(evidence: &Evidence) -> String {
     let value = match (&evidence.value, evidence.unit.as_str()) {
         (value, "us") => value.as_f64().map_or_else(|| value.to_string(), latency),
@@ -57,13 +57,13 @@ pub fn evidence_words(evidence: &Evidence) -> String {
     format!("{} {value}", evidence.what)
 }
 
-/// A number with at most two decimals, and none that say nothing.
+/// A number with at most two decimals, without trailing zeros.
 fn trimmed(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The grade of each use and its reason.
+/// The grade of each use with its reason.
 pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
     if fitness.is_empty() {
         return String::new();
@@ -117,16 +117,16 @@ mod tests {
     }
 
     #[test]
-    fn grades_stand_beside_their_reasons() {
+    fn grades_are_shown_with_their_reasons() {
         let fit = |grade, because: &str| Fitness { grade, because: because.to_owned() };
         let all = BTreeMap::from([
             (Use::CephOsd, fit(Grade::Poor, "574 commits/s at depth 1; OSDs want 10 000 and more.")),
-            (Use::General, fit(Grade::Good, "Reads and undurable writes are fast.")),
+            (Use::General, fit(Grade::Good, "Reads and unsynced writes are fast.")),
         ]);
         insta::assert_snapshot!(fitness(&all, &Look::plain()), @"
         Fit for
           Ceph OSD      poor       574 commits/s at depth 1; OSDs want 10 000 and more.
-          general use   good       Reads and undurable writes are fast.
+          general use   good       Reads and unsynced writes are fast.
         ");
     }
 }

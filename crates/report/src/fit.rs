@@ -1,24 +1,24 @@
-//! How well a model does what was measured.
+//! How well a fitted model reproduces a measurement.
 
 use workload::number::number;
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
 
-/// A test, as it was measured and as it is modelled.
+/// The measured and the modelled rate of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitRow {
-    /// The test's name.
+    /// The name of the test.
     pub test: String,
-    /// Operations a second.
+    /// Measured operations per second.
     pub measured: f64,
-    /// Of the model.
+    /// Operations per second of the model.
     pub modelled: f64,
-    /// Whether that is near enough.
+    /// The model is within the tolerance.
     pub holds: bool,
 }
 
-/// From which model the fit began, what it turned, and how near it came.
+/// The model that the fit started from, the parameters changed, and the remaining differences.
 pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow], look: &Look) -> String {
     let mut text = format!("Started from `{like}`.\n");
     let mut table = Columns::new([Column::left("parameter"), Column::right("was"), Column::right("is")]);
@@ -26,7 +26,7 @@ pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow]
         table.row([Cell::from(*path), Cell::from(from.to_string()), Cell::from(to.to_string())]);
     }
     if turned.is_empty() {
-        text += "Nothing had to be changed.\n";
+        text += "No parameter had to be changed.\n";
     } else {
         text += &format!("\n{}", table.render(look));
     }
@@ -49,8 +49,7 @@ pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow]
     text += &format!("\n{}", table.render(look));
     let far = rows.iter().filter(|row| !row.holds).count();
     if far > 0 {
-        let words =
-            "What is too far off was disturbed when it was measured, or is done by a part that this model has not.";
+        let words = "Tests that are too far off were disturbed during the measurement, or depend on a mechanism that this model lacks.";
         text += &format!("\n{}\n", paint(look.palette.warning, words));
     }
     look.finish(text)
@@ -76,11 +75,11 @@ mod tests {
           write    25,100    25,400   +1.2 %
           read      6,000     9,000  +50.0 %  too far
 
-        What is too far off was disturbed when it was measured, or is done by a part that this model has not.
+        Tests that are too far off were disturbed during the measurement, or depend on a mechanism that this model lacks.
         ");
         insta::assert_snapshot!(fit_page("consumer-nvme", &[], &rows[..1], &Look::plain()), @"
         Started from `consumer-nvme`.
-        Nothing had to be changed.
+        No parameter had to be changed.
 
           test   measured  modelled  off by
           write    25,100    25,400  +1.2 %

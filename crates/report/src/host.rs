@@ -1,4 +1,4 @@
-//! The audit of a host: what is dangerous and what costs latency in full, what is good in a list.
+//! The audit of a host: dangerous and costly settings in detail, good ones as a list.
 
 use measurement::host_document::CStateEffect;
 use measurement::{AuditLine, HostDocument, HostGrade};
@@ -9,10 +9,10 @@ use crate::look::{Look, paint};
 use crate::prose::hanging;
 use crate::target::host_words;
 
-/// Below this, the two settings differ by no more than two runs of one would.
+/// Below this factor the difference may be run-to-run variation.
 const NOTICEABLE: f64 = 1.1;
 
-/// Machine, findings by grade, and what holding C-states off was worth.
+/// The machine, the audit lines by grade, and the measured effect of C-states.
 pub fn host_page(document: &HostDocument, look: &Look) -> String {
     let mut text =
         format!("{}{}\n", paint(look.palette.faint, &format!("{:<13}", "host")), host_words(&document.facts));
@@ -28,7 +28,7 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
             text += &entry(line, style, look);
         }
     }
-    for (grade, title) in [(HostGrade::Unknown, "Cannot be seen from here"), (HostGrade::Good, "Good")] {
+    for (grade, title) in [(HostGrade::Unknown, "Unknown from this host"), (HostGrade::Good, "Good")] {
         let mut lines = of(grade).peekable();
         if lines.peek().is_none() {
             continue;
@@ -46,7 +46,7 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
         text += &table.render(look);
     }
     if document.audit.is_empty() {
-        text += "\nNothing can be told of this machine: are /proc and /sys mounted?\n";
+        text += "\nNo facts about this machine: are /proc and /sys mounted?\n";
     }
     if let Some(effect) = &document.measured {
         text += &format!("\n{}", measured(effect, look));
@@ -66,7 +66,7 @@ fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
         detail("to do", &line.advice);
     }
     if let Some(command) = &line.command {
-        // A command is to be copied: it is not wrapped.
+        // A command is not wrapped, so that it can be copied.
         text += &format!("{:6}$ {command}\n", "");
     }
     text
@@ -92,12 +92,12 @@ fn measured(effect: &CStateEffect, look: &Look) -> String {
     let most = effect.tests.iter().map(measurement::host_document::Effect::ratio).fold(1.0, f64::max);
     let words = if most >= NOTICEABLE {
         format!(
-            "Deep C-states cost up to {} times the latency here. They were held off only while the tests ran ({} turns each).",
+            "Deep C-states increase the latency up to {} times. They were held off only during the tests ({} rounds each).",
             number(most),
             effect.rounds
         )
     } else {
-        format!("C-states make no noticeable difference here ({} turns each).", effect.rounds)
+        format!("C-states make no noticeable difference ({} rounds each).", effect.rounds)
     };
     text + &hanging("", 0, &words, look.columns())
 }

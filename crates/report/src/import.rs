@@ -1,4 +1,4 @@
-//! What came out of other tools' files.
+//! The result of importing other tools' files.
 
 use measurement::RunDocument;
 use store::Copied;
@@ -7,35 +7,35 @@ use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// One file that was read.
+/// An imported file.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportedFile<'a> {
-    /// Its name, as the person wrote it.
+    /// Name as given on the command line.
     pub name: &'a str,
-    /// The tool that wrote it, with its format.
+    /// Tool that wrote it, with the format: `fio (JSON)`.
     pub tool: &'a str,
-    /// The runs in it.
+    /// Runs found in the file.
     pub documents: &'a [RunDocument],
-    /// What stands beside them.
+    /// Remarks on skipped tests and messages in the file.
     pub remarks: &'a [String],
-    /// As which runs it is kept; empty where it is not.
+    /// Ids of the stored runs; empty if they were not stored.
     pub kept: &'a str,
 }
 
-/// What became of the runs of another store.
+/// The result of copying the runs of another store.
 pub fn copied_line(name: &str, copied: &Copied) -> String {
     let already = match copied.already {
         0 => String::new(),
-        already => format!(", {already} were here already"),
+        already => format!(", {already} already present"),
     };
     let running = match copied.running {
         0 => String::new(),
-        running => format!(", {running} left out because they are being measured"),
+        running => format!(", {running} skipped because they are still being measured"),
     };
     format!("{name}: {} copied{already}{running}.\n", counted(copied.new.len(), "run"))
 }
 
-/// File by file what came out, then the sum. `unread` files have been complained about already.
+/// The result for each file, then the totals. The `unread` files have already been reported.
 pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> String {
     let mut table = Columns::new([
         Column::left("file"),
@@ -99,12 +99,12 @@ mod golden {
     use measurement::{Skipped, Source};
 
     #[test]
-    fn each_file_with_its_tests_and_what_was_left_out() {
+    fn each_file_with_its_tests_and_skipped_ones() {
         let source = Source { tool: "fio".to_owned(), version: None, drive: Some("nvme0n1".to_owned()) };
         let one = RunDocument { source: Some(source), ..samples::document(samples::quick()) };
         let skipped = vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];
         let two = RunDocument { source: None, skipped, ..samples::document(samples::quick()[..1].to_vec()) };
-        let remarks = ["beside the document, fio says: fio: pid=5, err=28/file:filesetup.c".to_owned()];
+        let remarks = ["message from fio outside the document: fio: pid=5, err=28/file:filesetup.c".to_owned()];
         let files = [
             ImportedFile {
                 name: "nvme.json",
@@ -120,14 +120,14 @@ mod golden {
           nvme.json  fio (JSON)  nvme0n1       16         -  7, 3 already
           post.txt   fio (text)  not named      1         1  8
 
-          nvme.json: beside the document, fio says: fio: pid=5, err=28/file:filesetup.c
+          nvme.json: message from fio outside the document: fio: pid=5, err=28/file:filesetup.c
           post.txt: trims: it only trimmed
 
         2 files read: 3 runs, 17 tests.
         2 files could not be read.
         ");
         let copied = Copied { new: Vec::new(), already: 3, running: 1 };
-        insta::assert_snapshot!(copied_line("old.db", &copied), @"old.db: 0 runs copied, 3 were here already, 1 left out because they are being measured.");
+        insta::assert_snapshot!(copied_line("old.db", &copied), @"old.db: 0 runs copied, 3 already present, 1 skipped because they are still being measured.");
         insta::assert_snapshot!(import_page(&[], 1, &Look::plain()), @"
         0 files read: 0 runs, 0 tests.
         1 file could not be read.

@@ -1,4 +1,4 @@
-//! What a store holds: its list of runs, and a run as it was printed when it was measured.
+//! The runs of a store: as a list, and one run as printed when it was measured.
 
 use measurement::RunDocument;
 use store::{DriveName, ListDocument, State, StoredRun, Summary};
@@ -13,22 +13,22 @@ use crate::target::target_header;
 
 /// The suite of `flushmark check`.
 const CHECK_SUITE: &str = "quick";
-/// Characters of a note that a list shows; `results show` has the whole.
+/// Characters of a note shown in a list; `results show` shows the whole note.
 const NOTE_CHARACTERS: usize = 30;
 
-/// The runs, one a row, in the order given. `more` says that the store holds others that the filter leaves, too.
+/// The runs, one per row, in the order given. `more` means that further runs match the filter.
 pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
     let mut table = Columns::new([
         Column::right("id"),
         Column::left("when (UTC)"),
-        Column::left("host").may_leave(3).optional(),
+        Column::left("host").may_drop(3).optional(),
         Column::prose("drive or target"),
         Column::left("suite"),
         Column::right("p50"),
         Column::right("p99"),
-        Column::left("tags").may_leave(2).optional(),
-        Column::left("note").may_leave(4).optional(),
-        Column::left("state").may_leave(1).optional(),
+        Column::left("tags").may_drop(2).optional(),
+        Column::left("note").may_drop(4).optional(),
+        Column::left("state").may_drop(1).optional(),
     ]);
     for run in runs {
         let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -48,19 +48,19 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
     let other = runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
     let mut text = table.render(look) + "\n";
     text += "  p50 and p99 are those of the first test with commits";
-    text += if other { ", or of the first at all where nothing was made durable.\n" } else { ".\n" };
+    text += if other { ", or of the first test if there were no commits.\n" } else { ".\n" };
     if more {
-        text += &format!("  The newest {}; --limit shows more.\n", runs.len());
+        text += &format!("  The newest {}; use --limit to show more.\n", runs.len());
     }
     look.finish(text)
 }
 
-/// The same for programs, with everything that is known of each run.
+/// The list as JSON, with all that is known about each run.
 pub fn run_list_json(runs: &[Summary]) -> String {
     serde_json::to_string_pretty(&ListDocument::of(runs)).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// A run as `check` or `run` printed it, below what the store knows of it.
+/// The store's record of a run, then the run as `check` or `run` printed it.
 pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     let (run, document) = (&kept.summary, &kept.document);
     let mut text = paint(look.palette.strong, &format!("Run {}", run.id));
@@ -69,7 +69,7 @@ pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     text += &match run.state {
         State::Complete => String::new(),
         State::Running => ", still being measured".to_owned(),
-        State::Interrupted => ", interrupted before its end".to_owned(),
+        State::Interrupted => ", interrupted".to_owned(),
     };
     text += &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
     text += "\n";
@@ -94,7 +94,7 @@ fn page(document: &RunDocument, look: &Look) -> String {
     if document.suite == CHECK_SUITE && document.source.is_none() {
         return check_page(document, look);
     }
-    // A plan of one's own is no part of the document; its tests are shown one a row.
+    // The document does not contain the user's own plan; its tests are shown one per row.
     let table = suites::named(&document.suite).map_or(Table::Tests, |plan| plan.table);
     results_page(table, document, look)
 }
@@ -103,7 +103,7 @@ fn when(run: &Summary) -> String {
     run.at.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// The drives' models, or what the person named where nobody knows them.
+/// The drives' models, or the target as given if they are unknown.
 fn where_it_ran(run: &Summary) -> String {
     let models: Vec<String> =
         run.drives.iter().filter_map(|DriveName { model, .. }| model.as_deref()).map(harmless).collect();
@@ -118,7 +118,7 @@ fn short(note: &str) -> String {
     note.chars().take(NOTE_CHARACTERS - 1).chain(['…']).collect()
 }
 
-/// A text from elsewhere, without the signs that move a terminal's cursor.
+/// Removes control characters that would move a terminal's cursor.
 fn harmless(text: &str) -> String {
     workload::unseen::masked(text).into_owned()
 }
@@ -161,7 +161,7 @@ mod tests {
             run("112"),
             Summary {
                 state: State::Interrupted,
-                note: "with the firmware of last spring, \u{1b}[31mon the old shelf".to_owned(),
+                note: "with the firmware of last spring, \u{1b}[31min the old rack".to_owned(),
                 ..run("111")
             },
             Summary { target: "sim:micron-5100-eco-960gb".to_owned(), state: State::Running, ..bare },
@@ -177,7 +177,7 @@ mod tests {
           7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            running
 
         p50 and p99 are those of the first test with commits.
-        The newest 3; --limit shows more.
+        The newest 3; use --limit to show more.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
          id  when (UTC)        host  drive or target            suite     p50      p99  tags         note                            state
@@ -251,11 +251,11 @@ mod tests {
         let mut document = samples::document(samples::suite("journal", 30.0, 120.0));
         document.suite = "mine".to_owned();
         document.results.truncate(2);
-        let summary = Summary { note: "old shelf".to_owned(), suite: "mine".to_owned(), ..run("112") };
+        let summary = Summary { note: "old rack".to_owned(), suite: "mine".to_owned(), ..run("112") };
         insta::assert_snapshot!(kept_page(&StoredRun { summary: summary.clone(), document: document.clone() }, &Look::plain()), @"
         Run 112: mine, 2026-11-20 19:30 UTC, on db1
         Tags: after fleet
-        Note: old shelf
+        Note: old rack
 
         target       /var/lib/db, directory
         host         kernel unknown
@@ -267,7 +267,7 @@ mod tests {
         document.results.clear();
         let summary = Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };
         insta::assert_snapshot!(kept_page(&StoredRun { summary, document }, &Look::plain()), @"
-        Run 112: mine, 2026-11-20 19:30 UTC, on db1, interrupted before its end
+        Run 112: mine, 2026-11-20 19:30 UTC, on db1, interrupted
 
         target       /var/lib/db, directory
         host         kernel unknown
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_is_shown_as_check_shows_it() {
+    fn a_kept_check_has_the_page_of_check() {
         let document = samples::document(samples::quick());
         let page = kept_page(&StoredRun { summary: run("3"), document: document.clone() }, &Look::plain());
         assert!(page.ends_with(&check_page(&document, &Look::plain())));

@@ -1,27 +1,29 @@
-//! What a person or a program reads: terminal text and JSON. Pure functions from data to text; the binary prints.
+//! Reports as terminal text, Markdown and JSON. All functions are pure, from data to text; the
+//! binary prints.
 //!
-//! | module | what it draws |
+//! | item | content |
 //! | --- | --- |
-//! | [`target_header`] | what is measured, what lies beneath, how its cache stands |
-//! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
-//! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
+//! | [`target_header`] | the target, its storage stack and its cache state |
+//! | [`check_page`] | the key numbers, their distributions, findings, grades, nearest drives, the next command |
+//! | [`run_page`] | a plan's results in the plan's table, deviations, findings |
 //! | [`drives_page`], [`cache_status_page`] | the machine's drives and their caches |
 //! | [`host_page`] | the audit of the host |
-//! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
-//! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
+//! | [`cache_switched`], [`cache_restored`] | a write cache that was switched or restored |
+//! | [`suites()`], [`catalogue()`], [`drive()`] | the suites; the published measurements |
 //! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
-//! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
-//! | [`compare_page`], [`compare_markdown`], [`Told`], [`failure`] | results against results, and limits that were not kept |
-//! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
-//! | [`import_page`] | what came out of other tools' files |
+//! | [`live_line`], [`done_line`] | a running test, and a completed one |
+//! | [`compare_page`], [`compare_markdown`], [`ComparisonView`], [`failure`] | comparisons, and failed conditions |
+//! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | the fate of acknowledged writes, and the progress of cycles |
+//! | [`import_page`] | imported files of other tools |
 //! | [`markdown`] | a run for tickets and forum posts |
-//! | [`sort_sentence`], [`SORT_COLUMNS`] | where the time of a sort went |
+//! | [`sort_sentence`], [`SORT_COLUMNS`] | the time of a sort, by cause |
 //! | [`json`], [`json_line`] | the result document |
-//! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
-//! | [`target_facts`], [`evidence_words`], [`confidence_words`] | the same words for the pages that a browser shows |
+//! | [`run_list`], [`run_list_json`], [`kept_page`] | the runs of a store |
+//! | [`target_facts`], [`evidence_words`], [`confidence_words`] | the same texts for HTML pages |
 //!
-//! [`Look`] says how text is dressed. `columns` and `prose` are the letter case that all of them share.
+//! [`Look`] determines colours, characters and width. All pages use `columns` and `prose` for
+//! layout.
 
 mod cache;
 mod catalogue;
@@ -55,7 +57,7 @@ mod write_hole;
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
-pub use compare::{Figures, Told, ToldFigure, compare_markdown, compare_page, failure};
+pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare_page, failure};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use demo::{demo_cycle, demo_intro, demo_outro};
 pub use drives::{cache_status_page, drives_page};
@@ -78,13 +80,13 @@ pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;
 
-/// The result document as a program reads it: pretty, one document, a newline at its end.
+/// The result document as indented JSON, with a final newline.
 pub fn json(document: &RunDocument) -> String {
-    // Every type in it serialises: numbers, texts, lists, maps with text keys.
+    // Serialisation cannot fail: numbers, texts, lists, and maps with text keys.
     serde_json::to_string_pretty(document).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// The same in one line, for files that hold several.
+/// The result document as JSON in one line, for files with several documents.
 pub fn json_line(document: &RunDocument) -> String {
     serde_json::to_string(document).map(|text| text + "\n").unwrap_or_default()
 }

@@ -1,31 +1,31 @@
-//! How text is dressed: colours, characters and width. The binary decides, by terminal and `NO_COLOR`; nothing here asks.
+//! Colours, characters and width of a page. The binary chooses them by terminal and `NO_COLOR`.
 
 use anstyle::{AnsiColor, Style};
 use workload::unseen::{is_unseen, mask};
 
-/// What each kind of text is painted with.
+/// The style of each kind of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Palette {
-    /// Headings and what decides.
+    /// Headings and decisive figures.
     pub strong: Style,
     /// Labels, units and asides.
     pub faint: Style,
     /// Good news.
     pub good: Style,
-    /// What deserves a look.
+    /// Warnings.
     pub warning: Style,
     /// Bad news.
     pub bad: Style,
 }
 
 impl Palette {
-    /// No escape sequences at all: files, pipes, `NO_COLOR`.
+    /// No escape sequences, for files, pipes and `NO_COLOR`.
     pub const fn plain() -> Palette {
         let none = Style::new();
         Palette { strong: none, faint: none, good: none, warning: none, bad: none }
     }
 
-    /// The terminal's own sixteen colours, so that they suit its background.
+    /// The terminal's sixteen colours, which suit its background.
     pub const fn coloured() -> Palette {
         Palette {
             strong: Style::new().bold(),
@@ -37,7 +37,7 @@ impl Palette {
     }
 }
 
-/// Which characters a terminal can show.
+/// The characters that a terminal can display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Glyphs {
     /// Blocks, arrows and `µ`.
@@ -50,21 +50,21 @@ pub enum Glyphs {
 /// The look of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Its colours.
+    /// Colours and styles.
     pub palette: Palette,
-    /// Its characters.
+    /// Unicode or ASCII.
     pub glyphs: Glyphs,
-    /// Its width in characters; below [`Look::COLUMNS_MIN`] counts as that.
+    /// Width in characters, at least [`Look::COLUMNS_MIN`].
     pub columns: usize,
 }
 
 impl Look {
-    /// Narrower pages than this are not laid out for.
+    /// Width of the narrowest page.
     pub const COLUMNS_MIN: usize = 60;
-    /// Width where nobody knows better; wider lines are hard to read even where there is room.
+    /// Width if the terminal's is unknown; longer lines are hard to read.
     pub const COLUMNS: usize = 100;
 
-    /// Unicode without colour, [`Look::COLUMNS`] wide: what a file or a pipe gets.
+    /// Unicode without colour, [`Look::COLUMNS`] wide, for files and pipes.
     pub const fn plain() -> Look {
         Look { palette: Palette::plain(), glyphs: Glyphs::Unicode, columns: Look::COLUMNS }
     }
@@ -73,8 +73,9 @@ impl Look {
         self.columns.max(Look::COLUMNS_MIN)
     }
 
-    /// The last step of every page: replaces, one for one so that columns stay aligned, what is not
-    /// seen and what moves a terminal's cursor, and the characters that ASCII lacks.
+    /// The last step of every page: replaces invisible characters, those that move a terminal's
+    /// cursor,
+    /// and those that ASCII lacks, one for one to keep columns aligned.
     pub(crate) fn finish(&self, text: String) -> String {
         let text = if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
         match self.glyphs {
@@ -83,8 +84,9 @@ impl Look {
         }
     }
 
-    /// Only line ends, tabs that begin a line (as in `diskinfo`'s table), and the styles of a coloured
-    /// palette are ours.
+    /// Keeps only line ends, tabs at the start of a line (as in `diskinfo`'s table), and the styles
+    /// of a
+    /// coloured palette.
     fn masked(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
@@ -113,7 +115,7 @@ impl Default for Look {
     }
 }
 
-/// The text in that style; unchanged if the style is plain.
+/// `text` in that style; unchanged if the style is plain.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ascii_keeps_every_column_where_it_was() {
+    fn ascii_keeps_columns_aligned() {
         let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
         let text = "● 85 µs ▁▂▃▄▅▆▇█ → ok";
         let finished = ascii.finish(text.to_owned());
@@ -166,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hides_in_a_page_or_moves_the_cursor() {
+    fn invisible_characters_and_cursor_movements_are_masked() {
         let coloured = Look { palette: Palette::coloured(), ..Look::plain() };
         let bold = paint(coloured.palette.strong, "name");
         let text = format!("{bold} a\u{202e}b\u{200b}c\u{1b}[2Jd\n");
         assert_eq!(coloured.finish(text), format!("{bold} a\u{fffd}b\u{fffd}c\u{fffd}[2Jd\n"));
         assert_eq!(coloured.finish("\t4 kbytes:\na\tb\n".to_owned()), "\t4 kbytes:\na b\n");
-        // Without colours, no style is ours.
+        // Without colours, every style is masked.
         assert_eq!(Look::plain().finish("\u{1b}[31mred\n".to_owned()), "\u{fffd}[31mred\n");
         let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
         assert_eq!(ascii.finish("a\u{2066}b\n".to_owned()), "a?b\n");

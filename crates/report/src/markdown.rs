@@ -1,4 +1,4 @@
-//! A run for tickets and forum posts: Markdown that reads as plain text, too, where a forum shows it as it is.
+//! A run for tickets and forum posts: Markdown that is also readable as plain text.
 
 use measurement::{LatencySummary, RunDocument, TestResult};
 
@@ -6,10 +6,10 @@ use crate::sorting::{SORT_COLUMNS, sort_sentence};
 use workload::number::{latency, number, throughput};
 use workload::unseen::mask;
 
-/// What stands for "there is none".
+/// Placeholder for a missing value.
 const NONE: &str = "-";
 
-/// What was measured where, a table with one row for each latency that a test has to show, and the findings.
+/// The target, a table with one row for each latency of a test, and the findings.
 pub fn markdown(document: &RunDocument) -> String {
     let mut text = format!("**{}**", escaped(&document.suite));
     let source = document.source.as_ref();
@@ -48,7 +48,7 @@ pub fn markdown(document: &RunDocument) -> String {
     text
 }
 
-/// Where the time of each sort went; nothing where there is none.
+/// The time of each sort by cause; empty if there is no sort.
 fn sorts(results: &[TestResult]) -> String {
     let header = std::iter::once("sort").chain(SORT_COLUMNS.map(|column| column.name)).map(str::to_owned);
     let mut rows = vec![header.collect::<Vec<_>>()];
@@ -69,7 +69,7 @@ fn model(document: &RunDocument) -> Option<String> {
     }
 }
 
-/// The commit says everything where it is known; where it is not, each operation has its row.
+/// One row for the commit if it was timed; otherwise one row per operation.
 fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
     let each = [("read", result.read_us), ("write", result.write_us), ("sync", result.sync_us)];
     let timed: Vec<(&str, LatencySummary)> = match result.commit_us {
@@ -99,7 +99,8 @@ fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
     timed.iter().enumerate().map(|(index, (name, us))| row(index == 0, name, Some(*us))).collect()
 }
 
-/// Names, in the columns `left`, to the left, figures to the right, every column as wide as its widest cell.
+/// A table whose columns `left` are aligned left and the others right, each as wide as its widest
+/// cell.
 fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
@@ -124,7 +125,7 @@ fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     text
 }
 
-/// What Markdown or HTML would take for its own. A name comes from outside: from a job file, a drive, a path.
+/// Escapes Markdown and HTML. Names come from outside: job files, drives, paths.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -148,7 +149,7 @@ mod golden {
     #[test]
     fn reads_as_plain_text() {
         let mut document = samples::document(samples::quick());
-        // As another tool tells a commit: two latencies that nobody may add up.
+        // Another tool's commit has two latencies that must not be added.
         document.results[1].commit_us = None;
         insta::assert_snapshot!(markdown(&document), @"
         **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
@@ -168,7 +169,7 @@ mod golden {
     }
 
     #[test]
-    fn a_sort_says_where_its_time_went() {
+    fn the_time_of_a_sort_is_broken_down() {
         let document = samples::document(vec![samples::sorts().remove(3), samples::quick().remove(0)]);
         insta::assert_snapshot!(markdown(&document), @"
         **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
@@ -182,12 +183,12 @@ mod golden {
         |-----------------------|----------:|-----:|--------:|-----------:|--------:|-----------:|----------:|--------:|-------:|--------:|-----------:|---------:|------------:|-----------:|--------:|----------------:|---------------:|--------:|
         | urls, 4 sorts at once | 9,300,000 |   92 | 884 MiB |       58.2 | 884 MiB |       82.6 |    5.40 s |  1.42 s | 0.81 s |  1.63 s |     3.86 s |   0.14 s |     15.12 s |    10.64 s | 25.76 s |          2.36 s |         0.62 s | 32.74 s |
 
-        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.
+        urls, 4 sorts at once: of a total of 32.74 s in 4 sorts, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.
         ");
     }
 
     #[test]
-    fn names_from_outside_stay_names() {
+    fn names_from_outside_are_escaped() {
         let mut document = samples::document(samples::quick()[..1].to_vec());
         document.results[0].test = "a|b`c`<script>*[x](y)\nnext & last".to_owned();
         document.suite = "<b>".to_owned();

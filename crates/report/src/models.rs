@@ -1,16 +1,16 @@
-//! What can be modelled.
+//! The list of drive models.
 
 use catalogue::Model;
 
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// Every model: its name, what it stands for, what its parameters rest on.
+/// All models: name, drive, and the source of the parameters.
 pub fn models(models: &[Model], look: &Look) -> String {
     let mut text = String::new();
     let (fitted, generic): (Vec<_>, Vec<_>) = models.iter().partition(|model| model.fitted_to.is_some());
     let width = models.iter().map(|model| model.model.len()).max().unwrap_or_default();
-    for (heading, group) in [("One of each kind", generic), ("Drives that somebody measured", fitted)] {
+    for (heading, group) in [("Generic drives", generic), ("Published drives", fitted)] {
         text += &format!("{}\n", paint(look.palette.strong, heading));
         for model in group {
             let words = format!("{}: {}", model.label, model.basis);
@@ -18,7 +18,7 @@ pub fn models(models: &[Model], look: &Look) -> String {
         }
         text += "\n";
     }
-    text += "Run one: flushmark check sim:MODEL. See one: flushmark models MODEL.\n";
+    text += "Run one: flushmark check sim:MODEL. Show one: flushmark models MODEL.\n";
     look.finish(text)
 }
 
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn the_built_in_models() {
         insta::assert_snapshot!(models(catalogue::models(), &Look::plain()), @"
-        One of each kind
+        Generic drives
           cloud-volume                     Generic cloud volume: typical of offers of 500 GB with
                                            provisioned speed: half a millisecond a small write, 6000
                                            commands and 250 MB a second by contract
@@ -57,7 +57,7 @@ mod tests {
           usb-stick                        Generic USB stick: typical of flashbench's surveys: whole blocks
                                            of 2 MiB are mapped, 4 are kept open, one command at a time
 
-        Drives that somebody measured
+        Published drives
           crucial-t500-2tb-ext4            Crucial T500 2 TB, ext4: 12 published rows
           gcp-hyperdisk-balanced-1tb-ext4  Google Cloud Hyperdisk Balanced 1 TB, ext4: 12 published rows
           gcp-local-nvme-x2-raid0-ext4     Google Cloud local NVMe, two in RAID 0, ext4: 12 published rows
@@ -70,7 +70,7 @@ mod tests {
           samsung-pm9a3-ext4               Samsung PM9A3, ext4: 12 published rows
           seagate-nytro-1351-3840gb        Seagate Nytro 1351 3840 GB: 8 published rows
 
-        Run one: flushmark check sim:MODEL. See one: flushmark models MODEL.
+        Run one: flushmark check sim:MODEL. Show one: flushmark models MODEL.
         ");
     }
 }

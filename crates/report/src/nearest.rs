@@ -1,4 +1,4 @@
-//! The published drives that a measured one resembles.
+//! The published drives nearest to the measured one.
 
 use judge::Nearest;
 use workload::number::{latency, number};
@@ -6,7 +6,7 @@ use workload::number::{latency, number};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// The nearest drives, what was compared, and what speaks against the comparison.
+/// The nearest drives, the compared tests, and the limits of the comparison.
 pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     if nearest.is_empty() {
         return String::new();

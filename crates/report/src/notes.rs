@@ -1,4 +1,4 @@
-//! What stands below a table: tests that were skipped, cut short or done differently than asked.
+//! The notes below a table: tests that were skipped, ended early or deviated from the plan.
 
 use measurement::{Ended, Skipped, TestResult};
 use workload::number::latency;
@@ -6,7 +6,7 @@ use workload::number::latency;
 use crate::look::Look;
 use crate::prose::hanging;
 
-/// One line a remark; a remark that holds for several tests is made once.
+/// One line per remark; a remark on several tests appears once.
 pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
     let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
     let mut remark = |text: String, test| match remarks.iter_mut().find(|(known, _)| *known == text) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_are_made_once_and_name_their_tests() {
+    fn each_remark_appears_once_with_its_tests() {
         let mut results = samples::quick();
         results[0].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
         results[1].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());

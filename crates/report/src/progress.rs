@@ -1,4 +1,4 @@
-//! One line for a test that runs, one for a test that is done.
+//! The progress line of a running test, and the line of a completed one.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use workload::number::{latency, number, span};
 
 use crate::look::Look;
 
-/// Live figures beside a progress bar: operations and commit p99 of the last second, and the time that the whole run still needs.
+/// Live figures next to a progress bar: operations and commit p99 of the last second, and the
+/// remaining time of the run.
 pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, look: &Look) -> String {
     let figures = match (iops, commit_p99_us) {
         (Some(iops), Some(p99)) => format!("{} IOPS, p99 {}, ", number(iops), latency(p99)),
@@ -17,7 +18,7 @@ pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, 
     look.finish(format!("{figures}{} left", span(left)))
 }
 
-/// A test that is done, in one line. `position` is such as `[2/8]`.
+/// A completed test in one line. `position` is, for example, `[2/8]`.
 pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
     let rate = match result.commits_per_s {
         Some(commits) => format!("{} commits/s", number(commits)),
@@ -41,7 +42,7 @@ mod tests {
     use crate::look::Glyphs;
 
     #[test]
-    fn a_terminal_without_unicode_gets_none() {
+    fn an_ascii_terminal_gets_ascii() {
         let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
         insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31), &ascii), @"11,980 IOPS, p99 131 us, 31 s left");
         assert!(done_line("[1/8]", &samples::quick()[0], &ascii).is_ascii());

@@ -1,6 +1,7 @@
-//! Sentences laid into lines.
+//! Wrapping of sentences into lines.
 
-/// Breaks text at spaces into lines of at most `width` characters; a single longer word gets a line of its own.
+/// Breaks text at spaces into lines of at most `width` characters; a longer word gets a separate
+/// line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -22,9 +23,10 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The text wrapped with `first` before its first line and as many spaces before the others, each line ended.
+/// Wraps the text, with `first` before the first line and as many spaces before the others. Every
+/// line ends with a newline.
 ///
-/// `first` counts as `first_width` characters, because it may hold colours.
+/// `first` counts as `first_width` characters because it may contain colours.
 pub(crate) fn hanging(first: &str, first_width: usize, text: &str, width: usize) -> String {
     let lines = wrap(text, width.saturating_sub(first_width));
     lines

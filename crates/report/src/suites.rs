@@ -1,4 +1,4 @@
-//! What can be run.
+//! The list of suites.
 
 use workload::Plan;
 use workload::number::span;
@@ -6,7 +6,7 @@ use workload::number::span;
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// Every plan: its name, how many tests, how long, what it answers, where it comes from.
+/// All plans: name, number of tests, duration, question and source.
 pub fn suites(plans: &[Plan], look: &Look) -> String {
     let mut text = String::new();
     for plan in plans {
@@ -22,7 +22,7 @@ pub fn suites(plans: &[Plan], look: &Look) -> String {
             text += &hanging(&from, 10, &plan.source, look.columns());
         }
     }
-    text += "\nRun one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.\n";
+    text += "\nRun one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.\n";
     look.finish(text)
 }
 
@@ -94,7 +94,7 @@ mod tests {
             from: flushmark; runs and their merge as in Knuth, TAOCP 3, 5.4; PostgreSQL's tuplesort.c,
                   MySQL's filesort.cc
 
-        Run one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.
+        Run one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.
         "#);
     }
 }

@@ -1,4 +1,4 @@
-//! A plan's results, in the form that the plan asks for.
+//! A plan's results, in the table that the plan specifies.
 
 mod ceph_disk;
 mod commits;
@@ -18,12 +18,12 @@ use crate::findings::findings;
 use crate::look::Look;
 use crate::notes::notes;
 
-/// The results of a run: the plan's table, what was done differently than asked, findings.
+/// The results of a run: the plan's table, deviations from the plan, findings.
 pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
     results_page(plan.table, document, look)
 }
 
-/// The same, in this table.
+/// Like [`run_page`], in the given kind of table.
 pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> String {
     let results = &document.results;
     let table = match form {
@@ -38,14 +38,14 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
         Table::Probe => probe::table(results, look),
         Table::SortSpill => sort_spill::table(results, look),
     };
-    // A person's own plan has the usual table, which does not say where a sort's time went.
+    // A user's plan has the general table, which does not break down the time of a sort.
     let sorts = if form == Table::SortSpill { String::new() } else { sort_spill::of_sorts(results, look) };
     let smoke = if document.smoke {
-        "\nA smoke run: it shows that everything works, and its numbers mean nothing.\n"
+        "\nA smoke run: it shows that everything works; its numbers are meaningless.\n"
     } else {
         ""
     };
-    // The slog table names its skipped sizes itself, where a person looks for them.
+    // The slog table lists its skipped sizes itself, in place.
     let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
     let sections = [look.finish(table + &sorts + &notes(results, skipped, look)), findings(&document.findings, look)];
     let sections: String =
@@ -53,12 +53,12 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     sections + smoke
 }
 
-/// The rate that counts: commits where something was made durable, operations elsewhere.
+/// Commits per second if the test commits, otherwise operations per second.
 fn per_second(result: &TestResult) -> f64 {
     result.commits_per_s.unwrap_or(result.iops)
 }
 
-/// A block size in a heading or a row.
+/// The block size as text.
 fn size(result: &TestResult) -> String {
     result.workload.block_title()
 }

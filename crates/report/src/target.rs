@@ -1,4 +1,5 @@
-//! The head of a report: what was measured, what lies beneath it, and how its cache stands as far as anybody can see without root.
+//! The head of a report: the target, its storage stack, and its cache state as far as it is
+//! readable without root.
 
 use std::ops::RangeInclusive;
 
@@ -9,37 +10,36 @@ use workload::number::{about_bytes, capacity, number};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// The kind of target that is no part of this machine.
-/// A test that works on more than this share works on all of it: parts are whole blocks.
-const MOST_OF_IT: f64 = 0.99;
-/// Width of the labels on the left.
+/// A test on at least this share of the target counts as on all of it: parts are whole blocks.
+const WHOLE_SHARE_MIN: f64 = 0.99;
 const LABEL: usize = 13;
 
 /// One line of the head of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFact {
-    /// What it is about: `filesystem`, `write cache`; empty where it goes on with the line above.
+    /// For example `filesystem` or `write cache`; empty if it continues the previous line.
     pub label: &'static str,
-    /// What is known of it.
+    /// The fact as text.
     pub words: String,
-    /// How much it should alarm.
+    /// Severity of the fact.
     pub weight: Weight,
 }
 
-/// How much a fact should alarm.
+/// The severity of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Not at all.
+    /// Normal.
     Plain,
-    /// The numbers may not mean what they seem to.
+    /// The numbers may be misleading.
     Warning,
-    /// Data is in danger.
+    /// Data is at risk.
     Bad,
 }
 
-/// Target, filesystem, device, drive, cache and host; a line each, more where a device is built from several.
+/// Target, filesystem, device, drive, cache and host; one line each, more for a device built from
+/// several.
 ///
-/// `tested_bytes` is the smallest and largest part of the target that a test works on.
+/// `tested_bytes` is the smallest and largest part of the target used by a test.
 pub fn target_header(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>, look: &Look) -> String {
     let mut text = String::new();
     for TargetFact { label, words, weight } in target_facts(document, tested_bytes) {
@@ -55,7 +55,7 @@ pub fn target_header(document: &RunDocument, tested_bytes: Option<RangeInclusive
     look.finish(text)
 }
 
-/// The same as facts, for a page that sets them in its own way.
+/// The lines of [`target_header`] as data, for other layouts.
 pub fn target_facts(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>) -> Vec<TargetFact> {
     let RunDocument { target, drive: place, host, .. } = document;
     let place = place.as_ref();
@@ -71,11 +71,11 @@ pub fn target_facts(document: &RunDocument, tested_bytes: Option<RangeInclusive<
         match &place.backing {
             Backing::BlockDevice(device) => facts.device(device, place.kind, &target.kind),
             Backing::NoBlockDevice(reason) => {
-                facts.add_weighted("device", format!("none to be seen: {reason}"), Weight::Warning);
+                facts.add_weighted("device", format!("none visible: {reason}"), Weight::Warning);
             }
         }
     }
-    // A model's host is a part of the model.
+    // The host of a model is part of the model.
     if target.kind != TargetKind::Model {
         facts.add("host", host_words(host));
     }
@@ -114,13 +114,13 @@ impl Facts {
         }
         let cache_words = |drive: &BlockDevice| cache_words(drive, target_kind);
         for (_, drive) in counted(&drives, cache_words) {
-            let weight = if drive_says_otherwise(drive) { Weight::Warning } else { Weight::Plain };
+            let weight = if drive_contradicts_kernel(drive) { Weight::Warning } else { Weight::Plain };
             self.add_weighted("write cache", cache_words(drive), weight);
         }
     }
 }
 
-/// The first device of each kind, by what is said of it, and how many there are.
+/// Groups devices with the same description: the first of each group, and their number.
 fn counted<'a>(devices: &[&'a BlockDevice], words: impl Fn(&BlockDevice) -> String) -> Vec<(usize, &'a BlockDevice)> {
     let mut kinds: Vec<(usize, &BlockDevice)> = Vec::new();
     for device in devices {
@@ -134,7 +134,7 @@ fn counted<'a>(devices: &[&'a BlockDevice], words: impl Fn(&BlockDevice) -> Stri
 
 fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     let kind = match &target.kind {
-        TargetKind::Null => "takes every request at once: shows the engine's own overhead",
+        TargetKind::Null => "completes every request immediately: measures the engine's overhead",
         TargetKind::BlockDevice => "block device",
         TargetKind::Model => "a modelled drive, in virtual time",
         other => other.name(),
@@ -155,11 +155,11 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     words
 }
 
-/// `all of it`, `1 GiB, 0.1 % of it`; `250 GiB to all of it`; nothing for a target without a size.
+/// `all of it`, `1 GiB, 0.1 % of it`, `250 GiB to all of it`; `None` for a target without a size.
 fn tested_words(tested_bytes: Option<RangeInclusive<u64>>, place: Option<&Place>) -> Option<String> {
     let (smallest, largest) = tested_bytes?.into_inner();
     let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
-    let is_all = |bytes: u64| bytes as f64 >= MOST_OF_IT * size_bytes as f64;
+    let is_all = |bytes: u64| bytes as f64 >= WHOLE_SHARE_MIN * size_bytes as f64;
     let share = |bytes: u64| format!("{} %", number(bytes as f64 / size_bytes as f64 * 100.0));
     let words = |bytes: u64| {
         if is_all(bytes) { "all of it".to_owned() } else { format!("{}, {} of it", about_bytes(bytes), share(bytes)) }
@@ -205,7 +205,7 @@ fn drive_words(drive: &BlockDevice) -> String {
         _ => "model unknown".to_owned(),
     };
     let mut words = vec![name, transport_words(drive.transport).to_owned()];
-    // Of a partition the size is its own; the drive's stands nowhere in its facts.
+    // A partition's size is not the drive's, which is not among its facts.
     if let (None, Some(size_bytes)) = (&drive.partition, drive.size_bytes) {
         words.push(capacity(size_bytes));
     }
@@ -213,12 +213,12 @@ fn drive_words(drive: &BlockDevice) -> String {
         words.push(format!("firmware {firmware}"));
     }
     if drive.queue.rotational == Some(true) {
-        words.push("says that it rotates".to_owned());
+        words.push("reports that it rotates".to_owned());
     }
     words.join(", ")
 }
 
-fn drive_says_otherwise(drive: &BlockDevice) -> bool {
+fn drive_contradicts_kernel(drive: &BlockDevice) -> bool {
     match (drive.queue.write_cache, drive.cache_type.as_deref()) {
         (Some(WriteCache::WriteBack), Some(own)) => own != "write back" && own != "write back, no read (daft)",
         (Some(WriteCache::WriteThrough), Some(own)) => own.starts_with("write back"),
@@ -228,11 +228,11 @@ fn drive_says_otherwise(drive: &BlockDevice) -> bool {
 
 fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
     let mut words = match drive.queue.write_cache {
-        Some(WriteCache::WriteBack) => "write back: volatile as the kernel sees it, so it sends flushes".to_owned(),
+        Some(WriteCache::WriteBack) => "write back: the kernel assumes a volatile cache and sends flushes".to_owned(),
         Some(WriteCache::WriteThrough) => {
-            "write through: the kernel sees no volatile cache and sends no flushes".to_owned()
+            "write through: the kernel assumes no volatile cache and sends no flushes".to_owned()
         }
-        None => "unknown: the kernel does not say".to_owned(),
+        None => "unknown: not reported by the kernel".to_owned(),
     };
     if drive.queue.write_cache == Some(WriteCache::WriteBack) {
         words += match drive.queue.fua {
@@ -242,16 +242,16 @@ fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
         };
     }
     match drive.cache_type.as_deref() {
-        Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
+        Some(own) if drive_contradicts_kernel(drive) => words += &format!("; the drive itself reports `{own}`"),
         None if has_own_setting(drive.transport) && *target_kind != TargetKind::Model => {
-            words += "; the drive's own setting needs root";
+            words += "; the drive's setting is readable only by root";
         }
         Some(_) | None => {}
     }
     words
 }
 
-/// Drives that keep a cache setting of their own, which only a command to the drive reveals.
+/// Whether such drives have a cache setting that only a command to the drive reveals.
 fn has_own_setting(transport: Transport) -> bool {
     matches!(transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb)
 }
@@ -350,8 +350,8 @@ mod tests {
         filesystem   ext4 mounted on /, relatime
         device       /dev/nvme0n1p2
         drive        Samsung SSD 980 1TB, NVMe
-        write cache  write back: volatile as the kernel sees it, so it sends flushes;
-                     FUA writes; the drive's own setting needs root
+        write cache  write back: the kernel assumes a volatile cache and sends flushes;
+                     FUA writes; the drive's setting is readable only by root
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
     }
@@ -364,27 +364,27 @@ mod tests {
                      `nobarrier`: syncs send no flush to the drive
         device       /dev/dm-0 (lvm) on sda, sdb
         drives       2 × INTEL SSDSC2BB480G4, SATA, 1 TB
-        write cache  write through: the kernel sees no volatile cache and sends no
-                     flushes; the drive's own setting needs root
+        write cache  write through: the kernel assumes no volatile cache and sends no
+                     flushes; the drive's setting is readable only by root
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
     }
 
     #[test]
-    fn what_nobody_knows_is_said_to_be_unknown() {
+    fn missing_facts_are_shown_as_unknown() {
         let place = samples::place::bare_device();
         let unknown =
             RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", TargetKind::BlockDevice) };
         insta::assert_snapshot!(target_header(&unknown, None, &Look::plain()), @"
         target       /dev/sdx, block device
         drive        model unknown, transport unknown
-        write cache  unknown: the kernel does not say
+        write cache  unknown: not reported by the kernel
         host         kernel unknown
         ");
     }
 
     #[test]
-    fn the_part_of_a_device_that_tests_work_on() {
+    fn the_tested_part_of_a_device() {
         const GIB: u64 = 1 << 30;
         let place = Place { size_bytes: Some(1000 * GIB), ..samples::place::bare_device() };
         let tested = |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
@@ -400,11 +400,11 @@ mod tests {
         insta::assert_snapshot!(shown(Some(&samples::place::memory()), "/dev/shm", TargetKind::Directory), @"
         target       /dev/shm, directory
         filesystem   tmpfs mounted on /, relatime
-        device       none to be seen: tmpfs keeps files in memory
+        device       none visible: tmpfs keeps files in memory
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
         insta::assert_snapshot!(shown(None, "null:", TargetKind::Null), @"
-        target       null:, takes every request at once: shows the engine's own overhead
+        target       null:, completes every request immediately: measures the engine's overhead
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
     }

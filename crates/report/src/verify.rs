@@ -1,4 +1,5 @@
-//! What `flushmark verify` says: what is about to be written, what became of it, how the cycles go.
+//! The pages of `flushmark verify`: the start and end of a run, its verdict, and the progress of
+//! cycles.
 
 mod cycles;
 
@@ -11,17 +12,16 @@ use verify::verdict::Class;
 use verify::writing::Written;
 use workload::format_bytes;
 
-use self::cycles::{ages, bound};
+use self::cycles::{ages, loss_bound};
 pub use self::cycles::{verify_event, verify_standing};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 use workload::number::{about_bytes, latency, number, span};
 
-/// Width of the labels in front.
 const LABEL: usize = 13;
 
-/// The verdict on a run.
+/// The page of a judged run.
 pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     let mut text = String::new();
     let mut line = |label: &str, words: &str| {
@@ -32,12 +32,12 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
         line("drive", &document.run.drive);
     }
     line("run", &run_words(&document.run));
-    line("heard by", heard_words(document.heard_by));
+    line("recorded by", heard_words(document.heard_by));
     if !document.cut.is_empty() {
         let signs: Vec<&str> = document.cut.iter().map(|sign| sign.sentence.as_str()).collect();
         line("power cut", &signs.join("; "));
     }
-    text += &format!("\n{}", look.heading("What was promised, and what is there"));
+    text += &format!("\n{}", look.heading("Acknowledged writes and surviving records"));
     let mut table = Columns::new([
         Column::left(""),
         Column::right("acknowledged writes"),
@@ -64,7 +64,7 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     }
     if let Some(rollback) = &document.rollback {
         let words = format!(
-            "The whole target went back by {}: what is gone ({}) was the latest, in order. The drive keeps the order and not the promise.",
+            "The whole target was rolled back by {}: the lost writes ({}) are the latest, in order. The drive preserves the order of writes but not durability.",
             latency(rollback.by_us as f64),
             plural(rollback.writes, "acknowledged write")
         );
@@ -85,17 +85,17 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
 
 fn verdict(document: &VerifyDocument, look: &Look) -> String {
     let (word, style, words) = match document.result {
-        CycleResult::Kept => ("KEPT", look.palette.good, "everything that was acknowledged is there.".to_owned()),
+        CycleResult::Kept => ("KEPT", look.palette.good, "all acknowledged data is present.".to_owned()),
         CycleResult::Fails => {
             let what = if document.findings.is_empty() {
                 "a superblock that was synced before the run is damaged or gone."
             } else {
-                "data that had to be there is missing or damaged."
+                "acknowledged data is missing or damaged."
             };
             ("FAILS", look.palette.bad, what.to_owned())
         }
         CycleResult::Void => {
-            ("VOID", look.palette.warning, "the run proves nothing, neither for the drive nor against it.".to_owned())
+            ("VOID", look.palette.warning, "the run proves nothing, neither for nor against the drive.".to_owned())
         }
     };
     let mut text = hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
@@ -103,7 +103,7 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
     for void in voids {
         text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
     }
-    text + &bound(&document.standing, look)
+    text + &loss_bound(&document.standing, look)
 }
 
 fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String {
@@ -135,22 +135,22 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
     if document.run.lanes[2] > 0 && !is_dead {
         let completed = plural(legal.control_completed, "write");
         words.push(match legal.control_lost {
-            0 => format!("Control: {completed} were completed and never synced, and none of them is missing."),
+            0 => format!("Control: {completed} completed without a sync, and none is missing."),
             lost => format!(
-                "Control: {completed} were completed and never synced; in {} the latest one is missing, which is allowed.",
+                "Control: {completed} completed without a sync; the latest one is missing in {}, which is allowed.",
                 plural(lost, "slot")
             ),
         });
     }
     if legal.torn > 0 {
         words.push(format!(
-            "Allowed: a write under way is there in part, in whole sectors, in {}.",
+            "Allowed: a write in flight is partly present, in whole sectors, in {}.",
             plural(legal.torn, "slot")
         ));
     }
     if legal.reordered > 0 {
         words.push(format!(
-            "Allowed: a write that no sync had covered is missing in {}, although later ones are there.",
+            "Allowed: a write that no sync had covered is missing in {}, although later ones are present.",
             plural(legal.reordered, "slot")
         ));
     }
@@ -190,7 +190,7 @@ fn heard_words(heard_by: HeardBy) -> &'static str {
     match heard_by {
         HeardBy::Recorder => "the recorder",
         HeardBy::Journal => "the journal",
-        HeardBy::Nobody => "nobody: the media speak alone",
+        HeardBy::Nobody => "nothing: judged from the media alone",
     }
 }
 
@@ -202,25 +202,25 @@ fn kind_words(kind: LaneKind) -> &'static str {
     }
 }
 
-/// What `verify write` is about to do.
+/// The start of `verify write`.
 pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) -> String {
     let geometry = &run.geometry;
     let lanes = [geometry.flush_lanes, geometry.fua_lanes, geometry.control_lanes];
     let mut words = vec![
         format!(
-            "Run {} on {path}: {}; records of {} in {}; heard by {heard_by}.",
+            "Run {} on {path}: {}; records of {} in {}; recorded by {heard_by}.",
             run.name(),
             lanes_words(lanes, run.flush_method, run.fua_method, run.fua_path),
             format_bytes(geometry.record_bytes()),
             about_bytes(geometry.size_bytes())
         ),
-        "Every record is in its first version and synced. Cut the power now or whenever you like, while this writes; Ctrl-C ends it.".to_owned(),
+        "Every record is written once and synced. Cut the power at any time while the writes continue; press Ctrl-C to stop.".to_owned(),
     ];
     words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
     look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
 }
 
-/// What `verify write` came to when it was not cut.
+/// The end of `verify write` without a power cut.
 pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Look) -> String {
     let seconds = written.live.elapsed.as_secs_f64().max(1e-9);
     let [flush, fua, control] = written.by_kind;
@@ -229,21 +229,21 @@ pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Lo
     for (lanes, name, done) in [
         (geometry.flush_lanes, "by flush", flush),
         (geometry.fua_lanes, "by FUA", fua),
-        (geometry.control_lanes, "unsynced writes of the control", control),
+        (geometry.control_lanes, "unsynced control writes", control),
     ] {
         if lanes > 0 {
             parts.push(format!("{} {name}", count(done)));
         }
     }
     let mut words = vec![format!(
-        "{} commits in {}, {} a second ({}).",
+        "{} commits in {}, {} per second ({}).",
         count(written.live.commits),
         span(written.live.elapsed),
         number(written.live.commits as f64 / seconds),
         parts.join(", ")
     )];
     if let Some(flushes) = written.flushes {
-        words.push(format!("The driver counted {} meanwhile.", plural(flushes, "flush")));
+        words.push(format!("The driver counted {} during the run.", plural(flushes, "flush")));
     }
     words.push(format!("To check: {check}"));
     look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
@@ -334,38 +334,38 @@ mod golden {
         verify_page(document, &Look::plain())
     }
 
-    /// What the page says behind the run's particulars.
+    /// The page without the lines that describe the run.
     fn said(document: &VerifyDocument) -> String {
         page(document).split_once("\n\n").map(|(_, said)| said.to_owned()).unwrap_or_default()
     }
 
     #[test]
-    fn a_drive_that_keeps_its_word() {
+    fn a_drive_that_keeps_all_acknowledged_data() {
         insta::assert_snapshot!(page(&kept()), @"
         target       /dev/sdx
         drive        Micron 5100 (S1)
         run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
                      control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
-        heard by     the recorder
-        power cut    the drive's count of unsafe shutdowns rose from 12 before the run to 13
+        recorded by  the recorder
+        power cut    the drive counts 13 unsafe shutdowns, and counted 12 before the run
 
-        What was promised, and what is there
+        Acknowledged writes and surviving records
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     43,000
           FUA lanes                  9,000                       7,000      7,000
-          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
-          which is allowed.
-          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
-          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+          Control: 34,567 writes completed without a sync; the latest one is missing in 12 slots, which is
+          allowed.
+          Allowed: a write in flight is partly present, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are present.
 
-        KEPT: everything that was acknowledged is there.
+        KEPT: all acknowledged data is present.
         With 3 clean cycles, the chance of a loss in one cut is below 63 % at 95 % confidence; 5 clean
         cycles would bring it below 50 %.
         ");
     }
 
     #[test]
-    fn a_drive_that_breaks_it() {
+    fn a_drive_that_loses_acknowledged_data() {
         let mut document = kept();
         document.result = CycleResult::Fails;
         document.promises[0].tally.kept -= 7;
@@ -395,14 +395,14 @@ mod golden {
         document.notes = vec!["the journal ends in the middle of an entry".to_owned()];
         document.standing = Standing { clean: 3, failed: 1, ..Standing::default() };
         insta::assert_snapshot!(said(&document), @"
-        What was promised, and what is there
+        Acknowledged writes and surviving records
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     42,993
           FUA lanes                  9,000                       7,000      7,000
-          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
-          which is allowed.
-          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
-          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+          Control: 34,567 writes completed without a sync; the latest one is missing in 12 slots, which is
+          allowed.
+          Allowed: a write in flight is partly present, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are present.
 
         Findings
          1. unserializable, in flush lanes: 6 records missing, although records survive that were written
@@ -412,8 +412,8 @@ mod golden {
          2. corrupt, in control lanes: 1 record damaged
             - and 1 more
 
-        The whole target went back by 12.3 ms: what is gone (1,234 acknowledged writes) was the latest, in
-        order. The drive keeps the order and not the promise.
+        The whole target was rolled back by 12.3 ms: the lost writes (1,234 acknowledged writes) are the
+        latest, in order. The drive preserves the order of writes but not durability.
 
         Losses by age
           acknowledged before the end  records  broken
@@ -424,8 +424,8 @@ mod golden {
         Notes
           - The journal ends in the middle of an entry
 
-        FAILS: data that had to be there is missing or damaged.
-        A drive that failed once is not made good by cycles that it passed.
+        FAILS: acknowledged data is missing or damaged.
+        A drive that failed once is not cleared by cycles that it passed.
         ");
     }
 
@@ -438,18 +438,18 @@ mod golden {
             vec![FindingRecord { class: Class::Dead, kind: LaneKind::Flush, records: 1, sectors: 0, examples: vec![] }];
         document.standing = Standing { failed: 1, ..Standing::default() };
         insta::assert_snapshot!(said(&document), @"
-        What was promised, and what is there
+        Acknowledged writes and surviving records
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000          0
           FUA lanes                  9,000                       7,000          0
-          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
-          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+          Allowed: a write in flight is partly present, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are present.
 
         Findings
          1. dead: no sector of the target can be read
 
-        FAILS: data that had to be there is missing or damaged.
-        A drive that failed once is not made good by cycles that it passed.
+        FAILS: acknowledged data is missing or damaged.
+        A drive that failed once is not cleared by cycles that it passed.
         ");
     }
 
@@ -464,19 +464,19 @@ mod golden {
         document.standing = Standing { void: 1, ..Standing::default() };
         document.heard_by = HeardBy::Nobody;
         insta::assert_snapshot!(said(&document), @"
-        What was promised, and what is there
+        Acknowledged writes and surviving records
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     43,000
           FUA lanes                  9,000                       7,000      7,000
-          Control: 34,567 writes were completed and never synced, and none of them is missing.
+          Control: 34,567 writes completed without a sync, and none is missing.
 
-        VOID: the run proves nothing, neither for the drive nor against it.
-          - The drive counts 12 unsafe shutdowns, as many as before the run, so its power was not cut.
+        VOID: the run proves nothing, neither for nor against the drive.
+          - The drive counts 12 unsafe shutdowns, no more than before the run: its power was not cut.
         ");
     }
 
     #[test]
-    fn a_cycle_that_nobody_judged() {
+    fn a_cycle_that_was_not_judged() {
         let mut document = kept();
         document.standing = Standing { clean: 3, unjudged: 1, ..Standing::default() };
         document.cut = vec![SignRecord { sign: Sign::Word, sentence: Sign::Word.sentence() }];
@@ -522,19 +522,19 @@ mod golden {
             + &verify_written(&run(), &written, "flushmark verify check /dev/sdx", &look);
         insta::assert_snapshot!(text, @"
         Run 0000000000000007 on /dev/sdx: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync), 1 control lane;
-        records of 4 KiB in 235 MiB; heard by the recorder at recorder.lan:5401.
-        Every record is in its first version and synced. Cut the power now or whenever you like, while this
-        writes; Ctrl-C ends it.
+        records of 4 KiB in 235 MiB; recorded by the recorder at recorder.lan:5401.
+        Every record is written once and synced. Cut the power at any time while the writes continue; press
+        Ctrl-C to stop.
 
-        123,456 commits in 1 min 40 s, 1,235 a second (100,000 by flush, 23,456 by FUA, 26,544 unsynced
-        writes of the control).
-        The driver counted 99,999 flushes meanwhile.
+        123,456 commits in 1 min 40 s, 1,235 per second (100,000 by flush, 23,456 by FUA, 26,544 unsynced
+        control writes).
+        The driver counted 99,999 flushes during the run.
         To check: flushmark verify check /dev/sdx
         ");
     }
 
     #[test]
-    fn what_the_recorder_says() {
+    fn recorder_events() {
         let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
         let standing = Standing { clean: 59, on_word: 3, void: 2, ages: ages.clone(), ..Standing::default() };
         let outcome =
@@ -551,12 +551,12 @@ mod golden {
         insta::assert_snapshot!(lines.join("\n") + "\n\n" + &verify_standing(&standing, &Look::plain()), @"
         cycle 3: run 0000000000000007 begins on /dev/sdx (Micron 5100 (S1))
         cutting the power, 30 ms after a sync was acknowledged
-        the cut command failed (exit status: 1: no such host); cut the power by hand, or mend the command
-        the writer fell silent; 123,456 acknowledged writes were heard of; check the target when its power is back
-        the writer ended by itself (done)
-        verdict: kept, 0 of 43,000 records broken; so far 59 kept (3 where a person's word alone says that the power was cut), 0 failed, 2 void
+        the cut command failed (exit status: 1: no such host); cut the power by hand, or fix the command
+        the writer fell silent after 123,456 acknowledged writes; check the target when its power is back
+        the writer ended on its own (done)
+        verdict: kept, 0 of 43,000 records broken; so far 59 kept (3 with only the user's statement that the power was cut), 0 failed, 2 void
 
-        61 cycles judged: 59 kept (3 where a person's word alone says that the power was cut), 0 failed, 2
+        61 cycles judged: 59 kept (3 with only the user's statement that the power was cut), 0 failed, 2
         void.
 
         Losses by age

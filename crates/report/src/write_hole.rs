@@ -1,4 +1,4 @@
-//! The RAID write hole, step by step.
+//! An explanation of the RAID write hole, step by step.
 
 use simdrive::write_hole::{Stripe, WriteHole};
 use workload::number::latency;
@@ -6,21 +6,21 @@ use workload::number::latency;
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// The explanation, from what was played through on a model.
+/// The explanation, with the figures of a simulated array.
 pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
     let mut page = Page { look, step: 0, text: String::new() };
     let ms = |ns: u64| latency(ns as f64 / 1e3);
     let before = hole.before;
     page.heading("The RAID write hole");
     page.words(&format!(
-        "RAID 5 on three disks (each modelled as {label}). A stripe holds a block A on one disk, a block B on the next, and on the third their parity P = A + B, \
-         added bit by bit without carrying. Whichever disk is lost, its block is the sum of the other two. Here a block is shown as four bits."
+        "RAID 5 on three disks (each modelled as {label}). A stripe has a block A on one disk, a block B on the next, and on the third their parity P = A + B, \
+        added bit by bit without carry (XOR). Whichever disk is lost, its block is the sum of the other two. Here a block is shown as four bits."
     ));
     page.heading("Step by step");
-    page.step("At first all is well.");
+    page.step("At first everything is consistent.");
     page.stripe(before, hole.new, None);
     page.step(&format!(
-        "A program overwrites A with {}. B is not touched by anybody. The array reads the old A and P, works out the new parity, and writes both: two disks, two platters, two moments.",
+        "A program overwrites A with {}. B is not written. The array reads the old A and P, computes the new parity, and writes both: two disks, two platters, two moments.",
         bits(hole.new)
     ));
     let (first, second, early, late) = if hole.data_safe_at <= hole.parity_safe_at {
@@ -29,37 +29,40 @@ pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
         ("P", "A", hole.parity_safe_at, hole.data_safe_at)
     };
     page.words(&format!(
-        "   {} after the write began the new {first} is on its disk, {} after it the new {second}. The write is acknowledged after {}.",
+        "   The new {first} is on its disk {} after the write began, the new {second} after {}. The write is acknowledged after {}.",
         ms(early),
         ms(late),
         ms(hole.write_ns.0)
     ));
     if let Some(cut) = hole.cut {
-        page.step(&format!("The power goes {} after the write began: between the two.", ms(cut.at)));
+        page.step(&format!("The power fails {} after the write began, between the two.", ms(cut.at)));
         page.stripe(
             cut.after,
             hole.new,
-            Some("A + B is no longer P. Nothing shows: as long as all disks live, nobody reads P."),
+            Some("P no longer equals A + B. Nobody notices: as long as all disks work, P is not read."),
         );
-        page.step("The disk with B is lost, before a resync has read the stripe and mended P.");
+        page.step("The disk with B fails before a resync has read the stripe and repaired P.");
         page.step(&format!(
-            "The array works B out from what is left: A + P = {} + {} = {}.",
+            "The array reconstructs B from the other two: A + P = {} + {} = {}.",
             bits(cut.after.written),
             bits(cut.after.parity),
             bits(cut.neighbour)
         ));
-        let verdict = format!("B was {}. Nobody wrote it, and it is ruined: that is the hole.", bits(before.neighbour));
+        let verdict = format!(
+            "B was {}. It was not being written, and it is corrupt: that is the write hole.",
+            bits(before.neighbour)
+        );
         page.painted(&verdict);
     }
     page.heading("How often");
     page.words(&format!(
-        "The power was cut at {} moments of the update, one run each, and the disk with B lost afterwards. Without a journal, B was ruined in {} of them.",
+        "The power was cut at {} moments of the update, one run each, and the disk with B failed afterwards. Without a journal, B was corrupt in {} of them.",
         hole.moments, hole.ruined.0
     ));
     page.heading("What closes it");
     page.words(&format!(
-        "A journal: data and parity are written to a drive of its own first, and only when they are safe there the stripe is changed. After a cut, what the journal holds is written \
-         again. The same cuts with a journal on a fourth disk ruined B in {} of {} runs. Its price here: the write takes {} instead of {}; on a protected SSD it is hardly seen.",
+        "A journal: data and parity are first written to a separate drive, and the stripe is changed only when they are safe there. After a cut, the journal is written \
+         again. The same cuts with a journal on a fourth disk corrupted B in {} of {} runs. Its cost here: the write takes {} instead of {}; on a protected SSD the cost is hardly measurable.",
         hole.ruined.1,
         hole.moments,
         ms(hole.write_ns.1),
@@ -67,7 +70,7 @@ pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
     ));
     page.words(
         "With Linux's md: `mdadm --create ... --write-journal /dev/SSD`, or `--consistency-policy=ppl`, which keeps a partial parity on the members instead (RAID 5 only). \
-         Hardware controllers keep it in memory with a battery; ZFS never overwrites a stripe. A resync after the crash mends P while all disks live, and a bitmap tells it where; neither helps when the disk is lost with the power.",
+         Hardware controllers keep it in memory with a battery; ZFS never overwrites a stripe. A resync after the crash repairs P while all disks work, and a bitmap limits it to what was being written; neither helps if the disk fails along with the power.",
     );
     page.text
 }
@@ -101,7 +104,7 @@ impl Page<'_> {
         self.text += &format!("     {}\n", paint(self.look.palette.bad, words));
     }
 
-    /// What lies on the three disks; what was written anew is marked.
+    /// The contents of the three disks; newly written blocks are marked.
     fn stripe(&mut self, stripe: Stripe, new: u64, remark: Option<&str>) {
         let mark = if stripe.written == new { " new" } else { "" };
         let parity = if stripe.parity == stripe.written ^ stripe.neighbour { "" } else { ", wrong" };
@@ -131,38 +134,39 @@ mod tests {
         let hole = simdrive::write_hole::play(model).unwrap();
         insta::assert_snapshot!(write_hole_page(&hole, &model.label, &Look::plain()), @"
         The RAID write hole
-          RAID 5 on three disks (each modelled as Generic 7200 rpm disk, cache off). A stripe holds a block
-          A on one disk, a block B on the next, and on the third their parity P = A + B, added bit by bit
-          without carrying. Whichever disk is lost, its block is the sum of the other two. Here a block is
-          shown as four bits.
+          RAID 5 on three disks (each modelled as Generic 7200 rpm disk, cache off). A stripe has a block A
+          on one disk, a block B on the next, and on the third their parity P = A + B, added bit by bit
+          without carry (XOR). Whichever disk is lost, its block is the sum of the other two. Here a block
+          is shown as four bits.
 
         Step by step
-          1. At first all is well.
+          1. At first everything is consistent.
              disk 1: A 0011   disk 2: B 0101   disk 3: P 0110
-          2. A program overwrites A with 1001. B is not touched by anybody. The array reads the old A and P,
-             works out the new parity, and writes both: two disks, two platters, two moments.
-             10.2 ms after the write began the new A is on its disk, 16.6 ms after it the new P. The write
-             is acknowledged after 16.6 ms.
-          3. The power goes 13.4 ms after the write began: between the two.
+          2. A program overwrites A with 1001. B is not written. The array reads the old A and P, computes
+             the new parity, and writes both: two disks, two platters, two moments.
+             The new A is on its disk 10.2 ms after the write began, the new P after 16.6 ms. The write is
+             acknowledged after 16.6 ms.
+          3. The power fails 13.4 ms after the write began, between the two.
              disk 1: A 1001 new   disk 2: B 0101   disk 3: P 0110, wrong
-             A + B is no longer P. Nothing shows: as long as all disks live, nobody reads P.
-          4. The disk with B is lost, before a resync has read the stripe and mended P.
-          5. The array works B out from what is left: A + P = 1001 + 0110 = 1111.
-             B was 0101. Nobody wrote it, and it is ruined: that is the hole.
+             P no longer equals A + B. Nobody notices: as long as all disks work, P is not read.
+          4. The disk with B fails before a resync has read the stripe and repaired P.
+          5. The array reconstructs B from the other two: A + P = 1001 + 0110 = 1111.
+             B was 0101. It was not being written, and it is corrupt: that is the write hole.
 
         How often
-          The power was cut at 200 moments of the update, one run each, and the disk with B lost afterwards.
-          Without a journal, B was ruined in 77 of them.
+          The power was cut at 200 moments of the update, one run each, and the disk with B failed
+          afterwards. Without a journal, B was corrupt in 77 of them.
 
         What closes it
-          A journal: data and parity are written to a drive of its own first, and only when they are safe
-          there the stripe is changed. After a cut, what the journal holds is written again. The same cuts
-          with a journal on a fourth disk ruined B in 0 of 200 runs. Its price here: the write takes 18.6 ms
-          instead of 16.6 ms; on a protected SSD it is hardly seen.
+          A journal: data and parity are first written to a separate drive, and the stripe is changed only
+          when they are safe there. After a cut, the journal is written again. The same cuts with a journal
+          on a fourth disk corrupted B in 0 of 200 runs. Its cost here: the write takes 18.6 ms instead of
+          16.6 ms; on a protected SSD the cost is hardly measurable.
           With Linux's md: `mdadm --create ... --write-journal /dev/SSD`, or `--consistency-policy=ppl`,
           which keeps a partial parity on the members instead (RAID 5 only). Hardware controllers keep it in
-          memory with a battery; ZFS never overwrites a stripe. A resync after the crash mends P while all
-          disks live, and a bitmap tells it where; neither helps when the disk is lost with the power.
+          memory with a battery; ZFS never overwrites a stripe. A resync after the crash repairs P while all
+          disks work, and a bitmap limits it to what was being written; neither helps if the disk fails
+          along with the power.
         ");
     }
 }

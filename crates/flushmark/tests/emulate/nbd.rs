@@ -183,7 +183,7 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     let said = served.stop();
     assert_eq!(said.code, Some(0));
     insta::assert_snapshot!(said.words(), @"
-    power cut; writes lost: 1 acknowledged and not flushed
+    power cut; writes lost: 1 acknowledged but not flushed
     power on
     ");
 }

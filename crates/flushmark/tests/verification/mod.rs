@@ -52,10 +52,10 @@ pub fn until_it_writes(child: &mut Child) {
     let mut said = String::new();
     let mut stderr = child.stderr.take().unwrap();
     let mut byte = [0];
-    while !said.contains("Ctrl-C ends it") && stderr.read(&mut byte).unwrap() == 1 {
+    while !said.contains("Ctrl-C to stop") && stderr.read(&mut byte).unwrap() == 1 {
         said.push(char::from(byte[0]));
     }
-    assert!(said.contains("Every record is in its first version"), "{said}");
+    assert!(said.contains("Every record is written once"), "{said}");
     child.stderr = Some(stderr);
     std::thread::sleep(Duration::from_millis(400));
 }

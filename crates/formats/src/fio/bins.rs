@@ -1,26 +1,27 @@
-//! The cells in which fio counts latencies, and by which JSON+ tells them.
+//! fio's latency bins, as listed in JSON+.
 //!
-//! Up to 128 ns each value has a cell; above, each doubling has 64 cells (`FIO_IO_U_PLAT_BITS` is 6, fio's stat.h), so that a cell is at most 1.6 % wide. A
-//! cell is called by its middle.
+//! Up to 128 ns each value has a bin; above, each doubling has 64 bins (`FIO_IO_U_PLAT_BITS` is 6,
+//! fio's stat.h), so a bin is at most 1.6 % wide. A bin is identified by its middle.
 
-/// Cells of one doubling.
-const CELLS: u64 = 64;
-/// Doublings that fio has cells for (`FIO_IO_U_PLAT_GROUP_NR`); what is longer counts in the last cell.
+/// Bins per doubling.
+const BINS: u64 = 64;
+/// Doublings covered by fio's bins (`FIO_IO_U_PLAT_GROUP_NR`); longer latencies count in the last
+/// bin.
 const GROUPS: u32 = 29;
 
-/// The middle of the cell into which a latency falls: the key under which JSON+ counts it.
+/// The middle of the bin of a latency, which is its key in JSON+.
 pub fn middle_ns(latency_ns: u64) -> u64 {
-    let longest = (CELLS << (GROUPS - 1)) - 1;
+    let longest = (BINS << (GROUPS - 1)) - 1;
     let latency_ns = latency_ns.min(longest);
-    if latency_ns < 2 * CELLS {
+    if latency_ns < 2 * BINS {
         return latency_ns;
     }
     let doubling = latency_ns.ilog2();
-    let width = 1_u64 << (doubling - CELLS.ilog2());
+    let width = 1_u64 << (doubling - BINS.ilog2());
     latency_ns / width * width + width / 2
 }
 
-/// Counts of latencies, lowest first, gathered into fio's cells.
+/// Counts of latencies gathered into fio's bins, lowest first.
 pub fn gathered(counts: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
     let mut cells: Vec<(u64, u64)> = Vec::new();
     for (latency_ns, count) in counts {
@@ -40,7 +41,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cells_are_called_as_fio_calls_them() {
+    fn bins_have_fio_s_keys() {
         let plus = include_str!("../../tests/fixtures/fio/3.33-mix-plus.json");
         let document: serde_json::Value = serde_json::from_str(plus).unwrap();
         let mut keys = 0;
@@ -52,20 +53,20 @@ mod tests {
         }
         assert!(keys > 50, "{keys}");
         assert_eq!(middle_ns(2650), 2640);
-        assert_eq!(middle_ns(u64::MAX), middle_ns((CELLS << (GROUPS - 1)) - 1));
+        assert_eq!(middle_ns(u64::MAX), middle_ns((BINS << (GROUPS - 1)) - 1));
     }
 
     proptest! {
         #[test]
-        fn a_latency_is_near_the_middle_of_its_cell(latency in 0_u64..17_000_000_000) {
+        fn a_latency_is_near_the_middle_of_its_bin(latency in 0_u64..17_000_000_000) {
             let middle = middle_ns(latency);
             prop_assert!(middle.abs_diff(latency) as f64 <= latency as f64 / 128.0);
             prop_assert_eq!(middle_ns(middle), middle);
         }
 
-        // What makes JSON+ come out as it went in.
+        // Required for a lossless round trip of JSON+.
         #[test]
-        fn a_histogram_keeps_fio_s_cells_apart(latency in 0_u64..17_000_000_000) {
+        fn a_histogram_separates_fio_s_bins(latency in 0_u64..17_000_000_000) {
             let mut histogram = Histogram::new();
             histogram.record(middle_ns(latency));
             let cells = gathered(histogram.buckets());

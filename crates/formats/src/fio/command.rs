@@ -1,19 +1,20 @@
-//! The command line of fio, which people paste with its output.
+//! fio's command line, as pasted with its output.
 
 use super::options::Options;
 
-/// What options are called that hold for all jobs.
+/// Name of the section whose options apply to all jobs.
 const GLOBAL: &str = "global";
 
-/// The options of a command line: those of all jobs, and those of each.
+/// The options of a command line: those for all jobs, and those for each job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Command {
-    /// Sections in order; each `--name` begins one, and what stands before the first is global.
+    /// Sections in order; each `--name` starts one, and options before the first are global.
     sections: Vec<(String, Options)>,
 }
 
 impl Command {
-    /// The command in a line that holds one, with or without a prompt before it: `-name=value`, `--name=value`, `--name value`, and flags.
+    /// Parses a line that contains a command, with or without a prompt. Options are `-name=value`,
+    /// `--name=value`, `--name value`, and flags.
     pub fn in_line(line: &str) -> Option<Command> {
         let begin = if line.starts_with("fio -") {
             0
@@ -39,12 +40,12 @@ impl Command {
         Some(Command { sections })
     }
 
-    /// Whether nobody pasted one.
+    /// Whether no command was pasted.
     pub fn is_unknown(&self) -> bool {
         self.sections.is_empty()
     }
 
-    /// What it says of a job: its own options go before the global ones.
+    /// The options of a job, which override the global ones.
     pub fn of_job(&self, job: &str) -> Options {
         let mut options = Options::default();
         for wanted in [job, GLOBAL] {
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_form() {
+    fn every_spelling() {
         let command = Command::in_line(
             "[root@db ~]# sudo fio -ioengine=libaio --direct --name test -bs=4k --iodepth 4 -filename=\"/dev/sdx\"",
         );
@@ -78,8 +79,8 @@ mod tests {
     fn each_job_has_its_own_options() {
         let command =
             Command::in_line("fio --bs=4k --name=a --fsync=1 --name=b --bs=8k --name=global --direct=1").unwrap();
-        let told = |job| ["bs", "fsync", "direct"].map(|name| command.of_job(job).get(name).map(str::to_owned));
-        assert_eq!(told("a"), [Some("4k".to_owned()), Some("1".to_owned()), Some("1".to_owned())]);
-        assert_eq!(told("b"), [Some("8k".to_owned()), None, Some("1".to_owned())]);
+        let values = |job| ["bs", "fsync", "direct"].map(|name| command.of_job(job).get(name).map(str::to_owned));
+        assert_eq!(values("a"), [Some("4k".to_owned()), Some("1".to_owned()), Some("1".to_owned())]);
+        assert_eq!(values("b"), [Some("8k".to_owned()), None, Some("1".to_owned())]);
     }
 }

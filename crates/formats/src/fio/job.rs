@@ -1,74 +1,74 @@
-//! One job as fio tells it, in JSON or in text, and the test that it is.
+//! One job of fio's JSON or text output, and its conversion to a test.
 
 use measurement::{CpuUse, Ended, Proof, TestResult};
 use workload::SyncMethod;
 
 use super::latency::Timed;
 use super::options::Options;
-use crate::told::{Latencies, Told};
+use crate::foreign::{ForeignTest, Latencies};
 
 /// One direction of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Direction {
     /// Operations completed.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// How long it ran.
+    /// Run time in milliseconds.
     pub runtime_ms: u64,
-    /// Mean time to submit.
+    /// Mean submission time in nanoseconds.
     pub submission_mean_ns: f64,
-    /// From the kernel's acceptance to completion.
+    /// `clat`: from acceptance by the kernel to completion.
     pub completion: Timed,
-    /// From before the submission to completion.
+    /// `lat`: from before the submission to completion.
     pub total: Timed,
 }
 
-/// One job: a process, or all processes of a group that fio reported as one.
+/// A job: one process, or all processes of a group that fio reported together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Job {
-    /// Its section's name.
+    /// Name of its section.
     pub name: String,
-    /// The machine, where a client asked several.
+    /// The machine, if an fio client ran on several.
     pub host: Option<String>,
-    /// Jobs of one group ran at the same time.
+    /// Jobs with the same group ran concurrently.
     pub group: u64,
-    /// The errno with which it ended; 0 for none.
+    /// The errno it ended with; 0 for success.
     pub error: i64,
-    /// Its options, the global ones included.
+    /// Its options, including the global ones.
     pub options: Options,
-    /// Processes whose figures these are, where fio says so.
+    /// Number of processes in these figures, if reported.
     pub processes: Option<u32>,
-    /// Whether these are the figures of several processes that fio reported one by one.
+    /// Whether these figures combine several processes that fio reported separately.
     pub merged: bool,
-    /// I/Os that failed and were passed over (`continue_on_error`).
+    /// Failed I/Os that were ignored (`continue_on_error`).
     pub failed_ios: u64,
     /// Reads.
     pub read: Direction,
     /// Writes.
     pub write: Direction,
-    /// Trims completed, of which nothing else is read.
+    /// Completed trims; their other figures are not imported.
     pub trims: u64,
-    /// Operations that were reported with reads and writes as one.
+    /// Operations reported as a sum of reads and writes.
     pub unified: u64,
-    /// Sync calls: how many fio counted, which some versions get wrong, and their latencies.
+    /// Sync calls that fio counted; some versions get this wrong.
     pub syncs: u64,
     /// Latencies of sync calls.
     pub sync: Timed,
-    /// Commits, which flushmark writes into fio's JSON and fio does not know.
+    /// Commits, which only flushmark's own export contains.
     pub commits: u64,
-    /// Their latencies.
+    /// Latencies of commits.
     pub commit: Timed,
-    /// Processor time in user mode, of all its processes.
+    /// User-mode CPU time of all its processes.
     pub user_s: f64,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system_s: f64,
-    /// What has to be known to read it.
+    /// Assumptions and limits.
     pub notes: Vec<String>,
 }
 
 impl Job {
-    /// Its name, with the machine where there are several.
+    /// Its name, with the machine if there are several.
     pub fn title(&self) -> String {
         match &self.host {
             Some(host) => format!("{} on {host}", self.name),
@@ -76,12 +76,12 @@ impl Job {
         }
     }
 
-    /// How long it ran.
+    /// Run time of the longer direction.
     pub fn runtime_ms(&self) -> u64 {
         self.read.runtime_ms.max(self.write.runtime_ms)
     }
 
-    /// Adds another process of the same section.
+    /// Merges another process of the same section.
     pub fn merge(&mut self, other: &Job) {
         for (own, others) in [(&mut self.read, &other.read), (&mut self.write, &other.write)] {
             own.ios += others.ios;
@@ -106,12 +106,12 @@ impl Job {
         }
     }
 
-    /// Why there is nothing in it that is read here.
+    /// The reason why the job is not imported as a test.
     pub fn not_a_test(&self) -> Option<String> {
         if self.read.ios + self.write.ios > 0 {
             None
         } else if self.unified > 0 {
-            Some("fio reported reads and writes as one (unified_rw_reporting), so that neither is known".to_owned())
+            Some("fio reported reads and writes as one (unified_rw_reporting), so neither is known".to_owned())
         } else if self.error != 0 {
             Some(format!("it ended with error {} before it read or wrote anything", self.error))
         } else if self.trims > 0 {
@@ -121,69 +121,72 @@ impl Job {
         }
     }
 
-    /// The test.
+    /// Converts the job to a test.
     pub fn result(mut self) -> TestResult {
         self.set_verification_aside();
         let elapsed_s = self.runtime_ms() as f64 / 1e3;
         let ios = self.read.ios + self.write.ios;
         let bytes = self.read.bytes + self.write.bytes;
         if self.options.pattern().is_none() {
-            self.notes.push("fio does not say in which order blocks were taken.".to_owned());
+            self.notes.push("fio does not report the order in which blocks were accessed.".to_owned());
         }
         let (sync, every) = self.sync_method();
         let block_bytes = self.block_bytes();
         let mut workload = self.options.workload(block_bytes, sync, every);
         workload.jobs = self.processes.unwrap_or(workload.jobs);
         let (commits, commit) = self.commits(sync, workload.drain);
-        let mut told = Told::of(&self.title(), workload, self.options.engine());
+        let mut foreign = ForeignTest::of(&self.title(), workload, self.options.engine());
         let (read, write) = self.latencies();
         if self.trims > 0 {
             self.notes.push(format!("{} trims are not counted.", self.trims));
         }
         if self.failed_ios > 0 {
-            self.notes.push(format!("{} I/Os failed, and fio went on (continue_on_error).", self.failed_ios));
+            self.notes.push(format!("{} I/Os failed and fio continued (continue_on_error).", self.failed_ios));
         }
         if let Some(missing) = self.bins_missing() {
             self.notes.push(missing);
         }
-        told.proof = Proof {
+        foreign.proof = Proof {
             reads: self.read.ios,
             writes: self.write.ios,
             syncs: self.syncs.max(self.sync.count),
             commits: commits.unwrap_or(0),
             device: None,
         };
-        told.elapsed_s = elapsed_s;
-        told.ops = ios;
-        told.bytes = bytes as f64;
-        told.commits_per_s = commits.filter(|_| elapsed_s > 0.0).map(|commits| commits as f64 / elapsed_s);
-        told.commit = if commit { write.clone() } else { self.commit.latencies() };
-        told.read = read;
-        told.write = write;
-        told.sync = self.sync.latencies();
-        told.cpu = CpuUse { user_s: self.user_s, system_s: self.system_s };
+        foreign.elapsed_s = elapsed_s;
+        foreign.ops = ios;
+        foreign.bytes = bytes as f64;
+        foreign.commits_per_s = commits.filter(|_| elapsed_s > 0.0).map(|commits| commits as f64 / elapsed_s);
+        foreign.commit = if commit { write.clone() } else { self.commit.latencies() };
+        foreign.read = read;
+        foreign.write = write;
+        foreign.sync = self.sync.latencies();
+        foreign.cpu = CpuUse { user_s: self.user_s, system_s: self.system_s };
         if self.error != 0 {
-            told.ended = Ended::Failed { error: format!("fio ended this job with error {}", self.error) };
+            foreign.ended = Ended::Failed { error: format!("fio ended this job with error {}", self.error) };
         }
-        told.notes = self.notes;
-        told.result()
+        foreign.notes = self.notes;
+        foreign.result()
     }
 
-    /// What a job that only writes has read, it read to verify what it had written, afterwards: that is no part of the test's time.
+    /// Removes the reads of a job that only writes: it made them afterwards to verify its writes,
+    /// outside
+    /// the time of the test.
     fn set_verification_aside(&mut self) {
         match self.options.pattern() {
             Some(pattern) if !pattern.reads() && self.read.ios > 0 && self.write.ios > 0 => {
-                self.notes.push(format!("{} reads, which verified what was written, are not counted.", self.read.ios));
+                self.notes.push(format!("{} verification reads are not counted.", self.read.ios));
                 self.read = Direction::default();
             }
             Some(pattern) if pattern.is_mixed() && self.options.verifies() => {
-                self.notes.push("Reads are those of the verification (verify), too: fio adds them up.".to_owned());
+                self.notes
+                    .push("Reads include those of the verification (verify): fio reports only the sum.".to_owned());
             }
             _ => {}
         }
     }
 
-    /// What one operation moved, in the mean where that differed.
+    /// Bytes per operation, or their mean if they differ.
     fn block_bytes(&mut self) -> u64 {
         let mean = |direction: &Direction| direction.bytes / direction.ios.max(1);
         let (read, written) = (mean(&self.read), mean(&self.write));
@@ -196,7 +199,7 @@ impl Job {
         (self.read.bytes + self.write.bytes) / (self.read.ios + self.write.ios).max(1)
     }
 
-    /// How writes were made durable: as the options say, else as the syncs that were timed show.
+    /// The sync method, from the options, or else from the syncs that were timed.
     fn sync_method(&mut self) -> (SyncMethod, u32) {
         let syncs = self.syncs.max(self.sync.count);
         let processes = u64::from(self.processes.unwrap_or(1));
@@ -205,25 +208,25 @@ impl Job {
         }
         if self.options.syncs_ranges() && syncs > 0 {
             self.notes.push(
-                "Its syncs are calls of sync_file_range, which make nothing durable: they and their latencies are left out."
+                "Its syncs are calls of sync_file_range, which do not make data durable: they and their latencies are omitted."
                     .to_owned(),
             );
             (self.syncs, self.sync) = (0, Timed::default());
             return (SyncMethod::None, 1);
         }
         if syncs <= processes || self.write.ios == 0 {
-            // One at the end of each process (`end_fsync`) makes no write durable that waits for it.
+            // No write waits for the sync at the end of each process (`end_fsync`).
             return (SyncMethod::None, 1);
         }
         let every = (self.write.ios as f64 / syncs as f64).round().clamp(1.0, f64::from(u32::MAX));
         self.notes.push(
-            "fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed."
+            "fio does not report which call it synced with (fsync, fdatasync, sync_file_range); fsync is assumed."
                 .to_owned(),
         );
         (SyncMethod::Fsync, every as u32)
     }
 
-    /// How many commits there were, and whether the latency of a write is that of a commit.
+    /// The number of commits, and whether the latency of a write is that of a commit.
     fn commits(&mut self, sync: SyncMethod, drain: bool) -> (Option<u64>, bool) {
         if self.commits > 0 {
             return (Some(self.commits), false);
@@ -236,20 +239,20 @@ impl Job {
         }
         if !drain {
             self.notes.push(
-                "fio syncs beside the writes that are in flight, and a sync covers only completed ones: there are no commits to count."
+                "fio syncs while writes are in flight, and a sync covers only completed ones: commits cannot be counted."
                     .to_owned(),
             );
             return (None, false);
         }
         self.notes.push(
-            "fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs."
+            "fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits."
                 .to_owned(),
         );
         let syncs = self.syncs.max(self.sync.count);
         ((syncs > 0).then_some(syncs), false)
     }
 
-    /// Read and write latencies, from before the submission where fio tells that.
+    /// Read and write latencies, from before the submission if fio reports that.
     fn latencies(&mut self) -> (Latencies, Latencies) {
         let directions = [&self.read, &self.write];
         let timed = |direction: &Direction| direction.total.count > 0 || direction.completion.count > 0;
@@ -263,37 +266,37 @@ impl Job {
         if pair.0.summary.is_none() && pair.1.summary.is_none() {
             let any = |is: fn(&Timed) -> bool| directions.iter().any(|of| is(&of.completion) || is(&of.total));
             let why = if any(Timed::is_spread) {
-                "fio was told to print other percentiles than 50, 90, 99, 99.9 and 99.99, so that no latencies are kept."
+                "fio was configured to print percentiles other than 50, 90, 99, 99.9 and 99.99, so no latencies are imported."
             } else if self.merged && any(|timed| timed.count > 0) {
-                "fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins \
-                 (--output-format=json+), they do."
+                "fio reported each process separately, and percentiles cannot be merged; use group_reporting, or bins \
+                (--output-format=json+)."
             } else if any(|timed| timed.count > 0) {
-                "fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept."
+                "fio was configured not to print latency percentiles (clat_percentiles), so no latencies are imported."
             } else {
-                "fio was told not to time its I/Os (gtod_reduce, disable_clat)."
+                "fio was configured not to time I/Os (gtod_reduce, disable_clat)."
             };
             self.notes.push(why.to_owned());
         } else if totals {
             self.notes.push("Latencies are fio's lat, from before the submission.".to_owned());
         } else if submission_ns > 0.0 {
             self.notes.push(format!(
-                "Latencies are fio's clat, which leaves out the submission ({:.1} µs in the mean); with --lat_percentiles=1 fio tells \
+                "Latencies are fio's clat, which excludes the submission (mean {:.1} µs); with --lat_percentiles=1 fio reports \
                  them whole.",
                 submission_ns / 1e3
             ));
         } else {
-            self.notes.push("Latencies are fio's clat, which for this engine is the whole call.".to_owned());
+            self.notes.push("Latencies are fio's clat, which for this engine covers the whole call.".to_owned());
         }
         pair
     }
 
-    /// Cells that hold fewer latencies than were counted.
+    /// The note if the bins contain fewer latencies than were counted.
     fn bins_missing(&self) -> Option<String> {
         let timed = [&self.read.completion, &self.read.total, &self.write.completion, &self.write.total, &self.sync];
         timed.into_iter().filter(|timed| !timed.bins.is_empty()).find_map(|timed| {
             let binned: u64 = timed.bins.iter().map(|(_, count)| count).sum();
             let missing = timed.count.checked_sub(binned).filter(|&missing| missing > 0)?;
-            Some(format!("fio's bins hold {missing} fewer of {} latencies than it counted.", timed.count))
+            Some(format!("fio's bins lack {missing} of the {} latencies that it counted.", timed.count))
         })
     }
 }

@@ -1,8 +1,9 @@
-//! Finds fio's JSON documents in a text and reads them.
+//! Finds and reads fio's JSON documents in a text.
 //!
-//! fio prints warnings on the same stream, so that a document may stand behind lines of text; `--output-format=normal,json` puts the text for people
-//! before it. Several documents follow one another where people append to a file, and where fio reports while it runs (`--status-interval`): each of those
-//! counts from the beginning, so that only the last is a result.
+//! fio prints warnings to the same stream, so lines of text may precede a document, as does the
+//! normal output with `--output-format=normal,json`. A file may contain several documents if output
+//! was appended or if fio reported while running (`--status-interval`). Those reports are
+//! cumulative, so only the last one is a result.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +19,13 @@ use super::report::{self, ALL_CLIENTS, Report};
 use crate::error::ImportError;
 use crate::origin::Origin;
 
-/// Lines of surrounding text that are quoted before the rest is only counted.
-const QUOTED_MOST: usize = 3;
+/// Lines of surrounding text that are quoted; further ones are only counted.
+const QUOTED_LINES_MAX: usize = 3;
 
-/// Reads every document of a text; remarks are about what stands beside them.
+/// Reads every document of a text. The remarks quote messages around the documents.
 ///
 /// # Errors
-/// When a document is cut short or damaged, or when none measured anything.
+/// If a document is cut short or damaged, or if nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), ImportError> {
     let mut reports: Vec<Report> = Vec::new();
     let mut replaced = 0;
@@ -50,7 +51,7 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
     let mut remarks = remarks(&beside);
     if replaced > 0 {
         remarks.push(
-            "fio also reported while it still ran (--status-interval); its last report counts all and is the result"
+            "fio also reported while running (--status-interval); its last report is cumulative and is the result"
                 .to_owned(),
         );
     }
@@ -58,7 +59,7 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
     Ok((report::documents(runs, Origin::FioJson)?, remarks))
 }
 
-/// Where the next document begins: a brace at the beginning of a line, or of a list's item.
+/// The start of the next document: a brace at the start of a line or of a list item.
 fn next_object(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -71,21 +72,25 @@ fn next_object(text: &str) -> Option<usize> {
     None
 }
 
-/// Lines by which fio says that something went wrong; `fio: ` begins all of its own messages.
+/// fio's error messages, which all start with `fio: `.
 fn complaints(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| line.starts_with("fio: ") || line.contains("error"))
 }
 
 fn remarks(beside: &[&str]) -> Vec<String> {
-    let mut remarks: Vec<String> =
-        beside.iter().take(QUOTED_MOST).map(|line| format!("beside the document, fio says: {line}")).collect();
-    if let Some(more @ 1..) = beside.len().checked_sub(QUOTED_MOST) {
+    let mut remarks: Vec<String> = beside
+        .iter()
+        .take(QUOTED_LINES_MAX)
+        .map(|line| format!("message from fio outside the document: {line}"))
+        .collect();
+    if let Some(more @ 1..) = beside.len().checked_sub(QUOTED_LINES_MAX) {
         remarks.push(format!("{more} more such lines"));
     }
     remarks
 }
 
-/// A document as fio writes it. Versions differ in which keys there are, so that all but the jobs may be missing.
+/// A document as fio writes it. Versions differ in their keys, so everything but the jobs is
+/// optional.
 #[derive(Debug, Deserialize)]
 struct Document {
     #[serde(rename = "fio version")]
@@ -119,10 +124,10 @@ struct RawJob {
     groupid: u64,
     #[serde(default)]
     error: i64,
-    /// Errors that fio passed over, where it was told to.
+    /// Errors that fio was configured to ignore.
     #[serde(default)]
     total_err: u64,
-    /// Seconds since fio began.
+    /// Seconds since fio started.
     #[serde(default)]
     elapsed: Option<u64>,
     #[serde(default, rename = "job options")]
@@ -137,7 +142,7 @@ struct RawJob {
     mixed: RawDirection,
     #[serde(default)]
     sync: RawSync,
-    /// What flushmark's own export has beside fio's keys.
+    /// Additional keys of flushmark's own export.
     #[serde(default)]
     commit: RawSync,
     #[serde(default)]
@@ -189,7 +194,7 @@ struct RawLatency {
 }
 
 impl Document {
-    /// The report, and how many of jobs it holds from while fio still ran.
+    /// The report, and the number of intermediate reports that were dropped.
     fn report(self) -> Result<(Report, usize), ImportError> {
         let global = options(&self.global_options);
         let jobs = |raw: Vec<RawJob>| raw.into_iter().map(|job| job.read(&global)).collect::<Result<Vec<Job>, _>>();
@@ -198,7 +203,7 @@ impl Document {
         let elapsed_s = all().filter_map(|job| job.elapsed).max();
         let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
         let time = |ms: i64| Timestamp::from_millisecond(ms).ok();
-        // An aggregate beside what it is made of would count everything twice.
+        // A total next to its parts would count everything twice.
         let clients: Vec<RawJob> = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS).collect();
         let (clients, earlier) = last_of_each(jobs(clients)?);
         let report = Report {
@@ -213,7 +218,8 @@ impl Document {
     }
 }
 
-/// fio's client gathers the reports of `--status-interval` in one list. The last of a job are as many as fio tells its processes apart.
+/// fio's client collects the reports of `--status-interval` in one list. The final reports of a job
+/// are as many as the processes that fio reports separately.
 fn last_of_each(jobs: Vec<Job>) -> (Vec<Job>, usize) {
     let all = jobs.len();
     let mut last: Vec<Job> = Vec::with_capacity(all);
@@ -263,14 +269,14 @@ impl RawJob {
 }
 
 impl RawDirection {
-    /// fio before 2.2 does not count them in its report, but says how many a second there were.
+    /// fio before 2.2 reports only the rate of I/Os, not their number.
     fn ios(&self) -> u64 {
         self.total_ios.unwrap_or_else(|| (self.iops * self.runtime as f64 / 1e3).round() as u64)
     }
 
     fn read(self, job: &str) -> Result<Direction, ImportError> {
         let ios = self.ios();
-        // Before there was a key for kilobytes, this one counted them (fio 2.x, stat.c).
+        // Before `io_kbytes` existed, this key was in kilobytes (fio 2.x, stat.c).
         let bytes = if self.io_kbytes.is_some() { self.io_bytes } else { self.io_bytes.saturating_mul(1024) };
         // No version writes both units.
         let either =
@@ -288,23 +294,24 @@ impl RawDirection {
 }
 
 impl RawLatency {
-    /// `unit_ns` is the length of its unit, and `operations` how many there are where it does not say.
+    /// `unit_ns` is the length of the unit; `operations` is the number of latencies if not
+    /// reported.
     fn read(self, unit_ns: f64, operations: u64, job: &str) -> Result<Timed, ImportError> {
         let damaged = |what: &str| ImportError::Damaged(Origin::FioJson, format!("job {job} has {what}"));
         let mut percentiles = Vec::new();
         for (percent, latency) in &self.percentile {
-            let percent: f64 = percent.parse().map_err(|_| damaged(&format!("a percentile called `{percent}`")))?;
+            let percent: f64 = percent.parse().map_err(|_| damaged(&format!("an invalid percentile `{percent}`")))?;
             percentiles.push((percent, latency * unit_ns));
         }
         let mut bins = Vec::new();
-        // JSON+ of fio 2 counts by the number of the cell, under a key that says how many bits a cell has.
+        // JSON+ of fio 2 uses bin numbers as keys, next to a key with the number of bits per bin.
         let by_latency = !self.bins.keys().any(|key| key.starts_with("FIO_"));
         for (latency, count) in self.bins.iter().filter(|_| by_latency) {
-            let latency: u64 = latency.parse().map_err(|_| damaged(&format!("a bin called `{latency}`")))?;
+            let latency: u64 = latency.parse().map_err(|_| damaged(&format!("an invalid bin `{latency}`")))?;
             bins.push((latency, *count));
         }
         bins.sort_unstable();
-        // A list of zeros stands where nothing was timed.
+        // If nothing was timed, fio writes a list of zeros.
         let count = if self.max > 0.0 { self.count.unwrap_or(operations) } else { self.count.unwrap_or(0) };
         Ok(Timed {
             min_ns: self.min * unit_ns,
@@ -317,7 +324,8 @@ impl RawLatency {
     }
 }
 
-/// Options as fio writes them: an object of texts; fio-plot and others write a list with one.
+/// Options as fio writes them: an object of strings; fio-plot and others write a list with one
+/// object.
 fn options(value: &Value) -> Options {
     let mut options = Options::default();
     let object = match value {

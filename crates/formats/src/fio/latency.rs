@@ -1,33 +1,35 @@
-//! fio's figures of a latency.
+//! fio's latency figures.
 
 use measurement::{Histogram, LatencySummary};
 
-use crate::told::Latencies;
+use crate::foreign::Latencies;
 
-/// What fio tells of the latencies of one kind, in nanoseconds whatever unit it was printed in.
+/// The latencies of one kind as fio reports them, converted to nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timed {
-    /// Shortest.
+    /// Minimum.
     pub min_ns: f64,
-    /// Longest.
+    /// Maximum.
     pub max_ns: f64,
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// How many; fio's text and fio before 3 do not say, so that it is the number of operations.
+    /// Number of latencies. fio's text output and fio before 3 do not report it; it is then the
+    /// number of
+    /// operations.
     pub count: u64,
-    /// Percentiles, of 100.
+    /// Percentiles, with percentages from 0 to 100.
     pub percentiles: Vec<(f64, f64)>,
-    /// JSON+'s cells: middle and count.
+    /// JSON+'s bins: middle and count.
     pub bins: Vec<(u64, u64)>,
 }
 
 impl Timed {
-    /// Whether more is known than minimum, maximum and mean.
+    /// Whether percentiles or bins are known.
     pub fn is_spread(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
     }
 
-    /// The figures, as far as all of them are known.
+    /// The summary, if all of its figures are known, and the histogram.
     pub fn latencies(&self) -> Latencies {
         if self.count == 0 {
             return Latencies::default();
@@ -40,13 +42,13 @@ impl Timed {
         Latencies { summary: self.summary(histogram.as_ref()), histogram }
     }
 
-    /// fio's own percentiles go first; what its list leaves out comes from the cells.
+    /// fio's percentiles take precedence; missing ones are computed from the bins.
     fn summary(&self, histogram: Option<&Histogram>) -> Option<LatencySummary> {
         let us = |ns: f64| ns / 1e3;
         let percentile = |wanted: f64| {
             let listed = self.percentiles.iter().find(|(percent, _)| (percent - wanted).abs() < 1e-6);
             let counted = || histogram.map(|histogram| histogram.quantile_ns(wanted / 100.0) as f64);
-            // A percentile is the middle of a cell, which may lie above the longest latency in it.
+            // A percentile is the middle of a bin, which may exceed the longest latency in it.
             listed.map(|&(_, ns)| ns).or_else(counted).map(|ns| us(ns.min(self.max_ns)))
         };
         Some(LatencySummary {
@@ -62,7 +64,9 @@ impl Timed {
         })
     }
 
-    /// The latencies of two processes together. Without cells of both, percentiles do not add up, and none are left.
+    /// Merges the latencies of two processes. Percentiles cannot be merged, so without bins of both
+    /// none
+    /// remain.
     pub fn merge(&mut self, other: &Timed) {
         if other.count == 0 {
             return;

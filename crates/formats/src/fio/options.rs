@@ -1,4 +1,4 @@
-//! A job's options, and the workload that they ask for.
+//! A job's options, and the workload they specify.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use measurement::result::RateRecord;
 use workload::fio::value::number;
 use workload::{Arrivals, BlockOrder, Content, Pattern, Sharing, Submission, SyncMethod, WriteCache};
 
-/// Engines that carry one operation at a time, whatever `iodepth` says (fio(1), "I/O engine").
+/// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
 const SYNCHRONOUS: [&str; 7] = ["psync", "sync", "pvsync", "pvsync2", "vsync", "mmap", "null"];
 
-/// Options by the name under which fio documents them first.
+/// Options by the first name in fio's documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// Sets one; a later one goes before an earlier, as in fio.
+    /// Sets an option, replacing an earlier value as fio does.
     pub fn set(&mut self, name: &str, value: &str) {
-        // fio's other names for the same.
+        // fio's alternative names.
         let name = match name {
             "readwrite" => "rw",
             "blocksize" => "bs",
             "blocksize_range" => "bsrange",
             other => other,
         };
-        // Two options say the same with opposite words.
+        // The two options are opposites.
         if name == "buffered" {
             let direct = if is_on(value) { "0" } else { "1" };
             self.0.insert("direct".to_owned(), direct.to_owned());
@@ -33,14 +33,14 @@ impl Options {
         }
     }
 
-    /// Sets what is not set.
+    /// Adds the options that are not set yet.
     pub fn set_missing(&mut self, other: &Options) {
         for (name, value) in &other.0 {
             self.0.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
 
-    /// The value of one.
+    /// The value of an option, if set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -49,38 +49,37 @@ impl Options {
         number(self.get(name)?)
     }
 
-    /// A flag stands alone, or takes 0 or 1; fio's JSON writes one that stood alone as an empty text.
+    /// A flag has no value, or 0 or 1; fio's JSON writes a flag without a value as an empty string.
     fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_on)
     }
 
-    /// The interface, in fio's word for it.
+    /// The I/O engine, by fio's name.
     pub fn engine(&self) -> &str {
         self.get("ioengine").unwrap_or("psync")
     }
 
-    /// How operations reached the kernel.
     fn submission(&self) -> Submission {
         if SYNCHRONOUS.contains(&self.engine()) { Submission::Blocking } else { Submission::Asynchronous }
     }
 
-    /// I/Os that are really kept in flight.
+    /// The effective queue depth.
     fn depth(&self) -> u32 {
         let asked = self.whole("iodepth").unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32;
         if SYNCHRONOUS.contains(&self.engine()) { 1 } else { asked }
     }
 
-    /// The processes that `numjobs` asks for.
+    /// The number of processes (`numjobs`).
     pub fn processes(&self) -> u32 {
         self.whole("numjobs").unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32
     }
 
-    /// Whether all processes are reported as one.
+    /// Whether all processes are reported together.
     pub fn are_grouped(&self) -> bool {
         self.flag("group_reporting")
     }
 
-    /// How writes are made durable, and after how many; `None` where no option says anything.
+    /// The sync method, and the number of writes per sync; `None` if no option specifies one.
     pub fn sync(&self) -> Option<(SyncMethod, u32)> {
         let open = match self.get("sync") {
             Some("1" | "sync" | "") => Some(SyncMethod::OSync),
@@ -95,42 +94,42 @@ impl Options {
         open.map(|method| (method, 1)).or(called)
     }
 
-    /// The pattern, without what may stand behind its name (`randwrite:8`).
+    /// The pattern, without a suffix such as in `randwrite:8`.
     pub fn pattern(&self) -> Option<Pattern> {
         let name = self.get("rw")?;
-        // Figures of discards are not imported.
+        // Discards are not imported.
         Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name)).filter(|pattern| !pattern.trims())
     }
 
-    /// Where it ran: path and whether it is a directory.
+    /// The target's path, and whether it is a directory.
     pub fn place(&self) -> Option<(&str, bool)> {
         let file = self.get("filename").map(|name| (name, false));
         file.or_else(|| self.get("directory").map(|name| (name, true)))
     }
 
-    /// The size of every block, where an option says it in one number.
+    /// The block size, if the option is a single number.
     pub fn block_bytes(&self) -> Option<u64> {
         self.whole("bs")
     }
 
-    /// Whether blocks of one direction have several sizes.
+    /// Whether a direction uses several block sizes.
     pub fn splits_blocks(&self) -> bool {
         self.get("bssplit").is_some() || self.get("bsrange").is_some()
     }
 
-    /// Whether what was written is read again and compared.
+    /// Whether written data is read again and compared.
     pub fn verifies(&self) -> bool {
         self.get("verify").is_some_and(|how| is_on(how) && how != "none")
     }
 
-    /// Whether the calls that fio counts as syncs are of sync_file_range(2).
+    /// Whether fio's syncs are calls of sync_file_range(2).
     pub fn syncs_ranges(&self) -> bool {
         self.get("sync_file_range").is_some()
     }
 
-    /// The workload. `block_bytes` is what one operation moved.
+    /// The workload. `block_bytes` is the size of one operation.
     pub fn workload(&self, block_bytes: u64, sync: SyncMethod, sync_every: u32) -> WorkloadRecord {
-        // A step program, which fio does not have: flushmark's own export says it in an option of its own.
+        // A step program, which fio does not have: flushmark's export uses an additional option.
         let steps: Vec<String> =
             self.get("steps").map(|steps| steps.split("; ").map(str::to_owned).collect()).unwrap_or_default();
         let pattern = self.pattern().filter(|_| steps.is_empty());
@@ -148,7 +147,8 @@ impl Options {
             jobs: self.processes(),
             sync: steps.is_empty().then_some(sync),
             sync_every,
-            // fio issues its sync beside the writes in flight and not behind them; at depth 1 there are none.
+            // fio issues its sync while writes are in flight, not after them; at depth 1 there are
+            // none.
             drain: depth == 1 || sync.call().is_none(),
             submission: Some(self.submission()),
             streams: 1,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_of_the_same() {
+    fn alternative_names() {
         let options = of(&[("blocksize", "8k"), ("readwrite", "randwrite:4"), ("buffered", "0")]);
         let workload = options.workload(8192, SyncMethod::None, 1);
         assert_eq!((options.block_bytes(), workload.direct), (Some(8192), true));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_that_wait_have_no_depth() {
+    fn synchronous_engines_have_depth_1() {
         let mut options = of(&[("ioengine", "psync"), ("iodepth", "32")]);
         assert_eq!(options.workload(512, SyncMethod::None, 1).depth, 1);
         options.set("ioengine", "io_uring");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_sync() {
+    fn each_sync_method() {
         let sync = |pairs: &[(&str, &str)]| of(pairs).sync();
         assert_eq!(sync(&[("fsync", "8")]), Some((SyncMethod::Fsync, 8)));
         assert_eq!(sync(&[("fdatasync", "1")]), Some((SyncMethod::Fdatasync, 1)));

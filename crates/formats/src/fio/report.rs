@@ -1,47 +1,47 @@
-//! What one process of fio reported, in JSON or in text, and the runs that it is.
+//! The report of one fio process, in JSON or text, and its conversion to runs.
 
 use jiff::{Timestamp, ToSpan as _};
 use measurement::{RunDocument, Skipped, Source, TargetKind, TargetRecord, TestResult};
 
 use super::job::{Direction, Job};
 use crate::error::ImportError;
+use crate::foreign::{ForeignRun, device_name, target_of_file, unknown_target};
 use crate::origin::Origin;
-use crate::told::{ToldRun, device_name, target_of_file, unknown_target};
 
-/// The aggregate that fio's client adds to what each machine reported.
+/// Name of the total that fio's client adds to the machines' reports.
 pub const ALL_CLIENTS: &str = "All clients";
 
-/// A report.
+/// The report of one fio process.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// fio's version, as it says it.
+    /// fio's version string.
     pub version: Option<String>,
-    /// Its jobs, without the aggregate of a client.
+    /// Its jobs, without a client's total.
     pub jobs: Vec<Job>,
-    /// Block devices that were used.
+    /// Block devices used.
     pub disks: Vec<String>,
-    /// When it was printed.
+    /// Time of the report.
     pub reported: Option<Timestamp>,
-    /// How long fio had run until then, to the next second, where it says so.
+    /// How long fio had been running, rounded to a second, if reported.
     pub elapsed_s: Option<u64>,
-    /// When its first job began, where it says so.
+    /// Start of its first job, if reported.
     pub began: Option<Timestamp>,
 }
 
 impl Report {
-    /// The runs: one, or one for each drive where jobs name several.
-    pub fn runs(mut self, suite: &str) -> Vec<ToldRun> {
+    /// Converts the report to runs: one, or one per drive if jobs use several.
+    pub fn runs(mut self, suite: &str) -> Vec<ForeignRun> {
         let began = self.began.or_else(|| self.reckoned_begin());
         let source = source(self.version.as_deref());
         let jobs = together(std::mem::take(&mut self.jobs));
         let places: Vec<(Option<String>, Option<TargetRecord>)> =
             jobs.iter().map(|job| (device(job), target(job))).collect();
-        let mut runs: Vec<(&Option<String>, ToldRun)> = Vec::new();
+        let mut runs: Vec<(&Option<String>, ForeignRun)> = Vec::new();
         for (device, _) in &places {
             if runs.iter().all(|(known, _)| *known != device) {
                 let mut targets =
                     places.iter().filter(|(other, _)| other == device).filter_map(|(_, target)| target.clone());
-                let run = ToldRun {
+                let run = ForeignRun {
                     source: Source { drive: device.clone().or_else(|| self.disks.first().cloned()), ..source.clone() },
                     suite: suite.to_owned(),
                     began,
@@ -66,7 +66,7 @@ impl Report {
         runs.into_iter().map(|(_, run)| run).collect()
     }
 
-    /// fio's own time is that of its report, at the end, before which its groups ran one after the other.
+    /// Computes the start: fio reports the time at the end, after its groups ran one after another.
     fn reckoned_begin(&self) -> Option<Timestamp> {
         let longest_ms =
             |group| self.jobs.iter().filter(|job| job.group == group).map(Job::runtime_ms).max().unwrap_or(0);
@@ -78,9 +78,9 @@ impl Report {
         self.reported?.checked_sub(i64::try_from(ran_ms).ok()?.milliseconds()).ok()
     }
 
-    /// Whether the other is a later report of the same process, which goes on counting: fio prints some while it runs (`--status-interval`).
+    /// Whether `later` is a later, cumulative report of the same process (`--status-interval`).
     pub fn goes_on_in(&self, later: &Report) -> bool {
-        /// fio says in whole seconds how long it has run.
+        /// fio reports its run time in whole seconds.
         const ROUNDING_MS: i64 = 1100;
         let start_ms = |report: &Report| {
             let ran_ms = i64::try_from(report.elapsed_s?).ok()?.checked_mul(1000)?;
@@ -106,21 +106,22 @@ impl Report {
     }
 }
 
-/// The documents of runs in which something was measured.
+/// The documents of the runs that have results.
 ///
 /// # Errors
-/// When there is none.
-pub fn documents(runs: impl Iterator<Item = ToldRun>, origin: Origin) -> Result<Vec<RunDocument>, ImportError> {
+/// If there are none.
+pub fn documents(runs: impl Iterator<Item = ForeignRun>, origin: Origin) -> Result<Vec<RunDocument>, ImportError> {
     let (measured, empty): (Vec<_>, Vec<_>) = runs.partition(|run| !run.results.is_empty());
     if measured.is_empty() {
         let first = empty.iter().find_map(|run| run.skipped.first());
         let why = first.map(|skipped| format!(" ({}: {})", skipped.test, skipped.because));
         return Err(ImportError::Nothing(origin, why.unwrap_or_default()));
     }
-    Ok(measured.into_iter().map(ToldRun::document).collect())
+    Ok(measured.into_iter().map(ForeignRun::document).collect())
 }
 
-/// Jobs, with the processes of one section as one: without `group_reporting` each is reported on its own, and together they are the test.
+/// Merges the processes of each section into one job: without `group_reporting`, fio reports each
+/// separately, but together they are the test.
 fn together(jobs: Vec<Job>) -> Vec<Job> {
     let mut tests: Vec<Job> = Vec::new();
     for job in jobs {
@@ -137,7 +138,7 @@ fn together(jobs: Vec<Job>) -> Vec<Job> {
     tests
 }
 
-/// The test that each job is, or why it is none.
+/// Converts each job to a test, or gives the reason why it is skipped.
 fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
     let names: Vec<(u64, String)> = jobs.iter().map(|job| (job.group, job.title())).collect();
     let test = |(index, mut job): (usize, Job)| {
@@ -154,21 +155,21 @@ fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
     jobs.into_iter().enumerate().map(test).collect()
 }
 
-/// Where a job ran, if it says so.
+/// The target of a job, if reported.
 fn target(job: &Job) -> Option<TargetRecord> {
     let (path, is_directory) = job.options.place()?;
     let directory = || TargetRecord { given: path.to_owned(), kind: TargetKind::Directory };
     Some(if is_directory { directory() } else { target_of_file(path) })
 }
 
-/// The block device that a job names.
+/// The block device of a job.
 fn device(job: &Job) -> Option<String> {
     job.options.place().and_then(|(path, _)| device_name(path)).map(str::to_owned)
 }
 
-/// Who measured.
+/// The tool that measured.
 fn source(version: Option<&str>) -> Source {
-    // flushmark's own export comes back as what it was.
+    // flushmark's own export keeps its origin.
     let (tool, version) = match version.map(|version| version.split_once('-').unwrap_or(("fio", version))) {
         Some(("flushmark", version)) => ("flushmark", Some(version)),
         Some(("fio", version)) => ("fio", Some(version)),

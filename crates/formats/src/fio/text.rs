@@ -1,7 +1,8 @@
-//! Reads what fio prints for people, in the form of fio 3 and of fio 2, with its indentation or without.
+//! Reads fio's normal text output, of fio 3 and fio 2, with or without indentation.
 //!
-//! Rates are printed rounded (`IOPS=36.6k`), so they are taken from the line `issued rwts` and the run time, which are exact. That line is nearly the last of
-//! a job: a job without it was cut short.
+//! Rates are printed rounded (`IOPS=36.6k`), so they are computed from the line `issued rwts` and
+//! the run time, which are exact. That line is nearly the last of a job: a job without it was cut
+//! short.
 
 mod figures;
 
@@ -23,7 +24,7 @@ use crate::pasted::{Line, lines};
 /// Reads every run of a text.
 ///
 /// # Errors
-/// When a job is cut short, when a figure does not read, or when nothing was measured.
+/// If a job is cut short, a figure is invalid, or nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut processes = vec![Process::default()];
     for line in lines(text) {
@@ -38,7 +39,7 @@ pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     report::documents(reports.into_iter().flat_map(|report| report.runs(suite)), Origin::FioText)
 }
 
-/// What is being read.
+/// The part of the report being read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     /// Between jobs.
@@ -50,21 +51,21 @@ enum Place {
     Sync,
 }
 
-/// Whose percentiles follow.
+/// The kind of latency whose percentiles follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Completion,
     Total,
-    /// Of submissions, which nobody needs.
+    /// Submission latencies, which are ignored.
     Submission,
 }
 
-/// What one process of fio printed.
+/// The output of one fio process.
 #[derive(Debug, Default)]
 struct Process {
     version: Option<String>,
     command: Command,
-    /// What each job's first line says of it: name and options.
+    /// Name and options from each job's first line.
     headers: Vec<(String, Options)>,
     jobs: Vec<Parsed>,
     disks: Vec<String>,
@@ -78,16 +79,18 @@ struct Process {
 #[derive(Debug, Default)]
 struct Parsed {
     job: Job,
-    /// The process, or the first of a group.
+    /// Id of the process, or of the first of a group.
     pid: Option<i64>,
-    /// Operations for each read or write, in percent: syncs are operations, too.
+    /// Operations per read or write in percent; syncs count as operations.
     submitted_percent: f64,
     complete: bool,
 }
 
 impl Process {
-    /// Whether a line is the next process': a command line, the first line that fio prints of a job before it runs, or, where those were not pasted, a job
-    /// behind the end of a report. fio reports while it runs, too (`--status-interval`), which shows by the same processes.
+    /// Whether a line belongs to the next process: a command line, the line that fio prints for a
+    /// job before
+    /// it runs, or, if those were not pasted, a job after the end of a report. Intermediate
+    /// reports (`--status-interval`) are recognised by the same processes.
     fn is_followed_by(&self, line: &str) -> bool {
         let is_next_job = || match line.split_once(": (groupid=") {
             Some((_, rest)) => {
@@ -116,7 +119,7 @@ impl Process {
                 self.disks.push(name.trim().to_owned());
             }
         } else if self.jobs.is_empty() {
-            // A client tells its servers' versions in a list of what they are.
+            // A client lists the versions of its servers.
             let version = text
                 .strip_prefix("fio-")
                 .or_else(|| fields(text).find(|(name, _)| *name == "fio").map(|(_, version)| version));
@@ -127,7 +130,9 @@ impl Process {
         Ok(())
     }
 
-    /// A client puts the machine's name before what comes from it: before some lines, and alone before a report, at times behind a progress line.
+    /// A client prefixes some lines with the machine's name, and prints it alone before a report,
+    /// sometimes
+    /// after a progress line.
     fn read_host<'a>(&mut self, text: &'a str) -> &'a str {
         if let Some((host, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
             self.host = Some(host.to_owned());
@@ -140,10 +145,10 @@ impl Process {
     }
 
     fn begin_job(&mut self, name: &str, rest: &str, line: Line<'_>) -> Result<(), ImportError> {
-        let told = |key: &str| fields(rest).find(|(name, _)| *name == key).map(|(_, value)| value);
+        let header_field = |key: &str| fields(rest).find(|(name, _)| *name == key).map(|(_, value)| value);
         let digits = rest.split(',').next().unwrap_or("");
-        let group = digits.trim().parse().map_err(|_| unreadable(line, "a number of a group"))?;
-        let processes = told("jobs").and_then(number_at).and_then(|jobs| u32::try_from(jobs).ok());
+        let group = digits.trim().parse().map_err(|_| unreadable(line, "a group number"))?;
+        let processes = header_field("jobs").and_then(number_at).and_then(|jobs| u32::try_from(jobs).ok());
         let error = rest.split_once("err=").and_then(|(_, rest)| number_at(rest.trim_start()));
         self.ended_at = self.ended_at.max(rest.split_once("pid=").and_then(|(_, rest)| ended_at(rest)));
         self.place = Place::Outside;
@@ -153,7 +158,7 @@ impl Process {
         let host = self.host.clone();
         let job = Job { name, host, group, processes, error: error.unwrap_or(0), ..Job::default() };
         let parsed = Parsed { job, pid: pid(rest), ..Parsed::default() };
-        // A later report of the same process counts from the beginning, too.
+        // A later report of the same process is also cumulative.
         let same = |before: &Parsed| {
             let key = |parsed: &Parsed| (parsed.pid, parsed.job.group);
             before.pid.is_some()
@@ -190,7 +195,7 @@ impl Process {
         };
         if let (Some(kind), Some(unit)) = (kind, unit) {
             let unit_ns = unit_ns(unit.trim().trim_end_matches(')').trim());
-            let unit_ns = unit_ns.ok_or_else(|| unreadable(line, "a unit of time"))?;
+            let unit_ns = unit_ns.ok_or_else(|| unreadable(line, "a time unit"))?;
             if label.ends_with("percentiles") {
                 self.percentiles = Some((kind, unit_ns));
             } else if rest.contains("min=") {
@@ -207,7 +212,7 @@ impl Process {
             "trim" => self.place = Place::Trim,
             "mixed" => {
                 begin_direction(&mut Direction::default(), rest, line)?;
-                // `unified_rw_reporting=both` tells reads and writes, too.
+                // `unified_rw_reporting=both` also reports reads and writes.
                 job.unified = u64::from(job.runtime_ms() == 0);
                 self.place = Place::Trim;
             }
@@ -227,7 +232,7 @@ impl Process {
     }
 
     fn report(self) -> Result<Report, ImportError> {
-        // What a client adds up of several machines is less whole than what it adds up.
+        // A client's total is less complete than the reports it sums up.
         let (jobs, cut): (Vec<_>, Vec<_>) =
             self.jobs.into_iter().filter(|parsed| parsed.job.name != ALL_CLIENTS).partition(|parsed| parsed.complete);
         if let Some(cut) = cut.first() {
@@ -239,22 +244,22 @@ impl Process {
         let keys: Vec<_> = parsed.iter().map(key).collect();
         let mut jobs = Vec::new();
         for mut job in parsed {
-            // The header says what fio did, whatever the command line that was pasted with it.
+            // The header shows what fio did, and overrides a pasted command line.
             if let Some((_, header)) = self.headers.iter().find(|(name, _)| *name == job.name) {
                 job.options = header.clone();
             }
             job.options.set_missing(&self.command.of_job(&job.name));
-            // Processes of one section are reported under one name, each on its own unless they are grouped.
+            // Processes of one section are reported under one name, separately unless grouped.
             let processes =
                 keys.iter().filter(|other| **other == key(&job)).count().max(job.processes.unwrap_or(1) as usize);
             job.options.set("numjobs", &processes.to_string());
             if self.command.is_unknown() {
                 job.notes.push(
-                    "The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default."
+                    "The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults."
                         .to_owned(),
                 );
             }
-            // The amounts are printed rounded; a count of blocks of one size is exact.
+            // Amounts are printed rounded; a number of blocks of one size is exact.
             if let Some(bytes) = job.options.block_bytes().filter(|_| !job.options.splits_blocks()) {
                 job.read.bytes = job.read.ios.saturating_mul(bytes);
                 job.write.bytes = job.write.ios.saturating_mul(bytes);
@@ -272,7 +277,8 @@ impl Process {
     }
 }
 
-/// What a job's first line says: `rw=randwrite, bs=(R) 4096B-4096B, (W) ..., ioengine=libaio, iodepth=1`; fio 2 has `bs=4K-4K/4K-4K/4K-4K`.
+/// The options in a job's first line: `rw=randwrite, bs=(R) 4096B-4096B, (W) ..., ioengine=libaio,
+/// iodepth=1`; fio 2 has `bs=4K-4K/4K-4K/4K-4K`.
 fn header(rest: &str) -> Options {
     let mut options = Options::default();
     for (name, value) in fields(rest) {
@@ -280,7 +286,7 @@ fn header(rest: &str) -> Options {
             options.set(name, value);
         }
     }
-    // fio 3 names the directions, fio 2 knows them by their order.
+    // fio 3 names the directions, fio 2 orders them.
     let range = |mark: &str, place: usize| match rest.split_once(mark) {
         Some((_, range)) => range.split(',').next(),
         None => fields(rest).find(|(name, _)| *name == "bs").and_then(|(_, ranges)| ranges.split('/').nth(place)),
@@ -293,7 +299,7 @@ fn header(rest: &str) -> Options {
     let ranges: Vec<(&str, &str)> =
         used.into_iter().flatten().filter_map(|range| range.trim().split_once('-')).collect();
     match ranges.as_slice() {
-        // One size is a range from it to itself.
+        // A single size is a range with equal ends.
         [(low, high), others @ ..] if low == high && others.iter().all(|other| *other == (*low, *high)) => {
             if let Some(bytes) = figures::bytes(low) {
                 options.set("bs", &bytes.to_string());
@@ -308,7 +314,7 @@ fn header(rest: &str) -> Options {
     options
 }
 
-/// The percentiles of which kind of latency, at which place.
+/// The latencies of a kind in a part of the report.
 fn timed(job: &mut Job, place: Place, kind: Option<Kind>) -> Option<&mut Timed> {
     let direction = match place {
         Place::Sync => return Some(&mut job.sync),
@@ -326,7 +332,7 @@ fn timed(job: &mut Job, place: Place, kind: Option<Kind>) -> Option<&mut Timed> 
 fn unreadable(line: Line<'_>, what: &str) -> ImportError {
     ImportError::Damaged(
         Origin::FioText,
-        format!("line {} has {what} that does not read: `{}`", line.number, line.text),
+        format!("line {} has an invalid value for {what}: `{}`", line.number, line.text),
     )
 }
 
@@ -339,7 +345,7 @@ fn number_at(text: &str) -> Option<i64> {
     text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
 }
 
-/// `3720075: Wed Oct 18 17:04:25 2023`: when the job ended, by the clock on the wall of nobody knows which place.
+/// `3720075: Wed Oct 18 17:04:25 2023`: the end of the job in local time of an unknown time zone.
 fn ended_at(rest: &str) -> Option<Timestamp> {
     let (_, time) = rest.split_once(": ")?;
     let (_weekday, time) = time.trim().split_once(' ')?;
@@ -347,7 +353,8 @@ fn ended_at(rest: &str) -> Option<Timestamp> {
     time.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
-/// `IOPS=36.6k, BW=143MiB/s (150MB/s)(2144MiB/15001msec)`; fio 2: `io=2144.2MB, bw=146366KB/s, iops=36591, runt= 15001msec`.
+/// `IOPS=36.6k, BW=143MiB/s (150MB/s)(2144MiB/15001msec)`; fio 2: `io=2144.2MB, bw=146366KB/s,
+/// iops=36591, runt= 15001msec`.
 fn begin_direction(direction: &mut Direction, rest: &str, line: Line<'_>) -> Result<(), ImportError> {
     let old = fields(rest).find(|(name, _)| *name == "runt").map(|(_, value)| value);
     let new = || rest.rsplit_once('/').map(|(_, time)| time.split(')').next().unwrap_or(time));
@@ -408,7 +415,8 @@ fn read_cpu(job: &mut Job, rest: &str) {
     (job.user_s, job.system_s) = (share("usr") * busy_s, share("sys") * busy_s);
 }
 
-/// `total=0,548737,0,548736 short=0,0,0,0 ...`; fio 2: `total=r=0/w=548737/d=0, short=...`. What was not timed apart has as many latencies.
+/// `total=0,548737,0,548736 short=0,0,0,0 ...`; fio 2: `total=r=0/w=548737/d=0, short=...`.
+/// Operations that were not timed separately have as many latencies.
 fn read_issued(job: &mut Job, rest: &str, submitted_percent: f64, line: Line<'_>) -> Result<(), ImportError> {
     let (_, total) = rest.split_once("total=").ok_or_else(|| unreadable(line, "a count"))?;
     let total = total.trim_start().split([' ', ';']).next().unwrap_or("").trim_end_matches(',');
@@ -430,10 +438,14 @@ fn read_issued(job: &mut Job, rest: &str, submitted_percent: f64, line: Line<'_>
     }
     if job.sync.max_ns > 0.0 {
         if job.syncs == 0 {
-            // fio 3 up to 3.33, seen there, loses this count where it adds up a group, and nothing else of its syncs.
+            // fio 3 (at least up to 3.33) loses this count when it sums up a group, but no other
+            // figure of its syncs.
             let beyond = (submitted_percent - 100.0).max(0.0) / 100.0;
             job.syncs = ((job.read.ios + job.write.ios) as f64 * beyond).round() as u64;
-            job.notes.push("fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %.".to_owned());
+            job.notes.push(
+                "fio's count of syncs is missing; it is computed from `IO depths` with a precision of 0.1 %."
+                    .to_owned(),
+            );
         }
         job.sync.count = job.syncs;
     }

@@ -1,7 +1,8 @@
-//! Results as fio's JSON and JSON+, for the scripts and plots that people have.
+//! Results as fio's JSON and JSON+, for existing scripts and plots.
 //!
-//! Keys and units are those of fio 3 (HOWTO, "JSON output", and what fio 3.33 writes). The latency of a commit, which fio does not have, stands under `commit`
-//! beside `sync`, in the same form; readers of fio's JSON pass it by.
+//! Keys and units are those of fio 3 (HOWTO, "JSON output", and the output of fio 3.33). The
+//! latency of a commit, which fio does not have, is under `commit` next to `sync` in the same form;
+//! readers of fio's JSON ignore it.
 
 use jiff::{SignedDuration, Timestamp};
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
@@ -11,15 +12,15 @@ use workload::{BlockOrder, Pattern, SyncMethod};
 use super::bins::gathered;
 use crate::columns::drive;
 
-/// fio's list of percentiles where nobody asks for others.
+/// fio's default list of percentiles.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-/// Upper ends of the shares that fio prints of each unit; its milliseconds have two more.
+/// Upper ends of fio's latency ranges in each unit; milliseconds have two more.
 const SHARES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-/// What a failed job's error is called: fio has a number for it, and a result has a sentence.
+/// Error number of a failed job whose message contains none.
 const EIO: i64 = 5;
 
-/// Whether the cells of the distributions are written, too.
+/// Whether histogram bins are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bins {
     /// JSON+.
@@ -28,10 +29,10 @@ pub enum Bins {
     Without,
 }
 
-/// The document, with a newline at its end.
+/// The document, with a final newline.
 pub fn json(document: &RunDocument, bins: Bins) -> String {
     let began = document.began().unwrap_or(Timestamp::UNIX_EPOCH);
-    // fio's time is that of its report, and the tests ran one after the other.
+    // fio's time is that of the report, and the tests ran one after another.
     let elapsed_s: f64 = document.results.iter().map(|result| result.elapsed_s).sum();
     let elapsed = SignedDuration::try_from_secs_f64(elapsed_s).unwrap_or_default();
     let ended = began.checked_add(elapsed).unwrap_or(began);
@@ -52,17 +53,17 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
         "jobs": jobs,
         "disk_util": disks,
     });
-    // Texts, numbers and lists of them: nothing that JSON cannot hold.
+    // Serialisation cannot fail: strings, numbers, and lists of them.
     serde_json::to_string_pretty(&document).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// Tests run one after the other, so that each is a group of its own.
+/// Tests run one after another, so each is a separate group.
 fn job(document: &RunDocument, result: &TestResult, group: usize, elapsed_s: u64, bins: Bins) -> Value {
     let runtime_ms = result.elapsed_s * 1e3;
     let busy_ms = runtime_ms * f64::from(result.workload.jobs);
     let percent = |seconds: f64| if busy_ms > 0.0 { 100.0 * seconds * 1e3 / busy_ms } else { 0.0 };
     let histograms = &result.histograms;
-    // Where a write is durable by itself, or is a turn of steps, its latency is the commit's.
+    // The latency of a durable write, or of a round of steps, is that of the commit.
     let write = (result.write_us.or(result.commit_us), histograms.write.as_ref().or(histograms.commit.as_ref()));
     let read = (result.read_us, histograms.read.as_ref());
     let (reads, writes) = operations(result);
@@ -92,11 +93,11 @@ fn job(document: &RunDocument, result: &TestResult, group: usize, elapsed_s: u64
     })
 }
 
-/// Reads and writes; what counts as one operation of a step program is a turn, which writes.
+/// The numbers of reads and writes. A round of a step program counts as a write.
 fn operations(result: &TestResult) -> (u64, u64) {
     match result.workload.pattern {
         None if !result.workload.steps.is_empty() => (0, result.ops),
-        // Of tools that tell no counts of each, the pattern tells which they are.
+        // If a tool does not report separate counts, the pattern decides.
         Some(pattern) if result.proof.reads + result.proof.writes == 0 => {
             if pattern.writes() {
                 (0, result.ops)
@@ -127,7 +128,7 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         TargetKind::File | TargetKind::BlockDevice => set("filename", document.target.given.clone()),
         _ => None,
     };
-    // A sort writes its runs and reads them again, each from its beginning to its end.
+    // A sort writes its runs and reads them again, each sequentially.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
     let pattern = workload.pattern.unwrap_or(otherwise).name().to_owned();
     set("rw", workload.order.skip_bytes().map_or(pattern.clone(), |skip| format!("{pattern}:{skip}")));
@@ -158,7 +159,7 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     };
     set("direct", u8::from(workload.direct).to_string());
     set("ioengine", result.engine.clone());
-    // fio's size is each job's.
+    // fio's size is per job.
     let each_bytes = workload.size_bytes / u64::from(workload.jobs.max(1));
     if each_bytes > 0 {
         set("size", each_bytes.to_string());
@@ -252,7 +253,7 @@ fn deviation(mean: f64, cells: &[(u64, u64)]) -> f64 {
     if count == 0 { 0.0 } else { (squares / count as f64).sqrt() }
 }
 
-/// How figures of whole seconds are spread.
+/// Statistics of per-second figures.
 #[derive(Default)]
 struct Spread {
     min: f64,
@@ -278,7 +279,7 @@ impl Spread {
     }
 }
 
-/// Which share of all latencies lies up to each of fio's limits.
+/// The shares of latencies in fio's ranges.
 struct Shares {
     cells: Vec<(u64, u64)>,
     count: u64,
@@ -290,7 +291,7 @@ impl Shares {
         Shares { count: cells.iter().map(|(_, count)| count).sum(), cells }
     }
 
-    /// Percent of the latencies from `above` to below `to`.
+    /// Percentage of latencies from `above_ns` to below `to_ns`.
     fn between(&self, above_ns: u64, to_ns: u64) -> f64 {
         let within: u64 =
             self.cells.iter().filter(|(ns, _)| (above_ns..to_ns).contains(ns)).map(|(_, count)| count).sum();
@@ -298,7 +299,7 @@ impl Shares {
     }
 
     fn unit(&self, unit_ns: u64) -> Map<String, Value> {
-        // Below two of a unit there is the unit before; of nanoseconds there is none.
+        // Latencies below two of a unit belong to the smaller unit; nanoseconds have none.
         let mut above = if unit_ns == 1 { 0 } else { unit_ns };
         let mut shares = Map::new();
         for limit in SHARES {

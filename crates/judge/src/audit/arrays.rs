@@ -1,4 +1,5 @@
-//! Software RAID: Documentation/driver-api/md/{raid5-cache,raid5-ppl}.rst (a partial parity log costs 30 to 40 % of the write speed), admin-guide/md.rst.
+//! Software RAID: Documentation/driver-api/md/{raid5-cache,raid5-ppl}.rst (a partial parity log
+//! costs 30 to 40 % of the write speed), admin-guide/md.rst.
 
 use drive::HostFacts;
 use drive::host::Array;
@@ -21,10 +22,10 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
             dangerous(
                 "array-degraded",
                 format!("{name}: members"),
-                format!("{missing} of its members missing; left: {members}"),
-                "The next drive that fails may take the data with it, and reads of what is missing are computed from all others.",
+                format!("{missing} members missing; remaining: {members}"),
+                "Another drive failure may lose the data. Reads of the missing data are reconstructed from all other members.",
             ),
-            format!("Replace what has failed: `mdadm --detail /dev/{name}` names it."),
+            format!("Replace the failed member; `mdadm --detail /dev/{name}` shows which one it is."),
         ));
     }
     match (level, policy) {
@@ -32,22 +33,22 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
             "write-hole",
             format!("{name}: consistency after a power cut"),
             format!("{level} of {members}, policy {policy}"),
-            "What a cut leaves half written is known from the log, and made whole before the array is used.",
+            "The log records which stripes were being written, and they are repaired before the array is used.",
         )),
         ("raid4" | "raid5" | "raid6", "unknown") => lines.push(advised(
             line(
                 "write-hole",
                 format!("{name}: consistency after a power cut"),
                 HostGrade::Unknown,
-                format!("{level} of {members}; the kernel does not tell its policy"),
-                "Without a journal or a partial parity log, a power cut and a lost disk together may corrupt what nobody wrote.",
+                format!("{level} of {members}; the kernel does not report its policy"),
+                "Without a journal or a partial parity log, a power cut followed by a drive failure may corrupt data that was not being written.",
             ),
             format!("`mdadm --detail /dev/{name}` shows its consistency policy."),
         )),
         ("raid4" | "raid5" | "raid6", _) => lines.push(write_hole(array, level, policy)),
         _ => {}
     }
-    // RAID5 is better served by a partial parity log, which excludes a bitmap.
+    // For RAID5 a partial parity log is better, and it excludes a bitmap.
     let bitmap_helps = matches!(level, "raid1" | "raid10" | "raid6") && policy != "journal";
     if bitmap_helps && array.bitmap.as_deref() == Some("none") {
         lines.push(with_command(
@@ -55,9 +56,9 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
                 "array-bitmap",
                 format!("{name}: write-intent bitmap"),
                 "none".to_owned(),
-                "After a power cut the whole array is compared or computed anew, for hours, and every commit waits behind that.",
+                "After a power cut the whole array is compared or recomputed. That takes hours, and every commit competes with it.",
             ),
-            "Keep a bitmap, so that only what was being written is resynchronised.",
+            "Add a bitmap: only the regions that were being written are then resynchronised.",
             format!("mdadm --grow --bitmap=internal /dev/{name}"),
         ));
     }
@@ -66,13 +67,13 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
             "array-busy",
             format!("{name}: background work"),
             action.to_owned(),
-            "The array reads and writes all of itself at this moment: what is measured now is slower than usual.",
+            "The array is reading and writing all of its members; measurements are slower than usual until it finishes.",
         ));
     }
     lines
 }
 
-/// Told on this very array.
+/// Explains the write hole with the names of this array's members.
 fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
     let name = &array.name;
     let members = &array.members;
@@ -82,7 +83,7 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
     };
     let third = members.get(1).map_or("a third", String::as_str);
     let why = format!(
-        "A write to {data} changes the parity of its stripe on {parity} as well, and the two cannot be written at one moment. If power goes between them and {third} is lost before the array is made whole, what {third} held in that stripe is computed from a parity that fits no data: a block that nobody wrote is silently wrong, also one that was committed years ago. This is the write hole."
+        "A write to {data} also changes the parity of its stripe on {parity}, and the two cannot be written atomically. If power fails between them and {third} is lost before the array is resynchronised, the blocks of {third} in that stripe are reconstructed from parity that does not match the data: a block that was not being written is silently wrong, even one committed years ago. This is the write hole."
     );
     let hole = dangerous(
         "write-hole",
@@ -91,22 +92,22 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
         &why,
     );
     if level == "raid5" && policy == "bitmap" {
-        // Two steps, the first of which alone leaves the array worse off: nothing to be pasted.
+        // It takes two steps, and the first alone leaves the array worse off: no command to paste.
         advised(
             hole,
-            "A partial parity log closes it, for up to 40 % of the write speed. It takes the place of the bitmap, which has to be removed first (mdadm(8), --consistency-policy). A journal on a drive with power-loss protection closes it, too.",
+            "A partial parity log closes it at a cost of up to 40 % of the write speed. It replaces the bitmap, which must be removed first (mdadm(8), --consistency-policy). A journal on a drive with power-loss protection also closes it.",
         )
     } else if level == "raid5" {
         with_command(
             hole,
-            "A partial parity log closes it, for up to 40 % of the write speed; so does a journal on a drive with power-loss protection.",
+            "A partial parity log closes it at a cost of up to 40 % of the write speed; so does a journal on a drive with power-loss protection.",
             format!("mdadm --grow --consistency-policy=ppl /dev/{name}"),
         )
     } else {
         advised(
             hole,
             format!(
-                "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} --add-journal DEVICE` on an array made for one. {level} has no partial parity log."
+                "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} --add-journal DEVICE` on an array created with one. {level} does not support a partial parity log."
             ),
         )
     }

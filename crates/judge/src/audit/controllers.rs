@@ -1,4 +1,4 @@
-//! RAID controllers and host adapters on PCI: what stands between the kernel and the drives.
+//! RAID controllers and host adapters on PCI, between the kernel and the drives.
 
 use drive::HostFacts;
 use drive::host::Controller;
@@ -6,10 +6,11 @@ use measurement::AuditLine;
 
 use super::line::{advised, costs, dangerous, good};
 
-/// Adapters with a known ceiling: PCI ids, name, random I/Os a second over all drives behind it.
+/// Adapters with a known ceiling: PCI ids, name, random IOPS over all attached drives.
 ///
-/// The LSI 9211-8i (SAS2008) ends at about 280,000 IOPS: Broadcom's product brief gives 290,000, people measure 250,000 to 280,000.
-const CEILINGS: [(u16, u16, &str, &str); 1] = [(0x1000, 0x0072, "LSI SAS2008 (9211-8i and its kin)", "280,000")];
+/// The LSI 9211-8i (SAS2008) saturates at about 280,000 IOPS: Broadcom's product brief gives
+/// 290,000, published measurements range from 250,000 to 280,000.
+const CEILINGS: [(u16, u16, &str, &str); 1] = [(0x1000, 0x0072, "LSI SAS2008 (9211-8i and similar)", "280,000")];
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     host.controllers
@@ -25,10 +26,10 @@ fn of_one(controller: &Controller) -> AuditLine {
         format!("{:04x}:{:04x} at {}, driver {driver}", controller.vendor_id, controller.device_id, controller.address);
     let disks = if controller.disks.is_empty() { "no disk".to_owned() } else { controller.disks.join(", ") };
     if controller.is_raid() {
-        let why = "A RAID controller hides the drives: it answers flushes from its own memory, which is safe only while its battery or capacitor is, and often leaves the drives' own caches on unseen. What is measured is the controller's word.";
+        let why = "A RAID controller hides the drives. It acknowledges flushes from its own memory, which is safe only as long as its battery or capacitor is healthy, and often leaves the drives' caches on. Measurements show the controller's cache.";
         return advised(
-            dangerous("raid-controller", format!("RAID controller before {disks}"), ids, why),
-            "See with the maker's tool (storcli, perccli, ssacli, arcconf) that the cache is protected by a healthy battery, that it falls back to write-through without one, and that the drives' own caches are off; or use the drives in HBA mode.",
+            dangerous("raid-controller", format!("RAID controller in front of {disks}"), ids, why),
+            "Check with the vendor's tool (storcli, perccli, ssacli, arcconf) that the cache has a healthy battery, that it falls back to write-through without one, and that the drives' caches are off; or use the drives in HBA mode.",
         );
     }
     let ceiling =
@@ -36,13 +37,13 @@ fn of_one(controller: &Controller) -> AuditLine {
     match ceiling {
         Some((_, _, name, iops)) => {
             let why = format!(
-                "{name} ends at about {iops} IOPS over all drives behind it: several flash drives together are slower than each alone."
+                "{name} saturates at about {iops} IOPS over all attached drives: several flash drives together are slower than one alone."
             );
             advised(
-                costs("hba-ceiling", format!("Host adapter before {disks}"), ids, &why),
-                "Spread flash drives over several adapters, or attach them to the mainboard.",
+                costs("hba-ceiling", format!("Host adapter in front of {disks}"), ids, &why),
+                "Spread flash drives over several adapters, or attach them directly to the mainboard.",
             )
         }
-        None => good("controller", format!("Controller before {disks}"), ids, "It hides no drives."),
+        None => good("controller", format!("Controller in front of {disks}"), ids, "It does not hide the drives."),
     }
 }

@@ -1,4 +1,5 @@
-//! Frequency, turbo, threads, mitigations: Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst, hw-vuln/.
+//! Frequency, turbo, threads, mitigations:
+//! Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst, hw-vuln/.
 
 use drive::HostFacts;
 use drive::host::FrequencyPolicy;
@@ -21,27 +22,32 @@ fn frequency(policy: &FrequencyPolicy) -> AuditLine {
     let leaning = preference.map_or(String::new(), |preference| format!(", preference {preference}"));
     let found = format!("governor {governor} of {driver}{leaning} on CPUs {}", policy.cpus);
     let subject = "CPU frequency";
-    // Drivers that leave frequency to the hardware have but two governors, and `powersave` means "as the hardware sees fit".
+    // Drivers that leave the frequency to the hardware have only two governors, and `powersave`
+    // means "as the hardware sees fit".
     let by_hardware = matches!(driver, "intel_pstate" | "amd-pstate-epp") || preference.is_some();
     let leans_to_speed = matches!(preference, Some("performance" | "balance_performance"));
     if governor == "performance" {
-        return good("cpu-frequency", subject, found, "The CPU does not have to speed up before it can send a flush.");
+        return good(
+            "cpu-frequency",
+            subject,
+            found,
+            "The CPU need not raise its frequency before it can send a flush.",
+        );
     }
     let command = "cpupower frequency-set --governor performance";
     if by_hardware && leans_to_speed {
-        let why =
-            "The hardware speeds up by itself and leans to speed: what is left to win is a few microseconds a commit.";
+        let why = "The hardware raises the frequency by itself and favours performance; at most a few microseconds per commit are left to gain.";
         return good("cpu-frequency", subject, found, why);
     }
     if governor == "powersave" && !by_hardware {
         let why =
             "The CPU stays at its lowest frequency: every system call of a commit takes two to four times as long.";
-        return with_command(costs("cpu-frequency", subject, found, why), "Let it run at speed.", command);
+        return with_command(costs("cpu-frequency", subject, found, why), "Keep the frequency up.", command);
     }
-    let why = "A commit sleeps while the drive works, so that the CPU is slow when it wakes: each commit begins before the frequency has risen.";
+    let why = "A commit sleeps while the drive works, and the CPU lowers its frequency meanwhile: each commit starts before the frequency has risen.";
     with_command(
         costs("cpu-frequency", subject, found, why),
-        "Where commits are on the critical path, keep the frequency up.",
+        "If commits are on the critical path, keep the frequency up.",
         command,
     )
 }
@@ -52,23 +58,24 @@ fn turbo(on: bool) -> AuditLine {
             "turbo",
             "Turbo",
             "allowed",
-            "One commit keeps one core busy, which then may run above its nominal frequency.",
+            "A commit keeps one core busy, and that core may run above its nominal frequency.",
         )
     } else {
-        let why = "The path of a commit through the kernel is one core's work, and that core may not run above its nominal frequency.";
+        let why =
+            "The kernel's work for a commit runs on one core, and that core may not exceed its nominal frequency.";
         advised(
             costs("turbo", "Turbo", "off", why),
-            "Allow it in the firmware, or with `echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo` or `echo 1 > /sys/devices/system/cpu/cpufreq/boost`, whichever is there.",
+            "Enable it in the firmware, or with `echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo` or `echo 1 > /sys/devices/system/cpu/cpufreq/boost`, whichever file exists.",
         )
     }
 }
 
 fn smt(active: bool) -> AuditLine {
-    let found = if active { "two threads share a core" } else { "one thread a core" };
-    good("smt", "SMT", found, "It matters for a commit only where its thread shares a core with a busy one.")
+    let found = if active { "two threads per core" } else { "one thread per core" };
+    good("smt", "SMT", found, "It affects a commit only if its thread shares a core with a busy one.")
 }
 
-/// Those that make every entry into the kernel dearer.
+/// Mitigations that slow down every entry into the kernel.
 const COSTLY: [&str; 4] = ["meltdown", "mds", "retbleed", "spectre_v2"];
 
 fn mitigations(host: &HostFacts) -> Option<AuditLine> {
@@ -78,13 +85,13 @@ fn mitigations(host: &HostFacts) -> Option<AuditLine> {
     }
     let mitigated = |name: &&str| all.iter().any(|one| one.name == **name && one.state.starts_with("Mitigation"));
     let costly: Vec<&str> = COSTLY.iter().copied().filter(|name| mitigated(name)).collect();
-    let found = format!("{} of this processor's weaknesses, {} of them mitigated", all.len(), {
+    let found = format!("{} CPU vulnerabilities listed, {} of them mitigated", all.len(), {
         all.iter().filter(|one| one.state.starts_with("Mitigation")).count()
     });
     Some(if costly.is_empty() {
-        good("mitigations", "Mitigations", found, "None of those in force makes system calls noticeably dearer.")
+        good("mitigations", "Mitigations", found, "None of the active mitigations slows system calls down noticeably.")
     } else {
-        let why = "They make every system call dearer, by 0.1 to 1 µs. A commit needs two, so that they count only where a commit takes less than some 20 µs.";
-        good("mitigations", "Mitigations", format!("{found}; {} cost time in system calls", costly.join(", ")), why)
+        let why = "They add 0.1 to 1 µs to every system call. A commit needs two, so they matter only if a commit takes less than about 20 µs.";
+        good("mitigations", "Mitigations", format!("{found}; {} slow system calls down", costly.join(", ")), why)
     })
 }

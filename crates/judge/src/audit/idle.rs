@@ -6,8 +6,9 @@ use measurement::AuditLine;
 
 use super::line::{costs, good, with_command};
 
-/// A commit on protected flash takes 20 to 100 µs, and its thread sleeps meanwhile; waking from a state deeper than this takes a good part of that.
-const EXIT_LATENCY_MOST_US: u64 = 20;
+/// A commit on protected flash takes 20 to 100 µs, and its thread sleeps meanwhile; waking from a
+/// state deeper than this adds a noticeable part of that.
+const EXIT_LATENCY_US_MAX: u64 = 20;
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let Some(idle) = &host.cpu.idle else { return Vec::new() };
@@ -23,18 +24,18 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         .collect();
     let driver = idle.driver.as_deref().unwrap_or("unknown driver");
     let found = format!("allowed by {driver}: {}", names.join(", "));
-    vec![if exit_us <= EXIT_LATENCY_MOST_US {
-        good("c-states", "C-states", found, "The CPU wakes from the deepest within a fraction of a commit.")
+    vec![if exit_us <= EXIT_LATENCY_US_MAX {
+        good("c-states", "C-states", found, "The CPU wakes from the deepest state within a fraction of a commit.")
     } else {
         let why = format!(
-            "Each commit puts its CPU to sleep while the drive works; waking from {} takes {exit_us} µs, and a commit on protected flash only 20 to 100 µs.",
+            "The CPU sleeps during each commit while the drive works. Waking from {} takes {exit_us} µs; a whole commit on protected flash takes 20 to 100 µs.",
             deepest.name
         );
         with_command(
             costs("c-states", "C-states", found, &why),
-            "See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while the database runs.",
-            // "With this latency or more", says cpupower-idle-set(1).
-            format!("cpupower idle-set --disable-by-latency {}", EXIT_LATENCY_MOST_US + 1),
+            "Measure the effect with `flushmark host --measure`, then disable the deep states while the database runs.",
+            // The option disables states "with this latency or more": cpupower-idle-set(1).
+            format!("cpupower idle-set --disable-by-latency {}", EXIT_LATENCY_US_MAX + 1),
         )
     }]
 }

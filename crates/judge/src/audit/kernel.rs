@@ -1,4 +1,4 @@
-//! Kernel, clock, virtualisation.
+//! Kernel version, clock source, virtualisation.
 
 use drive::{HostFacts, Virtualisation};
 use measurement::AuditLine;
@@ -11,16 +11,16 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     lines.extend(host.clocksource.as_deref().map(clock));
     lines.extend(host.virtualisation.map(|kind| {
         good("virtualisation", "Machine", match kind {
-            Virtualisation::AmazonEc2 => "a virtual machine of Amazon EC2",
-            Virtualisation::GoogleCompute => "a virtual machine of Google Compute Engine",
+            Virtualisation::AmazonEc2 => "an Amazon EC2 virtual machine",
+            Virtualisation::GoogleCompute => "a Google Compute Engine virtual machine",
             Virtualisation::HyperV => "a virtual machine under Hyper-V",
             Virtualisation::VmWare => "a virtual machine under VMware",
             Virtualisation::VirtualBox => "a virtual machine under VirtualBox",
             Virtualisation::Xen => "a virtual machine under Xen",
             Virtualisation::Kvm => "a virtual machine under QEMU or KVM",
-            Virtualisation::Parallels => "a virtual machine on a Mac",
+            Virtualisation::Parallels => "a Parallels virtual machine",
             _ => "a virtual machine",
-        }, "Interrupts and flushes pass through the hypervisor, which adds to each commit and may add more when the host is busy.")
+        }, "Interrupts and flushes pass through the hypervisor, which adds latency to each commit, and more when the host is busy.")
     }));
     lines
 }
@@ -30,13 +30,13 @@ fn version(release: &str) -> Option<AuditLine> {
     let version = (numbers.next()?, numbers.next().unwrap_or(0));
     let found = format!("Linux {release}");
     Some(if version < (5, 0) {
-        let why = "Before 5.0 a disk may still be served by the single-queue block layer, which takes a lock for each request of all CPUs.";
+        let why = "Before 5.0, a disk may still use the single-queue block layer, which takes one lock for the requests of all CPUs.";
         advised(
             costs("kernel", "Kernel", found, why),
-            "Use a kernel of this decade; until then, scsi_mod.use_blk_mq=1.",
+            "Upgrade the kernel; until then, boot with scsi_mod.use_blk_mq=1.",
         )
     } else if version < (5, 15) {
-        let why = "The multi-queue block layer is in place; kernels from 5.15 on spend noticeably less time on each request, and have io_uring as it is today.";
+        let why = "It has the multi-queue block layer; kernels from 5.15 on spend noticeably less time on each request and have a mature io_uring.";
         good("kernel", "Kernel", found, why)
     } else {
         good("kernel", "Kernel", found, "The multi-queue block layer (blk-mq) serves every disk.")
@@ -45,14 +45,14 @@ fn version(release: &str) -> Option<AuditLine> {
 
 fn clock(source: &str) -> AuditLine {
     let found = source.to_owned();
-    // Clocks that are read from a device: drivers/clocksource.
+    // Clocks that are read from a device (drivers/clocksource).
     if !matches!(source, "hpet" | "acpi_pm" | "pit" | "jiffies" | "refined-jiffies") {
         return good("clock", "Clock", found, "Reading it costs tens of nanoseconds.");
     }
-    let why = "Each reading of this clock is a slow access to a device, up to 1 µs; databases and the kernel's own I/O accounting read it several times a commit.";
+    let why = "Each reading of this clock is a slow device access of up to 1 µs; databases and the kernel's I/O accounting read it several times per commit.";
     with_command(
         costs("clock", "Clock", found, why),
-        "If the kernel lists tsc as available (available_clocksource), use it; `dmesg` says why it was given up.",
+        "If the kernel lists tsc in available_clocksource, use it; `dmesg` shows why the kernel rejected it.",
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 }

@@ -1,4 +1,4 @@
-//! Lines of an audit by their grade, with or without advice.
+//! Constructors of audit lines by grade, with or without advice.
 
 use measurement::{AuditLine, HostGrade};
 
@@ -32,12 +32,10 @@ pub(super) fn dangerous(id: &str, subject: impl Into<String>, found: impl Into<S
     line(id, subject, HostGrade::Dangerous, found, why)
 }
 
-/// The line with what to do about it.
 pub(super) fn advised(line: AuditLine, advice: impl Into<String>) -> AuditLine {
     AuditLine { advice: advice.into(), ..line }
 }
 
-/// The line with what to do about it and the command that does it.
 pub(super) fn with_command(line: AuditLine, advice: impl Into<String>, command: impl Into<String>) -> AuditLine {
     AuditLine { advice: advice.into(), command: Some(command.into()), ..line }
 }

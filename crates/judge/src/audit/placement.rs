@@ -1,4 +1,5 @@
-//! Where drives, their interrupts and the CPUs lie: Documentation/core-api/irq/irq-affinity.rst, block/blk-mq.rst.
+//! NUMA placement of drives, their interrupts and the CPUs:
+//! Documentation/core-api/irq/irq-affinity.rst, block/blk-mq.rst.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
 fn node(disk: &DiskSettings, nodes: &[&NumaNode]) -> Option<AuditLine> {
     let own = nodes.iter().find(|node| Some(node.node) == disk.numa_node)?;
     let subject = format!("{}: NUMA node", disk.name);
-    let found = format!("node {} of {}, which has CPUs {}", own.node, nodes.len(), own.cpus);
-    let why = "A commit that is submitted on another node crosses the link between the sockets several times; run what commits on the drive's own node.";
+    let found = format!("node {} of {}, with CPUs {}", own.node, nodes.len(), own.cpus);
+    let why = "A commit submitted on another node crosses the link between the sockets several times; run the committing program on the drive's node.";
     let line = good("numa", subject, found, why);
     Some(AuditLine {
         command: Some(format!("numactl --cpunodebind={} --membind={} COMMAND", own.node, own.node)),
@@ -30,7 +31,7 @@ fn node(disk: &DiskSettings, nodes: &[&NumaNode]) -> Option<AuditLine> {
     })
 }
 
-/// The queues' own interrupts: neither the admin queue of NVMe nor virtio's configuration.
+/// The interrupts of I/O queues, without the NVMe admin queue and virtio configuration changes.
 fn of_queues(disk: &DiskSettings) -> Vec<&Interrupt> {
     let is_admin = |name: &str| {
         ["-config", "-control", "-event"].iter().any(|ending| name.ends_with(ending))
@@ -48,8 +49,9 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
     let subject = format!("{}: interrupts", disk.name);
     let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
     let found = format!(
-        "{} of its queues, on CPU{} {}",
+        "{} queue interrupt{}, on CPU{} {}",
         queues.len(),
+        if queues.len() == 1 { "" } else { "s" },
         if cpus.len() == 1 { "" } else { "s" },
         if list.len() > 12 { format!("{} to {}", list[0], list[list.len() - 1]) } else { list.join(", ") }
     );
@@ -60,34 +62,35 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
     });
     let first = queues[0].number;
     if remote {
-        let why = "Every completion is handled on the other socket, and the data crosses the link between the sockets before the commit can go on.";
+        let why = "Every completion is handled on the other socket, and the data crosses the link between the sockets before the commit can continue.";
         let line = costs("interrupts", subject, found, why);
         let node = own.map(|own| own.cpus.clone()).unwrap_or_default();
         return Some(with_command(
             line,
-            "Move them to the drive's own node, by irqbalance or by hand for each of its interrupts.",
+            "Move them to the drive's node, with irqbalance or by hand for each interrupt.",
             format!("echo {node} > /proc/irq/{first}/smp_affinity_list"),
         ));
     }
-    // Lines that bear the driver's name alone are not queues of one drive but ports of one controller.
+    // Interrupts that carry only the driver's name are ports of a controller, not queues of a
+    // drive.
     let names: BTreeSet<&str> = queues.iter().map(|interrupt| interrupt.name.as_str()).collect();
     if names.len() > 1 && cpus.len() == 1 && host.logical_cpus.is_some_and(|count| count > 1) {
-        let why = "All of the drive's queues interrupt one CPU: commits of many connections wait for it in turn.";
+        let why = "All of the drive's queues interrupt one CPU: commits of many connections queue up for it.";
         return Some(advised(
             costs("interrupts", subject, found, why),
-            "Let irqbalance spread them, or write other CPUs into /proc/irq/*/smp_affinity_list.",
+            "Spread them with irqbalance, or write other CPUs into /proc/irq/*/smp_affinity_list.",
         ));
     }
-    Some(good("interrupts", subject, found, "Completions are handled where they may be."))
+    Some(good("interrupts", subject, found, "Completions are handled on suitable CPUs."))
 }
 
-/// The numbers in a list such as `0-3,8`; at most as many as a kernel can have.
+/// The CPU numbers of a list such as `0-3,8`, below the largest number that a kernel can have.
 fn cpus(list: &str) -> impl Iterator<Item = u32> + '_ {
-    const CPUS_MOST: u32 = 8192;
+    const CPUS_MAX: u32 = 8192;
     list.split(',').flat_map(|range| {
         let (from, to) = range.split_once('-').unwrap_or((range, range));
         match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
-            (Ok(from), Ok(to)) if to < CPUS_MOST => from..to.saturating_add(1),
+            (Ok(from), Ok(to)) if to < CPUS_MAX => from..to.saturating_add(1),
             _ => 0..0,
         }
     })

@@ -23,14 +23,14 @@ fn of_disk(disk: &DiskSettings) -> Option<AuditLine> {
     let command = format!("echo {best} > /sys/block/{}/queue/scheduler", disk.name);
     Some(match (scheduler, rotating) {
         ("bfq", false) => {
-            let why = "bfq holds requests back to share a slow disk fairly; on flash that bookkeeping costs several microseconds a request, and a commit may wait for another's turn.";
-            with_command(costs("scheduler", subject, found, why), "Let the drive order its own requests.", command)
+            let why = "bfq holds requests back to share a slow disk fairly; on flash its bookkeeping costs several microseconds per request, and a commit may wait for other processes.";
+            with_command(costs("scheduler", subject, found, why), "Let the drive order the requests.", command)
         }
         ("none", true) => {
-            let why = "Without a scheduler a rotating disk serves requests as they come: a commit waits behind long sequential writes.";
+            let why = "Without a scheduler a rotating disk serves requests in order of arrival: a commit waits behind long sequential writes.";
             with_command(
                 costs("scheduler", subject, found, why),
-                "mq-deadline sorts them and lets reads and commits through.",
+                "mq-deadline sorts requests and gives reads and commits priority.",
                 command,
             )
         }
@@ -38,7 +38,7 @@ fn of_disk(disk: &DiskSettings) -> Option<AuditLine> {
             "scheduler",
             subject,
             found,
-            "It costs a microsecond or two beside none, which matters only for commits below 20 µs.",
+            "It costs a microsecond or two more than none, which matters only for commits below 20 µs.",
         ),
         _ => good("scheduler", subject, found, "It suits the medium."),
     })

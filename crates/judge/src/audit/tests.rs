@@ -6,7 +6,7 @@ use measurement::HostGrade;
 
 use super::*;
 
-fn told(host: &HostFacts) -> String {
+fn describe(host: &HostFacts) -> String {
     let lines = audit(host).into_iter().map(|line| {
         let command = line.command.map_or(String::new(), |command| format!("\n    $ {command}"));
         let advice = if line.advice.is_empty() { String::new() } else { format!("\n    > {}", line.advice) };
@@ -61,7 +61,7 @@ fn every_captured_machine_is_graded() {
 }
 
 #[test]
-fn the_write_hole_is_told_with_the_names_of_the_arrays_own_disks() {
+fn the_write_hole_is_explained_with_the_arrays_own_members() {
     let array = |level: &str, policy: &str| HostFacts {
         arrays: vec![Array {
             name: "md5".to_owned(),
@@ -74,10 +74,10 @@ fn the_write_hole_is_told_with_the_names_of_the_arrays_own_disks() {
         }],
         ..HostFacts::default()
     };
-    insta::assert_snapshot!(told(&array("raid5", "resync")), @"
+    insta::assert_snapshot!(describe(&array("raid5", "resync")), @"
     Dangerous write-hole: md5: consistency after a power cut: raid5 of sda1, sdb1, sdc1, policy resync
-        A write to sda1 changes the parity of its stripe on sdc1 as well, and the two cannot be written at one moment. If power goes between them and sdb1 is lost before the array is made whole, what sdb1 held in that stripe is computed from a parity that fits no data: a block that nobody wrote is silently wrong, also one that was committed years ago. This is the write hole.
-        > A partial parity log closes it, for up to 40 % of the write speed; so does a journal on a drive with power-loss protection.
+        A write to sda1 also changes the parity of its stripe on sdc1, and the two cannot be written atomically. If power fails between them and sdb1 is lost before the array is resynchronised, the blocks of sdb1 in that stripe are reconstructed from parity that does not match the data: a block that was not being written is silently wrong, even one committed years ago. This is the write hole.
+        > A partial parity log closes it at a cost of up to 40 % of the write speed; so does a journal on a drive with power-loss protection.
         $ mdadm --grow --consistency-policy=ppl /dev/md5
     ");
     assert_eq!(grade(&array("raid6", "bitmap"), "write-hole"), Some(HostGrade::Dangerous));
@@ -85,7 +85,7 @@ fn the_write_hole_is_told_with_the_names_of_the_arrays_own_disks() {
     let bitmap = audit(&array("raid5", "bitmap"));
     assert!(
         bitmap.iter().all(|line| line.id != "write-hole" || line.command.is_none()),
-        "half a command is worse than none"
+        "a partial command is worse than none"
     );
     for closed in ["ppl", "journal"] {
         assert_eq!(grade(&array("raid5", closed), "write-hole"), Some(HostGrade::Good));
@@ -99,7 +99,7 @@ fn the_write_hole_is_told_with_the_names_of_the_arrays_own_disks() {
 }
 
 #[test]
-fn idle_states_count_by_how_long_waking_takes_and_whether_they_are_allowed() {
+fn idle_states_are_graded_by_exit_latency_unless_disabled() {
     let host = |disabled| {
         let state = |name: &str, us, disabled| IdleState { name: name.to_owned(), exit_latency_us: Some(us), disabled };
         let states = vec![state("POLL", 0, false), state("C1", 2, false), state("C6", 133, disabled)];
@@ -107,10 +107,10 @@ fn idle_states_count_by_how_long_waking_takes_and_whether_they_are_allowed() {
         host.cpu.idle = Some(IdleFacts { driver: Some("intel_idle".to_owned()), governor: None, states });
         host
     };
-    insta::assert_snapshot!(told(&host(false)), @"
+    insta::assert_snapshot!(describe(&host(false)), @"
     CostsLatency c-states: C-states: allowed by intel_idle: POLL 0 µs, C1 2 µs, C6 133 µs
-        Each commit puts its CPU to sleep while the drive works; waking from C6 takes 133 µs, and a commit on protected flash only 20 to 100 µs.
-        > See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while the database runs.
+        The CPU sleeps during each commit while the drive works. Waking from C6 takes 133 µs; a whole commit on protected flash takes 20 to 100 µs.
+        > Measure the effect with `flushmark host --measure`, then disable the deep states while the database runs.
         $ cpupower idle-set --disable-by-latency 21
     ");
     assert_eq!(grade(&host(true), "c-states"), Some(HostGrade::Good));
@@ -129,7 +129,7 @@ fn disk(name: &str) -> DiskSettings {
 }
 
 #[test]
-fn schedulers_are_judged_by_their_medium() {
+fn schedulers_are_graded_by_medium() {
     let host = |scheduler: &str, rotational, virtual_disk| HostFacts {
         disks: vec![DiskSettings {
             scheduler: Some(scheduler.to_owned()),
@@ -178,7 +178,7 @@ fn interrupts_on_the_other_socket_or_on_one_cpu_cost() {
         grade_of(vec![interrupt(40, "nvme0q1", "5"), interrupt(41, "nvme0q2", "5")]),
         Some(HostGrade::CostsLatency)
     );
-    // The admin queue alone says nothing about commits.
+    // The admin queue alone is not relevant for commits.
     assert_eq!(grade_of(vec![interrupt(39, "nvme0q0", "0")]), None);
     assert_eq!(grade_of(vec![interrupt(40, "nvme0q1", "nonsense")]), None);
 }
@@ -233,7 +233,7 @@ fn every_line_that_is_not_good_says_why_and_most_say_what_to_do() {
 }
 
 #[test]
-fn a_spare_has_no_part_in_the_write_hole() {
+fn a_spare_is_not_part_of_the_write_hole() {
     let capture = captures::lay_out("md-raid5");
     for (device, slot) in [("sda1", "0"), ("sdb1", "1"), ("sdc1", "2"), ("sdd1", "none")] {
         capture.set(&format!("/sys/block/md0/md/dev-{device}/slot"), slot);
@@ -244,7 +244,7 @@ fn a_spare_has_no_part_in_the_write_hole() {
 }
 
 #[test]
-fn a_command_can_be_pasted_whatever_a_mount_point_is_called() {
+fn commands_quote_mount_points() {
     let mut host = captured("raid-card-homelab");
     for filesystem in &mut host.filesystems {
         filesystem.mount_point = "/media/My Disk;reboot".into();
@@ -277,7 +277,7 @@ fn arrays_that_resynchronise_want_a_bitmap() {
 }
 
 #[test]
-fn what_closes_the_write_hole_depends_on_the_level() {
+fn the_remedy_for_the_write_hole_depends_on_the_level() {
     let hole = |level: &str, policy: &str, members: &[&str]| {
         let array = Array {
             name: "md5".to_owned(),
@@ -292,14 +292,16 @@ fn what_closes_the_write_hole_depends_on_the_level() {
         lines.into_iter().find(|line| line.id == "write-hole").unwrap()
     };
     let three = ["sda1", "sdb1", "sdc1"];
-    assert!(hole("raid5", "bitmap", &three).advice.contains("takes the place of the bitmap"));
+    assert!(hole("raid5", "bitmap", &three).advice.contains("replaces the bitmap"));
     assert!(hole("raid5", "resync", &three).command.is_some());
     for policy in ["bitmap", "resync"] {
         let six = hole("raid6", policy, &three);
-        assert!(six.advice.contains("raid6 has no partial parity log") && six.command.is_none(), "{six:?}");
+        assert!(six.advice.contains("raid6 does not support a partial parity log") && six.command.is_none(), "{six:?}");
     }
     assert!(
-        hole("raid5", "resync", &[]).why.contains("A write to one disk changes the parity of its stripe on another")
+        hole("raid5", "resync", &[])
+            .why
+            .contains("A write to one disk also changes the parity of its stripe on another")
     );
 }
 
@@ -318,9 +320,9 @@ fn a_controller_is_listed_for_its_disks_or_for_hiding_them() {
         audit(&HostFacts { controllers: vec![controller], ..HostFacts::default() })
     };
     assert_eq!(lines(0x01_0700, &[]), []);
-    assert_eq!(lines(0x01_0400, &[])[0].subject, "RAID controller before no disk");
+    assert_eq!(lines(0x01_0400, &[])[0].subject, "RAID controller in front of no disk");
     let adapter = &lines(0x01_0700, &["sda", "sdb"])[0];
-    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller before sda, sdb"));
+    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller in front of sda, sdb"));
     assert_eq!(adapter.found, "1000:0073 at 0000:03:00.0, driver no driver");
 }
 
@@ -356,15 +358,15 @@ fn mitigations_are_counted_and_the_costly_ones_named() {
         audit(&host).first().map(|line| line.found.clone())
     };
     let all = [("meltdown", "Mitigation: PTI"), ("mds", "Not affected"), ("srbds", "Mitigation: Microcode")];
-    let told = "3 of this processor's weaknesses, 2 of them mitigated; meltdown cost time in system calls";
-    assert_eq!(found(&all).as_deref(), Some(told));
-    let cheap = "2 of this processor's weaknesses, 1 of them mitigated";
+    let with_costly = "3 CPU vulnerabilities listed, 2 of them mitigated; meltdown slow system calls down";
+    assert_eq!(found(&all).as_deref(), Some(with_costly));
+    let cheap = "2 CPU vulnerabilities listed, 1 of them mitigated";
     assert_eq!(found(&all[1..]).as_deref(), Some(cheap));
     assert_eq!(found(&[]), None);
 }
 
 #[test]
-fn a_filesystem_is_full_beyond_nine_tenths() {
+fn a_filesystem_is_full_above_90_percent() {
     let line = |total_bytes: u64, free_bytes: u64| {
         let filesystem = drive::host::FilesystemFacts {
             mount_point: "/srv".into(),
@@ -382,7 +384,7 @@ fn a_filesystem_is_full_beyond_nine_tenths() {
     let full = line(1000, 89).unwrap();
     assert_eq!((full.grade, full.found.as_str()), (HostGrade::CostsLatency, "91 % full"));
     assert_eq!(full.command.as_deref(), Some("fstrim /srv"));
-    assert!(full.advice.starts_with("Free some of it"));
+    assert!(full.advice.starts_with("Free some space"));
     assert_eq!(line(0, 0), None);
 }
 
@@ -398,7 +400,7 @@ fn kernels_change_at_5_0_and_5_15() {
 }
 
 #[test]
-fn every_kind_of_machine_and_disk_has_a_name_of_its_own() {
+fn every_kind_of_machine_and_disk_has_a_distinct_name() {
     use drive::Virtualisation::{AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen};
     let machines = [AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen];
     let machine = |kind| audit(&HostFacts { virtualisation: Some(kind), ..HostFacts::default() }).remove(0).found;
@@ -424,7 +426,7 @@ fn every_kind_of_machine_and_disk_has_a_name_of_its_own() {
 }
 
 #[test]
-fn dirty_memory_counts_from_a_gibibyte_on_where_there_is_a_drive() {
+fn dirty_memory_above_a_gibibyte_costs_latency_if_there_is_a_drive() {
     const GIB: u64 = 1 << 30;
     let host = |dirty_bytes: u64, disks: &[&str]| {
         let mut host = HostFacts { memory_bytes: Some(100 * GIB), ..HostFacts::default() };
@@ -439,7 +441,7 @@ fn dirty_memory_counts_from_a_gibibyte_on_where_there_is_a_drive() {
     mounted.disks.clear();
     (mounted.memory_bytes, mounted.memory.dirty_bytes) = (None, Some(2 * GIB));
     assert_eq!(grade(&mounted, "dirty-memory"), Some(HostGrade::CostsLatency));
-    // No bytes are set where the share is.
+    // `vm.dirty_bytes` is 0 while `vm.dirty_ratio` is set.
     let line = audit(&host(0, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
     assert_eq!(line.found, "up to 20.0 GiB of dirty memory (vm.dirty_ratio is 20 %)");
     let line = audit(&host(3 * GIB / 2, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
@@ -460,7 +462,7 @@ fn write_back_laptop_mode_and_huge_pages() {
 }
 
 #[test]
-fn what_sleeps_is_judged_by_how_long_it_takes_to_wake() {
+fn power_saving_is_graded_by_wake_up_time() {
     let nvme = |longest_us: u64| {
         let mut host = HostFacts { disks: vec![disk("nvme12n1")], ..HostFacts::default() };
         host.power.nvme_ps_max_latency_us = Some(longest_us);
@@ -492,7 +494,7 @@ fn what_sleeps_is_judged_by_how_long_it_takes_to_wake() {
 }
 
 #[test]
-fn a_scheduler_that_only_costs_a_little_is_said_to() {
+fn a_scheduler_of_low_cost_says_so() {
     let why = |scheduler: &str| {
         let disk = DiskSettings { scheduler: Some(scheduler.to_owned()), ..disk("sda") };
         let lines = audit(&HostFacts { disks: vec![disk], ..HostFacts::default() });
@@ -503,7 +505,7 @@ fn a_scheduler_that_only_costs_a_little_is_said_to() {
 }
 
 #[test]
-fn interrupts_are_told_by_queue_and_cpu() {
+fn interrupts_are_listed_by_queue_and_cpu() {
     let line = |nodes: &[&str], interrupts: &[(&str, &str)], logical_cpus: u32| {
         let interrupt = |(number, (name, cpus)): (usize, &(&str, &str))| Interrupt {
             number: 40 + number as u32,
@@ -523,16 +525,17 @@ fn interrupts_are_told_by_queue_and_cpu() {
     };
     let two = ["0-3", "4-7"];
     let good = line(&two, &[("nvme0q0", "0"), ("nvme0q1", "4"), ("nvme0q2", "6")], 8);
-    assert_eq!((good.grade, good.found.as_str()), (HostGrade::Good, "2 of its queues, on CPUs 4, 6"));
+    assert_eq!((good.grade, good.found.as_str()), (HostGrade::Good, "2 queue interrupts, on CPUs 4, 6"));
     let remote = line(&two, &[("nvme0q1", "0"), ("nvme0q2", "1")], 8);
     assert_eq!(remote.command.as_deref(), Some("echo 4-7 > /proc/irq/40/smp_affinity_list"));
-    // With one node nothing is remote, and one that holds a part of them is not either.
+    // With one node nothing is remote; a node that handles some of the interrupts is not remote
+    // either.
     assert_eq!(line(&["0-7"], &[("nvme0q1", "0"), ("nvme0q2", "1")], 8).grade, HostGrade::Good);
     assert_eq!(line(&two, &[("nvme0q1", "0"), ("nvme0q2", "5")], 8).grade, HostGrade::Good);
-    // A node without CPUs is memory alone, and leaves one.
+    // A node without CPUs has only memory and does not count.
     assert_eq!(line(&["0-7", ""], &[("nvme0q1", "0"), ("nvme0q2", "1")], 8).grade, HostGrade::Good);
     let crowded = line(&["0-7"], &[("nvme0q1", "5"), ("nvme0q2", "5")], 8);
-    assert_eq!((crowded.grade, crowded.found.as_str()), (HostGrade::CostsLatency, "2 of its queues, on CPU 5"));
+    assert_eq!((crowded.grade, crowded.found.as_str()), (HostGrade::CostsLatency, "2 queue interrupts, on CPU 5"));
     for (interrupts, cpus) in [
         (&[("nvme0q1", "5"), ("nvme0q2", "5")][..], 1),
         (&[("ahci", "5"), ("ahci", "5")], 8),
@@ -541,18 +544,19 @@ fn interrupts_are_told_by_queue_and_cpu() {
     ] {
         assert_eq!(line(&["0-7"], interrupts, cpus).grade, HostGrade::Good, "{interrupts:?}");
     }
-    assert_eq!(line(&["0-63"], &[("nvme0q1", "0-12")], 64).found, "1 of its queues, on CPUs 0 to 12");
+    assert_eq!(line(&["0-63"], &[("nvme0q1", "0-12")], 64).found, "1 queue interrupt, on CPUs 0 to 12");
     assert!(line(&["0-63"], &[("nvme0q1", "0-11")], 64).found.ends_with("10, 11"));
-    // Names of other devices' parts: what ends like a virtio disk's configuration, or like an admin queue of none.
+    // Similar names of other interrupts: a virtio disk's configuration, and `q0` of a device that
+    // is not NVMe.
     assert_eq!(
         line(&["0-7"], &[("virtio0-config", "1"), ("virtio0-req.0", "2")], 8).found,
-        "1 of its queues, on CPU 2"
+        "1 queue interrupt, on CPU 2"
     );
-    assert_eq!(line(&["0-7"], &[("blkq0", "3")], 8).found, "1 of its queues, on CPU 3");
+    assert_eq!(line(&["0-7"], &[("blkq0", "3")], 8).found, "1 queue interrupt, on CPU 3");
 }
 
 #[test]
-fn a_drive_s_node_is_told_where_there_are_several() {
+fn a_drives_node_is_listed_on_machines_with_several() {
     let line = |nodes: u32| {
         let node = |node: u32| NumaNode { node, cpus: format!("{}-{}", 4 * node, 4 * node + 3) };
         let host = HostFacts {
@@ -563,7 +567,7 @@ fn a_drive_s_node_is_told_where_there_are_several() {
         audit(&host).into_iter().find(|line| line.id == "numa")
     };
     let two = line(2).unwrap();
-    assert_eq!(two.found, "node 1 of 2, which has CPUs 4-7");
+    assert_eq!(two.found, "node 1 of 2, with CPUs 4-7");
     assert_eq!(two.command.as_deref(), Some("numactl --cpunodebind=1 --membind=1 COMMAND"));
     assert_eq!(line(1), None);
 }

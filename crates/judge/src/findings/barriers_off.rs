@@ -1,4 +1,4 @@
-//! The filesystem is mounted so that syncs send no flush.
+//! The filesystem is mounted with an option that disables flushes.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::latency;
@@ -15,16 +15,15 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         vec![Evidence::fact(format!("mount option of {mount_point} ({})", mount.fs_type), option.as_str())];
     let commit = case.flushing_commit();
     if let Some(per_commit) = commit.and_then(TestResult::flushes_per_commit) {
-        evidence.push(Evidence::number("flushes that the device counted", rounded(per_commit), "per commit"));
+        evidence.push(Evidence::number("flushes counted by the device", rounded(per_commit), "per commit"));
     }
     evidence.extend(commit.map(median));
-    let price = commit.map_or(String::new(), |commit| {
-        format!(" (a commit seems to cost {} here, and does not buy what it promises)", latency(commit.p50_us()))
-    });
+    let price = commit
+        .map_or(String::new(), |commit| format!(" (a commit takes {} and is not durable)", latency(commit.p50_us())));
     Some(Finding {
         id: "flushes-switched-off".to_owned(),
         title: format!(
-            "A power cut loses confirmed commits: {} on {mount_point} is mounted with `{option}`, so that no sync flushes the drive's cache{price}.",
+            "A power cut loses acknowledged commits: {} on {mount_point} is mounted with `{option}`, so no sync flushes the drive's cache{price}.",
             mount.fs_type
         ),
         evidence,
@@ -34,19 +33,20 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// How to get flushes back. Each filesystem spells it in its own way, and only ext3 and ext4 keep the option in the superblock as well.
+/// How to re-enable flushes. Each filesystem has its own spelling, and only ext3 and ext4 also keep
+/// the option in the superblock.
 fn remedy(fs_type: &str, option: &str, mount_point: &str, source: &str) -> String {
-    let fstab = format!("take `{option}` out of /etc/fstab");
+    let fstab = format!("remove `{option}` from /etc/fstab");
     match fs_type {
         "ext3" | "ext4" => format!(
-            "`mount -o remount,barrier=1 {mount_point}` now, and {fstab}; if it is not there, `tune2fs -o ^nobarrier {source}`."
+            "Run `mount -o remount,barrier=1 {mount_point}` now, and {fstab}; if it is not set there, run `tune2fs -o ^nobarrier {source}`."
         ),
-        "btrfs" => format!("`mount -o remount,barrier {mount_point}` now, and {fstab}."),
-        "f2fs" => format!("`mount -o remount,fsync_mode=posix {mount_point}` now, and {fstab}."),
+        "btrfs" => format!("Run `mount -o remount,barrier {mount_point}` now, and {fstab}."),
+        "f2fs" => format!("Run `mount -o remount,fsync_mode=posix {mount_point}` now, and {fstab}."),
         "overlay" => {
-            "Start the container without the `volatile` option, or give the database a volume of its own.".to_owned()
+            "Start the container without the `volatile` option, or give the database a separate volume.".to_owned()
         }
-        _ => format!("{} and mount {mount_point} anew.", capitalised(&fstab)),
+        _ => format!("{} and remount {mount_point}.", capitalised(&fstab)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Somebody told the kernel that the drive has no volatile cache.
+//! The kernel's setting denies a volatile cache that the drive reports.
 
 use measurement::{Confidence, Evidence, Finding};
 
@@ -12,17 +12,19 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "cache-belief-overridden".to_owned(),
         title: format!(
-            "The kernel has been told to send no flushes to {}, which itself says that it has a volatile cache.",
+            "The kernel is configured not to flush {}, although the drive reports a volatile cache.",
             case.drive_label()
         ),
         evidence: vec![
-            Evidence::fact(format!("{name}: what the drive says of its cache"), drive_says),
+            Evidence::fact(format!("{name}: cache as the drive reports it"), drive_says),
             Evidence::fact(format!("{name}: queue/write_cache"), "write through"),
         ],
         confidence: Confidence::High,
-        doubt: Some("A drive with power-loss protection loses nothing by that; only its datasheet tells.".to_owned()),
+        doubt: Some(
+            "A drive with power-loss protection loses nothing because of this; check its datasheet.".to_owned(),
+        ),
         advice: format!(
-            "`echo 'write back' > /sys/block/{name}/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `flushmark cache off {disk}`."
+            "Re-enable flushes with `echo 'write back' > /sys/block/{name}/queue/write_cache`. To avoid flushes, switch the cache off instead: `flushmark cache off {disk}`."
         ),
     })
 }

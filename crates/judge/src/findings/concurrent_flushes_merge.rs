@@ -7,10 +7,12 @@ use crate::case::Case;
 use crate::flush_path::FlushPath;
 use crate::wording::{commit_rate, flushes};
 
-/// Below this, commits share flushes; a journal that sends two for each commit hides some of it.
-const MERGED_MOST: f64 = 0.8;
+/// Below this many flushes per commit, commits share flushes; a journal that sends two per commit
+/// hides some of the sharing.
+const MERGED_MAX: f64 = 0.8;
 
-/// block/blk-flush.c: while one flush is under way, those that arrive wait and are then answered by one flush together.
+/// block/blk-flush.c: flushes that arrive while one is in flight wait and are then served together
+/// by a single flush.
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if FlushPath::of(case).not_durable_because().is_some() {
         return None;
@@ -18,7 +20,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let (one, many) = case.one_and_many_jobs()?;
     let alone = one.flushes_per_commit()?;
     let together = many.flushes_per_commit().filter(|&together| together > 0.0)?;
-    if alone <= 0.0 || together > MERGED_MOST * alone.min(1.0) {
+    if alone <= 0.0 || together > MERGED_MAX * alone.min(1.0) {
         return None;
     }
     let mut evidence: Vec<_> = [one, many].into_iter().filter_map(flushes).collect();
@@ -26,13 +28,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "concurrent-flushes-merge".to_owned(),
         title: format!(
-            "With {} committers one flush serves {} commits: the kernel merges flushes that arrive together.",
+            "With {} committers, one flush serves {} commits: the kernel merges concurrent flushes.",
             many.workload.jobs,
             number(1.0 / together)
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Count on it for many independent committers on this drive; a single one never gains by it.".to_owned(),
+        advice: "Nothing to do: many independent committers on this drive benefit, a single one never does.".to_owned(),
     })
 }

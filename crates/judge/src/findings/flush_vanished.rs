@@ -1,4 +1,4 @@
-//! Syncs were confirmed, and no flush arrived.
+//! Syncs were acknowledged, but no flush reached the device.
 
 use drive::WriteCache;
 use measurement::{Confidence, Evidence, Finding};
@@ -11,11 +11,11 @@ use crate::wording::median;
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::Vanished { commits, flushes } = FlushPath::of(case) else { return None };
     let mut evidence = vec![
-        Evidence::number("commits confirmed", commits as f64, ""),
-        Evidence::number("flushes that the device counted", flushes as f64, ""),
+        Evidence::number("commits acknowledged", commits as f64, ""),
+        Evidence::number("flushes counted by the device", flushes as f64, ""),
     ];
     if case.cache_belief() == Some(WriteCache::WriteBack) {
-        evidence.push(Evidence::fact("volatile cache, as the kernel lists it", "write back"));
+        evidence.push(Evidence::fact("volatile cache (kernel)", "write back"));
     }
     evidence.extend(case.flushing_commit().map(median));
     let arrived =
@@ -23,14 +23,14 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "flush-vanished".to_owned(),
         title: format!(
-            "Syncs are confirmed and lost: {} commits returned, {arrived} reached the device, and the kernel lists a volatile cache.",
+            "Flushes are lost: {} commits were acknowledged, {arrived} reached the device, and the kernel assumes a volatile cache.",
             number(commits as f64)
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
         advice: format!(
-            "Look for what swallows the flush: mount options (`findmnt -no OPTIONS -T {}`), layers between (`lsblk -s {}`); put no database there before it is found.",
+            "Find what drops the flush: mount options (`findmnt -no OPTIONS -T {}`) or layers in between (`lsblk -s {}`). Do not put a database there until you know.",
             case.path(),
             case.disk_path()
         ),

@@ -1,5 +1,6 @@
-//! `fsync` makes the filesystem's metadata durable, where `fdatasync` leaves out what is not needed to read the data back: overwriting
-//! changes nothing but the modification time. (`lazytime` does not help: fsync is one of the occasions on which it writes the time.)
+//! `fsync` costs more than `fdatasync`: it makes all metadata durable, whereas `fdatasync` omits
+//! what is not needed to read the data back. An overwrite changes only the modification time.
+//! (`lazytime` does not help: fsync is one of the occasions on which it writes the time.)
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
@@ -9,7 +10,8 @@ use crate::case::Case;
 use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
-/// From here on the difference is no chance: repeated published runs of one test lie within 3 % of each other.
+/// From this ratio on the difference is significant: published repeated runs of one test lie within
+/// 3 % of each other.
 const DEARER_RATIO: f64 = 1.25;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
@@ -30,7 +32,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "fsync-dearer-than-fdatasync".to_owned(),
         title: format!(
-            "fsync costs {}, fdatasync {}: for the sake of a timestamp {filesystem} writes its metadata, too.",
+            "fsync takes {}, fdatasync {}: {filesystem} also writes metadata because of a timestamp.",
             latency(fsync.p50_us()),
             latency(fdatasync.p50_us())
         ),

@@ -1,5 +1,5 @@
-//! The findings, one file each, in the order in which a person should read them: first what makes every other number worthless, then
-//! what the storage is, then what the numbers are made of.
+//! The findings, one file each, in the order in which they should be read: first whatever makes all
+//! other numbers worthless, then what the storage is, then what the numbers consist of.
 
 use measurement::Finding;
 
@@ -31,12 +31,11 @@ mod small_test_area;
 mod synchronous_mount;
 pub(crate) mod virtual_flush;
 
-/// What a finding rests on, and so whether noisy numbers weaken it.
+/// What a finding is based on. Noisy numbers weaken only findings based on timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestsOn {
-    /// What the kernel or the device's counters say, or a difference in time that no noise explains.
+    /// The kernel's view, the device's counters, or a difference in time that noise cannot explain.
     Facts,
-    /// How long things took.
     Timing,
 }
 
@@ -64,7 +63,7 @@ const RULES: &[Rule] = &[
     facts(host_settings::write_hole),
     timing(virtual_flush::judge),
     timing(power_loss_protection::judge),
-    // Noise makes nothing faster, and between flash and a platter lies a factor of twenty.
+    // Noise makes nothing faster, and flash and platter differ by a factor of twenty.
     facts(rotating_disk::judge),
     facts(no_flush_sent::judge),
     facts(no_block_device::judge),
@@ -82,7 +81,7 @@ const RULES: &[Rule] = &[
     facts(noisy::judge),
 ];
 
-/// Everything that the numbers and facts say, the gravest first. Empty for a case that shows nothing.
+/// All findings, most serious first.
 pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let symptoms = noise::symptoms(case);
     let judged = RULES.iter().filter_map(|rule| {
@@ -93,14 +92,14 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
         Some(finding)
     });
     let mut found: Vec<Finding> = judged.collect();
-    // What the numbers and the mount table have shown is said already, and better.
-    let of_drives = crate::drives::grave(case.records).into_iter();
+    // What the numbers and the mount table showed has already been reported, in more detail.
+    let of_drives = crate::drives::serious(case.records).into_iter();
     let known: Vec<String> = found.iter().map(|finding| finding.id.clone()).collect();
-    found.extend(of_drives.filter(|finding| !known.contains(&finding.id) && !says_same(&known, &finding.id)));
+    found.extend(of_drives.filter(|finding| !known.contains(&finding.id) && !is_duplicate(&known, &finding.id)));
     found
 }
 
-/// Whether a finding about a drive says what a rule has said under another name.
-fn says_same(known: &[String], id: &str) -> bool {
+/// Whether a finding about a drive repeats what a rule reported under another id.
+fn is_duplicate(known: &[String], id: &str) -> bool {
     id == "kernel-sends-no-flushes" && known.iter().any(|known| known == "cache-belief-overridden")
 }

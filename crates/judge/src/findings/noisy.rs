@@ -1,4 +1,4 @@
-//! The machine was not quiet, as the numbers themselves say.
+//! The numbers themselves show that the machine was not quiet.
 
 use measurement::{Confidence, Finding};
 
@@ -9,8 +9,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let first = symptoms.first()?;
     let more = match symptoms.len() - 1 {
         0 => String::new(),
-        1 => ", and one more sign of it".to_owned(),
-        more => format!(", and {more} more signs of it"),
+        1 => ", and one more symptom".to_owned(),
+        more => format!(", and {more} more symptoms"),
     };
     Some(Finding {
         id: "noisy-numbers".to_owned(),
@@ -20,12 +20,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: None,
         advice: if case.is_modelled() {
             format!(
-                "Nothing disturbs a model, so a longer run tells: `flushmark run journal --time 60s --target {}`.",
+                "Nothing disturbs a model, so run it for longer: `flushmark run journal --time 60s --target {}`.",
                 case.path()
             )
         } else {
             format!(
-                "Measure again while nothing else uses the drive (`iostat -x 1` shows what does), and for longer: `flushmark run journal --time 60s --target {}`.",
+                "Measure again for longer while nothing else uses the drive (check with `iostat -x 1`): `flushmark run journal --time 60s --target {}`.",
                 case.path()
             )
         },

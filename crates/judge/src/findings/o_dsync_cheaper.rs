@@ -1,4 +1,4 @@
-//! A write that is durable by itself is cheaper than a write and a flush.
+//! An `O_DSYNC` write is cheaper than a write and a flush.
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::SyncMethod;
@@ -8,21 +8,21 @@ use crate::case::Case;
 use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
-/// Worth a change of settings from here on.
-const CHEAPER_MOST: f64 = 0.8;
+/// Below this ratio a change of settings pays off.
+const CHEAPER_MAX: f64 = 0.8;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if FlushPath::of(case).not_durable_because().is_some() || super::o_dsync_ignored::ignored(case).is_some() {
         return None;
     }
     let (o_dsync, fdatasync) = case.small_write_pair(SyncMethod::ODsync, SyncMethod::Fdatasync)?;
-    if o_dsync.p50_us() > CHEAPER_MOST * fdatasync.p50_us() {
+    if o_dsync.p50_us() > CHEAPER_MAX * fdatasync.p50_us() {
         return None;
     }
     let fua = case.drives().iter().any(|drive| drive.queue.fua == Some(true));
     let mut evidence = vec![median(o_dsync), median(fdatasync)];
     evidence.extend([o_dsync, fdatasync].into_iter().filter_map(flushes));
-    evidence.push(Evidence::fact("FUA, as the kernel lists it", if fua { "yes" } else { "no" }));
+    evidence.push(Evidence::fact("FUA (kernel)", if fua { "yes" } else { "no" }));
     let why = if fua {
         "one FUA write instead of a write and a flush of the whole cache"
     } else {
@@ -39,7 +39,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         confidence: Confidence::High,
         doubt: None,
         advice: format!(
-            "For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target {}`.",
+            "For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target {}`.",
             case.path()
         ),
     })

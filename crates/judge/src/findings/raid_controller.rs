@@ -1,4 +1,4 @@
-//! A RAID controller answers for the drives.
+//! A RAID controller acknowledges flushes in place of the drives.
 
 use measurement::{Confidence, Evidence, Finding};
 
@@ -16,12 +16,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "behind-raid-controller".to_owned(),
         title: format!(
-            "A RAID controller stands before {}: what was measured is its cache, and whether a flush reaches the drives is its decision.",
+            "A RAID controller hides {}: the tests measured its cache, and it decides whether flushes reach the drives.",
             case.drive_label()
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "See with the maker's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' own caches are off.".to_owned(),
+        advice: "Check with the vendor's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' caches are off.".to_owned(),
     })
 }

@@ -1,42 +1,43 @@
-//! Whether it rotates: what the kernel says, weighed against what a platter can do.
+//! Whether the drive rotates: the kernel's claim, weighed against what a platter can do.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::latency;
 
 use crate::case::Case;
 use crate::flush_path::FlushPath;
-use crate::physics::{ROTATING_LEAST_US, TURN_7200_RPM_US};
+use crate::physics::{ROTATING_US_MIN, ROTATION_7200_RPM_US};
 use crate::wording::median;
 
-/// Nothing but a disk (or a network that is as slow) has both its median read and its median commit above this: half a turn at
-/// 7200 rpm. Flash reads in 0.1 ms and flushes in up to 3 ms.
-const LOOKS_ROTATING_US: f64 = TURN_7200_RPM_US / 2.0;
+/// Only a rotating disk (or an equally slow network) has both its median read and its median commit
+/// above half a rotation at 7200 rpm. Flash reads in 0.1 ms and flushes in up to 3 ms.
+const LOOKS_ROTATING_US: f64 = ROTATION_7200_RPM_US / 2.0;
 
-/// Whether a test was too fast for any platter: a random read of data that is not all in the disk's cache, or a commit.
+/// Whether a test was too fast for any platter: a random read of data that is not all in the disk's
+/// cache, or a commit.
 pub(super) fn numbers_deny_rotation(case: &Case<'_>) -> bool {
     !denials(case).is_empty()
 }
 
 fn denials<'a>(case: &Case<'a>) -> Vec<&'a TestResult> {
-    // A fast commit on a real disk is a suspicious commit (`flush_too_fast`), so that alone a read decides; on a virtual disk the
-    // word of the kernel is worth little, and either will do.
+    // A fast commit on a real disk is suspicious in itself (`flush_too_fast`), so only a read
+    // decides; on a virtual disk the kernel's claim is unreliable, and either suffices.
     let read = case.random_read();
     let commit = case.cheapest_commit().filter(|_| read.is_none() || case.is_virtual());
-    read.into_iter().chain(commit).filter(|result| result.p50_us() < ROTATING_LEAST_US).collect()
+    read.into_iter().chain(commit).filter(|result| result.p50_us() < ROTATING_US_MIN).collect()
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if matches!(FlushPath::of(case), FlushPath::InMemory { .. }) {
         return None;
     }
-    let said = case.said_to_rotate();
+    let said = case.reported_rotational();
     let denials = denials(case);
     let confirms = |result: Option<&TestResult>| result.is_some_and(|result| result.p50_us() >= LOOKS_ROTATING_US);
     let looks_rotating = confirms(case.random_read()) && confirms(case.cheapest_commit());
     match said {
         Some(true) if !denials.is_empty() => Some(claim_wrong(case, &denials)),
         Some(true) => rotating(case),
-        _ if looks_rotating => Some(as_slow_as_one(case)),
+        _ if looks_rotating => Some(slow_as_rotating(case)),
         _ => None,
     }
 }
@@ -45,18 +46,18 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
     let commit = case.cheapest_commit();
     let read = case.random_read();
     let measured = read.or(commit)?;
-    let confidence = if read.is_some_and(|read| read.p50_us() >= ROTATING_LEAST_US) || !case.is_virtual() {
+    let confidence = if read.is_some_and(|read| read.p50_us() >= ROTATING_US_MIN) || !case.is_virtual() {
         Confidence::High
     } else {
         Confidence::Medium
     };
-    let mut evidence = vec![Evidence::fact("rotational, as the kernel says", "yes")];
+    let mut evidence = vec![Evidence::fact("rotational (kernel)", "yes")];
     evidence.extend(commit.into_iter().chain(read).map(median));
     Some(Finding {
         id: "rotating-disk".to_owned(),
-        title: match commit.filter(|commit| commit.p50_us() >= ROTATING_LEAST_US) {
+        title: match commit.filter(|commit| commit.p50_us() >= ROTATING_US_MIN) {
             Some(commit) => format!(
-                "{} is a rotating disk: a commit waits for the platter, {} here.",
+                "{} is a rotating disk: a commit waits {} for the platter.",
                 case.drive_label(),
                 latency(commit.p50_us())
             ),
@@ -65,14 +66,14 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence,
         doubt: None,
-        advice: "Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here."
+        advice: "Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and keep the bulk of the data here."
             .to_owned(),
     })
 }
 
 fn claim_wrong(case: &Case<'_>, denials: &[&TestResult]) -> Finding {
     let fastest = denials.iter().map(|result| result.p50_us()).fold(f64::INFINITY, f64::min);
-    let mut evidence = vec![Evidence::fact("rotational, as the kernel says", "yes")];
+    let mut evidence = vec![Evidence::fact("rotational (kernel)", "yes")];
     evidence.extend(denials.iter().map(|result| median(result)));
     let what = if case.is_virtual() { "flash, or the memory of its host" } else { "flash" };
     let disk = case.disk_path();
@@ -80,30 +81,30 @@ fn claim_wrong(case: &Case<'_>, denials: &[&TestResult]) -> Finding {
     Finding {
         id: "rotation-claim-wrong".to_owned(),
         title: format!(
-            "The kernel takes {disk} for a rotating disk, and the numbers deny it ({}, less than a quarter of a turn): what answers is {what}.",
+            "The kernel lists {disk} as a rotating disk, but it answers in {}, less than a quarter of a rotation: it is {what}.",
             latency(fastest)
         ),
         evidence,
         confidence: if denials.len() > 1 { Confidence::High } else { Confidence::Medium },
         doubt: None,
         advice: format!(
-            "Software tunes itself by that flag (Ceph's device class, btrfs, swap): `echo 0 > /sys/block/{name}/queue/rotational` corrects it until the next boot."
+            "Software tunes itself by that flag (Ceph's device class, btrfs, swap). Correct it until the next boot with `echo 0 > /sys/block/{name}/queue/rotational`."
         ),
     }
 }
 
-fn as_slow_as_one(case: &Case<'_>) -> Finding {
+fn slow_as_rotating(case: &Case<'_>) -> Finding {
     let evidence: Vec<Evidence> = case.random_read().into_iter().chain(case.cheapest_commit()).map(median).collect();
     Finding {
         id: "as-slow-as-a-rotating-disk".to_owned(),
         title: format!(
-            "Reads and commits take as long as a platter's turn ({} is one at 7200 rpm), though the kernel names no rotating disk.",
-            latency(TURN_7200_RPM_US)
+            "Reads and commits take as long as a rotation ({} at 7200 rpm), although the kernel does not report a rotating disk.",
+            latency(ROTATION_7200_RPM_US)
         ),
         evidence,
         confidence: Confidence::Low,
         doubt: Some("A throttled volume or a slow network looks the same.".to_owned()),
-        advice: "See whether the volume has an IOPS limit, and what stands behind the controller or the network."
+        advice: "Check whether the volume has an IOPS limit, and what the controller or the network connects to."
             .to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The tests worked on too small a part of the drive.
+//! The tests covered too small a part of the drive.
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::format_bytes;
@@ -7,19 +7,20 @@ use workload::number::number;
 use crate::case::Case;
 use crate::probes::cache_bytes;
 
-/// An area as small as this fits into the DRAM of many drives (1 MiB for each GB) and surely into their fast first zone of flash.
+/// An area this small fits into the DRAM of many drives (1 MiB for each GB) and certainly into
+/// their SLC cache.
 const SMALL_BYTES: u64 = 256 << 20;
-/// A test takes at most half of what is free: an area this near to it has been cut.
+/// A test uses at most half of the free space: an area this close to it has been limited.
 const CUT_SHARE: f64 = 0.45;
-/// On less than this share of a drive, a disk hardly moves its heads, and the mapping of a flash drive
-/// without DRAM stays in its controller.
+/// On less than this share, a rotating disk hardly moves its heads, and the mapping of a flash
+/// drive without DRAM stays in its controller.
 const SMALL_SHARE: f64 = 0.1;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if case.place?.space.is_some() { cut_by_free_space(case) } else { part_of_device(case) }
 }
 
-/// Little free space made the test file small.
+/// Little free space limited the test file.
 fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     let space = case.place?.space?;
     let size_bytes = case.small_commits().chain(case.control()).map(|result| result.workload.size_bytes).max()?;
@@ -30,7 +31,7 @@ fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "small-test-area".to_owned(),
         title: format!(
-            "Only {} were written to, half of what is free: a drive may be faster there than on all of its space.",
+            "The tests wrote to only {}, half of the free space: a drive may be faster there than on its full capacity.",
             format_bytes(size_bytes >> 20 << 20)
         ),
         evidence: vec![
@@ -39,11 +40,11 @@ fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
         ],
         confidence: Confidence::Medium,
         doubt: None,
-        advice: "Free some space and measure again, or name a larger filesystem on the same drive.".to_owned(),
+        advice: "Free some space and measure again, or use a larger filesystem on the same drive.".to_owned(),
     })
 }
 
-/// The plan asked for a small part of a device or an existing file.
+/// The plan requested a small part of a device or an existing file.
 fn part_of_device(case: &Case<'_>) -> Option<Finding> {
     let device_bytes = case.place?.size_bytes?;
     let tested = case.results.iter().filter(|result| result.workload.pattern.is_some());
@@ -58,18 +59,18 @@ fn part_of_device(case: &Case<'_>) -> Option<Finding> {
         Evidence::number("size of the target", megabytes(device_bytes), "MiB"),
     ];
     evidence.extend(cache_bytes.map(|bytes| Evidence::number("cache size", megabytes(bytes as u64), "MiB")));
-    let than_cache = if cache_bytes.is_some() { ", less than its cache holds" } else { "" };
+    let than_cache = if cache_bytes.is_some() { ", less than its cache" } else { "" };
     Some(Finding {
         id: "small-test-area".to_owned(),
         title: format!(
-            "The tests used {} % of {}{than_cache}. A drive is often faster there than on all of its space.",
+            "The tests used {} % of {}{than_cache}: a drive is often faster there than on its full capacity.",
             number(share * 100.0),
             case.drive_label(),
         ),
         evidence,
         confidence: Confidence::Medium,
         doubt: None,
-        advice: "Leave out `size` to test all of it.".to_owned(),
+        advice: "Omit `size` to test the whole drive.".to_owned(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The filesystem is mounted `sync`, so that the row without a sync has one all the same.
+//! The filesystem is mounted with `sync`, so even the test without a sync has one.
 
 use measurement::{Confidence, Evidence, Finding};
 
@@ -12,14 +12,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     evidence.extend(case.control().map(median));
     Some(Finding {
         id: "synchronous-mount".to_owned(),
-        title: format!(
-            "{mount_point} is mounted with `sync`: every write waits for durability, also those that nobody asked to."
-        ),
+        title: format!("{mount_point} is mounted with `sync`: every write waits for durability, even unsynced ones."),
         evidence,
         confidence: Confidence::High,
         doubt: None,
         advice: format!(
-            "`mount -o remount,async {mount_point}`: software that needs durability asks for it, and the rest need not wait."
+            "Run `mount -o remount,async {mount_point}`: software that needs durability requests it, and other writes need not wait."
         ),
     })
 }

@@ -1,4 +1,4 @@
-//! What a drive's caches hold: the buffer that takes bursts, and the flash that is written one bit a cell.
+//! The sizes of a drive's caches: the buffer that absorbs bursts, and the SLC cache.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
@@ -6,18 +6,19 @@ use workload::number::number;
 
 use super::unsynced_writes::{MIB, unsynced_writes, written_bytes};
 
-/// Fewer bursts show no knee.
-const BURSTS_LEAST: usize = 5;
-/// The medium is slower than the link if what is added to a burst goes at less than this share of the first bytes' speed.
+/// Fewer bursts are too few to show a knee.
+const BURSTS_MIN: usize = 5;
+/// The medium is slower than the link if bytes added to a burst are written at less than this share
+/// of the first bytes' speed.
 const SLOWER: f64 = 0.9;
-/// Two neighbouring speeds that differ by less belong to one state.
+/// Neighbouring speeds that differ by less than this belong to one state.
 const SAME: f64 = 0.06;
-/// A long write that ends slower than this share of its beginning has left a cache.
+/// A long write that ends below this share of its initial speed has overrun a cache.
 const FALLEN: f64 = 0.7;
-/// Seconds without which a long write shows nothing.
+/// Minimum duration of a long write.
 const LONG_S: usize = 10;
 
-/// A burst: bytes and the seconds that they took.
+/// Bytes of a burst and the seconds it took.
 type Burst = (f64, f64);
 
 pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
@@ -34,7 +35,7 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
     Some(match knee(&bursts) {
         Some(Knee { cache_bytes, fast, slow }) => finding(
             format!(
-                "{label} takes bursts at {} MB/s until {} MiB wait in its cache, then at {} MB/s.",
+                "{label} writes bursts at {} MB/s until {} MiB fill its cache, then at {} MB/s.",
                 number(fast / 1e6),
                 number(cache_bytes / MIB),
                 number(slow / 1e6)
@@ -42,32 +43,29 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
             vec![
                 Evidence::number("cache size", cache_bytes.round(), "bytes"),
                 Evidence::number("into the cache", fast / 1e6, "MB/s"),
-                Evidence::number("behind it", slow / 1e6, "MB/s"),
+                Evidence::number("after it is full", slow / 1e6, "MB/s"),
             ],
             Confidence::Medium,
-            "Expect the second speed of anything larger; and of what waits in a cache without power-loss protection, that much is lost at a power cut.",
+            "Expect the second speed for anything larger. Without power-loss protection, a power cut loses up to a full cache.",
         ),
         None => finding(
-            format!(
-                "No write cache shows on {label}: a burst of {} MiB is as fast as a short one.",
-                number(last.0 / MIB)
-            ),
+            format!("{label} shows no write cache: a burst of {} MiB is as fast as a short one.", number(last.0 / MIB)),
             vec![
                 Evidence::number("longest burst", last.0, "bytes"),
                 Evidence::number("its speed", last.0 / last.1 / 1e6, "MB/s"),
             ],
             Confidence::Medium,
-            "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` shows what a flush finds to do.",
+            "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` shows what a flush costs.",
         ),
     })
 }
 
-/// The size of the write cache that bursts of several lengths show.
+/// The size of the write cache in bytes, from bursts of several lengths.
 pub(super) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
     knee(&bursts(results)?).map(|knee| knee.cache_bytes)
 }
 
-/// Bursts of one kind, the shortest first.
+/// Bursts of one kind, shortest first.
 fn bursts(results: &[TestResult]) -> Option<Vec<Burst>> {
     let rested = unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
     let mut bursts: Vec<(u32, u64, Burst)> = rested
@@ -78,7 +76,7 @@ fn bursts(results: &[TestResult]) -> Option<Vec<Burst>> {
     let mut bursts: Vec<Burst> = bursts.into_iter().map(|burst| burst.2).collect();
     bursts.sort_by(|one, other| one.0.total_cmp(&other.0));
     bursts.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
-    if bursts.len() < BURSTS_LEAST {
+    if bursts.len() < BURSTS_MIN {
         return None;
     }
     Some(bursts)
@@ -86,17 +84,19 @@ fn bursts(results: &[TestResult]) -> Option<Vec<Burst>> {
 
 struct Knee {
     cache_bytes: f64,
-    /// Bytes a second into the cache.
+    /// Bytes per second into the cache.
     fast: f64,
-    /// Bytes a second behind it.
+    /// Bytes per second once the cache is full.
     slow: f64,
 }
 
-/// Behind the knee, what was written is what the medium took in that time and what waits in the cache.
+/// After the knee, the bytes written are those that the medium took in that time plus the full
+/// cache.
 fn knee(bursts: &[Burst]) -> Option<Knee> {
-    // Speed of what each burst has more than the one before: free of what every burst costs once.
+    // The speed of the bytes that each burst adds to the previous one, free of the fixed cost of a
+    // burst.
     let speeds: Vec<f64> = bursts.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1)).collect();
-    // Bursts that took less time than shorter ones were measured too roughly.
+    // A burst that took less time than a shorter one was measured too coarsely.
     if speeds.iter().any(|speed| !(speed.is_finite() && *speed > 0.0)) {
         return None;
     }
@@ -119,10 +119,10 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
     Some(Finding {
         id: "one-bit-cache".to_owned(),
         title: format!(
-            "After {} GiB a long write on {label} falls from {} to {} MB/s.",
-            number(bytes / MIB / 1024.0),
+            "A long write on {label} falls from {} to {} MB/s after {} GiB.",
             number(fast / 1e6),
-            number(slow / 1e6)
+            number(slow / 1e6),
+            number(bytes / MIB / 1024.0)
         ),
         evidence: vec![
             Evidence::number("written until then", bytes.round(), "bytes"),
@@ -130,12 +130,12 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
             Evidence::number("after", slow / 1e6, "MB/s"),
         ],
         confidence: Confidence::Medium,
-        doubt: Some("How much of such a cache is free depends on how full the drive is and how long it rested; heat slows drives, too.".to_owned()),
-        advice: "Plan with the second speed: most consumer drives write one bit a cell first and fold it into several later, and a drive that is nearly full has hardly any of that.".to_owned(),
+        doubt: Some("The free part of such a cache depends on how full the drive is and how long it rested; heat also slows drives down.".to_owned()),
+        advice: "Plan with the second speed: most consumer drives first write to an SLC cache and move the data to denser cells later, and a nearly full drive has hardly any of that cache.".to_owned(),
     })
 }
 
-/// Bytes after which the speed falls for good, the speed before and the one after.
+/// Bytes after which the speed drops permanently, and the speeds before and after.
 fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
     let fast = median(&speeds[..3]);
     let slow = median(&speeds[speeds.len() * 3 / 4..]);
@@ -144,7 +144,7 @@ fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
     }
     let middle = f64::midpoint(fast, slow);
     let at = speeds.iter().position(|speed| *speed < middle)?;
-    // An interval on the way down was fast for a part of it.
+    // The interval of the drop was fast for a part of it.
     let fast_s: f64 = speeds[..=at].iter().map(|speed| ((speed - slow) / (fast - slow)).clamp(0.0, 1.0)).sum();
     Some((fast_s * interval_s * fast, fast, slow))
 }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_knee_tells_the_size() {
+    fn the_knee_gives_the_cache_size() {
         let (cache, fast, slow) = (8.0 * MIB, 6e9, 2.5e9);
         let seconds = |bytes: f64| {
             let full = cache / (1.0 - slow / fast);

@@ -1,4 +1,4 @@
-//! The size of the blocks that a drive maps, from random writes of growing size.
+//! The size of the blocks that a drive maps, from random writes of increasing size.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::number;
@@ -6,12 +6,13 @@ use workload::{Pattern, format_bytes};
 
 use super::unsynced_writes::unsynced_writes;
 
-/// Fewer sizes show no step.
-const POINTS_LEAST: usize = 6;
-/// From the erase block on, nothing is gained by larger writes: this share of the best is reached.
+/// Fewer sizes are too few to show a step.
+const POINTS_MIN: usize = 6;
+/// Writes of at least an erase block reach this share of the best speed.
 const REACHED: f64 = 0.85;
-/// Half an erase block is slower than this share of a whole one, because the other half is copied. Where each command costs something and nothing is copied, speed approaches its
-/// best so slowly that half a size is at least 0.87 of a size at [`REACHED`].
+/// Half an erase block is slower than this share of a whole one, because the other half is copied.
+/// If commands have a fixed cost and nothing is copied, the speed approaches its best so slowly
+/// that half a size reaches at least 0.87 of a size at [`REACHED`].
 const HALF: f64 = 0.75;
 
 pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
@@ -21,7 +22,7 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         .collect();
     points.sort_by_key(|(bytes, _)| *bytes);
     points.dedup_by_key(|(bytes, _)| *bytes);
-    if points.len() < POINTS_LEAST {
+    if points.len() < POINTS_MIN {
         return None;
     }
     let evidence =
@@ -30,11 +31,11 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     let Some(step) = step(&points) else {
         return Some(Finding {
             id: "erase-block".to_owned(),
-            title: format!("Random writes on {label} get faster with their size by and by: no erase block shows."),
+            title: format!("{label} shows no erase block: random writes get faster gradually with their size."),
             evidence: vec![evidence(first), evidence(last)],
             confidence: Confidence::Medium,
-            doubt: Some("A drive that was written to for long may show its blocks only then.".to_owned()),
-            advice: "Align partitions to 1 MiB, as partitioning programs do by themselves.".to_owned(),
+            doubt: Some("A drive may show its blocks only after it has been written to for a long time.".to_owned()),
+            advice: "Align partitions to 1 MiB, as partitioning programs do by default.".to_owned(),
         });
     };
     let (below, block) = (&points[step - 1], &points[step]);
@@ -49,14 +50,14 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         ),
         evidence: vec![Evidence::number("erase block", block.0 as f64, "bytes"), evidence(below), evidence(block)],
         confidence: Confidence::High,
-        doubt: Some(format!("Only these sizes were tried: it may be anything above {}.", format_bytes(below.0))),
+        doubt: Some(format!("Only these sizes were tested: it may be anything above {}.", format_bytes(below.0))),
         advice: format!(
-            "Align partitions to {size}, and write in pieces of that size where speed counts; small random writes copy the rest of a block each time."
+            "Align partitions to {size}, and write in units of that size where speed matters; each small random write copies the rest of its block."
         ),
     })
 }
 
-/// The first size from which on the best speed is reached, if half of it is much slower.
+/// The first size that reaches the best speed, if half of it is much slower.
 fn step(points: &[(u64, f64)]) -> Option<usize> {
     let best = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let step = (0..points.len()).find(|&step| points[step..].iter().all(|point| point.1 >= best * REACHED))?;
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn copying_makes_a_step_and_the_cost_of_commands_none() {
+    fn copying_makes_a_step_and_command_overhead_does_not() {
         let block = 2097152.0;
         let copying = points(|bytes| bytes / (bytes / 15.0 + (block - bytes).max(0.0) / 20.0));
         assert_eq!(step(&copying).map(|step| copying[step].0), Some(2 << 20));

@@ -1,8 +1,12 @@
-//! How much slower random writes are the fuller a drive is, and how much spare flash that tells of.
+//! How much random writes slow down as a drive fills up, and the over-provisioning that follows
+//! from it.
 //!
-//! Flash is erased in large blocks. To free one, what is still valid in it is moved, so that `W` pages are written for each of the host's. With greedy collection and uniform random
-//! writes `W = r / (r + W0(-r e^-r))`, where `r` is how much flash there is for each byte of data (Xiang and Kurkoski, 2010). A drive that is filled to the share
-//! `f` has `r = (1 + s) / f` for its spare part `s`. Moving costs a read besides the write, so the time of a host's write is `a W + b`; `s` is what makes that a straight line.
+//! Flash is erased in large blocks. To free one, its valid pages are moved, so `W` pages are
+//! written for each page of the host (write amplification). With greedy garbage collection and
+//! uniform random writes, `W = r / (r + W0(-r e^-r))`, where `r` is the amount of flash per byte of
+//! data (Xiang and Kurkoski, 2010). A drive filled to the share `f` has `r = (1 + s) / f` with
+//! spare flash `s`. Moving a page costs a read as well as a write, so a host write takes `a W + b`;
+//! the fitted `s` is the one that makes this a straight line.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
@@ -10,17 +14,17 @@ use workload::number::number;
 
 use super::unsynced_writes::unsynced_writes;
 
-/// Fewer points show nothing.
-const POINTS_LEAST: usize = 3;
-/// Slower than this share of the fastest, and it is the flash that is waited for.
+/// Fewer points are too few for a fit.
+const POINTS_MIN: usize = 3;
+/// A test below this share of the fastest is limited by the flash.
 const WAITS_FOR_FLASH: f64 = 0.97;
-/// A drive that loses less when full has so much spare flash that nobody can tell how much.
-const LOSS_LEAST: f64 = 3.0;
-/// A drive whose data is all that it has, and one that has as much again to spare.
+/// A drive that slows down by less than this factor has too much spare flash to tell how much.
+const LOSS_MIN: f64 = 3.0;
+/// Range of spare flash, relative to the capacity.
 const SPARE: (f64, f64) = (0.01, 1.0);
 const SPARE_STEP: f64 = 0.0025;
 
-/// How full, and operations a second.
+/// Filled share, and operations per second.
 type Point = (f64, f64);
 
 pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64>) -> Option<Finding> {
@@ -29,7 +33,7 @@ pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64
     filled.retain(|result| (result.workload.block_bytes, result.workload.depth) == (first.block_bytes, first.depth));
     filled.sort_by_key(|result| result.workload.size_bytes);
     filled.dedup_by_key(|result| result.workload.size_bytes);
-    if filled.len() < POINTS_LEAST {
+    if filled.len() < POINTS_MIN {
         return None;
     }
     let (least, most) = (filled.first()?, filled.last()?);
@@ -54,46 +58,48 @@ pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64
         .map(|result| Evidence::number(format!("on {}", percent(result)), steady_iops(result).round(), "IOPS"))
         .collect();
     evidence.extend(spare.map(|spare| Evidence::number("spare flash", spare * 100.0, "%")));
-    let tells = spare.map_or(String::new(), |spare| format!("; that tells of {} % spare flash", number(spare * 100.0)));
+    let spare_clause =
+        spare.map_or(String::new(), |spare| format!("; it has about {} % spare flash", number(spare * 100.0)));
     let advice = if empty > full * 1.5 {
         format!(
-            "Leave a part of it unused (a smaller partition, after `blkdiscard`), and let filesystems discard: on {} it writes {} times as fast.",
+            "Leave a part of the drive unused (a smaller partition, after `blkdiscard`), and let filesystems discard: on {} it writes {} times as fast.",
             percent(least),
             number(empty / full)
         )
     } else {
-        "Nothing to do: it has spare flash enough, or was not written to long enough.".to_owned()
+        "Nothing to do: the drive has enough spare flash, or the test was too short.".to_owned()
     };
     Some(Finding {
         id: "fill".to_owned(),
         title: format!(
-            "On {} {label} makes {} random writes a second, on {} {}{tells}.",
-            percent(least),
+            "{label} makes {} random writes/s on {}, {} on {}{spare_clause}.",
             number(empty),
-            percent(most),
-            number(full)
+            percent(least),
+            number(full),
+            percent(most)
         ),
         evidence,
         confidence: if restless.is_empty() { Confidence::Medium } else { Confidence::Low },
         doubt: restless.first().map(|test| {
             let more = if restless.len() > 1 { format!(" and {} more", restless.len() - 1) } else { String::new() };
-            format!("`{test}`{more} reached no steady state (SNIA PTS): give it longer, `--time 4h` for a drive of a terabyte.")
+            format!("`{test}`{more} did not reach a steady state (SNIA PTS): run it for longer, `--time 4h` for a drive of 1 TB.")
         }),
         advice,
     })
 }
 
-/// The rate at the end, in the last window of the steady-state rule.
+/// The rate in the last window of the steady-state rule.
 fn steady_iops(result: &TestResult) -> f64 {
     result.steady_state.map_or(result.iops, |state| state.iops.average)
 }
 
-/// Spare flash as a share of the capacity. `None` where too few points wait for the flash, or the drive loses too little to tell.
+/// Spare flash as a share of the capacity. `None` if the flash limits too few points, or if the
+/// drive slows down too little to tell.
 fn spare_flash(points: &[Point]) -> Option<f64> {
     let fastest = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let slow: Vec<Point> = points.iter().copied().filter(|point| point.1 < fastest * WAITS_FOR_FLASH).collect();
     let slowest = slow.iter().map(|point| point.1).fold(f64::MAX, f64::min);
-    if slow.len() < POINTS_LEAST || fastest < slowest * LOSS_LEAST {
+    if slow.len() < POINTS_MIN || fastest < slowest * LOSS_MIN {
         return None;
     }
     let steps = ((SPARE.1 - SPARE.0) / SPARE_STEP) as u32;
@@ -102,7 +108,7 @@ fn spare_flash(points: &[Point]) -> Option<f64> {
     misfits.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, spare)| spare)
 }
 
-/// How far the times of writes are from a straight line over write amplification, relative to themselves.
+/// Relative deviation of the write times from a straight line over write amplification.
 fn misfit(points: &[Point], spare: f64) -> f64 {
     let weighed = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
         points.iter().map(|(full, iops)| iops * iops * of(write_amplification((1.0 + spare) / full), 1.0 / iops)).sum()
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn spare_flash_is_found_again() {
+    fn spare_flash_is_recovered() {
         for spare in [0.02, 0.07, 0.15, 0.28] {
             for reading in [0.0, 0.7, 1.5] {
                 let iops = |full: f64| {
@@ -147,7 +153,7 @@ mod tests {
                 let points = [0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0].map(|full| (full, iops(full)));
                 match spare_flash(&points) {
                     Some(found) => assert!((found - spare).abs() < 0.006, "{found} instead of {spare}"),
-                    None => assert!(iops(1.0) * LOSS_LEAST > 90e3 || spare > 0.2, "{spare} {reading}"),
+                    None => assert!(iops(1.0) * LOSS_MIN > 90e3 || spare > 0.2, "{spare} {reading}"),
                 }
             }
         }

@@ -1,17 +1,19 @@
-//! What a flush costs by itself, and what each write before it adds.
+//! The fixed cost of a flush, and the cost that each preceding write adds.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::{Layout, Pattern, format_bytes};
 
 use workload::number::latency;
 
-/// Fewer points show no slope.
-const POINTS_LEAST: usize = 4;
-/// A flush that takes less, whatever was written before, is a formality.
-const FREE_MOST_US: f64 = 200.0;
-/// A flush after much that takes less than this many times as long as one after little costs what it costs by itself.
-const FIXED_MOST: f64 = 1.5;
-/// What a scattered write adds is told from bursts of about this many writes: enough to show, too few to hit the same page of the mapping table again.
+/// Fewer points are too few to show a slope.
+const POINTS_MIN: usize = 4;
+/// A flush that takes less than this regardless of the writes before it costs practically nothing.
+const FREE_US_MAX: f64 = 200.0;
+/// A flush has a fixed cost if it takes less than this many times as long after many writes as
+/// after few.
+const FIXED_MAX: f64 = 1.5;
+/// The cost of a scattered write is computed from bursts of about this many writes: enough to be
+/// measurable, too few to hit a page of the mapping table twice.
 const SCATTERED: u32 = 64;
 
 /// Writes before a flush, and its mean time in microseconds.
@@ -35,25 +37,31 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         evidence.push(Evidence::number(format!("flush after {} scattered writes", last.0), last.1, "us"));
     }
     evidence.extend(each_us.map(|us| Evidence::number("each scattered write adds", us, "us")));
-    let (title, advice) = if slowest < FREE_MOST_US {
+    let (title, advice) = if slowest < FREE_US_MAX {
         (
-            format!("A flush on {label} is a formality: {} at most, whatever was written before.", latency(slowest)),
-            "Nothing to do: protected drives are like that. Where the datasheet promises no protection, `flushmark verify` shows whether it is one.",
+            format!(
+                "A flush on {label} takes at most {}, regardless of how much was written before it.",
+                latency(slowest)
+            ),
+            "Nothing to do: protected drives behave this way. If the datasheet does not promise protection, run `flushmark verify` to find out.",
         )
-    } else if slowest < first.1 * FIXED_MOST {
+    } else if slowest < first.1 * FIXED_MAX {
         (
-            format!("A flush on {label} costs {} by itself; what was written before adds little.", latency(first.1)),
-            "Commit more at once: one flush for many transactions costs hardly more than for one (group commit, `commit_delay`, larger batches).",
+            format!(
+                "A flush on {label} costs {}, almost regardless of how much was written before it.",
+                latency(first.1)
+            ),
+            "Commit more at once: a flush for many transactions costs hardly more than for one (group commit, `commit_delay`, larger batches).",
         )
     } else {
         (
             format!(
-                "A flush on {label} costs {} after {} and {} after the most that was tried.",
+                "A flush on {label} costs {} after {} and {} after the largest amount tested.",
                 latency(first.1),
                 after(first),
                 latency(slowest)
             ),
-            "Keep little unflushed: what else writes to this drive makes each commit wait, so let it write through or flush often.",
+            "Keep little data unflushed: other writes to this drive delay each commit, so let them write through or flush often.",
         )
     };
     Some(Finding {
@@ -66,7 +74,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     })
 }
 
-/// One job, one write at a time, everything the same but how many writes share a sync.
+/// Tests with one job and one write at a time that differ only in the number of writes per sync,
+/// and their block size.
 fn points(results: &[TestResult], pattern: Pattern) -> Option<(Vec<Point>, u64)> {
     let fits = |result: &&TestResult| {
         let work = &result.workload;
@@ -89,10 +98,10 @@ fn points(results: &[TestResult], pattern: Pattern) -> Option<(Vec<Point>, u64)>
         .collect();
     points.sort_by_key(|(writes, _)| *writes);
     points.dedup_by_key(|(writes, _)| *writes);
-    (points.len() >= POINTS_LEAST).then_some((points, first.block_bytes))
+    (points.len() >= POINTS_MIN).then_some((points, first.block_bytes))
 }
 
-/// The difference that scattering makes, shared among the writes.
+/// The additional cost of scattering, per write.
 fn each_scattered_us(row: &[Point], scattered: &[Point]) -> Option<f64> {
     let at = |points: &[Point]| points.iter().find(|point| point.0 >= SCATTERED).copied();
     let (row, scattered) = (at(row)?, at(scattered)?);

@@ -1,11 +1,10 @@
-//! The writes that probes look at. Nobody waits for their durability, so they show the drive's
-//! inside and not the cost of a flush.
+//! The unsynced writes that probes look at: they show the drive's internals, not the cost of a
+//! flush.
 
 use measurement::TestResult;
 use workload::{Layout, Pattern, SyncMethod, WriteCache};
 
-/// Results of writes of one kind that are not synced and bypass the page cache, under one setting
-/// of the drive's cache.
+/// Results of unsynced writes that bypass the page cache, under one setting of the drive's cache.
 pub(super) fn unsynced_writes(results: &[TestResult], pattern: Pattern) -> impl Iterator<Item = &TestResult> {
     results.iter().filter(move |result| {
         let work = &result.workload;
@@ -20,7 +19,6 @@ pub(super) fn unsynced_writes(results: &[TestResult], pattern: Pattern) -> impl 
     })
 }
 
-/// Bytes that a test wrote.
 pub(super) fn written_bytes(result: &TestResult) -> f64 {
     (result.proof.writes * result.workload.block_bytes) as f64
 }

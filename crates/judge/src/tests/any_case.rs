@@ -1,4 +1,4 @@
-//! Whatever was measured, wherever: judgement does not panic and keeps its promises.
+//! Property tests: the judgement of any case does not panic and keeps its invariants.
 
 use std::sync::LazyLock;
 
@@ -73,7 +73,7 @@ fn any_place() -> impl Strategy<Value = Machine> {
 
 proptest! {
     #[test]
-    fn is_judged_without_a_panic(place in any_place(), results in prop::collection::vec(any_result(), 0..8)) {
+    fn any_case_is_judged_without_a_panic(place in any_place(), results in prop::collection::vec(any_result(), 0..8)) {
         let case = Case::new(&results, place.place.as_ref(), &place.host);
         for finding in findings(&case) {
             prop_assert!(!finding.evidence.is_empty(), "{}", finding.id);

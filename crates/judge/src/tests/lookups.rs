@@ -1,4 +1,4 @@
-//! Which results and devices judgement finds in a case.
+//! Looking up results and devices in a case.
 
 use drive::{BlockDevice, HostFacts, Partition, Transport, Virtualisation, WriteCache};
 use measurement::TestResult;
@@ -12,7 +12,7 @@ use samples::place::drive;
 
 type Change = fn(&mut TestResult);
 
-/// Changes that make any test one of another kind.
+/// Changes that turn any test into one of another kind.
 const OTHER_WORK: [Change; 4] = [
     |result| result.workload.jobs = 2,
     |result| result.workload.depth = 2,
@@ -37,7 +37,7 @@ fn is_small_write(result: TestResult, sync: SyncMethod) -> bool {
 }
 
 #[test]
-fn a_small_commit_is_one_write_at_a_time_each_of_them_synced() {
+fn a_small_commit_is_one_synced_write_at_a_time() {
     let base = write(Fsync, 10.0, 20.0).result();
     assert!(is_small_write(base.clone(), Fsync) && !is_small_write(base.clone(), Fdatasync));
     let others: [Change; 5] = [
@@ -55,7 +55,7 @@ fn a_small_commit_is_one_write_at_a_time_each_of_them_synced() {
     assert!(is_small_write(changed(&base, |result| result.workload.block_bytes = 16384), Fsync));
     assert!(is_small_write(changed(&base, |result| result.workload.block_bytes = 1), Fsync));
     assert!(is_small_write(changed(&base, |result| result.workload.pattern = Some(Pattern::Write)), Fsync));
-    // What each write does by itself, or nothing does, is not done every second time.
+    // A per-write method, or none, does not depend on `sync_every`.
     for sync in [ODsync, NoSync] {
         let every = changed(&write(sync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
         assert!(is_small_write(every, sync), "{sync:?}");
@@ -64,7 +64,7 @@ fn a_small_commit_is_one_write_at_a_time_each_of_them_synced() {
 }
 
 #[test]
-fn a_random_read_is_one_small_read_at_a_time_from_the_device() {
+fn a_random_read_is_one_small_direct_read_at_a_time() {
     let base = read(80.0).result();
     let is_read = |result: TestResult| with(&[result], |case| case.random_read().is_some());
     assert!(is_read(base.clone()) && is_read(changed(&base, |result| result.workload.block_bytes = 16384)));
@@ -80,7 +80,7 @@ fn a_random_read_is_one_small_read_at_a_time_from_the_device() {
 }
 
 #[test]
-fn of_several_the_nearest_to_a_direct_random_overwrite_of_4_kib_stands_for_a_commit() {
+fn of_several_tests_the_most_usual_represents_a_commit() {
     let base = write(Fsync, 10.0, 20.0).result();
     let worse: [Change; 5] = [
         |result| result.workload.direct = false,
@@ -89,7 +89,7 @@ fn of_several_the_nearest_to_a_direct_random_overwrite_of_4_kib_stands_for_a_com
         |result| result.workload.block_bytes = 8192,
         |result| result.workload.pattern = Some(Pattern::Write),
     ];
-    // The worst first, and each is taken only until a better one comes.
+    // From the least to the most usual; each is chosen until a better one is added.
     let mut results: Vec<TestResult> = worse.map(|change| changed(&base, change)).to_vec();
     results.push(base);
     for count in 1..=results.len() {
@@ -98,11 +98,11 @@ fn of_several_the_nearest_to_a_direct_random_overwrite_of_4_kib_stands_for_a_com
     }
     let layout_unknown = changed(&results[5], |result| result.workload.layout = None);
     results.insert(0, layout_unknown);
-    assert_eq!(with(&results, |case| case.small_write(Fsync).unwrap().workload.layout), None, "as good as the best");
+    assert_eq!(with(&results, |case| case.small_write(Fsync).unwrap().workload.layout), None, "equal to the best");
 }
 
 #[test]
-fn two_methods_are_compared_where_all_else_is_equal() {
+fn methods_are_compared_between_otherwise_equal_tests() {
     let (fsync, fdatasync) = (write(Fsync, 10.0, 20.0).result(), write(Fdatasync, 10.0, 15.0).result());
     let is_pair =
         |other: TestResult| with(&[fsync.clone(), other], |case| case.small_write_pair(Fsync, Fdatasync).is_some());
@@ -120,7 +120,7 @@ fn two_methods_are_compared_where_all_else_is_equal() {
 }
 
 #[test]
-fn one_committer_is_compared_with_the_most_that_did_the_same() {
+fn one_committer_is_compared_with_the_most_of_the_same_test() {
     let one = write(Fsync, 10.0, 20.0).result();
     let many = |jobs: u64| write(Fsync, 10.0, 20.0).jobs(jobs).result();
     let jobs = |results: &[TestResult]| with(results, |case| Some(case.one_and_many_jobs()?.1.workload.jobs));
@@ -134,20 +134,20 @@ fn one_committer_is_compared_with_the_most_that_did_the_same() {
 }
 
 #[test]
-fn a_sync_by_call_is_told_from_a_flag() {
+fn a_sync_by_call_differs_from_a_flag() {
     for (sync, by_call) in [(Fsync, true), (LinkedFsync, true), (ODsync, false), (NoSync, false)] {
         assert_eq!(syncs_by_call(&write(sync, 10.0, 1.0).result()), by_call, "{sync:?}");
     }
 }
 
-/// A disk whose number tells it from others.
+/// A disk with a unique device number.
 fn disk(minor: u32, transport: Transport) -> BlockDevice {
     let mut disk = drive(["sda", "sdb"][minor as usize], transport);
     disk.device.minor = minor;
     disk
 }
 
-/// Two disks below an array, the first by its first partition.
+/// An array of a partition of the first disk and of the whole second one.
 fn array() -> BlockDevice {
     let mut array = drive("md0", Transport::Md);
     let mut first = disk(0, Transport::Sata);
@@ -184,7 +184,7 @@ fn drives_are_named_by_model_path_or_number() {
 }
 
 #[test]
-fn a_model_is_known_by_its_path() {
+fn a_model_is_recognised_by_its_path() {
     let mut model = disk(0, Transport::Nvme);
     assert!(!of(model.clone()).case().is_modelled());
     model.path = "sim:a-drive".into();
@@ -192,7 +192,7 @@ fn a_model_is_known_by_its_path() {
 }
 
 #[test]
-fn directly_attached_is_what_nothing_stands_before() {
+fn a_drive_is_directly_attached_if_nothing_is_in_between() {
     let direct = |device: BlockDevice| of(device).case().is_directly_attached();
     assert!(direct(array()) && direct(disk(0, Transport::Nvme)));
     assert!(!direct(disk(0, Transport::Usb)));
@@ -220,19 +220,19 @@ fn directly_attached_is_what_nothing_stands_before() {
         machine.case().is_directly_attached()
     };
     assert!(!controller(0x01_0400, "sda"));
-    assert!(controller(0x01_0400, "sdc"), "before another disk");
+    assert!(controller(0x01_0400, "sdc"), "in front of another disk");
     assert!(controller(0x01_0700, "sda"), "a plain adapter");
     assert!(with(&[], |nowhere| !nowhere.is_directly_attached()));
 }
 
 #[test]
-fn one_drive_that_rotates_or_caches_is_enough() {
+fn one_rotating_or_caching_drive_is_enough() {
     let rotates = |both: [Option<bool>; 2]| {
         let mut array = array();
         for (layer, said) in array.layers.iter_mut().zip(both) {
             layer.queue.rotational = said;
         }
-        of(array).case().said_to_rotate()
+        of(array).case().reported_rotational()
     };
     assert_eq!(rotates([Some(false), Some(true)]), Some(true));
     assert_eq!(rotates([Some(false), None]), Some(false));
@@ -248,7 +248,7 @@ fn one_drive_that_rotates_or_caches_is_enough() {
     let (back, through) = (Some(WriteCache::WriteBack), Some(WriteCache::WriteThrough));
     assert_eq!(belief(back, [through, back]), back);
     assert_eq!(belief(back, [through, through]), through);
-    assert_eq!(belief(through, [back, back]), through, "what is stopped on the way reaches none");
+    assert_eq!(belief(through, [back, back]), through, "flushes stopped by a layer reach no drive");
     assert_eq!(belief(back, [None, None]), back);
     assert_eq!(belief(None, [None, None]), None);
 }

@@ -1,4 +1,4 @@
-//! The marks at which findings begin and end, each from both sides.
+//! The thresholds of findings and grades, each from both sides.
 
 use drive::{Transport, WriteCache};
 use measurement::{Confidence, Fitness, Grade, TestResult, Use};
@@ -14,7 +14,7 @@ use samples::place::drive;
 
 type Change = fn(&mut TestResult);
 
-/// A result whose median is exactly this.
+/// Sets the median of a result.
 fn exactly(mut result: TestResult, p50_us: f64) -> TestResult {
     for latency in [&mut result.read_us, &mut result.write_us, &mut result.commit_us].into_iter().flatten() {
         (latency.p50, latency.p99, latency.p99_9) = (p50_us, p50_us, p50_us);
@@ -39,7 +39,7 @@ fn has(machine: &Machine, id: &str) -> bool {
 }
 
 #[test]
-fn a_method_is_dearer_or_cheaper_from_its_share_on() {
+fn a_method_costs_more_or_less_from_its_ratio_on() {
     let dearer =
         |fsync: f64| has(&nvme(vec![timed(Fsync, fsync), timed(Fdatasync, 1000.0)]), "fsync-dearer-than-fdatasync");
     assert!(dearer(1250.0) && !dearer(1249.0));
@@ -48,16 +48,16 @@ fn a_method_is_dearer_or_cheaper_from_its_share_on() {
 }
 
 #[test]
-fn o_dsync_is_ignored_where_it_is_free_and_a_flush_is_dear() {
+fn o_dsync_is_ignored_if_it_is_free_and_a_flush_is_not() {
     let ignored = |o_dsync: f64, fsync: f64| {
         has(&nvme(vec![timed(NoSync, 100.0), timed(ODsync, o_dsync), timed(Fsync, fsync)]), "o-dsync-ignored")
     };
     assert!(ignored(130.0, 390.0) && !ignored(131.0, 1000.0) && !ignored(130.0, 389.0));
-    assert!(ignored(100.0, 350.0) && !ignored(100.0, 349.0), "what protected drives need as well");
+    assert!(ignored(100.0, 350.0) && !ignored(100.0, 349.0), "protected drives also take that long");
 }
 
 #[test]
-fn commits_scale_from_half_as_many_more_on() {
+fn commits_scale_from_a_gain_of_one_and_a_half_on() {
     let scaling = |many_rate: f64| {
         let (mut one, mut many) = (write(Fsync, 10.0, 900.0).result(), write(Fsync, 10.0, 900.0).jobs(4).result());
         (one.commits_per_s, many.commits_per_s) = (Some(100.0), Some(many_rate));
@@ -67,21 +67,21 @@ fn commits_scale_from_half_as_many_more_on() {
 }
 
 #[test]
-fn flushes_merge_where_several_commits_share_one() {
+fn flushes_merge_if_several_commits_share_one() {
     let merging = |alone: f64, together: f64| {
         let one = write(Fsync, 10.0, 900.0).flushes(alone).result();
         let many = write(Fsync, 10.0, 900.0).jobs(4).flushes(together).result();
         has(&nvme(vec![one, many]), "concurrent-flushes-merge")
     };
     assert!(merging(1.0, 0.8) && !merging(1.0, 0.81));
-    // A journal's second flush hides nothing of it; where one alone needs less, so do many.
+    // A journal's second flush does not hide it; if one committer needs fewer flushes, so do many.
     assert!(merging(2.0, 0.8) && !merging(2.0, 0.9));
     assert!(merging(0.5, 0.4) && !merging(0.5, 0.41));
     assert!(!merging(1.0, 0.0) && !merging(0.0, 0.0));
 }
 
 #[test]
-fn a_flush_more_for_every_second_commit_is_several() {
+fn one_and_a_half_flushes_per_commit_are_several() {
     let several = |per_commit: f64| {
         has(&nvme(vec![write(Fsync, 10.0, 900.0).flushes(per_commit).result()]), "several-flushes-per-commit")
     };
@@ -89,13 +89,13 @@ fn a_flush_more_for_every_second_commit_is_several() {
 }
 
 #[test]
-fn protection_shows_in_the_time_of_a_commit() {
+fn protection_shows_in_the_commit_time() {
     let shows = |commit: f64| {
         let ids = ids(&nvme(vec![timed(Fsync, commit)]));
         ["power-loss-protection-likely", "no-power-loss-protection"].map(|id| ids.iter().any(|found| found == id))
     };
     assert_eq!([200.0, 201.0, 349.0, 350.0].map(shows), [[true, false], [false, false], [false, false], [false, true]]);
-    // A flush that does any work makes a commit three times as dear as its write.
+    // If the flush does any work, a commit takes three times as long as its write.
     let works =
         |control: f64| has(&nvme(vec![timed(NoSync, control), timed(Fsync, 900.0)]), "no-power-loss-protection");
     assert!(works(300.0) && !works(301.0));
@@ -108,7 +108,7 @@ fn disk(results: Vec<TestResult>) -> Machine {
 }
 
 #[test]
-fn nothing_that_rotates_is_faster_than_half_a_turn() {
+fn no_rotating_disk_is_faster_than_half_a_rotation() {
     let read_and_commit = |read: f64, commit: f64| {
         let ids = ids(&disk(vec![reading(read), timed(Fdatasync, commit)]));
         ["rotation-claim-wrong", "flush-too-fast", "rotating-disk"].map(|id| ids.iter().any(|found| found == id))
@@ -127,7 +127,7 @@ fn nothing_that_rotates_is_faster_than_half_a_turn() {
 }
 
 #[test]
-fn what_denies_rotation_makes_it_the_surer_the_more_there_is() {
+fn two_fast_tests_deny_rotation_with_more_confidence() {
     let confidence = |results: Vec<TestResult>| {
         let mut guest = disk(results);
         guest.host.virtualisation = Some(drive::Virtualisation::Kvm);
@@ -141,7 +141,7 @@ fn what_denies_rotation_makes_it_the_surer_the_more_there_is() {
 }
 
 #[test]
-fn a_virtual_flush_is_unproven_up_to_what_protection_takes() {
+fn a_virtual_flush_is_unproven_up_to_the_time_of_a_protected_one() {
     let guest = |results: Vec<TestResult>| Machine { results, ..on("xfs", "rw", drive("vda", Transport::Virtio)) };
     let unproven = |p50_us: f64| has(&guest(vec![timed(Fdatasync, p50_us)]), "virtual-flush-unproven");
     assert!(unproven(200.0) && !unproven(201.0));
@@ -155,19 +155,19 @@ fn a_virtual_flush_is_unproven_up_to_what_protection_takes() {
 }
 
 #[test]
-fn a_file_was_cut_where_it_is_nearly_half_of_what_is_free() {
+fn a_file_was_limited_if_it_is_nearly_half_of_the_free_space() {
     let cut = |size_mib: u64, available_mib: u64| {
         let mut machine = nvme(vec![write(Fsync, 10.0, 900.0).size(size_mib << 20).result()]);
         machine.place.as_mut().unwrap().space.as_mut().unwrap().available_bytes = available_mib << 20;
         has(&machine, "small-test-area")
     };
     assert!(cut(45, 100) && !cut(44, 100));
-    // A quarter of a gibibyte is enough, however little is free.
+    // A quarter of a gibibyte suffices, however little space is free.
     assert!(cut(255, 300) && !cut(256, 300));
 }
 
 #[test]
-fn flushes_vanish_where_enough_commits_have_hardly_any() {
+fn flushes_vanish_if_enough_commits_have_hardly_any() {
     let path = |commits: u64, flushes: u64, belief: Option<WriteCache>| {
         let mut result = write(Fsync, 10.0, 900.0).flushes(1.0).result();
         result.proof.commits = commits;
@@ -183,8 +183,8 @@ fn flushes_vanish_where_enough_commits_have_hardly_any() {
     assert_eq!(path(100, 1, back), FlushPath::Vanished { commits: 100, flushes: 1 });
     assert_eq!(path(100, 2, back), FlushPath::Counted { per_commit: 0.02 });
     assert_eq!(path(20, 0, back), FlushPath::Vanished { commits: 20, flushes: 0 });
-    assert_eq!(path(19, 0, back), FlushPath::OutOfSight);
-    assert_eq!(path(100, 0, None), FlushPath::OutOfSight, "nobody promised to send any");
+    assert_eq!(path(19, 0, back), FlushPath::Unobserved);
+    assert_eq!(path(100, 0, None), FlushPath::Unobserved, "the kernel assumes no cache");
     assert_eq!(path(100, 100, Some(WriteCache::WriteThrough)), FlushPath::NotNeeded);
 }
 
@@ -218,7 +218,7 @@ fn grades_hold_from_their_mark_on() {
 }
 
 #[test]
-fn an_osd_waits_for_the_slowest_way_to_commit() {
+fn an_osd_waits_for_the_slowest_method() {
     let at = |sync: SyncMethod, rate: f64, submission: Submission| {
         let mut result = timed(sync, 100.0);
         result.commits_per_s = Some(rate);
@@ -229,32 +229,32 @@ fn an_osd_waits_for_the_slowest_way_to_commit() {
     let ways = [at(Fsync, 9000.0, blocking), at(ODsync, 8000.0, blocking), at(ODsync, 7000.0, asynchronous)];
     let because = |count: usize| fitness(&nvme(ways[..count].to_vec()).case())[&Use::CephOsd].because.clone();
     assert!(because(1).starts_with("9,000 commits/s (4 KiB write + fsync);"), "{}", because(1));
-    assert!(because(2).starts_with("8,000 commits/s (4 KiB write + O_DSYNC, the slower of two ways);"));
-    assert!(because(3).contains("7,000 commits/s (4 KiB write + O_DSYNC, asynchronous, the slowest of three ways)"));
+    assert!(because(2).starts_with("8,000 commits/s (4 KiB write + O_DSYNC, the slower of two methods);"));
+    assert!(because(3).contains("7,000 commits/s (4 KiB write + O_DSYNC, asynchronous, the slowest of three methods)"));
 }
 
 #[test]
-fn a_write_cache_is_set_by_a_commit_that_differs_in_nothing_else() {
+fn cache_settings_are_compared_by_otherwise_equal_commits() {
     use workload::WriteCache::{Off, On};
     let under = |setting: workload::WriteCache, sync: SyncMethod, iops: f64| {
         let mut result = write(sync, 10.0, 10.0).result();
         (result.workload.write_cache, result.iops) = (setting, iops);
         result
     };
-    let told = |results: &[TestResult]| crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()]);
-    let id = |off: f64, on: f64| told(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
+    let finding = |results: &[TestResult]| crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()]);
+    let id = |off: f64, on: f64| finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
     assert_eq!(id(1250.0, 1000.0), "write-cache-better-off");
     assert_eq!(id(1249.0, 1000.0), "write-cache-makes-no-difference");
     assert_eq!(id(1000.0, 1250.0), "write-cache-better-on");
     assert_eq!(id(1000.0, 1249.0), "write-cache-makes-no-difference");
-    let confidence = |off: f64, on: f64| told(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().confidence;
+    let confidence = |off: f64, on: f64| finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().confidence;
     assert_eq!([confidence(3000.0, 1000.0), confidence(2999.0, 1000.0)], [Confidence::High, Confidence::Medium]);
     assert_eq!([confidence(1000.0, 3000.0), confidence(1000.0, 2999.0)], [Confidence::High, Confidence::Medium]);
-    // What unsynced writes lose is a price from three tenths on.
+    // A loss of unsynced writes is mentioned from 30 % on.
     let price = |unsynced: f64| {
         let commits = [under(Off, Fsync, 3000.0), under(On, Fsync, 1000.0)];
         let unsynced = [under(Off, NoSync, unsynced), under(On, NoSync, 1000.0)];
-        told(&[commits, unsynced].concat()).unwrap().advice.contains("fall from 1,000")
+        finding(&[commits, unsynced].concat()).unwrap().advice.contains("fall from 1,000")
     };
     assert!(price(699.0) && !price(700.0) && !price(2000.0));
 
@@ -271,24 +271,24 @@ fn a_write_cache_is_set_by_a_commit_that_differs_in_nothing_else() {
     for change in others {
         let mut other = under(Off, Fsync, 9000.0);
         change(&mut other);
-        assert_eq!(told(&[std::slice::from_ref(&other), &base].concat()), told(&base), "{:?}", other.workload);
+        assert_eq!(finding(&[std::slice::from_ref(&other), &base].concat()), finding(&base), "{:?}", other.workload);
     }
     let mut large = base.clone();
     large.iter_mut().for_each(|result| result.workload.block_bytes = 16384);
-    assert!(told(&large).is_some());
+    assert!(finding(&large).is_some());
     large[0].workload.block_bytes = 4096;
-    assert_eq!(told(&large), None, "blocks of two sizes");
-    // Random before sequential, wherever it stands.
+    assert_eq!(finding(&large), None, "blocks of two sizes");
+    // Random is preferred to sequential, in any order.
     let mut in_a_row = base.clone();
     for result in &mut in_a_row {
         result.workload.pattern = Some(workload::Pattern::Write);
         result.iops *= 2.0;
     }
-    assert_eq!(told(&[in_a_row, base.clone()].concat()), told(&base));
+    assert_eq!(finding(&[in_a_row, base.clone()].concat()), finding(&base));
 }
 
 #[test]
-fn a_plain_o_dsync_write_flushes_too_from_nearly_one_flush_each_on() {
+fn a_blocking_o_dsync_write_flushes_too_from_nearly_one_flush_each_on() {
     let noted = |per_commit: f64, fua: bool| {
         let mut device = drive("nvme1n1", Transport::Nvme);
         device.queue.fua = Some(fua);

@@ -1,4 +1,4 @@
-//! Judgement of whole machines. The text of each golden test is what a person reads.
+//! Judgement of whole machines. The golden tests contain the text that users see.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ impl AsCase for Machine {
     }
 }
 
-fn findings_told(machine: &Machine) -> String {
+fn describe_findings(machine: &Machine) -> String {
     let mut text = String::new();
     for finding in findings(&machine.case()) {
         let confidence = format!("{:?}", finding.confidence).to_lowercase();
@@ -43,10 +43,10 @@ fn findings_told(machine: &Machine) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// Everything that judgement says of a machine.
-fn told(machine: &Machine) -> String {
+/// The complete judgement of a machine as text.
+fn describe(machine: &Machine) -> String {
     let case = machine.case();
-    let mut text = findings_told(machine) + "\n";
+    let mut text = describe_findings(machine) + "\n";
     for (used, fitness) in fitness(&case) {
         writeln!(text, "{}: {}. {}", used.label(), fitness.grade.name(), fitness.because).unwrap();
     }

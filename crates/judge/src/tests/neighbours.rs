@@ -1,4 +1,4 @@
-//! Which published drives are near.
+//! The nearest published drives.
 
 use drive::Transport;
 use workload::SyncMethod::Fsync;
@@ -23,7 +23,7 @@ fn any_small_commit_has_neighbours() {
 
 #[test]
 fn a_published_drive_is_nearest_to_itself() {
-    // Micron's two settings are two drives: 671 and 25,100 commits/s.
+    // Micron's two settings count as two drives: 671 and 25,100 commits/s.
     for (commit_us, setting) in [(1e6 / 671.0, catalogue::WriteCache::On), (1e6 / 25_100.0, catalogue::WriteCache::Off)]
     {
         let machine = on("xfs", "rw", drive("sda", Transport::Sata)).measure([write(Fsync, 1.0, commit_us - 1.0)]);

@@ -1,10 +1,10 @@
-//! Single rules: where they begin, where they end, and what they say in their rarer cases.
+//! Single rules: their conditions, and their texts in rarer cases.
 
 use drive::{Backing, NoBlockDevice, Transport, WriteCache};
 use measurement::{Confidence, Grade, TestResult, Use};
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
-use super::{AsCase as _, findings_told, ids, told};
+use super::{AsCase as _, describe, describe_findings, ids};
 use crate::case::Case;
 use crate::findings::findings;
 use crate::fitness::fitness;
@@ -22,22 +22,22 @@ fn a_raw_device_where_o_dsync_flushes_too() {
         write(Fsync, 20.0, 1_400.0).flushes(1.0),
         write(ODsync, 1_450.0, 0.0).flushes(1.0),
     ]);
-    insta::assert_snapshot!(told(&machine), @r"
+    insta::assert_snapshot!(describe(&machine), @r"
     no-power-loss-protection (high)
-      /dev/nvme1n1 shows no power-loss protection: a commit (4 KiB write + fsync) takes 1.42 ms, the same write without waiting 20 µs.
+      /dev/nvme1n1 shows no power-loss protection (PLP): a commit (4 KiB write + fsync) takes 1.42 ms, the same write unsynced 20 µs.
       - 4 KiB write + fsync p50: 1420.3 us
       - 4 KiB write p50: 20.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
-      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
     o-dsync-flushes-too (high)
-      On the raw device each plain O_DSYNC write is a FUA write and then a FLUSH (1.45 ms): the kernel flushes once more than durability needs.
+      Each blocking O_DSYNC write to the raw device sends a FUA write and a FLUSH (1.45 ms): one flush more than durability needs.
       - 4 KiB write + O_DSYNC p50: 1451.0 us
       - engine: psync
       - 4 KiB write + O_DSYNC: flushes: 1.0 per commit
       - 4 KiB write + fsync p50: 1420.3 us
-      > Software that writes through io_uring or libaio is spared the FLUSH: measure that with `--engine io_uring` before comparing methods.
-    Ceph OSD: poor. 690 commits/s (4 KiB write + O_DSYNC, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: poor. 1.42 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      > Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine io_uring` before comparing methods.
+    Ceph OSD: poor. 690 commits/s (4 KiB write + O_DSYNC, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.42 ms for a 4 KiB write + fsync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 1.42 ms (4 KiB write + fsync), p99 1.49 ms, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fsync takes 1.42 ms.
     like micron-5100-eco-960gb (cache on), 1.07 times apart
@@ -46,12 +46,12 @@ fn a_raw_device_where_o_dsync_flushes_too() {
       - 4 KiB write + fsync: 1420.0 here, 1742.2 published, us
     like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.14 times apart
       - 4 KiB write + fsync: 1420.0 here, 1243.8 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+      ? Compared with its 16 KiB write + fsync, the most similar published test.
     ");
 }
 
 #[test]
-fn a_protected_sata_drive_that_ignores_fua_honestly() {
+fn a_protected_sata_drive_that_may_ignore_fua() {
     // The published figures of a Seagate Nytro 1351.
     let mut sata = drive("sda", Transport::Sata);
     sata.model = Some("XA3840LE10063".to_owned());
@@ -60,62 +60,62 @@ fn a_protected_sata_drive_that_ignores_fua_honestly() {
         write(Fsync, 50.0, 3_420.0).flushes(1.0),
         write(ODsync, 53.5, 0.0).flushes(0.0),
     ]);
-    insta::assert_snapshot!(told(&machine), @"
+    insta::assert_snapshot!(describe(&machine), @"
     no-power-loss-protection (medium)
-      XA3840LE10063 shows no power-loss protection: a commit (4 KiB write + fsync) takes 3.47 ms, the same write without waiting 50 µs.
+      XA3840LE10063 shows no power-loss protection (PLP): a commit (4 KiB write + fsync) takes 3.47 ms, the same write unsynced 50 µs.
       - 4 KiB write + fsync p50: 3471.4 us
       - 4 KiB write p50: 50.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
-      ? Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).
-      > If the datasheet promises power-loss protection, switch the cache off with `flushmark cache off /dev/sda` and measure again; else use a drive that has it where commits matter.
+      ? Some protected SATA drives still write their cache out on each flush while it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).
+      > If the datasheet promises power-loss protection, switch the cache off with `flushmark cache off /dev/sda` and measure again; otherwise use a drive that has it where commits matter.
     o-dsync-ignored (low)
-      O_DSYNC takes 53.5 µs, no longer than a write that nobody waits for, while a flush takes 3.47 ms: one of the two is not what it says.
+      O_DSYNC takes 53.5 µs, no longer than an unsynced write, although a flush takes 3.47 ms.
       - 4 KiB write + O_DSYNC p50: 53.5 us
       - 4 KiB write + fsync p50: 3471.4 us
       - 4 KiB write p50: 50.02 us
       - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
-      ? A drive with power-loss protection may honestly confirm a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot tell it from a drive that ignores FUA.
-      > Until `flushmark verify` has proved O_DSYNC here, let software use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL).
-    Ceph OSD: poor. 288 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: unfit. 3.47 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      ? A drive with power-loss protection may legitimately acknowledge a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot distinguish it from a drive that ignores FUA.
+      > Use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL) until `flushmark verify` has proved O_DSYNC on this drive.
+    Ceph OSD: poor. 288 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: unfit. 3.47 ms for a 4 KiB write + fsync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 3.47 ms (4 KiB write + fsync), p99 3.64 ms, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fsync takes 3.47 ms.
     like seagate-nytro-1351-3840gb (cache on), 1.00 times apart
       - 4 KiB write + fsync: 3470.0 here, 3472.2 published, us
     like samsung-990-pro-ext4 (cache default), 1.13 times apart
       - 4 KiB write + fsync: 3470.0 here, 3076.9 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+      ? Compared with its 16 KiB write + fsync, the most similar published test.
     like samsung-950-pro-nvme (cache default), 1.66 times apart
       - 4 KiB write + fsync: 3470.0 here, 2090.7 published, us
     ");
 }
 
 #[test]
-fn a_drive_whose_cache_the_kernel_was_told_to_forget() {
+fn a_drive_whose_cache_the_kernel_is_configured_to_ignore() {
     let mut sata = drive("sda", Transport::Sata);
     sata.queue.write_cache = Some(WriteCache::WriteThrough);
     sata.cache_type = Some("write back".to_owned());
     let machine = on("xfs", "rw", sata).measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
-    insta::assert_snapshot!(told(&machine), @"
+    insta::assert_snapshot!(describe(&machine), @"
     cache-belief-overridden (high)
-      The kernel has been told to send no flushes to /dev/sda, which itself says that it has a volatile cache.
-      - sda: what the drive says of its cache: write back
+      The kernel is configured not to flush /dev/sda, although the drive reports a volatile cache.
+      - sda: cache as the drive reports it: write back
       - sda: queue/write_cache: write through
-      ? A drive with power-loss protection loses nothing by that; only its datasheet tells.
-      > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `flushmark cache off /dev/sda`.
-    Ceph OSD: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
-    ZFS SLOG: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
-    database log: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
-    general use: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+      ? A drive with power-loss protection loses nothing because of this; check its datasheet.
+      > Re-enable flushes with `echo 'write back' > /sys/block/sda/queue/write_cache`. To avoid flushes, switch the cache off instead: `flushmark cache off /dev/sda`.
+    Ceph OSD: unfit. The kernel is configured to send no flushes to a drive that reports a volatile cache.
+    ZFS SLOG: unfit. The kernel is configured to send no flushes to a drive that reports a volatile cache.
+    database log: unfit. The kernel is configured to send no flushes to a drive that reports a volatile cache.
+    general use: unfit. The kernel is configured to send no flushes to a drive that reports a volatile cache.
     like seagate-nytro-1351-3840gb (cache off), 1.06 times apart
       - 4 KiB write + fsync: 52.0 here, 55.2 published, us
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like micron-5100-eco-960gb (cache off), 1.31 times apart
       - 4 KiB write + fsync: 52.0 here, 39.8 published, us
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like kioxia-cd6-3840gb (cache default), 1.90 times apart
       - 4 KiB write + fsync: 52.0 here, 27.3 published, us
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     ");
 }
 
@@ -125,31 +125,31 @@ fn a_disk_that_commits_faster_than_it_turns() {
     machine.results.clear();
     let machine =
         machine.measure([write(NoSync, 90.0, 0.0), write(Fdatasync, 95.0, 310.0).flushes(1.0), read(8_100.0)]);
-    insta::assert_snapshot!(told(&machine), @r"
+    insta::assert_snapshot!(describe(&machine), @r"
     flush-too-fast (medium)
-      A commit takes 405 µs, and the disk needs 8.33 ms for a turn: the flush did not wait for the platter.
-      - rotational, as the kernel says: yes
+      A commit takes 405 µs, less than the 8.33 ms of one rotation: the flush did not wait for the platter.
+      - rotational (kernel): yes
       - 4 KiB read p50: 8101.9 us
       - 4 KiB write + fdatasync p50: 405.2 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      ? Disks with flash or a reserved band of the platter as cache are that fast and honest, until that cache is full. Timing alone cannot tell it from a lie.
-      > Prove it with `flushmark verify` and a power cut; until then, trust it with nothing that must survive one.
+      ? A disk that caches in flash or in a reserved band of the platter is that fast without lying, until that cache is full. Timing alone cannot distinguish that from a lie.
+      > Run `flushmark verify` with a power cut to find out; until then, do not store anything on it that must survive one.
     rotating-disk (high)
       TOSHIBA MG07ACA14TE is a rotating disk: a random access takes 8.1 ms.
-      - rotational, as the kernel says: yes
+      - rotational (kernel): yes
       - 4 KiB write + fdatasync p50: 405.2 us
       - 4 KiB read p50: 8101.9 us
-      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here.
-    Ceph OSD: fair. 2,469 commits/s (4 KiB write + fdatasync); 10,000 would not hold an OSD back.
-    ZFS SLOG: fair. 405 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms.
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and keep the bulk of the data here.
+    Ceph OSD: fair. 2,469 commits/s (4 KiB write + fdatasync); 10,000 would not limit an OSD.
+    ZFS SLOG: fair. 405 µs for a 4 KiB write + fdatasync; good log devices take less than 0.2 ms.
     database log: good. One connection commits every 405 µs (4 KiB write + fdatasync), p99 425 µs, within etcd's limit of 10 ms.
     general use: fair. A 4 KiB write + fdatasync takes 405 µs, a random 4 KiB read 8.1 ms.
     like crucial-t500-2tb-ext4 (cache default), 1.18 times apart
       - 4 KiB write + fdatasync: 405.0 here, 476.2 published, us
-      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+      ? Compared with its 16 KiB write + fdatasync, the most similar published test.
     like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.26 times apart
       - 4 KiB write + fdatasync: 405.0 here, 509.4 published, us
-      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+      ? Compared with its 16 KiB write + fdatasync, the most similar published test.
     like intel-710-sata (cache default), 2.56 times apart
       - 4 KiB write + fdatasync: 405.0 here, 158.2 published, us
     ");
@@ -169,13 +169,13 @@ fn a_mount_that_makes_everything_synchronous() {
     machine.place.as_mut().unwrap().mount.as_mut().unwrap().options.push("sync".to_owned());
     let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "synchronous-mount").unwrap();
     insta::assert_snapshot!(format!("{}\n{}", finding.title, finding.advice), @r"
-    /srv/db is mounted with `sync`: every write waits for durability, also those that nobody asked to.
-    `mount -o remount,async /srv/db`: software that needs durability asks for it, and the rest need not wait.
+    /srv/db is mounted with `sync`: every write waits for durability, even unsynced ones.
+    Run `mount -o remount,async /srv/db`: software that needs durability requests it, and other writes need not wait.
     ");
 }
 
 #[test]
-fn slow_storage_that_nobody_calls_a_disk() {
+fn slow_storage_that_is_not_listed_as_rotating() {
     let machine = on("ext4", "rw", drive("sdd", Transport::Scsi)).measure([
         write(NoSync, 6_000.0, 0.0),
         write(Fdatasync, 6_000.0, 6_500.0).flushes(1.0),
@@ -193,29 +193,29 @@ fn committers_that_do_not_share_flushes_do_not_merge() {
 }
 
 #[test]
-fn each_way_back_to_flushes_fits_its_filesystem() {
-    let told = |fs_type: &str, options: &str| {
+fn the_command_to_re_enable_flushes_fits_the_filesystem() {
+    let advice = |fs_type: &str, options: &str| {
         let machine = on(fs_type, options, drive("sda", Transport::Sata));
         findings(&machine.case()).remove(0).advice
     };
     let all = [
-        told("ext4", "rw,barrier=0"),
-        told("btrfs", "rw,nobarrier"),
-        told("f2fs", "rw,fsync_mode=nobarrier"),
-        told("xfs", "rw,nobarrier"),
-        told("overlay", "rw,volatile"),
+        advice("ext4", "rw,barrier=0"),
+        advice("btrfs", "rw,nobarrier"),
+        advice("f2fs", "rw,fsync_mode=nobarrier"),
+        advice("xfs", "rw,nobarrier"),
+        advice("overlay", "rw,volatile"),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
-    `mount -o remount,barrier=1 /srv/db` now, and take `barrier=0` out of /etc/fstab; if it is not there, `tune2fs -o ^nobarrier /dev/sda`.
-    `mount -o remount,barrier /srv/db` now, and take `nobarrier` out of /etc/fstab.
-    `mount -o remount,fsync_mode=posix /srv/db` now, and take `fsync_mode=nobarrier` out of /etc/fstab.
-    Take `nobarrier` out of /etc/fstab and mount /srv/db anew.
-    Start the container without the `volatile` option, or give the database a volume of its own.
+    Run `mount -o remount,barrier=1 /srv/db` now, and remove `barrier=0` from /etc/fstab; if it is not set there, run `tune2fs -o ^nobarrier /dev/sda`.
+    Run `mount -o remount,barrier /srv/db` now, and remove `nobarrier` from /etc/fstab.
+    Run `mount -o remount,fsync_mode=posix /srv/db` now, and remove `fsync_mode=nobarrier` from /etc/fstab.
+    Remove `nobarrier` from /etc/fstab and remount /srv/db.
+    Start the container without the `volatile` option, or give the database a separate volume.
     ");
 }
 
 #[test]
-fn memory_in_all_its_shapes_is_found() {
+fn every_kind_of_target_in_memory_is_found() {
     for transport in [Transport::Zram, Transport::Ram, Transport::NullBlk] {
         let machine = on("ext4", "rw", drive("x0", transport));
         assert!(matches!(FlushPath::of(&machine.case()), FlushPath::InMemory { .. }), "{transport:?}");
@@ -224,7 +224,7 @@ fn memory_in_all_its_shapes_is_found() {
     looped.backing_file = Some("/dev/shm/image".into());
     assert!(matches!(FlushPath::of(&on("ext4", "rw", looped.clone()).case()), FlushPath::InMemory { .. }));
     looped.backing_file = Some("/srv/image".into());
-    assert_eq!(FlushPath::of(&on("ext4", "rw", looped).case()), FlushPath::OutOfSight);
+    assert_eq!(FlushPath::of(&on("ext4", "rw", looped).case()), FlushPath::Unobserved);
 }
 
 #[test]
@@ -233,11 +233,11 @@ fn a_few_commits_without_a_flush_prove_nothing() {
     for result in &mut machine.results {
         result.proof.commits = result.proof.commits.min(5);
     }
-    assert_eq!(FlushPath::of(&machine.case()), FlushPath::OutOfSight);
+    assert_eq!(FlushPath::of(&machine.case()), FlushPath::Unobserved);
 }
 
 #[test]
-fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
+fn lost_flushes_make_storage_unfit_for_every_use() {
     for machine in [machine::tmpfs(), machine::without_barriers(), machine::swallowed_flushes()] {
         let fitness = fitness(&machine.case());
         assert!(Use::ALL.iter().all(|used| fitness[used].grade == Grade::Unfit), "{fitness:?}");
@@ -245,13 +245,13 @@ fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
 }
 
 #[test]
-fn nothing_measured_says_nothing() {
+fn an_empty_case_yields_no_finding() {
     let host = drive::HostFacts::default();
     let case = Case::new(&[], None, &host);
     assert!(findings(&case).is_empty());
     assert!(nearest(&case, 3).is_empty());
     assert!(fitness(&case).values().all(|fitness| fitness.grade == Grade::Unknown));
-    // A read alone decides nothing about commits either.
+    // A read alone does not grade commits either.
     let reads = on("ext4", "rw", drive("nvme0n1", Transport::Nvme)).measure([read(80.0)]);
     assert_eq!(fitness(&reads.case())[&Use::DatabaseLog].grade, Grade::Unknown);
 }
@@ -263,44 +263,44 @@ fn a_drive_that_declares_no_cache() {
         drive.queue.write_cache = Some(WriteCache::WriteThrough);
         on("xfs", "rw", drive).measure([write(NoSync, 12.0, 0.0), write(Fsync, 12.0, 1.0).flushes(0.0)])
     };
-    insta::assert_snapshot!(findings_told(&declared("nvme0n1", Transport::Nvme)), @r"
+    insta::assert_snapshot!(describe_findings(&declared("nvme0n1", Transport::Nvme)), @r"
     power-loss-protection-likely (medium)
-      /dev/nvme0n1 most likely has power-loss protection: a commit (4 KiB write + fsync) takes 13 µs, less than programming flash does.
+      /dev/nvme0n1 most likely has power-loss protection (PLP): a commit (4 KiB write + fsync) takes 13 µs, less than programming flash.
       - 4 KiB write + fsync p50: 13.01 us
       - 4 KiB write p50: 12.01 us
       - 4 KiB write + fsync: flushes: 0.0 per commit
-      - volatile cache, as the drive declares: none
-      ? Timing alone cannot tell a protected cache from a drive that lies about its flush.
-      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+      - volatile cache (drive): none
+      ? Timing alone cannot distinguish a protected cache from a drive that ignores flushes.
+      > Check the drive's datasheet for power-loss protection, or prove it with `flushmark verify` and a power cut.
     no-flush-sent (high)
-      /dev/nvme0n1 declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
-      - volatile cache, as the kernel lists it: write through
+      /dev/nvme0n1 reports no volatile cache, so the kernel sends no flush: a commit costs only its write, 13 µs.
+      - volatile cache (kernel): write through
       - 4 KiB write + fsync p50: 13.01 us
       - 4 KiB write + fsync: flushes: 0.0 per commit
-      > Nothing to do if that is true; `nvme get-feature -f 6 -H /dev/nvme0n1` asks the drive itself.
+      > Nothing to do if that is true; check with `nvme get-feature -f 6 -H /dev/nvme0n1`.
     ");
-    insta::assert_snapshot!(findings_told(&declared("nbd0", Transport::Nbd)), @r"
+    insta::assert_snapshot!(describe_findings(&declared("nbd0", Transport::Nbd)), @r"
     no-flush-sent (medium)
-      /dev/nbd0 declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
-      - volatile cache, as the kernel lists it: write through
+      /dev/nbd0 reports no volatile cache, so the kernel sends no flush: a commit costs only its write, 13 µs.
+      - volatile cache (kernel): write through
       - 4 KiB write + fsync p50: 13.01 us
       - 4 KiB write + fsync: flushes: 0.0 per commit
-      ? Whether a write is durable when it returns is the affair of the program or the machine that serves the device.
-      > Look at what serves it: it must either announce a cache and heed flushes, or write through.
+      ? Whether a completed write is durable depends on the program or machine that serves the device.
+      > Check what serves it: it must either report a cache and honour flushes, or write through.
     ");
-    insta::assert_snapshot!(findings_told(&declared("sdb", Transport::Usb)), @r"
+    insta::assert_snapshot!(describe_findings(&declared("sdb", Transport::Usb)), @r"
     no-flush-sent (low)
-      /dev/sdb declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
-      - volatile cache, as the kernel lists it: write through
+      /dev/sdb reports no volatile cache, so the kernel sends no flush: a commit costs only its write, 13 µs.
+      - volatile cache (kernel): write through
       - 4 KiB write + fsync p50: 13.01 us
       - 4 KiB write + fsync: flushes: 0.0 per commit
-      ? USB bridges often hide the drive's cache, and then a power cut loses what was confirmed.
-      > Nothing to do if that is true; `smartctl -g wcache /dev/sdb` asks the drive itself.
+      ? USB bridges often hide the drive's cache, and then a power cut loses acknowledged writes.
+      > Nothing to do if that is true; check with `smartctl -g wcache /dev/sdb`.
     ");
 }
 
 #[test]
-fn a_fast_cache_behind_a_controller_is_believed_less() {
+fn a_fast_cache_of_a_controller_gets_low_confidence() {
     let commits = [write(NoSync, 30.0, 0.0), write(Fdatasync, 30.0, 40.0).flushes(1.0)];
     let machine = on("xfs", "rw", drive("sda", Transport::Scsi)).measure(commits);
     let finding = findings(&machine.case()).remove(0);
@@ -308,18 +308,18 @@ fn a_fast_cache_behind_a_controller_is_believed_less() {
 }
 
 #[test]
-fn a_virtual_flush_that_nobody_counts_is_doubted_all_the_same() {
+fn an_uncounted_virtual_flush_is_also_unproven() {
     let mut machine = on("xfs", "rw", drive("sda", Transport::HyperV)).measure([write(Fdatasync, 60.0, 70.0)]);
     assert_eq!(ids(&machine), ["virtual-flush-unproven"]);
     let because = &fitness(&machine.case())[&Use::ZfsSlog].because;
-    assert!(because.ends_with("; if its host heeds flushes."), "{because}");
-    // At the speed of flash that programs, nothing is suspicious.
+    assert!(because.ends_with("; provided that its host honours flushes."), "{because}");
+    // At the speed of programming flash, nothing is suspicious.
     machine.results.clear();
     assert_eq!(ids(&machine.measure([write(Fdatasync, 60.0, 270.0)])), Vec::<String>::new());
 }
 
 #[test]
-fn between_protected_and_unprotected_nothing_is_said() {
+fn timing_between_protected_and_unprotected_is_inconclusive() {
     let said = |sync_us: f64| {
         let tests = [write(NoSync, 20.0, 0.0), write(Fdatasync, 20.0, sync_us).flushes(1.0)];
         ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests))
@@ -330,13 +330,13 @@ fn between_protected_and_unprotected_nothing_is_said() {
 }
 
 #[test]
-fn a_commit_that_is_slow_because_every_write_is_says_nothing_of_the_cache() {
+fn a_slow_commit_among_slow_writes_is_inconclusive() {
     let tests = [write(NoSync, 900.0, 0.0), write(Fdatasync, 900.0, 1_000.0).flushes(1.0)];
     assert_eq!(ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests)), Vec::<String>::new());
 }
 
 #[test]
-fn without_fua_a_raw_o_dsync_write_must_flush_twice_to_be_noted() {
+fn without_fua_a_raw_o_dsync_write_is_reported_from_two_flushes_on() {
     let noted = |fua, flushes| {
         let mut nvme = drive("nvme1n1", Transport::Nvme);
         nvme.queue.fua = Some(fua);
@@ -348,7 +348,7 @@ fn without_fua_a_raw_o_dsync_write_must_flush_twice_to_be_noted() {
 }
 
 #[test]
-fn every_place_without_a_device_says_where_to_look() {
+fn every_target_without_a_device_has_advice() {
     let text = |name: &str| name.to_owned();
     let reasons = [
         NoBlockDevice::Network { fs_type: text("nfs4") },
@@ -357,29 +357,29 @@ fn every_place_without_a_device_says_where_to_look() {
         NoBlockDevice::NotInSysfs { device: drive::DeviceNumber { major: 8, minor: 1 } },
         NoBlockDevice::Unresolved { fs_type: text("odd"), source: text("none") },
     ];
-    let told = reasons.map(|reason| {
+    let findings_text = reasons.map(|reason| {
         let mut machine = machine::overlay();
         machine.results.clear();
         machine.place.as_mut().unwrap().backing = Backing::NoBlockDevice(reason);
         let finding = findings(&machine.case()).remove(0);
         format!("{}\n> {}", finding.title, finding.advice)
     });
-    insta::assert_snapshot!(told.join("\n"), @r"
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: nfs4 stores files on another machine.
-    > Run `flushmark check` on the server as well: the difference is the network's.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: 9p stores files through another program or the hypervisor.
-    > Run `flushmark check` where that program keeps its files.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: zfs does not report the devices of the pool of tank/db.
-    > `zpool status -v` names the devices; run `flushmark run slog --target DEVICE` on a spare one to see what its log would cost.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: sysfs does not list the block device 8:1.
+    insta::assert_snapshot!(findings_text.join("\n"), @r"
+    The flushes of /srv/db could not be counted: nfs4 keeps files on another machine.
+    > Also run `flushmark check` on the server: the difference is the network.
+    The flushes of /srv/db could not be counted: 9p leaves files to another program or the hypervisor.
+    > Run `flushmark check` where that program stores its files.
+    The flushes of /srv/db could not be counted: zfs does not tell which devices the pool of tank/db has.
+    > `zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a spare one to see the cost of a log on it.
+    The flushes of /srv/db could not be counted: sysfs does not list the block device 8:1.
     > Mount the host's /sys into the container, read-only, and measure again.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: odd mounted from `none` does not report its block device.
-    > Run `flushmark check` on the device itself, if it can be found.
+    The flushes of /srv/db could not be counted: odd mounted from `none` does not tell its block device.
+    > Run `flushmark check` on the device itself if you can find it.
     ");
 }
 
 #[test]
-fn results_are_looked_up_by_what_they_did() {
+fn results_are_looked_up_by_their_workload() {
     let machine = on("ext4", "rw", drive("sda", Transport::Sata)).measure([
         write(Fsync, 10.0, 1.0).block(16384).sequential(),
         write(Fsync, 10.0, 2.0).sequential(),
@@ -403,7 +403,7 @@ fn results_are_looked_up_by_what_they_did() {
 }
 
 #[test]
-fn committers_without_a_cpu_each_prove_little() {
+fn more_committers_than_cpus_raise_a_doubt() {
     let mut machine = on("xfs", "rw", drive("nvme0n1", Transport::Nvme))
         .measure([write(Fdatasync, 10.0, 10.0).flushes(1.0), write(Fdatasync, 80.0, 60.0).jobs(8).flushes(1.0)]);
     let doubt = |machine: &Machine| {
@@ -413,11 +413,11 @@ fn committers_without_a_cpu_each_prove_little() {
     machine.host.logical_cpus = Some(8);
     assert_eq!(doubt(&machine), None);
     machine.host.logical_cpus = Some(2);
-    assert_eq!(doubt(&machine).as_deref(), Some("There are more committers than CPUs, which may be what limits them."));
+    assert_eq!(doubt(&machine).as_deref(), Some("There are more committers than CPUs, which may be the limit."));
 }
 
 #[test]
-fn noise_lowers_what_rests_on_timing_and_not_what_rests_on_facts() {
+fn noise_lowers_findings_from_timing_and_not_from_facts() {
     let confidence = |machine: &Machine, id: &str| {
         findings(&machine.case()).into_iter().find(|finding| finding.id == id).unwrap().confidence
     };
@@ -442,22 +442,22 @@ fn a_raid_controller_answers_for_the_drive() {
         numa_node: None,
         disks: vec!["sda".to_owned()],
     }];
-    insta::assert_snapshot!(findings_told(&machine), @"
+    insta::assert_snapshot!(describe_findings(&machine), @"
     behind-raid-controller (high)
-      A RAID controller stands before MR9361-8i: what was measured is its cache, and whether a flush reaches the drives is its decision.
+      A RAID controller hides MR9361-8i: the tests measured its cache, and it decides whether flushes reach the drives.
       - PCI 0000:03:00.0: 1000:005d, driver megaraid_sas
       - 4 KiB write + fsync p50: 42.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
-      > See with the maker's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' own caches are off.
+      > Check with the vendor's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' caches are off.
     power-loss-protection-likely (low)
-      MR9361-8i most likely has power-loss protection: a commit (4 KiB write + fsync) takes 42 µs, less than programming flash does.
+      MR9361-8i most likely has power-loss protection (PLP): a commit (4 KiB write + fsync) takes 42 µs, less than programming flash.
       - 4 KiB write + fsync p50: 42.02 us
       - 4 KiB write p50: 30.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
-      ? A RAID controller answers for the drive: what is fast is its cache, and whether that is protected only its battery tells.
-      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+      ? A RAID controller answers for the drive: its cache is fast, and only its battery decides whether that is protected.
+      > Check the drive's datasheet for power-loss protection, or prove it with `flushmark verify` and a power cut.
     ");
-    // The same drive, slow: the controller is named before the drive is blamed.
+    // The same drive, slow: the finding about the controller precedes the one about the drive.
     machine.results.clear();
     let slow = machine.measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 4_000.0).flushes(1.0)]);
     let blamed = findings(&slow.case()).into_iter().find(|finding| finding.id == "no-power-loss-protection").unwrap();
@@ -466,7 +466,7 @@ fn a_raid_controller_answers_for_the_drive() {
 }
 
 #[test]
-fn settings_of_the_host_are_told_where_they_concern_the_target() {
+fn host_settings_are_reported_if_they_concern_the_target() {
     let mut machine = on("ext4", "rw", drive("sda", Transport::Sata)).measure([write(Fsync, 30.0, 12.0).flushes(1.0)]);
     let disk = |name: &str, scheduler: &str| drive::host::DiskSettings {
         name: name.to_owned(),
@@ -481,13 +481,13 @@ fn settings_of_the_host_are_told_where_they_concern_the_target() {
     assert!(!ids(&machine).contains(&"host-costs-latency".to_owned()), "bfq is on another disk");
     machine.host.disks[0].scheduler = Some("bfq".to_owned());
     machine.host.cpu.turbo = Some(false);
-    let told = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
-    insta::assert_snapshot!(told.title, @"2 settings of this host cost latency: Turbo; sda: I/O scheduler.");
-    // What another bus does is of no concern.
+    let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
+    insta::assert_snapshot!(finding.title, @"2 settings of this host cost latency: Turbo; sda: I/O scheduler.");
+    // Settings of another bus do not concern the target.
     machine.host.power.nvme_ps_max_latency_us = Some(100_000);
     machine.host.disks.push(drive::host::DiskSettings { transport: Transport::Nvme, ..disk("nvme0n1", "none") });
     let again = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
-    assert_eq!(again.title, told.title);
+    assert_eq!(again.title, finding.title);
 }
 
 #[test]
@@ -502,19 +502,19 @@ fn a_small_part_of_a_device() {
         machine.place.as_mut().unwrap().size_bytes = Some(100 * GIB);
         machine
     };
-    insta::assert_snapshot!(findings_told(&tested(GIB)).split("small-test-area").nth(1).unwrap(), @"
+    insta::assert_snapshot!(describe_findings(&tested(GIB)).split("small-test-area").nth(1).unwrap(), @"
     (medium)
-     The tests used 1 % of /dev/nvme1n1. A drive is often faster there than on all of its space.
+     The tests used 1 % of /dev/nvme1n1: a drive is often faster there than on its full capacity.
      - test area: 1024.0 MiB
      - size of the target: 102400.0 MiB
-     > Leave out `size` to test all of it.
+     > Omit `size` to test the whole drive.
     ");
     assert!(ids(&tested(9 * GIB)).contains(&"small-test-area".to_owned()));
     assert!(!ids(&tested(10 * GIB)).contains(&"small-test-area".to_owned()), "a tenth is enough");
     assert!(!ids(&tested(100 * GIB)).contains(&"small-test-area".to_owned()));
 }
 
-/// A sequential write of so many bytes after a rest.
+/// A sequential write of `bytes` after a rest.
 fn burst(bytes: u64, elapsed_s: f64) -> TestResult {
     let mut result = write(NoSync, 20.0, 0.0).sequential().block(1 << 20).result();
     result.workload.rest_s = 1.0;
@@ -524,7 +524,7 @@ fn burst(bytes: u64, elapsed_s: f64) -> TestResult {
 }
 
 #[test]
-fn less_than_the_cache_was_tested() {
+fn a_test_area_smaller_than_the_cache_is_reported() {
     const MIB: u64 = 1 << 20;
     // A cache of 768 MiB: bursts go at 2 GB/s until it is full, then at 0.5 GB/s.
     let bursts = [128, 256, 384, 512, 640, 768, 1024, 1280, 1536, 1792, 2048].map(|mib| {
@@ -541,6 +541,6 @@ fn less_than_the_cache_was_tested() {
         }));
         machine
     };
-    assert!(findings_told(&machine(512 * MIB)).contains("less than its cache holds"));
+    assert!(describe_findings(&machine(512 * MIB)).contains("less than its cache"));
     assert!(!ids(&machine(2048 * MIB)).contains(&"small-test-area".to_owned()));
 }

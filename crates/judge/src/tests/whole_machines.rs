@@ -1,35 +1,35 @@
-//! Everything that is said of one machine.
+//! The complete judgement of one machine each.
 
-use super::told;
+use super::describe;
 use samples::machine;
 
 #[test]
 fn a_protected_nvme_drive() {
-    insta::assert_snapshot!(told(&machine::protected_nvme()), @r"
+    insta::assert_snapshot!(describe(&machine::protected_nvme()), @r"
     power-loss-protection-likely (medium)
-      KIOXIA KCD61LUL3T84 most likely has power-loss protection: a commit (4 KiB write + fdatasync) takes 29 µs, less than programming flash does.
+      KIOXIA KCD61LUL3T84 most likely has power-loss protection (PLP): a commit (4 KiB write + fdatasync) takes 29 µs, less than programming flash.
       - 4 KiB write + fdatasync p50: 29.01 us
       - 4 KiB write p50: 14.01 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      ? Timing alone cannot tell a protected cache from a drive that lies about its flush.
-      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+      ? Timing alone cannot distinguish a protected cache from a drive that ignores flushes.
+      > Check the drive's datasheet for power-loss protection, or prove it with `flushmark verify` and a power cut.
     o-dsync-cheaper (high)
       O_DSYNC commits in 19 µs, fdatasync in 29 µs: one FUA write instead of a write and a flush of the whole cache.
       - 4 KiB write + O_DSYNC p50: 19.01 us
       - 4 KiB write + fdatasync p50: 29.01 us
       - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      - FUA, as the kernel lists it: yes
-      > For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      - FUA (kernel): yes
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
     concurrent-flushes-merge (high)
-      With 8 committers one flush serves 1.67 commits: the kernel merges flushes that arrive together.
+      With 8 committers, one flush serves 1.67 commits: the kernel merges concurrent flushes.
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       - 4 KiB write + fdatasync, 8 jobs: flushes: 0.6 per commit
       - 4 KiB write + fdatasync rate: 34482.5 commits/s
       - 4 KiB write + fdatasync, 8 jobs rate: 156861.7 commits/s
-      > Count on it for many independent committers on this drive; a single one never gains by it.
-    Ceph OSD: excellent. 31,250 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more.
-    ZFS SLOG: excellent. 29 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms.
+      > Nothing to do: many independent committers on this drive benefit, a single one never does.
+    Ceph OSD: excellent. 31,250 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more.
+    ZFS SLOG: excellent. 29 µs for a 4 KiB write + fdatasync; good log devices take less than 0.2 ms.
     database log: excellent. One connection commits every 29 µs (4 KiB write + fdatasync), p99 30.4 µs, within etcd's limit of 10 ms.
     general use: excellent. A 4 KiB write + fdatasync takes 29 µs, a random 4 KiB read 82 µs.
     like kioxia-cd6-3840gb (cache default), 1.17 times apart
@@ -44,50 +44,50 @@ fn a_protected_nvme_drive() {
 
 #[test]
 fn a_consumer_nvme_drive() {
-    insta::assert_snapshot!(told(&machine::consumer_nvme()), @r"
+    insta::assert_snapshot!(describe(&machine::consumer_nvme()), @r"
     no-power-loss-protection (high)
-      Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21.2 µs.
+      Samsung SSD 980 1TB shows no power-loss protection (PLP): a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write unsynced 21.2 µs.
       - 4 KiB write + fdatasync p50: 1757.2 us
       - 4 KiB write p50: 21.22 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
     fsync-dearer-than-fdatasync (high)
-      fsync costs 2.92 ms, fdatasync 1.76 ms: for the sake of a timestamp ext4 writes its metadata, too.
+      fsync takes 2.92 ms, fdatasync 1.76 ms: ext4 also writes metadata because of a timestamp.
       - 4 KiB write + fsync p50: 2922.5 us
       - 4 KiB write + fdatasync p50: 1757.2 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
     several-flushes-per-commit (medium)
-      One fsync sends 2 flushes: ext4 writes its journal between them.
+      One fsync sends 2 flushes: ext4 writes its journal between the two.
       - 4 KiB write + fsync p50: 2922.5 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
-      ? The device counts for everybody: other programs' flushes are in it.
-      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+      ? The device's count includes flushes of other programs.
+      > Compare with fdatasync on a file that does not grow, which needs one flush; a preallocated log that was written once keeps it that way.
     o-dsync-cheaper (high)
       O_DSYNC commits in 910 µs, fdatasync in 1.76 ms: one FUA write instead of a write and a flush of the whole cache.
       - 4 KiB write + O_DSYNC p50: 910.3 us
       - 4 KiB write + fdatasync p50: 1757.2 us
       - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      - FUA, as the kernel lists it: yes
-      > For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      - FUA (kernel): yes
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
     commits-do-not-scale (medium)
-      4 committers with fsync make 384 commits/s together, one alone 342: a device works on one flush at a time.
+      4 committers with fsync together make 384 commits/s, one alone 342: a device processes one flush at a time.
       - 4 KiB write + fsync rate: 342.3 commits/s
       - 4 KiB write + fsync, 4 jobs rate: 383.8 commits/s
       - 4 KiB write + fsync: flushes: 2.0 per commit
       - 4 KiB write + fsync, 4 jobs: flushes: 0.55 per commit
-      > More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default of PostgreSQL and InnoDB) helps only where commits wait together.
+      > More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default in PostgreSQL and InnoDB) helps only if commits wait at the same time.
     concurrent-flushes-merge (high)
-      With 4 committers one flush serves 1.82 commits: the kernel merges flushes that arrive together.
+      With 4 committers, one flush serves 1.82 commits: the kernel merges concurrent flushes.
       - 4 KiB write + fsync: flushes: 2.0 per commit
       - 4 KiB write + fsync, 4 jobs: flushes: 0.55 per commit
       - 4 KiB write + fsync rate: 342.3 commits/s
       - 4 KiB write + fsync, 4 jobs rate: 383.8 commits/s
-      > Count on it for many independent committers on this drive; a single one never gains by it.
-    Ceph OSD: poor. 342 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      > Nothing to do: many independent committers on this drive benefit, a single one never does.
+    Ceph OSD: poor. 342 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 1.76 ms (4 KiB write + fdatasync), p99 1.84 ms, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fdatasync takes 1.76 ms, a random 4 KiB read 58 µs.
     like samsung-990-pro-ext4 (cache default), 1.02 times apart
@@ -102,74 +102,74 @@ fn a_consumer_nvme_drive() {
 
 #[test]
 fn a_disk_with_its_cache_on() {
-    insta::assert_snapshot!(told(&machine::disk()), @r"
+    insta::assert_snapshot!(describe(&machine::disk()), @r"
     rotating-disk (high)
-      TOSHIBA MG07ACA14TE is a rotating disk: a commit waits for the platter, 12.5 ms here.
-      - rotational, as the kernel says: yes
+      TOSHIBA MG07ACA14TE is a rotating disk: a commit waits 12.5 ms for the platter.
+      - rotational (kernel): yes
       - 4 KiB write + fdatasync p50: 12533.8 us
       - 4 KiB read p50: 8101.9 us
-      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here.
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and keep the bulk of the data here.
     fsync-dearer-than-fdatasync (high)
-      fsync costs 21.1 ms, fdatasync 12.5 ms: for the sake of a timestamp xfs writes its metadata, too.
+      fsync takes 21.1 ms, fdatasync 12.5 ms: xfs also writes metadata because of a timestamp.
       - 4 KiB write + fsync p50: 21135.4 us
       - 4 KiB write + fdatasync p50: 12533.8 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
     several-flushes-per-commit (medium)
-      One fsync sends 2 flushes: xfs writes its journal between them.
+      One fsync sends 2 flushes: xfs writes its journal between the two.
       - 4 KiB write + fsync p50: 21135.4 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
-      ? The device counts for everybody: other programs' flushes are in it.
-      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
-    Ceph OSD: unfit. 47.3 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: unfit. 12.5 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      ? The device's count includes flushes of other programs.
+      > Compare with fdatasync on a file that does not grow, which needs one flush; a preallocated log that was written once keeps it that way.
+    Ceph OSD: unfit. 47.3 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: unfit. 12.5 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: poor. One connection commits every 12.5 ms (4 KiB write + fdatasync), p99 13.1 ms, above etcd's limit of 10 ms.
     general use: fair. A 4 KiB write + fdatasync takes 12.5 ms, a random 4 KiB read 8.1 ms.
     like samsung-950-pro-nvme (cache default), 5.99 times apart
       - 4 KiB write + fdatasync: 12530.2 here, 2090.7 published, us
-      ? Nothing published is really like it.
+      ? No published drive is close.
     like samsung-990-pro-ext4 (cache default), 6.87 times apart
       - 4 KiB write + fsync: 21130.1 here, 3076.9 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published. Nothing published is really like it.
+      ? Compared with its 16 KiB write + fsync, the most similar published test. No published drive is close.
     like seagate-nytro-1351-3840gb (cache on), 9.91 times apart
       - 4 KiB write + fsync: 21130.1 here, 3472.2 published, us
       - 4 KiB read: 123.5 here, 8600.0 published, iops
-      ? Nothing published is really like it.
+      ? No published drive is close.
     ");
 }
 
 #[test]
 fn a_cloud_volume_that_claims_to_rotate() {
-    insta::assert_snapshot!(told(&machine::cloud_volume()), @r"
+    insta::assert_snapshot!(describe(&machine::cloud_volume()), @r"
     no-power-loss-protection (low)
-      /dev/vda shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 724 µs, the same write without waiting 80.1 µs.
+      /dev/vda shows no power-loss protection (PLP): a commit (4 KiB write + fdatasync) takes 724 µs, the same write unsynced 80.1 µs.
       - 4 KiB write + fdatasync p50: 724.5 us
       - 4 KiB write p50: 80.06 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      ? Between here and the drive stands software of another, which may be what costs the time.
-      > Compare with another class of volume or a local drive of the same provider: `flushmark check` there.
+      ? Third-party software sits between this host and the drive, and may be what takes the time.
+      > Run `flushmark check` on another class of volume or a local drive of the same provider to compare.
     rotation-claim-wrong (high)
-      The kernel takes /dev/vda for a rotating disk, and the numbers deny it (160 µs, less than a quarter of a turn): what answers is flash, or the memory of its host.
-      - rotational, as the kernel says: yes
+      The kernel lists /dev/vda as a rotating disk, but it answers in 160 µs, less than a quarter of a rotation: it is flash, or the memory of its host.
+      - rotational (kernel): yes
       - 4 KiB read p50: 160.1 us
       - 4 KiB write + fdatasync p50: 724.5 us
-      > Software tunes itself by that flag (Ceph's device class, btrfs, swap): `echo 0 > /sys/block/vda/queue/rotational` corrects it until the next boot.
+      > Software tunes itself by that flag (Ceph's device class, btrfs, swap). Correct it until the next boot with `echo 0 > /sys/block/vda/queue/rotational`.
     fsync-dearer-than-fdatasync (high)
-      fsync costs 1.53 ms, fdatasync 724 µs: for the sake of a timestamp ext4 writes its metadata, too.
+      fsync takes 1.53 ms, fdatasync 724 µs: ext4 also writes metadata because of a timestamp.
       - 4 KiB write + fsync p50: 1535.0 us
       - 4 KiB write + fdatasync p50: 724.5 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
     several-flushes-per-commit (medium)
-      One fsync sends 2 flushes: ext4 writes its journal between them.
+      One fsync sends 2 flushes: ext4 writes its journal between the two.
       - 4 KiB write + fsync p50: 1535.0 us
       - 4 KiB write + fsync: flushes: 2.0 per commit
-      ? The device counts for everybody: other programs' flushes are in it.
-      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
-    Ceph OSD: poor. 652 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: poor. 724 µs for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      ? The device's count includes flushes of other programs.
+      > Compare with fdatasync on a file that does not grow, which needs one flush; a preallocated log that was written once keeps it that way.
+    Ceph OSD: poor. 652 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 724 µs for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 724 µs (4 KiB write + fdatasync), p99 760 µs, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fdatasync takes 724 µs, a random 4 KiB read 160 µs.
     like samsung-980-1tb (cache default), 1.14 times apart
@@ -180,25 +180,25 @@ fn a_cloud_volume_that_claims_to_rotate() {
       - 4 KiB read: 6250.0 here, 6000.0 published, iops
     like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.23 times apart
       - 4 KiB write + fsync: 1534.1 here, 1243.8 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+      ? Compared with its 16 KiB write + fsync, the most similar published test.
     ");
 }
 
 #[test]
 fn a_virtual_disk_that_lies() {
-    insta::assert_snapshot!(told(&machine::lying_virtual_disk()), @r"
+    insta::assert_snapshot!(describe(&machine::lying_virtual_disk()), @r"
     virtual-flush-unproven (medium)
-      The virtual disk confirms a commit in 75 µs, the flush faster than a write: its host passes none on, because its storage needs none or because it ignores them.
+      The virtual disk acknowledges a commit in 75 µs, and flushes faster than it writes: the host either needs no flushes or ignores them.
       - 4 KiB write + fdatasync p50: 75.01 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       - 4 KiB write p50: 52.03 us
-      - the sync alone, p50: 22.02 us
-      ? Timing alone cannot tell a protected cache from a lie; it looks the same from inside.
-      > Ask the host: QEMU with `cache=unsafe`, Firecracker with its default `cache_type` `Unsafe` and VirtualBox by default confirm flushes and do nothing. `flushmark verify` proves it, if the host's power can be cut.
-    Ceph OSD: good. 12,987 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more; if its host heeds flushes.
-    ZFS SLOG: good. 75 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms; if its host heeds flushes.
-    database log: excellent. One connection commits every 75 µs (4 KiB write + fdatasync), p99 78.7 µs, within etcd's limit of 10 ms; if its host heeds flushes.
-    general use: excellent. A 4 KiB write + fdatasync takes 75 µs, a random 4 KiB read 48 µs; if its host heeds flushes.
+      - sync alone p50: 22.02 us
+      ? Timing alone cannot distinguish a protected cache from a lie; both look the same in the guest.
+      > Check the host's configuration: QEMU with `cache=unsafe`, Firecracker with its default `cache_type` `Unsafe` and VirtualBox by default acknowledge flushes without doing anything. `flushmark verify` can prove it if you can cut the host's power.
+    Ceph OSD: good. 12,987 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more; provided that its host honours flushes.
+    ZFS SLOG: good. 75 µs for a 4 KiB write + fdatasync; good log devices take less than 0.2 ms; provided that its host honours flushes.
+    database log: excellent. One connection commits every 75 µs (4 KiB write + fdatasync), p99 78.7 µs, within etcd's limit of 10 ms; provided that its host honours flushes.
+    general use: excellent. A 4 KiB write + fdatasync takes 75 µs, a random 4 KiB read 48 µs; provided that its host honours flushes.
     like seagate-nytro-1351-3840gb (cache off), 1.56 times apart
       - 4 KiB write + fsync: 77.0 here, 55.2 published, us
       - 4 KiB read: 20833.2 here, 8600.0 published, iops
@@ -213,18 +213,18 @@ fn a_virtual_disk_that_lies() {
 
 #[test]
 fn a_virtual_disk_without_a_cache() {
-    insta::assert_snapshot!(told(&machine::cacheless_virtual_disk()), @r"
+    insta::assert_snapshot!(describe(&machine::cacheless_virtual_disk()), @r"
     no-flush-sent (medium)
-      The virtual disk declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 82 µs.
-      - volatile cache, as the kernel lists it: write through
+      The virtual disk reports no volatile cache, so the kernel sends no flush: a commit costs only its write, 82 µs.
+      - volatile cache (kernel): write through
       - 4 KiB write + fdatasync p50: 82.05 us
       - 4 KiB write + fdatasync: flushes: 0.0 per commit
-      ? Whether a write is durable when it returns is the host's affair: one that keeps writes in its memory without saying so looks the same.
-      > Ask the host how it writes: straight to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, `Writeback` makes it honest.
-    Ceph OSD: good. 12,048 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more; whether that is durable is the host's affair.
-    ZFS SLOG: good. 82 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms; whether that is durable is the host's affair.
-    database log: excellent. One connection commits every 82 µs (4 KiB write + fdatasync), p99 86.1 µs, within etcd's limit of 10 ms; whether that is durable is the host's affair.
-    general use: excellent. A 4 KiB write + fdatasync takes 82 µs, a random 4 KiB read 75 µs; whether that is durable is the host's affair.
+      ? Whether a completed write is durable depends on the host: a host that keeps writes in memory without reporting a cache looks the same.
+      > Find out how the host writes. Directly to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, and `Writeback` makes it safe.
+    Ceph OSD: good. 12,048 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more; whether that is durable depends on the host.
+    ZFS SLOG: good. 82 µs for a 4 KiB write + fdatasync; good log devices take less than 0.2 ms; whether that is durable depends on the host.
+    database log: excellent. One connection commits every 82 µs (4 KiB write + fdatasync), p99 86.1 µs, within etcd's limit of 10 ms; whether that is durable depends on the host.
+    general use: excellent. A 4 KiB write + fdatasync takes 82 µs, a random 4 KiB read 75 µs; whether that is durable depends on the host.
     like seagate-nytro-1351-3840gb (cache off), 1.51 times apart
       - 4 KiB write + fsync: 83.0 here, 55.2 published, us
       - 4 KiB read: 13333.2 here, 8600.0 published, iops
@@ -239,67 +239,67 @@ fn a_virtual_disk_without_a_cache() {
 
 #[test]
 fn ext4_without_barriers() {
-    insta::assert_snapshot!(told(&machine::without_barriers()), @r"
+    insta::assert_snapshot!(describe(&machine::without_barriers()), @r"
     flushes-switched-off (high)
-      A power cut loses confirmed commits: ext4 on /srv/db is mounted with `nobarrier`, so that no sync flushes the drive's cache (a commit seems to cost 63.5 µs here, and does not buy what it promises).
+      A power cut loses acknowledged commits: ext4 on /srv/db is mounted with `nobarrier`, so no sync flushes the drive's cache (a commit takes 63.5 µs and is not durable).
       - mount option of /srv/db (ext4): nobarrier
-      - flushes that the device counted: 0.0 per commit
+      - flushes counted by the device: 0.0 per commit
       - 4 KiB write + fdatasync p50: 63.52 us
-      > `mount -o remount,barrier=1 /srv/db` now, and take `nobarrier` out of /etc/fstab; if it is not there, `tune2fs -o ^nobarrier /dev/sdb`.
-    Ceph OSD: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
-    ZFS SLOG: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
-    database log: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
-    general use: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
+      > Run `mount -o remount,barrier=1 /srv/db` now, and remove `nobarrier` from /etc/fstab; if it is not set there, run `tune2fs -o ^nobarrier /dev/sdb`.
+    Ceph OSD: unfit. The filesystem is mounted with `nobarrier`, so no sync flushes the drive's cache.
+    ZFS SLOG: unfit. The filesystem is mounted with `nobarrier`, so no sync flushes the drive's cache.
+    database log: unfit. The filesystem is mounted with `nobarrier`, so no sync flushes the drive's cache.
+    general use: unfit. The filesystem is mounted with `nobarrier`, so no sync flushes the drive's cache.
     like seagate-nytro-1351-3840gb (cache off), 1.63 times apart
       - 4 KiB write + fsync: 100.0 here, 55.2 published, us
       - 4 KiB read: 9090.8 here, 8600.0 published, iops
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like micron-5100-eco-960gb (cache off), 1.84 times apart
       - 4 KiB write + O_DSYNC: 64.0 here, 45.0 published, us
       - 4 KiB write + fsync: 100.0 here, 39.8 published, us
       - 4 KiB read: 9090.8 here, 6000.0 published, iops
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like gcp-local-nvme-x2-raid0-ext4 (cache default), 1.53 times apart
       - 4 KiB write + fsync: 100.0 here, 152.6 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published. These commits are not durable: the resemblance is one of speed alone.
+      ? Compared with its 16 KiB write + fsync, the most similar published test. These commits are not durable: only the speed is similar.
     ");
 }
 
 #[test]
 fn a_directory_in_memory() {
-    insta::assert_snapshot!(told(&machine::tmpfs()), @r"
+    insta::assert_snapshot!(describe(&machine::tmpfs()), @r"
     target-in-memory (high)
-      Nothing written here is durable: tmpfs keeps everything in memory.
-      - what holds /srv/db: tmpfs
-      > Name a directory on a drive, such as `flushmark check ~`; these numbers show only what the software on the way costs.
-    Ceph OSD: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
-    ZFS SLOG: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
-    database log: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
-    general use: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
+      Nothing written to this target is durable: tmpfs keeps everything in memory.
+      - storage of /srv/db: tmpfs
+      > Measure a directory on a drive, for example `flushmark check ~`; these numbers show only the cost of the software.
+    Ceph OSD: unfit. Tmpfs keeps everything in memory, and a power cut loses all of it.
+    ZFS SLOG: unfit. Tmpfs keeps everything in memory, and a power cut loses all of it.
+    database log: unfit. Tmpfs keeps everything in memory, and a power cut loses all of it.
+    general use: unfit. Tmpfs keeps everything in memory, and a power cut loses all of it.
     like samsung-pm9a3-ext4 (cache default), 18.73 times apart
       - 4 KiB write + fsync: 1.2 here, 22.5 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published. Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+      ? Compared with its 16 KiB write + fsync, the most similar published test. No published drive is close. These commits are not durable: only the speed is similar.
     like kioxia-cd6-3840gb (cache default), 22.78 times apart
       - 4 KiB write + fsync: 1.2 here, 27.3 published, us
-      ? Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+      ? No published drive is close. These commits are not durable: only the speed is similar.
     like micron-5100-eco-960gb (cache off), 33.21 times apart
       - 4 KiB write + fsync: 1.2 here, 39.8 published, us
-      ? Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+      ? No published drive is close. These commits are not durable: only the speed is similar.
     ");
 }
 
 #[test]
 fn a_noisy_machine() {
-    insta::assert_snapshot!(told(&machine::noisy()), @r"
+    insta::assert_snapshot!(describe(&machine::noisy()), @r"
     no-power-loss-protection (medium)
-      Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21 µs.
+      Samsung SSD 980 1TB shows no power-loss protection (PLP): a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write unsynced 21 µs.
       - 4 KiB write + fdatasync p50: 1756.2 us
       - 4 KiB write p50: 21.01 us
       - 4 KiB write + fdatasync: flushes: 1.2 per commit
       ? The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms.
-      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
     fsync-dearer-than-fdatasync (medium)
-      fsync costs 2.98 ms, fdatasync 1.76 ms: for the sake of a timestamp ext4 writes its metadata, too.
+      fsync takes 2.98 ms, fdatasync 1.76 ms: ext4 also writes metadata because of a timestamp.
       - 4 KiB write + fsync p50: 2983.9 us
       - 4 KiB write + fdatasync p50: 1756.2 us
       - 4 KiB write + fsync: flushes: 2.1 per commit
@@ -307,27 +307,27 @@ fn a_noisy_machine() {
       ? The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms.
       > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
     several-flushes-per-commit (medium)
-      One fsync sends 2.1 flushes: ext4 writes its journal between them.
+      One fsync sends 2.1 flushes: ext4 writes its journal between the two.
       - 4 KiB write + fsync p50: 2983.9 us
       - 4 KiB write + fsync: flushes: 2.1 per commit
-      ? The device counts for everybody: other programs' flushes are in it.
-      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+      ? The device's count includes flushes of other programs.
+      > Compare with fdatasync on a file that does not grow, which needs one flush; a preallocated log that was written once keeps it that way.
     o-dsync-cheaper (medium)
       O_DSYNC commits in 900 µs, fdatasync in 1.76 ms: one FUA write instead of a write and a flush of the whole cache.
       - 4 KiB write + O_DSYNC p50: 900.1 us
       - 4 KiB write + fdatasync p50: 1756.2 us
       - 4 KiB write + fdatasync: flushes: 1.2 per commit
-      - FUA, as the kernel lists it: yes
+      - FUA (kernel): yes
       ? The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms.
-      > For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
     noisy-numbers (high)
-      The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms, and 2 more signs of it.
+      The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms, and 2 more symptoms.
       - 4 KiB write + fsync: share in the slower group: 30.0 %
       - 4 KiB write + fdatasync: range over the last rounds: 80.65 % of the mean
       - 4 KiB write + O_DSYNC: p99.9 over p50: 81.4 times
-      > Measure again while nothing else uses the drive (`iostat -x 1` shows what does), and for longer: `flushmark run journal --time 60s --target /srv/db`.
-    Ceph OSD: unfit. 137 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+      > Measure again for longer while nothing else uses the drive (check with `iostat -x 1`): `flushmark run journal --time 60s --target /srv/db`.
+    Ceph OSD: unfit. 137 commits/s (4 KiB write + fsync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 1.76 ms (4 KiB write + fdatasync), p99 1.84 ms, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fdatasync takes 1.76 ms, a random 4 KiB read 58 µs.
     like samsung-950-pro-nvme (cache default), 1.19 times apart
@@ -344,59 +344,59 @@ fn a_noisy_machine() {
 
 #[test]
 fn flushes_that_vanish() {
-    insta::assert_snapshot!(told(&machine::swallowed_flushes()), @r"
+    insta::assert_snapshot!(describe(&machine::swallowed_flushes()), @r"
     flush-vanished (high)
-      Syncs are confirmed and lost: 3,000 commits returned, not one flush reached the device, and the kernel lists a volatile cache.
-      - commits confirmed: 3000.0
-      - flushes that the device counted: 0.0
-      - volatile cache, as the kernel lists it: write back
+      Flushes are lost: 3,000 commits were acknowledged, not one flush reached the device, and the kernel assumes a volatile cache.
+      - commits acknowledged: 3000.0
+      - flushes counted by the device: 0.0
+      - volatile cache (kernel): write back
       - 4 KiB write + fdatasync p50: 42.02 us
-      > Look for what swallows the flush: mount options (`findmnt -no OPTIONS -T /srv/db`), layers between (`lsblk -s /dev/sdc`); put no database there before it is found.
-    Ceph OSD: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
-    ZFS SLOG: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
-    database log: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
-    general use: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
+      > Find what drops the flush: mount options (`findmnt -no OPTIONS -T /srv/db`) or layers in between (`lsblk -s /dev/sdc`). Do not put a database there until you know.
+    Ceph OSD: unfit. Syncs are acknowledged although no flush reaches the device, so a power cut loses commits.
+    ZFS SLOG: unfit. Syncs are acknowledged although no flush reaches the device, so a power cut loses commits.
+    database log: unfit. Syncs are acknowledged although no flush reaches the device, so a power cut loses commits.
+    general use: unfit. Syncs are acknowledged although no flush reaches the device, so a power cut loses commits.
     like micron-5100-eco-960gb (cache off), 1.29 times apart
       - 4 KiB write + fsync: 44.0 here, 39.8 published, us
       - 4 KiB read: 14285.6 here, 6000.0 published, iops
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like seagate-nytro-1351-3840gb (cache off), 1.33 times apart
       - 4 KiB write + fsync: 44.0 here, 55.2 published, us
       - 4 KiB read: 14285.6 here, 8600.0 published, iops
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     like kioxia-cd6-3840gb (cache default), 1.61 times apart
       - 4 KiB write + fsync: 44.0 here, 27.3 published, us
-      ? These commits are not durable: the resemblance is one of speed alone.
+      ? These commits are not durable: only the speed is similar.
     ");
 }
 
 #[test]
 fn a_container_with_little_space() {
-    insta::assert_snapshot!(told(&machine::overlay()), @r"
+    insta::assert_snapshot!(describe(&machine::overlay()), @r"
     no-block-device (high)
-      No device can be seen beneath /srv/db, so that nobody counted its flushes: overlay writes to /var/lib/containers/overlay/7/diff on the host.
-      - what lies beneath: overlay writes to /var/lib/containers/overlay/7/diff on the host
+      The flushes of /srv/db could not be counted: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host.
+      - underlying storage: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host
       > Run `flushmark check` on a volume of the container, or on the host in the directory named above.
     fsync-dearer-than-fdatasync (high)
-      fsync costs 990 µs, fdatasync 510 µs: for the sake of a timestamp the filesystem writes its metadata, too.
+      fsync takes 990 µs, fdatasync 510 µs: the filesystem also writes metadata because of a timestamp.
       - 4 KiB write + fsync p50: 990.2 us
       - 4 KiB write + fdatasync p50: 510.2 us
       > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
     small-test-area (medium)
-      Only 50 MiB were written to, half of what is free: a drive may be faster there than on all of its space.
+      The tests wrote to only 50 MiB, half of the free space: a drive may be faster there than on its full capacity.
       - test area: 50.0 MiB
       - free for this user: 100.0 MiB
-      > Free some space and measure again, or name a larger filesystem on the same drive.
+      > Free some space and measure again, or use a larger filesystem on the same drive.
     Ceph OSD: poor. 1,010 commits/s (4 KiB write + fsync); protected drives make 10,000 and more, consumer drives 500 to 2,000.
-    ZFS SLOG: poor. 510 µs for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    ZFS SLOG: poor. 510 µs for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection commits every 510 µs (4 KiB write + fdatasync), p99 535 µs, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fdatasync takes 510 µs.
     like crucial-t500-2tb-ext4 (cache default), 1.07 times apart
       - 4 KiB write + fsync: 990.0 here, 923.4 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+      ? Compared with its 16 KiB write + fsync, the most similar published test.
     like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.26 times apart
       - 4 KiB write + fsync: 990.0 here, 1243.8 published, us
-      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+      ? Compared with its 16 KiB write + fsync, the most similar published test.
     like micron-5100-eco-960gb (cache on), 1.53 times apart
       - 4 KiB write + fsync: 990.0 here, 1517.5 published, us
     ");

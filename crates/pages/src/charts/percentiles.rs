@@ -98,8 +98,8 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
     let nearest = judge::nearest(&Case::new(alone, place, host), catalogue::drives().len());
     let means = nearest.into_iter().filter_map(|near| {
         let same = near.compared.iter().find(|compared| compared.unit == "us")?;
-        // A mean of another size or method would be of a different test.
-        let is_stand_in = near.note.as_ref().is_some_and(|note| note.contains("the nearest that was published"));
+        // Of another size or method it would be another test's figure.
+        let is_stand_in = near.note.as_ref().is_some_and(|note| note.contains("the most similar published test"));
         let name = match near.write_cache {
             catalogue::WriteCache::Default => near.drive.label.clone(),
             setting => format!("{}, cache {}", near.drive.label, setting.name()),

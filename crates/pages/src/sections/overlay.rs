@@ -4,7 +4,7 @@
 use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
-use report::Told;
+use report::ComparisonView;
 use workload::number::latency;
 
 use super::RunSection;
@@ -24,10 +24,10 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
     let candidates: Vec<Group<'_>> = others.iter().map(group).collect();
     let comparison = Comparison::of(&group(first), &candidates, "");
     let pairs = pairs(places);
-    let told: Vec<Told<'_>> = comparison
+    let told: Vec<ComparisonView<'_>> = comparison
         .candidates
         .iter()
-        .map(|against| Told {
+        .map(|against| ComparisonView {
             against,
             names: [&comparison.baseline.label, &against.candidate.label],
             figures: report::Figures::Leading,
@@ -111,13 +111,13 @@ fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
 }
 
 /// The result of comparing a run with the first: the same sentence that ends `results compare`.
-fn sentence(told: &Told<'_>) -> String {
+fn sentence(told: &ComparisonView<'_>) -> String {
     let [baseline, candidate] = told.names.map(|name| format!("“{name}”"));
-    Told { names: [&baseline, &candidate], ..*told }.sentence()
+    ComparisonView { names: [&baseline, &candidate], ..*told }.sentence()
 }
 
 /// A run compared with the first: the figures of every test, caveats, and other differences.
-fn differences(told: &Told<'_>) -> Markup {
+fn differences(told: &ComparisonView<'_>) -> Markup {
     let [baseline, candidate] = told.names;
     let title = format!("{candidate} against {baseline}");
     let (remarks, unpaired, facts) = (told.remarks(), told.unpaired(), told.differences());

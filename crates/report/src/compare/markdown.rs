@@ -2,27 +2,27 @@
 
 use compare::Comparison;
 
-use super::{Figures, Told, described, letters};
+use super::{ComparisonView, Figures, described, letters};
 use workload::unseen::mask;
 
-/// The page's content as Markdown: what it comes to first, then the tables.
+/// The comparison as Markdown: the result first, then the tables.
 pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
     let mut text = String::new();
     let letters_there: Vec<String> = letters().skip(1).take(comparison.candidates.len()).map(String::from).collect();
     let all = comparison.candidates.iter().zip(&letters_there);
-    let all = all.map(|(against, letter)| Told { against, names: ["A", letter], figures });
-    for told in all.clone() {
-        text += &format!("**{}**\n\n", cell(&told.sentence()));
+    let all = all.map(|(against, letter)| ComparisonView { against, names: ["A", letter], figures });
+    for view in all.clone() {
+        text += &format!("**{}**\n\n", cell(&view.sentence()));
     }
     let groups = std::iter::once(&comparison.baseline).chain(comparison.candidates.iter().map(|one| &one.candidate));
     for (letter, group) in letters().zip(groups) {
         text += &format!("- {letter}: `{}`, {}\n", group.label.replace('`', "'"), cell(&described(group)));
     }
-    for told in all {
-        let letter = told.names[1];
+    for view in all {
+        let letter = view.names[1];
         text += &format!("\n| {letter} against A | A | {letter} | ratio | 95 % interval | |\n");
         text += "| --- | ---: | ---: | ---: | ---: | --- |\n";
-        for (test, figures) in told.tests() {
+        for (test, figures) in view.tests() {
             for figure in figures {
                 text += &row(&[
                     format!("{test}, {}", figure.name),
@@ -34,13 +34,13 @@ pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
                 ]);
             }
         }
-        let unpaired = told.unpaired().into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
+        let unpaired = view.unpaired().into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
         let lines: Vec<String> =
-            told.remarks().into_iter().chain(unpaired).map(|line| format!("- {}\n", cell(&line))).collect();
+            view.remarks().into_iter().chain(unpaired).map(|line| format!("- {}\n", cell(&line))).collect();
         if !lines.is_empty() {
             text += &format!("\n{}", lines.concat());
         }
-        let differences = told.differences();
+        let differences = view.differences();
         if !differences.is_empty() {
             text += &format!("\n| what else differs | A | {letter} |\n| --- | --- | --- |\n");
             for (fact, baseline, candidate) in differences {
@@ -55,7 +55,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "))
 }
 
-/// Text that stays text: what a drive or a file calls itself must not become markup.
+/// Escapes names of drives and files that would otherwise become markup.
 fn cell(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

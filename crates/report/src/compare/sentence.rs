@@ -1,18 +1,18 @@
-//! What a comparison comes to.
+//! The closing sentence of a comparison.
 
 use compare::{Against, Metric, MetricComparison, TestComparison, Undecided, Verdict};
 
 use super::fold;
 
-/// Tests by what became of the figure that stands for each.
+/// Numbers of tests by the verdict on their leading figure.
 #[derive(Default)]
 struct Count {
-    /// Ratios of those that differ by more than noise, the faster ones apart from the slower ones.
+    /// Ratios of tests that differ by more than noise, faster and slower ones separately.
     faster: Vec<f64>,
     slower: Vec<f64>,
     noise: usize,
     broken_off: usize,
-    /// The rest: nothing tells how much they vary.
+    /// Inconclusive tests: their variation is unknown.
     open: usize,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
     let [baseline, candidate] = names;
     let leading: Vec<&MetricComparison> = against.tests.iter().filter_map(TestComparison::leading).collect();
     if leading.is_empty() {
-        return format!("{candidate} and {baseline} have no test in common, so nothing can be said.");
+        return format!("{candidate} and {baseline} have no test in common.");
     }
     let said = judged(&leading, names);
     match against.unpaired.len() {
@@ -47,7 +47,7 @@ pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
     }
 }
 
-/// What is to be thought of those that both sides have; their leading figures are rates.
+/// The verdict on the tests that both sides have; their leading figures are rates.
 fn judged(leading: &[&MetricComparison], names: [&str; 2]) -> String {
     let [baseline, candidate] = names;
     let count = Count::of(leading);
@@ -69,29 +69,30 @@ fn judged(leading: &[&MetricComparison], names: [&str; 2]) -> String {
         parts.push(format!("{} within noise", are(count.noise)));
     }
     if count.broken_off > 0 {
-        parts.push(format!("{} broke off", count.broken_off));
+        parts.push(format!("{} ended early", count.broken_off));
     }
     if count.open > 0 {
-        parts.push(format!("of {} nothing is sure", count.open));
+        parts.push(format!("{} inconclusive", are(count.open)));
     }
     parts.join("; ") + "."
 }
 
-/// No test shows a difference: because there is none to be seen, or because nothing could tell.
+/// The sentence if no test shows a difference, either because there is none or because the tests
+/// are inconclusive.
 fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&MetricComparison]) -> String {
     let [baseline, candidate] = names;
     let unsure = count.open + count.broken_off;
     if unsure == 0 {
         let which = match tests {
-            1 => "the one test".to_owned(),
+            1 => "the only test".to_owned(),
             2 => "both tests".to_owned(),
             _ => format!("all {tests} tests"),
         };
         return format!("No difference between {candidate} and {baseline} that is more than noise, in {which}.");
     }
     let which = match (unsure, tests) {
-        (1, 1) => "in the one test".to_owned(),
-        (unsure, tests) if unsure == tests => format!("in any of {tests} tests"),
+        (1, 1) => "in the only test".to_owned(),
+        (unsure, tests) if unsure == tests => format!("in all {tests} tests"),
         (unsure, tests) => format!("in {unsure} of {tests} tests"),
     };
     let rest = match count.noise {
@@ -100,11 +101,11 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
         _ => " The others are within noise.",
     };
     if count.open == 0 {
-        // What a piece of a run had shown would be read as what the whole would have.
+        // The figures of a partial run would be mistaken for those of a complete one.
         let broke_off = if count.broken_off == 1 { "its run" } else { "their runs" };
-        return format!("Nothing is sure {which}: {broke_off} broke off.{rest}");
+        return format!("Inconclusive {which}: {broke_off} ended early.{rest}");
     }
-    // Of a run that broke off, a ratio would be read as if it said something.
+    // The ratio of a run that ended early would be taken for a result.
     let seen = leading
         .iter()
         .filter(|figure| !matches!(figure.verdict, Verdict::Open { because: Undecided::BrokenOff { .. } }));
@@ -112,16 +113,16 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
     let seen = if ratios.is_empty() {
         String::new()
     } else {
-        format!(" {candidate} was seen {} as {baseline}.", range(&ratios))
+        format!(" {candidate} was measured {} as {baseline}.", range(&ratios))
     };
     format!(
-        "Nothing is sure {which}: too little tells how much they vary.{seen} Longer tests, or several runs a side joined by commas, would tell.{rest}"
+        "Inconclusive {which}: too few values to know how much they vary.{seen} Run longer tests, or pass several runs per side separated by commas.{rest}"
     )
 }
 
 fn of_tests(count: usize, tests: usize, first: bool) -> String {
     match (count, tests, first) {
-        (1, 1, _) => "in the one test".to_owned(),
+        (1, 1, _) => "in the only test".to_owned(),
         (2, 2, _) => "in both tests".to_owned(),
         (count, tests, true) if count == tests => format!("in all {tests} tests"),
         (count, tests, true) => format!("in {count} of {tests} tests"),
@@ -135,7 +136,7 @@ fn are(count: usize) -> String {
 
 /// Ratios on one side of 1: `2.1`, `1.3 to 2.4`.
 fn span(ratios: &[f64]) -> String {
-    // The least is what is nearest to 1, whichever side they are on.
+    // The smallest factor is the ratio nearest to 1, on either side.
     let mut ratios = ratios.to_vec();
     ratios.sort_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
     match [ratios.first(), ratios.last()].map(|ratio| ratio.map_or(String::new(), |ratio| fold(*ratio))) {
@@ -144,7 +145,8 @@ fn span(ratios: &[f64]) -> String {
     }
 }
 
-/// Rates that may lie on both sides of 1: `1.2 to 2.1 times as fast`, `between 1.1 times as slow and 1.3 times as fast`.
+/// Ratios that may be on both sides of 1: `1.2 to 2.1 times as fast`, `between 1.1 times as slow
+/// and 1.3 times as fast`.
 fn range(ratios: &[f64]) -> String {
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);

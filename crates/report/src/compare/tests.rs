@@ -6,7 +6,7 @@ use measurement::{RunDocument, Series, Source, TestResult};
 use super::*;
 use crate::look::Glyphs;
 
-/// So many seconds around the result's own figures, each a little off in a way of its own.
+/// Adds a series of `seconds` values that vary slightly around the result's figures.
 fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {
     let off = |second: u32| 1.0 + 0.03 * (f64::from(second) * 2.4 + phase).sin();
     let us = result.headline_us();
@@ -19,7 +19,7 @@ fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {
     result
 }
 
-/// A run of `quick`'s first and its committing tests on a drive with this latency of a sync.
+/// A run of `quick`'s first test and of its commit tests on a drive with this sync latency.
 fn run(sync_us: f64, seconds: u32, phase: f64) -> RunDocument {
     let results = samples::suite("quick", 15.0, sync_us);
     samples::document(results.into_iter().take(4).map(|result| lasting(result, seconds, phase)).collect())
@@ -31,8 +31,8 @@ fn compared(baseline: &[RunDocument], candidates: &[(&str, &[RunDocument])]) -> 
     Comparison::of(&group("before.json", baseline.iter().collect()), &candidates, "")
 }
 
-fn told(comparison: &Comparison) -> Told<'_> {
-    Told { against: &comparison.candidates[0], names: ["A", "B"], figures: Figures::Leading }
+fn view(comparison: &Comparison) -> ComparisonView<'_> {
+    ComparisonView { against: &comparison.candidates[0], names: ["A", "B"], figures: Figures::Leading }
 }
 
 fn last_sentence(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
@@ -76,7 +76,7 @@ fn the_whole_page() {
       figure, so its variation is unknown.
 
     Not compared
-      write O_DSYNC: it is not the same workload in both: depth: 1 and 4
+      write O_DSYNC: the workloads differ: depth: 1 and 4
 
     What else differs
               A  B
@@ -158,10 +158,10 @@ fn two_candidates_and_every_figure_of_one_test() {
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
       figure, so its variation is unknown.
 
-    Nothing is sure in the one test: too little tells how much they vary. B was seen 1.88 times as fast
-    as A. Longer tests, or several runs a side joined by commas, would tell.
+    Inconclusive in the only test: too few values to know how much they vary. B was measured 1.88 times
+    as fast as A. Run longer tests, or pass several runs per side separated by commas.
 
-    No difference between C and A that is more than noise, in the one test.
+    No difference between C and A that is more than noise, in the only test.
     ");
 }
 
@@ -173,28 +173,28 @@ fn an_ascii_page_is_ascii_throughout() {
 }
 
 #[test]
-fn what_it_comes_to() {
+fn closing_sentences() {
     let before = [run(1700.0, 30, 0.0)];
     insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.1 times as fast as A in 3 of 4 tests; 1 is within noise.");
     insta::assert_snapshot!(last_sentence(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"B commits 2.1 times as slow as A in 3 of 4 tests; 1 is within noise.");
     insta::assert_snapshot!(last_sentence(&before, &[run(1700.0, 30, 1.0)]), @"No difference between B and A that is more than noise, in all 4 tests.");
-    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen 1.00 to 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Inconclusive in all 4 tests: too few values to know how much they vary. B was measured 1.00 to 2.1 times as fast as A. Run longer tests, or pass several runs per side separated by commas.");
     let mut mixed = run(800.0, 30, 1.0);
     mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 30, 1.0);
     mixed.results[2] = lasting(mixed.results[2].clone(), 5, 1.0);
-    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.1 times as fast as A in 1 of 4 tests; 1.47 times as slow as A in 1; 1 is within noise; of 1 nothing is sure.");
+    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.1 times as fast as A in 1 of 4 tests; 1.47 times as slow as A in 1; 1 is within noise; 1 is inconclusive.");
     let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
         results: run.results[tests].to_vec(),
         ..run.clone()
     };
     let fast = run(800.0, 30, 1.0);
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.1 times as fast as A in the one test.");
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary. B was seen 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 2..3)]), @"B and A have no test in common, so nothing can be said.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.1 times as fast as A in the only test.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Inconclusive in the only test: too few values to know how much they vary. B was measured 2.1 times as fast as A. Run longer tests, or pass several runs per side separated by commas.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 2..3)]), @"B and A have no test in common.");
 }
 
 #[test]
-fn ratios_are_said_in_words_and_never_below_one() {
+fn ratios_are_put_in_words_and_never_below_one() {
     let rate = Metric::CommitsPerS;
     let wait = Metric::Latency(Operation::Commit, Point::P99);
     let said: Vec<String> =
@@ -210,11 +210,11 @@ fn ratios_are_said_in_words_and_never_below_one() {
     2.5 times as short
     4,321 times as long
     ");
-    // On both sides of 1, without a verdict.
+    // Ratios on both sides of 1, without a verdict.
     let before = [run(1700.0, 5, 0.0)];
     let mut mixed = run(800.0, 5, 1.0);
     mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 5, 1.0);
-    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen between 1.47 times as slow and 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"Inconclusive in all 4 tests: too few values to know how much they vary. B was measured between 1.47 times as slow and 2.1 times as fast as A. Run longer tests, or pass several runs per side separated by commas.");
 }
 
 #[test]
@@ -224,17 +224,17 @@ fn a_ratio_has_three_digits_however_small() {
 }
 
 #[test]
-fn a_run_that_broke_off_says_nothing_and_says_why() {
+fn a_run_that_ended_early_is_inconclusive_with_a_reason() {
     let mut broken = run(800.0, 30, 1.0);
     broken.results.truncate(2);
     (broken.results[1].ended, broken.results[1].elapsed_s) = (measurement::Ended::Interrupted, 2.0);
     let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[broken.clone()])]);
-    insta::assert_snapshot!(told(&comparison).sentence(), @"Nothing is sure in 1 of 2 tests: its run broke off. The other one is within noise. 2 tests have no counterpart and are not compared.");
-    let remarks = told(&comparison).remarks().join("\n");
-    assert!(remarks.contains("no verdict, a run ended early, after 2 s."), "{remarks}");
+    insta::assert_snapshot!(view(&comparison).sentence(), @"Inconclusive in 1 of 2 tests: its run ended early. The other one is within noise. 2 tests have no counterpart and are not compared.");
+    let remarks = view(&comparison).remarks().join("\n");
+    assert!(remarks.contains("no verdict, a run broke off after 2 s."), "{remarks}");
     assert!(remarks.contains("write + fsync: the candidate was interrupted after 2 s."), "{remarks}");
     broken.results.remove(0);
-    insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Nothing is sure in the one test: its run broke off. 3 tests have no counterpart and are not compared.");
+    insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Inconclusive in the only test: its run ended early. 3 tests have no counterpart and are not compared.");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_write_is_not_shown_as_the_wait_for_a_commit() {
     counted.results.remove(0);
     counted.results[0].commit_us = None;
     let comparison = compared(&[run(1700.0, 30, 0.0)], &[("fio.json", &[counted])]);
-    let (_, figures) = told(&comparison).tests().next().unwrap();
+    let (_, figures) = view(&comparison).tests().next().unwrap();
     let names: Vec<String> = figures.into_iter().map(|figure| figure.name).collect();
     assert_eq!(names, ["commits/s", "sync p50", "sync p90", "sync p99", "sync p99.9"]);
 }
@@ -288,19 +288,19 @@ fn markdown_for_a_ticket() {
 }
 
 #[test]
-fn a_limit_that_was_not_kept() {
+fn a_failed_condition() {
     let said = |seconds, text: &str| {
         let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[run(2000.0, seconds, 1.0)])]);
         let condition: compare::Condition = text.parse().unwrap();
         condition.failures(&comparison).unwrap().iter().map(failure).next().unwrap_or_default()
     };
     insta::assert_snapshot!(said(30, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails");
-    insta::assert_snapshot!(said(5, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails; by its ratio alone, since nothing tells how much it varies");
+    insta::assert_snapshot!(said(5, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails; judged only by the ratio because its variation is unknown");
     insta::assert_snapshot!(said(5, "commits_per_s < 1000"), @"after.json, write + fsync: commits_per_s went from 487/s to 414/s (-14.9 %), and `commits_per_s < 1000` fails");
 }
 
 #[test]
-fn a_limit_that_a_test_of_the_baseline_could_not_be_held_against() {
+fn a_condition_that_could_not_be_checked() {
     let said = |change: &dyn Fn(&mut RunDocument, &mut RunDocument)| {
         let [mut before, mut after] = [0.0, 1.0].map(|phase| run(1700.0, 30, phase));
         change(&mut before, &mut after);
@@ -310,9 +310,9 @@ fn a_limit_that_a_test_of_the_baseline_could_not_be_held_against() {
         failures.iter().map(failure).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(said(&|_, _| ()), "");
-    insta::assert_snapshot!(said(&|_, after| after.results.truncate(3)), @"after.json, write O_DSYNC: the baseline has this test with its commit_p99, and the candidate has no such test, so that `commit_p99 > +10%` fails");
-    insta::assert_snapshot!(said(&|_, after| after.results[1].workload.depth = 4), @"after.json, write + fsync: it is not the same workload in both (depth: 1 and 4), so that `commit_p99 > +10%` fails");
-    insta::assert_snapshot!(said(&|_, after| after.results[1].commit_us = None), @"after.json, write + fsync: the baseline tells its commit_p99, and the candidate does not, so that `commit_p99 > +10%` fails");
-    insta::assert_snapshot!(said(&|before, _| before.results[1].commit_us.as_mut().unwrap().p99 = 0.0), @"after.json, write + fsync: the baseline's commit_p99 is 0, and nothing is a share of that, so that `commit_p99 > +10%` fails");
-    insta::assert_snapshot!(said(&|_, after| after.results[1].ended = measurement::Ended::Failed { error: "gone".to_owned() }), @"after.json, write + fsync: a run of it broke off before it said enough, so that `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results.truncate(3)), @"after.json, write O_DSYNC: the baseline has commit_p99 of this test, but the candidate does not have the test, so `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].workload.depth = 4), @"after.json, write + fsync: the workloads differ (depth: 1 and 4), so `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].commit_us = None), @"after.json, write + fsync: the baseline has commit_p99, but the candidate does not, so `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|before, _| before.results[1].commit_us.as_mut().unwrap().p99 = 0.0), @"after.json, write + fsync: the baseline's commit_p99 is 0 and allows no relative change, so `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].ended = measurement::Ended::Failed { error: "gone".to_owned() }), @"after.json, write + fsync: a run of it ended too early to be conclusive, so `commit_p99 > +10%` fails");
 }

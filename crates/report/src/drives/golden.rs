@@ -1,4 +1,4 @@
-//! The pages of `flushmark drives`, whole.
+//! Golden tests of the pages of `flushmark drives`.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,8 @@ fn document(drives: Vec<DriveRecord>) -> DrivesDocument {
     }
 }
 
-/// Three drives: one in order, one whose filesystem sends no flushes, one that the kernel takes for cacheless.
+/// Three drives: one without problems, one whose filesystem sends no flushes, one whose cache the
+/// kernel does not know.
 fn machine() -> DrivesDocument {
     let place = samples::place::raid();
     let sata = place.block_device().unwrap().drives()[0].clone();
@@ -101,21 +102,20 @@ fn drives_in_a_table() {
       /dev/sdb  INTEL SSDSC2BB480G4  SATA  needs root  flushes, FUA  nobarrier   /srv (ext4)
       /dev/sdc  INTEL SSDSC2BB480G4  SATA  on          no flushes    -           -
 
-    /dev/sdb, /dev/sdc would tell root more: how the cache stands by the drive's own word, names that
+    Run as root to see more of /dev/sdb, /dev/sdc: the cache state that the drive reports, names that
     sysfs hides, health.
 
     Findings
-     1. /srv is mounted with `nobarrier`: no sync there flushes the write cache of /dev/sdb.
+     1. No sync on /srv flushes the write cache of /dev/sdb: it is mounted with `nobarrier`.
         because: queue/write_cache write back; ext4 on /srv nobarrier
         confidence: high
-        to do: `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
-     2. /dev/sdc caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a
-        lie.
-        because: the drive says on; queue/write_cache write through
-        confidence: high: A drive with power-loss protection loses nothing by that; only its datasheet
-                    tells.
-        to do: `echo 'write back' > /sys/block/sdc/queue/write_cache` sends flushes again; or switch the
-               cache itself off: `flushmark cache off /dev/sdc`.
+        to do: Run `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
+     2. The kernel sends no flushes to /dev/sdc, although its volatile write cache is on.
+        because: drive reports on; queue/write_cache write through
+        confidence: high: A drive with power-loss protection loses nothing because of this; check its
+                    datasheet.
+        to do: Re-enable flushes with `echo 'write back' > /sys/block/sdc/queue/write_cache`, or switch
+               the cache off: `flushmark cache off /dev/sdc`.
     ");
 }
 
@@ -134,16 +134,16 @@ fn one_drive_in_detail() {
       size         1 TB, sectors of 512 B
       queue        scheduler none
       discard      yes, in units of 4 KiB
-      write cache  on (ATA IDENTIFY DEVICE, word 85); the kernel believes in a volatile cache and sends
-                   flushes, and single writes past it (FUA)
-      health       the drive says it is sound, 3 % of its endurance used, 31 °C, 12 power cycles
+      write cache  on (ATA IDENTIFY DEVICE, word 85); the kernel assumes a volatile cache and sends
+                   flushes, and writes that bypass it (FUA)
+      health       healthy, 3 % of rated endurance used, 31 °C, 12 power cycles
       use          /dev/sda
                    · /dev/sda1, 500 GiB, ext4 on / noatime, xfs on /home noatime
     ");
 }
 
 #[test]
-fn caches_and_what_would_be_put_back() {
+fn caches_and_recorded_changes() {
     let mut document = machine();
     document.findings.clear();
     document.vanished.push("sdx".to_owned());
@@ -164,13 +164,13 @@ fn caches_and_what_would_be_put_back() {
       /dev/sdb  needs root  flushes, FUA  nobarrier   -                -
       /dev/sdc  on          no flushes    -           yes              forgotten
 
-    /dev/sdb, /dev/sdc would tell root more: how the cache stands by the drive's own word, names that
+    Run as root to see more of /dev/sdb, /dev/sdc: the cache state that the drive reports, names that
     sysfs hides, health.
 
-    /dev/sdx was listed, and gone when it was looked at.
+    /dev/sdx disappeared while it was being read.
 
-    a run that was killed, or is running, switched the write cache of Micron 5100 (S1), which was on;
-    `flushmark cache restore` puts it back.
+    a run that was killed or is still running switched the write cache of Micron 5100 (S1), which was
+    on; run `flushmark cache restore` to restore it.
     ");
 }
 
@@ -229,5 +229,5 @@ fn a_cloud_machine() {
 
 #[test]
 fn nothing_to_see() {
-    insta::assert_snapshot!(drives_page(&document(Vec::new()), false, &Look::plain()), @"No drive can be seen here.");
+    insta::assert_snapshot!(drives_page(&document(Vec::new()), false, &Look::plain()), @"No drives found.");
 }

@@ -1,4 +1,4 @@
-//! The tests of the Ceph performance wiki.
+//! The table of the Ceph performance wiki's tests.
 
 use measurement::TestResult;
 use workload::SyncMethod;
@@ -7,14 +7,15 @@ use workload::number::{latency, number, throughput};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// One row a test. Where one was run with several ways to sync, the worst is the verdict, because hardware sometimes ignores one of them.
+/// One row per test. Of the same test with several sync methods, the slowest counts because
+/// hardware sometimes ignores one of them.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::prose("test"),
         Column::right("IOPS"),
         Column::right("MiB/s"),
-        Column::right("p50").may_leave(2),
-        Column::right("p99").may_leave(1),
+        Column::right("p50").may_drop(2),
+        Column::right("p99").may_drop(1),
         Column::left(""),
     ]);
     for result in results {
@@ -26,13 +27,14 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             Cell::from(throughput(result.mib_per_s)),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
-            Cell::styled(if verdict { "the worst: counts" } else { "" }, look.palette.strong),
+            Cell::styled(if verdict { "slowest: counts" } else { "" }, look.palette.strong),
         ]);
     }
     table.render(look)
 }
 
-/// Whether this is the slowest of the tests that differ in nothing but the sync method; of equals the first.
+/// Whether this is the slowest (the first, of equals) of the tests that differ only in the sync
+/// method.
 fn is_verdict(result: &TestResult, results: &[TestResult]) -> bool {
     let key = |result: &TestResult| {
         let workload = &result.workload;
@@ -58,10 +60,10 @@ mod golden {
         random write, 4 KiB, depth 128            3,233,529  12,631  39.6 µs  41.2 µs
         random read, 4 KiB, depth 1                  66,667     260    15 µs  15.6 µs
         linear write, 4 KiB, fsync                      487    1.90  2.06 ms  2.14 ms
-        linear write, 4 KiB, O_SYNC asynchronous        449    1.76  2.23 ms  2.31 ms  the worst: counts
+        linear write, 4 KiB, O_SYNC asynchronous        449    1.76  2.23 ms  2.31 ms  slowest: counts
         linear write, 4 KiB, O_SYNC pwrite              449    1.76  2.23 ms  2.31 ms
         random write, 4 KiB, fsync                      487    1.90  2.06 ms  2.14 ms
-        random write, 4 KiB, O_SYNC asynchronous        449    1.76  2.23 ms  2.31 ms  the worst: counts
+        random write, 4 KiB, O_SYNC asynchronous        449    1.76  2.23 ms  2.31 ms  slowest: counts
         random write, 4 KiB, O_SYNC pwrite              449    1.76  2.23 ms  2.31 ms
         ");
     }

@@ -1,4 +1,4 @@
-//! Commits a second of each program.
+//! The commits per second of each program.
 
 use measurement::TestResult;
 use workload::number::{latency, number};
@@ -7,18 +7,19 @@ use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// etcd's own limit for the 99th percentile of a sync of its log (etcd FAQ, `wal_fsync_duration_seconds`).
+/// etcd's own limit for the 99th percentile of a sync of its log (etcd FAQ,
+/// `wal_fsync_duration_seconds`).
 const ETCD_SYNC_P99_US: f64 = 10_000.0;
 
-/// Program, commits a second, latency of a commit and of its syncs, flushes for each.
+/// Program, commits per second, latency of a commit and of its syncs, flushes per commit.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::prose("program"),
         Column::right("commits/s"),
         Column::right("p50"),
         Column::right("p99"),
-        Column::right("sync p99").may_leave(2).optional(),
-        Column::right("flushes each").may_leave(1).optional(),
+        Column::right("sync p99").may_drop(2).optional(),
+        Column::right("flushes each").may_drop(1).optional(),
     ]);
     let mut verdicts = String::new();
     for result in results {
@@ -32,8 +33,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         ]);
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };
-            verdicts +=
-                &format!("  etcd wants the p99 of its sync below 10 ms: {} is {verdict} that.\n", latency(sync.p99));
+            verdicts += &format!("  etcd requires a sync p99 below 10 ms: {} is {verdict} that.\n", latency(sync.p99));
         }
     }
     table.render(look) + &verdicts
@@ -60,7 +60,7 @@ mod golden {
         zfs-zil, 36 KiB                  563  1.78 ms  1.85 ms   1.77 ms          1.00
         zfs-zil, 68 KiB                  545  1.84 ms  1.91 ms   1.77 ms          1.00
         zfs-zil, 128 KiB                 513  1.95 ms  2.03 ms   1.77 ms          1.00
-        etcd wants the p99 of its sync below 10 ms: 1.77 ms is within that.
+        etcd requires a sync p99 below 10 ms: 1.77 ms is within that.
         ");
     }
 }

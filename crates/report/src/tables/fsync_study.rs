@@ -8,7 +8,8 @@ use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// First the sync latency of one job by size and method, then each test with writes a second, throughput and sync latency.
+/// First the sync latency of one job by size and method, then each test with writes per second,
+/// throughput and sync latency.
 pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
     let sync_of = |result: &&TestResult| result.workload.sync.unwrap_or(SyncMethod::None);
     let mut sizes: Vec<u64> = results.iter().map(|result| result.workload.block_bytes).collect();
@@ -60,7 +61,7 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
         ]);
     }
     text += "\n";
-    text += &look.heading("Each test, as often as it was run");
+    text += &look.heading("All tests, including repetitions");
     text + &each.render(look)
 }
 
@@ -78,7 +79,7 @@ mod golden {
           16 KiB   1.07 ms     892 µs
           2 MiB    1.07 ms     892 µs
 
-        Each test, as often as it was run
+        All tests, including repetitions
           size    sync       jobs     w/s  MiB/s  sync mean  sync p99
           16 KiB  none          1  26,667    417          -         -
           16 KiB  none          1  26,667    417          -         -

@@ -1,4 +1,4 @@
-//! What differs between the tests of a probe, and how the rate goes with it.
+//! The table of a probe: the parameter that varies, and the rate for each value.
 
 use measurement::TestResult;
 use workload::format_bytes;
@@ -7,10 +7,10 @@ use workload::number::{about_bytes, latency, number, throughput};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Glyphs, Look};
 
-/// Cells of the longest bar.
+/// Length of the longest bar in characters.
 const BAR: f64 = 24.0;
 
-/// Something that tests may differ in: its heading, and how it stands in one.
+/// A parameter that tests may differ in: its heading, and its value in a test.
 type Aspect = (&'static str, fn(&TestResult) -> String);
 
 const ASPECTS: [Aspect; 6] = [
@@ -26,9 +26,9 @@ fn written(result: &TestResult) -> u64 {
     result.proof.writes * result.workload.block_bytes
 }
 
-/// The columns that differ, then the rate with a bar, and the latency of what a person waits for.
+/// The parameters that vary, the rate with a bar, and the latency that the application waits for.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    // What was written says something only where tests do not run for a time.
+    // The amount written is informative only if the tests do not run for a fixed time.
     let counted = results.iter().any(|result| result.workload.rest_s > 0.0);
     let differs = |aspect: &&Aspect| {
         let mut seen = results.iter().map(aspect.1);

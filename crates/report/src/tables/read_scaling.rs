@@ -7,7 +7,7 @@ use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// Depth, rate, throughput, latency, and how much more than at depth 1.
+/// Depth, rate, throughput, latency, and the factor over depth 1.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::left("pattern"),

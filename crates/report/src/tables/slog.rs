@@ -1,11 +1,12 @@
-//! What FreeBSD's `diskinfo -S` prints, in its columns, so that lines can be pasted beside those that people have posted for years.
+//! The format of FreeBSD's `diskinfo -S`, so that lines compare directly with published ones.
 
 use measurement::{Skipped, TestResult};
 
 use crate::look::Look;
 use crate::prose::hanging;
 
-/// One line a size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) a second.
+/// One line per size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) per
+/// second.
 pub(super) fn table(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
     let mut text = "Synchronous random writes:\n".to_owned();
     for result in results {

@@ -1,4 +1,4 @@
-//! What a sort spilled, and how long it, the kernel and the drive took.
+//! The table of sorts: bytes spilled, and the time of the sort, the kernel and the drive.
 
 use measurement::TestResult;
 
@@ -7,10 +7,10 @@ use crate::look::Look;
 use crate::prose::hanging;
 use crate::sorting::{SORT_COLUMNS, sort_sentence};
 
-/// Records, runs, what went to the drive and came back, the time of each part; below it, what limits.
+/// Records, runs, bytes written and read, the time of each part; below, the limiting factor.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let figures = SORT_COLUMNS.iter().map(|column| match column.leaves {
-        Some(rank) => Column::right(column.name).may_leave(rank),
+        Some(rank) => Column::right(column.name).may_drop(rank),
         None => Column::right(column.name),
     });
     let mut table = Columns::new(std::iter::once(Column::prose("sort")).chain(figures).collect::<Vec<_>>());
@@ -23,13 +23,13 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     table.render(look) + &sentences(results, look)
 }
 
-/// The sorts of a plan with whatever other tests; nothing where it has none.
+/// The sorts among the tests of any plan; empty if there are none.
 pub(super) fn of_sorts(results: &[TestResult], look: &Look) -> String {
     let sorts: Vec<TestResult> = results.iter().filter(|result| result.sort.is_some()).cloned().collect();
     if sorts.is_empty() { String::new() } else { format!("\n{}", table(&sorts, look)) }
 }
 
-/// Each sort in a sentence.
+/// The sentence of each sort.
 fn sentences(results: &[TestResult], look: &Look) -> String {
     let sorts = results.iter().filter_map(|result| Some((result, sort_sentence(result)?)));
     sorts.map(|(result, said)| hanging("  ", 2, &format!("{}: {said}", result.test), look.columns())).collect()
@@ -52,12 +52,12 @@ mod golden {
         the records. The drive limits: a faster one would save up to 7.21 s.
         composite keys: of 5.63 s, the sort itself took 3.53 s (63 %), the kernel's work for writes and
         reads 0.12 s (2 %), waiting for the drive 1.35 s (24 %): 0.81 s in writes and 0.54 s in reads; the
-        rest made the records. The sort limits: even the fastest drive would save no more than 1.35 s.
+        rest made the records. The sort limits: even the fastest drive would save at most 1.35 s.
         urls, through the page cache: of 5.21 s, the sort itself took 3.53 s (68 %), the kernel's work for
         writes and reads 0.77 s (15 %), waiting for the drive 0.28 s (5 %): 0.13 s in writes and 0.15 s in
-        reads; the rest made the records. The sort limits: even the fastest drive would save no more than
-        0.28 s. What the kernel had not written by the end is in none of these figures.
-        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the
+        reads; the rest made the records. The sort limits: even the fastest drive would save at most 0.28 s.
+        These figures do not include data that the kernel had not yet written at the end.
+        urls, 4 sorts at once: of a total of 32.74 s in 4 sorts, the sort itself took 3.86 s (12 %), the
         kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in
         writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The
         drive limits: a faster one would save up to 25.76 s.
@@ -69,7 +69,7 @@ mod golden {
         insta::assert_snapshot!(table(&samples::sorts()[3..], &Look { columns: 250, ..Look::plain() }), @"
         sort                     records  runs  written  MiB/s each     read  MiB/s each  first row  sorting  coding  merging  sort's own  kernel's  write waits  read waits  drive's  processor waits  making records      all
         urls, 4 sorts at once  9,300,000    92  884 MiB        58.2  884 MiB        82.6     5.40 s   1.42 s  0.81 s   1.63 s      3.86 s    0.14 s      15.12 s     10.64 s  25.76 s           2.36 s          0.62 s  32.74 s
-        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor
+        urls, 4 sorts at once: of a total of 32.74 s in 4 sorts, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor
         2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.
         ");
     }

@@ -1,4 +1,4 @@
-//! One row a test.
+//! The general table, one row per test.
 
 use measurement::TestResult;
 use workload::number::{latency, number, throughput};
@@ -7,19 +7,19 @@ use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// Name, interface, rates, latencies, whether it settled, flushes for each commit.
+/// Name, engine, rates, latencies, steady state, flushes per commit.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::prose("test"),
-        Column::left("engine").may_leave(6),
+        Column::left("engine").may_drop(6),
         Column::right("per second"),
-        Column::right("MiB/s").may_leave(4),
+        Column::right("MiB/s").may_drop(4),
         Column::right("p50"),
         Column::right("p99"),
-        Column::right("p99.9").may_leave(5),
-        Column::right("max").may_leave(2),
-        Column::left("steady").may_leave(3).optional(),
-        Column::right("flushes each").may_leave(1).optional(),
+        Column::right("p99.9").may_drop(5),
+        Column::right("max").may_drop(2),
+        Column::left("steady").may_drop(3).optional(),
+        Column::right("flushes each").may_drop(1).optional(),
     ]);
     for result in results {
         let us = result.headline_us();

@@ -1,4 +1,4 @@
-//! What `pg_test_fsync` prints, with percentiles beside its mean.
+//! The format of `pg_test_fsync`, with percentiles in addition to the mean.
 
 use measurement::TestResult;
 use workload::number::latency;
@@ -7,7 +7,8 @@ use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// Groups as the test names say them (`group: row`); the fastest durable row of each group that compares methods is marked.
+/// Groups by test name (`group: row`). In groups that compare sync methods, the fastest durable row
+/// is marked.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::left(""),
@@ -15,7 +16,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         Column::right("usecs/op"),
         Column::right("p50"),
         Column::right("p99"),
-        Column::right("max").may_leave(1),
+        Column::right("max").may_drop(1),
         Column::left(""),
     ]);
     let mut group = None;
@@ -40,12 +41,12 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     table.render(look)
 }
 
-/// Groups that hold a row for each sync method.
+/// Whether the group has a row for each sync method.
 fn compares_methods(results: &[TestResult], title: &str) -> bool {
     results.iter().any(|result| result.test.split_once(": ") == Some((title, "fdatasync")))
 }
 
-/// Whether none of its group is faster; of equals the first.
+/// Whether the row is the fastest of its group (the first, of equals).
 fn is_fastest(result: &TestResult, title: &str, results: &[TestResult]) -> bool {
     let peers = results.iter().filter(|peer| peer.test.split_once(": ").is_some_and(|(group, _)| group == title));
     let fastest = peers.reduce(|best, peer| if per_second(peer) > per_second(best) { peer } else { best });

@@ -1,4 +1,5 @@
-//! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and on, side by side.
+//! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and
+//! on, side by side.
 
 use measurement::TestResult;
 use workload::number::{number, throughput};
@@ -8,14 +9,14 @@ use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
-/// From this block size on people read throughput, not operations.
+/// From this block size on, throughput is shown instead of operations.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// A row a test; columns for the settings. Settings that were not measured have no column.
+/// One row per test, one column per measured setting.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let key = |result: &TestResult| {
         let workload = &result.workload;
-        // The interface decides what a write with a flag is.
+        // The engine decides what a write with a flag sends.
         let submission = result.comparable_workload().submission.filter(|_| workload.depth == 1);
         (workload.pattern, workload.block_bytes, workload.depth, workload.sync, submission)
     };
@@ -25,7 +26,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             keys.push(key(result));
         }
     }
-    // The order of the source, whatever order they ran in.
+    // The order of the source, independent of the order of execution.
     keys.sort_by_key(|&(pattern, block_bytes, depth, sync, submission)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
         let sync = SyncMethod::ALL.iter().position(|&known| Some(known) == sync);
@@ -64,7 +65,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     table.render(look)
 }
 
-/// The sync method, and for a flag at depth 1 how the write was handed over.
+/// The sync method, and for a flag at depth 1 also how the write was submitted.
 fn sync_column(sync: Option<SyncMethod>, submission: Option<Submission>) -> String {
     let name = sync.map_or("steps", SyncMethod::name);
     match submission {
@@ -78,7 +79,7 @@ fn sync_column(sync: Option<SyncMethod>, submission: Option<Submission>) -> Stri
 mod golden {
     use super::*;
 
-    /// The suite on a drive whose cache decides: off, a write is safe in protected memory at once.
+    /// The suite on a drive whose commits are much faster with the cache off.
     fn both() -> Vec<TestResult> {
         let under = |setting, sync_us| {
             let results = samples::suite("write-cache", 15.0, sync_us);
@@ -115,7 +116,7 @@ mod golden {
     }
 
     #[test]
-    fn one_setting_alone() {
+    fn a_single_setting() {
         let mut alone = both();
         alone.retain(|result| result.workload.depth == 1 && result.workload.pattern == Some(Pattern::Write));
         alone.truncate(4);

@@ -1,4 +1,4 @@
-//! What the recorder says as the cycles go, and what they prove together.
+//! The recorder's messages during cycles, and what the cycles prove together.
 
 use verify::loss_bound::cycles_for;
 use verify::outcome::{AgeCount, CycleResult, Standing};
@@ -9,22 +9,22 @@ use crate::columns::{Column, Columns};
 use crate::look::Look;
 use crate::prose::hanging;
 
-/// How the cycles went so far, and what that proves.
+/// The results of the cycles so far, and what they prove.
 pub fn verify_standing(standing: &Standing, look: &Look) -> String {
     let cycles = standing.clean + standing.failed + standing.void;
     let words = format!("{} judged: {}.", plural(u64::from(cycles), "cycle"), counts(standing));
     let mut text = hanging("", 0, &words, look.columns());
     text += &ages(&standing.ages, look);
     text.push('\n');
-    look.finish(text + &bound(standing, look))
+    look.finish(text + &loss_bound(standing, look))
 }
 
-/// How many cycles of each kind.
+/// The number of cycles with each result.
 fn counts(standing: &Standing) -> String {
     let Standing { clean, on_word, failed, void, unjudged, .. } = standing;
     let mut words = format!("{clean} kept");
     if *on_word > 0 {
-        words += &format!(" ({on_word} where a person's word alone says that the power was cut)");
+        words += &format!(" ({on_word} with only the user's statement that the power was cut)");
     }
     words += &format!(", {failed} failed, {void} void");
     if *unjudged > 0 {
@@ -33,19 +33,19 @@ fn counts(standing: &Standing) -> String {
     words
 }
 
-/// What clean cycles prove.
-pub(super) fn bound(standing: &Standing, look: &Look) -> String {
+/// The upper bound on losses that clean cycles prove.
+pub(super) fn loss_bound(standing: &Standing, look: &Look) -> String {
     let words = match (standing.bound(), standing.failed, standing.unjudged) {
-        (_, 1.., _) => "A drive that failed once is not made good by cycles that it passed.".to_owned(),
+        (_, 1.., _) => "A drive that failed once is not cleared by cycles that it passed.".to_owned(),
         (_, 0, unjudged @ 1..) => format!(
-            "{} had acknowledged writes and {} never judged, so nothing follows from those that were kept: what was never looked at may have been a loss.",
+            "{} had acknowledged writes and {} never judged, so nothing follows from the clean ones: the unjudged ones may contain a loss.",
             plural(u64::from(unjudged), "cycle"),
             if unjudged == 1 { "was" } else { "were" }
         ),
         (None, 0, 0) => return String::new(),
         (Some(bound), 0, 0) => {
             let clean = standing.clean;
-            // The next round figure that is worth the trouble.
+            // The next round figure to aim for.
             let next = [0.5, 0.1, 0.05, 0.01, 0.001].into_iter().find(|&chance| chance < bound);
             let more = next.map_or(String::new(), |chance| {
                 format!("; {} clean cycles would bring it below {}", cycles_for(chance), percent(chance))
@@ -60,7 +60,7 @@ pub(super) fn bound(standing: &Standing, look: &Look) -> String {
     hanging("", 0, &words, look.columns())
 }
 
-/// By age, leaving out ages of which there are no obligations.
+/// Losses by age of the writes, without ages that have no required records.
 pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
     if ages.iter().all(|age| age.obligations == 0) {
         return String::new();
@@ -85,7 +85,7 @@ pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
     format!("\n{}{}", look.heading("Losses by age"), table.render(look))
 }
 
-/// What the recorder says when something happens; `None` where that is nothing to a person.
+/// The message for an event; `None` if the event is not shown.
 pub fn verify_event(event: &Event) -> Option<String> {
     Some(match event {
         Event::Began(cycle, run) => {
@@ -94,12 +94,12 @@ pub fn verify_event(event: &Event) -> Option<String> {
             format!("cycle {cycle}: run {} begins on {}{on}", run.name(), run.circumstances.target)
         }
         Event::CutStarted(delay_ms) => format!("cutting the power, {delay_ms} ms after a sync was acknowledged"),
-        Event::CutFailed(why) => format!("the cut command failed ({why}); cut the power by hand, or mend the command"),
+        Event::CutFailed(why) => format!("the cut command failed ({why}); cut the power by hand, or fix the command"),
         Event::Silent(commits) => format!(
-            "the writer fell silent; {} acknowledged writes were heard of; check the target when its power is back",
+            "the writer fell silent after {} acknowledged writes; check the target when its power is back",
             count(*commits)
         ),
-        Event::Ended(why) => format!("the writer ended by itself ({why})"),
+        Event::Ended(why) => format!("the writer ended on its own ({why})"),
         Event::Judged(outcome, standing) => {
             let result = match outcome.result {
                 CycleResult::Kept => "kept",
@@ -113,7 +113,7 @@ pub fn verify_event(event: &Event) -> Option<String> {
                 counts(standing)
             )
         }
-        Event::TurnedAway(peer, what) => format!("{peer} was turned away: {what}"),
+        Event::TurnedAway(peer, what) => format!("{peer} was rejected: {what}"),
         Event::JournalFailed(_) => return None,
     })
 }

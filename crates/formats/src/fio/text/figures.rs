@@ -1,6 +1,6 @@
-//! Figures as fio prints them for people.
+//! Numbers in fio's normal text output.
 
-/// `NAME=VALUE` pairs behind commas, with whatever spaces fio puts around the value to align it.
+/// `NAME=VALUE` pairs separated by commas, with any spaces that fio adds for alignment.
 pub fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split([',', ';']).filter_map(|field| {
         let (name, value) = field.split_once('=')?;
@@ -8,7 +8,7 @@ pub fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// A number, with a suffix for thousands where it would be long: `1772.2k`, `36.6k`, `1.2M`.
+/// A number with an optional suffix: `1772.2k`, `36.6k`, `1.2M`.
 pub fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let (digits, factor) = match text.chars().last()? {
@@ -20,13 +20,13 @@ pub fn number(text: &str) -> Option<f64> {
     plain(digits).map(|value| value * factor)
 }
 
-/// Digits and a point; what Rust reads beside that (`inf`, `1e5`, `-0`) fio does not print.
+/// Digits and a point; fio does not print the other forms that Rust parses (`inf`, `1e5`, `-0`).
 fn plain(text: &str) -> Option<f64> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Nanoseconds of a unit of time.
+/// Nanoseconds per time unit.
 pub fn unit_ns(unit: &str) -> Option<f64> {
     match unit {
         "nsec" => Some(1.0),
@@ -45,7 +45,8 @@ pub fn milliseconds(text: &str) -> Option<u64> {
     Some((plain(&text[..digits])? * factor).round() as u64)
 }
 
-/// `2144MiB`, `4096B`, `33.7MiB`, `4K`. fio 2 writes `KB` for what fio 3 writes `KiB` for, and fio 3 writes `kB` for a thousand bytes.
+/// `2144MiB`, `4096B`, `33.7MiB`, `4K`. fio 2 writes `KB` for what fio 3 writes `KiB` for, and fio
+/// 3 writes `kB` for a thousand bytes.
 pub fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_whatever_their_spaces() {
+    fn fields_are_found_with_any_spaces() {
         let read: Vec<_> = fields(" min=3, max=1828, avg= 5.84, stdev= 3.94").collect();
         assert_eq!(read, [("min", "3"), ("max", "1828"), ("avg", "5.84"), ("stdev", "3.94")]);
         assert_eq!(fields("0, jobs=1): err= 0: pid=5").next(), Some(("jobs", "1): err= 0: pid=5")));

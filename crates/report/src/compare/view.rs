@@ -1,4 +1,4 @@
-//! A candidate against its baseline, in words and cells, for whoever sets them: a terminal, Markdown, HTML.
+//! A comparison as texts and table cells, independent of the output: terminal, Markdown or HTML.
 
 use compare::{
     Against, Direction, Metric, MetricComparison, Operation, Point, TestComparison, Undecided, UnpairedReason, Verdict,
@@ -7,49 +7,49 @@ use compare::{
 use super::{Figures, figure_name, interval, ratio, sentence, value, verdict};
 use crate::columns::NONE;
 
-/// A candidate against its baseline, told.
+/// A candidate compared with its baseline, as texts.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
-    /// What was compared.
+pub struct ComparisonView<'a> {
+    /// The comparison to show.
     pub against: &'a Against,
-    /// What the baseline and the candidate are called.
+    /// Names of the baseline and of the candidate, in this order.
     pub names: [&'a str; 2],
-    /// Which figures of each test are shown.
+    /// Selects the figures of each test.
     pub figures: Figures,
 }
 
-/// A figure of a test on both sides.
+/// A figure of a test on both sides, as texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldFigure {
-    /// `commits/s`, `commit p99`.
+pub struct FigureView {
+    /// For example `commits/s` or `commit p99`.
     pub name: String,
-    /// The baseline's.
+    /// The baseline's value with its unit.
     pub baseline: String,
-    /// The candidate's.
+    /// The candidate's value with its unit.
     pub candidate: String,
-    /// The candidate's as a multiple of the baseline's.
+    /// The candidate's value as a multiple of the baseline's.
     pub ratio: String,
-    /// What the ratio could be by chance.
+    /// Confidence interval of the ratio.
     pub interval: String,
-    /// `2.1 times as fast`, `noise`; empty where nothing is known.
+    /// For example `2.1 times as fast` or `noise`; empty if inconclusive.
     pub verdict: String,
-    /// Whether that is good; `None` where no difference is sure.
+    /// `true` if the change is an improvement; `None` if no difference is certain.
     pub direction: Option<Direction>,
 }
 
-impl<'a> Told<'a> {
-    /// What it comes to.
+impl<'a> ComparisonView<'a> {
+    /// The closing sentence.
     pub fn sentence(&self) -> String {
         sentence::sentence(self.against, self.names)
     }
 
-    /// Each test, and how it is called on the other side, with its figures.
-    pub fn tests(&self) -> impl Iterator<Item = (String, Vec<ToldFigure>)> + use<'a> {
+    /// Each test (with its name on the other side if that differs) and its figures.
+    pub fn tests(&self) -> impl Iterator<Item = (String, Vec<FigureView>)> + use<'a> {
         let figures = self.figures;
-        self.against.tests.iter().map(move |test| (title(test), shown(test, figures).map(told).collect()))
+        self.against.tests.iter().map(move |test| (title(test), shown(test, figures).map(figure_view).collect()))
     }
 
-    /// What is not said in the figures: why they have no verdict, and what to know of single tests. Each remark is made once.
+    /// Remarks: why figures have no verdict, and notes on single tests. Each remark appears once.
     pub fn remarks(&self) -> Vec<String> {
         let mut reasons: Vec<(Undecided, Vec<String>)> = Vec::new();
         for test in &self.against.tests {
@@ -63,7 +63,7 @@ impl<'a> Told<'a> {
                 }
             }
         }
-        // That an interval includes 1 is seen.
+        // An interval that includes 1 is visible in the table.
         reasons.retain(|(because, _)| *because != Undecided::Noise);
         let mut lines: Vec<String> = reasons
             .into_iter()
@@ -75,20 +75,20 @@ impl<'a> Told<'a> {
         lines
     }
 
-    /// Tests that were not compared, and why.
+    /// Tests that were not compared, each with the reason.
     pub fn unpaired(&self) -> Vec<(String, String)> {
         let [baseline, candidate] = self.names;
         let why = |reason: &UnpairedReason| match reason {
             UnpairedReason::OnlyInBaseline => format!("only in {baseline}"),
             UnpairedReason::OnlyInCandidate => format!("only in {candidate}"),
             UnpairedReason::DifferentWorkload { fields } => {
-                format!("it is not the same workload in both: {}", fields.join("; "))
+                format!("the workloads differ: {}", fields.join("; "))
             }
         };
         self.against.unpaired.iter().map(|test| (test.test.clone(), why(&test.reason))).collect()
     }
 
-    /// What else differs: the fact, the baseline's, the candidate's.
+    /// Other differences: the fact, the baseline's value, the candidate's value.
     pub fn differences(&self) -> Vec<(String, String, String)> {
         let said = |answers: &[String]| if answers.is_empty() { NONE.to_owned() } else { answers.join(", ") };
         let row = |it: &compare::FactDifference| (it.fact.clone(), said(&it.baseline), said(&it.candidate));
@@ -96,8 +96,8 @@ impl<'a> Told<'a> {
     }
 }
 
-fn told(figure: &MetricComparison) -> ToldFigure {
-    ToldFigure {
+fn figure_view(figure: &MetricComparison) -> FigureView {
+    FigureView {
         name: figure_name(figure.metric),
         baseline: value(figure.metric, figure.baseline),
         candidate: value(figure.metric, figure.candidate),
@@ -111,7 +111,7 @@ fn told(figure: &MetricComparison) -> ToldFigure {
     }
 }
 
-/// The test, and how it is called on the other side.
+/// The test's name, followed by its name on the other side if that differs.
 fn title(test: &TestComparison) -> String {
     match &test.candidate_test {
         Some(other) => format!("{} (there: {other})", test.test),
@@ -122,7 +122,8 @@ fn title(test: &TestComparison) -> String {
 /// The figures of a test that are shown.
 fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &MetricComparison> {
     let of = |operation: Operation| test.metric(Metric::Latency(operation, Point::P50)).is_some();
-    // Where commits are counted and not timed, the sync is what is known of their wait, and the write alone would be mistaken for it.
+    // If commits are counted and not timed, only the sync latency is known; the write latency alone
+    // would be mistaken for that of a commit.
     let asked = match Metric::named(&test.leading) {
         Some(Metric::CommitsPerS) => [Operation::Commit, Operation::Sync],
         _ => [Operation::Write, Operation::Read],

@@ -1,4 +1,4 @@
-//! What a foreign tool tells of one test, and the result that it makes.
+//! Tests and runs as another tool reports them, and their conversion to results and documents.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,46 @@ use measurement::{
     TargetRecord, TestResult, WorkloadRecord,
 };
 
-/// Latencies of one kind of operation, as far as they were told.
+/// Latencies of one kind of operation, as far as reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Latencies {
-    /// The figures; `None` where the tool does not tell all of them.
+    /// `None` if the tool does not report all figures.
     pub summary: Option<LatencySummary>,
-    /// The distribution; `None` where the tool tells percentiles alone.
+    /// `None` if the tool reports only percentiles.
     pub histogram: Option<Histogram>,
 }
 
-/// One test as another tool tells it. What it does not tell is at its `Default`, which is `null` in the document.
+/// A test as another tool reports it. Unreported fields keep their `Default`, which is `null` in
+/// the document.
 #[derive(Debug, Clone)]
-pub struct Told {
-    /// Its name.
+pub struct ForeignTest {
     pub test: String,
-    /// What was done.
     pub workload: WorkloadRecord,
-    /// The interface that carried it, in the tool's own word.
+    /// The I/O engine as the tool calls it.
     pub engine: String,
-    /// Seconds measured.
     pub elapsed_s: f64,
-    /// What counts as one operation: a read or write, or a turn of a step program.
+    /// Number of reads and writes, or of rounds of a step program.
     pub ops: u64,
-    /// Operations per second, where the tool tells them more exactly than `ops` and `elapsed_s` do.
+    /// Set if the tool reports the rate more exactly than `ops` and `elapsed_s`.
     pub iops: Option<f64>,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: f64,
-    /// Commits per second.
     pub commits_per_s: Option<f64>,
-    /// Of reads.
     pub read: Latencies,
-    /// Of writes.
     pub write: Latencies,
-    /// Of sync calls.
     pub sync: Latencies,
-    /// Of commits.
     pub commit: Latencies,
-    /// What was asked of the kernel.
     pub proof: Proof,
-    /// Processor time.
     pub cpu: CpuUse,
-    /// Why it ended.
     pub ended: Ended,
-    /// What has to be known to read it.
+    /// Assumptions and limits, one sentence each.
     pub notes: Vec<String>,
 }
 
-impl Told {
-    /// A test of which nothing but its name and work is told yet.
-    pub fn of(test: &str, workload: WorkloadRecord, engine: &str) -> Told {
-        Told {
+impl ForeignTest {
+    /// A test with a name and a workload, and no figures yet.
+    pub fn of(test: &str, workload: WorkloadRecord, engine: &str) -> ForeignTest {
+        ForeignTest {
             test: test.to_owned(),
             workload,
             engine: engine.to_owned(),
@@ -78,7 +68,6 @@ impl Told {
         }
     }
 
-    /// The result.
     pub fn result(self) -> TestResult {
         let per_second = |count: f64| if self.elapsed_s > 0.0 { count / self.elapsed_s } else { 0.0 };
         TestResult {
@@ -112,25 +101,23 @@ impl Told {
     }
 }
 
-/// A run as another tool tells it.
+/// A run as another tool reports it.
 #[derive(Debug)]
-pub struct ToldRun {
-    /// Who measured, and which drive.
+pub struct ForeignRun {
+    /// Tool and drive.
     pub source: Source,
-    /// The suite of which its tests are, or the name of the file.
+    /// The corresponding suite, or the name of the file.
     pub suite: String,
-    /// When it began; `None` where nobody knows.
+    /// Start time; `None` if unknown.
     pub began: Option<Timestamp>,
-    /// Where it ran.
     pub target: TargetRecord,
-    /// Its tests.
     pub results: Vec<TestResult>,
-    /// What was in the output and is no result.
+    /// Parts of the output that are not results.
     pub skipped: Vec<Skipped>,
 }
 
-impl ToldRun {
-    /// The document. Facts about the machine are not among what other tools tell.
+impl ForeignRun {
+    /// Converts the run. Other tools do not report facts about the machine.
     pub fn document(self) -> RunDocument {
         RunDocument {
             schema: SCHEMA.to_owned(),
@@ -152,17 +139,17 @@ impl ToldRun {
     }
 }
 
-/// A target that the tool does not name.
+/// The target if the tool does not report one.
 pub fn unknown_target() -> TargetRecord {
     TargetRecord { given: "unknown".to_owned(), kind: TargetKind::Unknown }
 }
 
-/// What a device is called, of a path to one. Under `/dev/shm` there are files in memory.
+/// The device name of a path in `/dev`, except for files in memory under `/dev/shm`.
 pub fn device_name(path: &str) -> Option<&str> {
     path.strip_prefix("/dev/").filter(|name| !name.starts_with("shm/"))
 }
 
-/// A target by its path.
+/// The target for a path.
 pub fn target_of_file(path: &str) -> TargetRecord {
     let kind = if device_name(path).is_some() { TargetKind::BlockDevice } else { TargetKind::File };
     TargetRecord { given: path.to_owned(), kind }

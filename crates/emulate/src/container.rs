@@ -46,7 +46,7 @@ pub enum ContainerError {
     #[error("`{}` is in use by another emulated drive", .0.display())]
     InUse(PathBuf),
     /// The kernel uses it: a loop device, a mounted filesystem, swap.
-    #[error("`{}` is in use and is never overwritten: {}; choose another file", path.display(), sentence(occupied))]
+    #[error("`{}` is in use and will not be overwritten: {}; choose another file", path.display(), sentence(occupied))]
     Occupied {
         /// The file.
         path: PathBuf,

@@ -317,7 +317,7 @@ fn expect_unused(path: &Path, occupied: &[Occupied]) -> std::result::Result<(), 
 fn in_use(path: &Path, occupied: &[Occupied]) -> Refused {
     let reasons: Vec<String> = occupied.iter().map(ToString::to_string).collect();
     let path = path.display();
-    Refused(format!("{path} is in use and is never overwritten: {}; name another file", reasons.join("; ")))
+    Refused(format!("{path} is in use and will not be overwritten: {}; choose another file", reasons.join("; ")))
 }
 
 fn file_type(found: &Stat) -> FileType {

@@ -66,7 +66,7 @@ fn help() {
 
 #[test]
 fn a_typo_in_a_verb_gets_a_suggestion() {
-    for (typo, verb) in [("chekc", "check"), ("result", "results"), ("verfy", "verify"), ("catalog", "catalogue")] {
+    for (typo, verb) in [("chekc", "check"), ("reprot", "report"), ("verfy", "verify"), ("catalog", "catalogue")] {
         let wrong = run(&[typo]);
         assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
         assert!(wrong.stderr.contains(&format!("tip: a similar subcommand exists: '{verb}'")), "{}", wrong.stderr);

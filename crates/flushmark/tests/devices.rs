@@ -115,7 +115,7 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
     let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
-    insta::assert_snapshot!(said, @"flushmark: DEV is in use and is never overwritten: DEVp1 is mounted on DIR; name another target");
+    insta::assert_snapshot!(said, @"flushmark: DEV is in use and will not be overwritten: DEVp1 is mounted on DIR; use another target");
     // Reading is allowed, even if it is mounted.
     assert_eq!(run_plan(READS, &partition, &[]).code, Some(0));
 }

@@ -174,9 +174,9 @@ fn options_stand_among_our_own_and_a_new_file_is_gone_afterwards() {
 #[test]
 fn what_is_said_twice_or_not_at_all_is_wrong_use() {
     for (args, wanted) in [
-        (&["run"][..], "name what to run"),
-        (&["run", "slog", "--rw=read"], "`slog` says what to run, and so do fio's options"),
-        (&["run", "--rw=read", "--", "--rw=read"], "not at both places"),
+        (&["run"][..], "name a suite"),
+        (&["run", "slog", "--rw=read"], "both `slog` and fio options say what to run"),
+        (&["run", "--rw=read", "--", "--rw=read"], "either before or after `--`, not both"),
         (&["run", "--", "-rw=write", "-iodepht=4"], "unsupported option `iodepht` (did you mean `iodepth`?)"),
         (&["run", "--", "-rw=read", "-size=1m", "-filename=/dev/no-such-drive"], "/dev/no-such-drive"),
     ] {

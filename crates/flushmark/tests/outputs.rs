@@ -258,8 +258,8 @@ fn what_is_in_use_as_a_drive_is_no_output() {
         let said = refused.said(path, "IMAGE").replace(&device.path, "DEV");
         assert_eq!(
             said,
-            "flushmark: cannot write IMAGE: IMAGE is in use and is never overwritten: IMAGE is attached to DEV; \
-             name another file"
+            "flushmark: cannot write IMAGE: IMAGE is in use and will not be overwritten: IMAGE is attached to DEV; \
+             choose another file"
         );
     }
     // The drive itself may be written to until it is mounted.
@@ -273,7 +273,7 @@ fn what_is_in_use_as_a_drive_is_no_output() {
     let refused = run(&["sort", input, "-o", &device.path]);
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
-    insta::assert_snapshot!(said, @"flushmark: cannot write DEV: DEV is in use and is never overwritten: DEV is mounted on DIR; name another file");
+    insta::assert_snapshot!(said, @"flushmark: cannot write DEV: DEV is in use and will not be overwritten: DEV is mounted on DIR; choose another file");
 }
 
 #[test]

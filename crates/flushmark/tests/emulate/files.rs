@@ -278,8 +278,8 @@ fn a_stopped_drive_is_not_cleaned_up() {
         let stopped = served.stop();
         let [all, named, another] = ended.map(|run| run.expect("it waited for a drive that is stopped"));
         let sentence = format!(
-            "flushmark: {fuse} belongs to an emulated drive that is stopped, not gone, and is left alone; continue the \
-             drive with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
+            "flushmark: {fuse} belongs to an emulated drive that is stopped but still exists, so it was left \
+             alone; continue it with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
         );
         assert_eq!(all.code, Some(0));
         assert!(all.stderr.contains(&sentence), "{}", all.stderr);

@@ -130,9 +130,13 @@ impl Bounds {
         }
     }
 
-    /// A moment, or the end of the phase if that is earlier.
+    /// A moment, or the end of the phase if that is earlier. A job that needs both its time and its
+    /// count waits beyond the time.
     pub fn no_later(&self, moment: Ns) -> Ns {
-        self.deadline.map_or(moment, |deadline| deadline.min(moment))
+        match (self.deadline, self.count, self.until) {
+            (Some(_), Some(_), Until::Both) | (None, ..) => moment,
+            (Some(deadline), ..) => deadline.min(moment),
+        }
     }
 
     /// Whether a job that has done so many operations ends at `now`.

@@ -69,6 +69,14 @@ fn a_low_rate_does_not_outlast_the_test() {
 }
 
 #[test]
+fn a_job_that_needs_time_and_count_waits_beyond_the_time() {
+    let test = "pattern = \"randwrite\"\nrate = 2\ncount = 5\ntime = \"1s\"\nstop = \"both\"\nwarm_up = \"0s\"";
+    let result = result("sim:enterprise-sata", test);
+    assert_eq!(result.ops, 5);
+    assert!((2.0..2.1).contains(&result.elapsed_s), "{} s", result.elapsed_s);
+}
+
+#[test]
 fn step_programs_stay_within_their_files() {
     let rename = "files = { data = { size = \"64MiB\" }, tmp = { size = \"1MiB\" } }\n\
         steps = [\"write tmp same 4KiB\", \"sync tmp fsync\", \"rename tmp data\", \"write data rand 4KiB x16\", \"sync data fsync\"]\ntime = \"1s\"";

@@ -147,9 +147,10 @@ pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     Err(DemoError::NoVolatileCache { model: machine.model.model.clone() })
 }
 
-/// Cycles on a drive of this model that tells these lies, each cut after `time` under load, and how many it took. A cut that by chance finds the cache empty proves nothing, here as with a real drive; and not
-/// each cut catches a liar: an honest drive is cut until a cycle is not void, a liar until it is caught, as long as another cycle like the longest so far ends before `until`. The witness's journal is written
-/// below `place`.
+/// Cycles on a drive of this model that tells these lies, each cut after `time` under load, and how many it took.
+/// An honest drive is cut until a cycle is not void and the cut took something that nobody had asked to keep (one in
+/// the middle of a flush may take nothing), a liar until it is caught, as long as another cycle like the longest so
+/// far ends before `until`. The witness's journal is written below `place`.
 ///
 /// # Errors
 /// When the drive cannot be served, or somebody wants the end.
@@ -168,7 +169,8 @@ pub fn conclusive(
         let begun = Instant::now();
         let done = cycle(machine, lies, time, seed ^ cuts << 32, place, stop)?;
         longest = longest.max(begun.elapsed());
-        let is_told = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty());
+        let took_something = done.cut.as_ref().is_some_and(|cut| cut.lost_unflushed > 0);
+        let is_told = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty() && took_something);
         if is_told || Instant::now() + longest > until {
             return Ok((done, cuts));
         }

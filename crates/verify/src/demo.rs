@@ -137,10 +137,10 @@ pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
 }
 
 /// Runs cycles on a drive of this model with these lies until one is conclusive, and returns it
-/// with the number of power cuts. Each cut comes after `time` under load. A cut may find the cache
-/// empty and prove nothing, and not every cut catches a liar. So an honest drive is cut until a
-/// cycle is not void, and a liar until it is caught, as long as another cycle, if it takes as long
-/// as the longest so far, ends before `until`. The journal is written below `place`.
+/// with the number of power cuts. Each cut comes after `time` under load. A liar is cut until it
+/// is caught. An honest drive is cut until a cycle is not void and lost something that was never
+/// flushed: a cut in the middle of a flush may lose nothing. It ends earlier if another cycle, as
+/// long as the longest so far, would end after `until`. The journal is written below `place`.
 ///
 /// # Errors
 /// If the drive cannot be served, or the user interrupts.
@@ -159,8 +159,9 @@ pub fn conclusive(
         let begun = Instant::now();
         let done = cycle(machine, lies, time, seed ^ cuts << 32, place, stop)?;
         longest = longest.max(begun.elapsed());
-        let is_conclusive = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty());
-        if is_conclusive || Instant::now() + longest > until {
+        let lost_unflushed = done.cut.as_ref().is_some_and(|cut| cut.lost_unflushed > 0);
+        let honest_is_shown = lies.is_empty() && done.voids.is_empty() && lost_unflushed;
+        if !done.verdict.is_kept() || honest_is_shown || Instant::now() + longest > until {
             return Ok((done, cuts));
         }
         cuts += 1;

@@ -105,7 +105,7 @@ fn help_of_check() {
               Output format
 
               Possible values:
-              - text:        For people
+              - text:        Text for the terminal
               - json:        The result document
               - fio:         fio's JSON
               - fio+:        fio's JSON+, with the bins of the distributions
@@ -185,7 +185,7 @@ fn help_of_run() {
               Output format
 
               Possible values:
-              - text:        For people
+              - text:        Text for the terminal
               - json:        The result document
               - fio:         fio's JSON
               - fio+:        fio's JSON+, with the bins of the distributions

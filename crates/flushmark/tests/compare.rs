@@ -230,8 +230,8 @@ fn what_is_refused() {
     };
     insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: nothing to compare `DIR/slow.json` with; name another result, or several joined by commas");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document: invalid JSON (EOF while parsing an object at line 1 column 28)");
     let both = ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
     std::fs::write(results.path("both.json"), both.concat()).unwrap();
     std::fs::write(
@@ -249,8 +249,8 @@ fn what_is_refused() {
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: name two results of one kind");
-    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: `commit` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
+    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: expected at least two results of the same tests");
+    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: the workloads of `commit` differ: `sync_every` is 1 in one result and 8 in another");
     let unlike = results.results(&["compare", "fast.json", "other.json"]);
     assert!(unlike.stdout.contains("commit: the workloads differ: sync_every: 1 and 8"), "{}", unlike.stdout);
 }

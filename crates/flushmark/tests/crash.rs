@@ -165,13 +165,13 @@ fn what_cannot_be_tested_is_said() {
         let run = Run::of(flushmark().arg("crash").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: `DIR/none` holds no crash test (No such file or directory (os error 2))");
+    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: no crash test found in `DIR/none` (No such file or directory (os error 2))");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 16 MiB for ext4");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "128MiB", "--fs", "xfs", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 300 MiB for xfs");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "1000", "--fs", "none", "--", "true"]), @"2 flushmark: --size must be a multiple of 4 KiB and at least 4 KiB");
     insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic must be a power of two and at least 512");
-    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
-    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command` cannot be run: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists: continue it with `flushmark crash --resume DIR`, or choose another directory");
+    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: cannot run `no-such-command`: No such file or directory (os error 2)");
     assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
     // The options of a test cannot change.
     for option in [&["--check", "true"][..], &["--expect", "ok"], &["--fs", "none"], &["--", "true"]] {
@@ -225,10 +225,10 @@ fn a_shell_looks_around_in_a_state_and_changes_nothing() {
     let passed =
         crash(directory.path(), &["--check", "true"], "echo one > file; sync file .; echo two > file; sync file");
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
-    let shell = directory.path().join("shell");
+    let [text, shell] = ["text", "shell"].map(|name| directory.path().join(name));
     let script = "#!/bin/sh\ncat file; echo three > file; sync file; echo $CRASH_STATE; test \"$PWD\" = \"$CRASH_DIR\"; test -b $CRASH_DRIVE";
-    fs::write(&shell, script).unwrap();
-    common::system("chmod", &["+x", shell.to_str().unwrap()]).unwrap();
+    fs::write(&text, script).unwrap();
+    common::install(&text, &shell);
     let session = directory.path().join("session");
     let results = fs::read_to_string(session.join("results.jsonl")).unwrap();
     let states = results.lines().filter(|line| !line.is_empty()).map(|line| {

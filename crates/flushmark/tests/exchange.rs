@@ -58,8 +58,8 @@ fn a_directory_is_read_and_what_is_none_is_named() {
     ");
     insta::assert_snapshot!(run.words(), @"
     flushmark: ./b/README: unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync
-    flushmark: ./c/cut.json: the output of fio (JSON) ends in the middle (EOF while parsing a value at line 46 column 2): import the complete output
-    flushmark: /no/such/file: cannot be read: No such file or directory (os error 2)
+    flushmark: ./c/cut.json: the output of fio (JSON) is cut short (EOF while parsing a value at line 46 column 2): import the complete output
+    flushmark: /no/such/file: cannot read it: No such file or directory (os error 2)
     ");
 }
 

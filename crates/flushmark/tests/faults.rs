@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LoopDevice, Mount, Run, entries, flushmark, is_root, kill, needs_root, plan, run, system};
+use common::{LoopDevice, Mount, Run, entries, flushmark, install_program, is_root, kill, needs_root, plan, run, system};
 
 const SMOKE: [&str; 3] = ["--smoke", "--quiet", "--target"];
 
@@ -68,18 +68,14 @@ fn a_run_needs_a_target() {
 
 /// Runs a smoke test as an unprivileged user; root switches to one.
 fn as_nobody(suite: &str, target: &str, more: &[&str]) -> Run {
-    // The build directory may be inaccessible to nobody.
-    let program = std::env::temp_dir().join(format!("flushmark-nobody-{}-{suite}", std::process::id()));
-    fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = std::process::Command::new(&program);
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = std::process::Command::new(install_program(place.path()));
     command.args(["run", suite]).args(SMOKE).arg(target).args(more);
     if is_root() {
         command.uid(65534).gid(65534);
     }
-    let run = Run::of(command.output().unwrap());
-    fs::remove_file(program).unwrap();
-    run
+    Run::of(command.output().unwrap())
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn words_name_kept_runs() {
     insta::assert_snapshot!(said("last@"), @"flushmark: invalid `last@`: expected a machine's name, or all for all machines: last@all");
     insta::assert_snapshot!(said("@y"), @"flushmark: no run matches `@y`: RESULTS.DB has none with this tag");
     insta::assert_snapshot!(said("latest"), @"flushmark: `latest` is not a kept run; expected a number from `flushmark results list`, last, last~1 or @TAG");
-    insta::assert_snapshot!(said("0"), @"flushmark: `0` is no run's number; `flushmark results list` shows them");
+    insta::assert_snapshot!(said("0"), @"flushmark: invalid run number `0`; `flushmark results list` shows the numbers");
 }
 
 /// In a store of many machines, `last` means the last run of this machine.
@@ -401,7 +401,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` to keep it");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` to keep it");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");

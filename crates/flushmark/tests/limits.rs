@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 
-use common::{Run, entries, flushmark, is_root, needs_root, plan, run};
+use common::{Run, entries, flushmark, install_program, is_root, needs_root, plan, run};
 
 #[test]
 fn more_than_the_system_can_give() {
@@ -42,8 +42,7 @@ fn more_threads_than_the_system_can_give() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let plan = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1000\n");
-    let program = directory.path().join("program");
-    fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
+    let program = install_program(directory.path());
     let limited = format!("ulimit -u 60; exec {} run {plan} --quiet --target .", program.display());
     let mut command = std::process::Command::new("bash");
     command.args(["-c", &limited]).current_dir(directory.path()).uid(61234).gid(61234);
@@ -61,8 +60,7 @@ fn without_locked_memory_depth_still_works() {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let text = "[[test]]\npattern = \"randread\"\nblock = \"1MiB\"\ndepth = 16\nsize = \"32MiB\"\ncount = 20\nwarm_up = \"0s\"\n";
     let plan = plan(directory.path(), text);
-    let program = directory.path().join("program");
-    fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
+    let program = install_program(directory.path());
     let limited = format!(
         "ulimit -l 64; exec {} run {plan} --quiet --format json --target {}",
         program.display(),

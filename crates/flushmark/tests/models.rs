@@ -79,9 +79,9 @@ fn refusals() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
         run.stderr.trim_end().to_owned()
     };
-    insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: there is no model called `samsung-908-1tb`, but `samsung-980-1tb`; `flushmark models` lists them all");
-    insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: there is no model called `enterprise`, but `enterprise-nvme` and `enterprise-sata`; `flushmark models` lists them all");
-    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs 2 drives at least, not 1");
+    insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: unknown model `samsung-908-1tb` (did you mean `samsung-980-1tb`?); run `flushmark models` for a list");
+    insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: unknown model `enterprise` (did you mean `enterprise-nvme` or `enterprise-sata`?); run `flushmark models` for a list");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs at least 2 drives, not 1");
     insta::assert_snapshot!(refused(&["check", "sim:enterprise-nvme,write-cache=on"]), @"flushmark: `sim:enterprise-nvme,write-cache=on`: this drive reports no volatile write cache, so there is none to switch");
     insta::assert_snapshot!(refused(&["check", "sim:usb-stick", "--engine", "psync"]), @"flushmark: --engine has no effect on a model, which does not use this machine's kernel; leave it out");
 }

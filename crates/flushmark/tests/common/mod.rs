@@ -119,9 +119,22 @@ pub fn memory(test: &str) -> Option<tempfile::TempDir> {
     made.ok()
 }
 
+/// Copies a file so that every user can run it, in another process: what this one writes is also
+/// open for writing in a child that another test's thread forks meanwhile, and cannot be run until
+/// that child has called `exec` (`ETXTBSY`).
+pub fn install(file: &Path, place: &Path) {
+    system("install", &["-m", "755", file.to_str().unwrap(), place.to_str().unwrap()]).unwrap();
+}
+
+/// Copies the program to where every user can run it: the build directory may be closed to others.
+pub fn install_program(directory: &Path) -> PathBuf {
+    let place = directory.join("flushmark");
+    install(Path::new(flushmark().get_program()), &place);
+    place
+}
+
 /// Runs of the program as an ordinary user.
 pub struct Nobody {
-    // A copy, because the binary may be in a directory that an ordinary user cannot enter.
     place: tempfile::TempDir,
 }
 
@@ -132,7 +145,7 @@ impl Nobody {
             return None;
         }
         let place = tempfile::tempdir().unwrap();
-        std::fs::copy(flushmark().get_program(), place.path().join("flushmark")).unwrap();
+        install_program(place.path());
         system("chmod", &["-R", "a+rX", place.path().to_str().unwrap()]).unwrap();
         Some(Nobody { place })
     }

@@ -351,7 +351,7 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     served.ctl(&["cut"]);
     let on = served.ctl(&["power-on"]);
     assert_eq!(on.code, Some(4));
-    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, but the layers above it could not be restored: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, but the layers above it could not be restored: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
     // It is still served in the state after the cut.
     let status = served.ctl(&["status"]).document();
     assert_eq!((&status["power"], &status["ready"]), (&"on".into(), &false.into()));

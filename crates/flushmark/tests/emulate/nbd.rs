@@ -373,23 +373,23 @@ fn what_cannot_be_emulated_is_said() {
         let run = Run::of(flushmark().arg("emulate").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: there is no model called `no-such-drive`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: unknown model `no-such-drive`; run `flushmark models` for a list");
     insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: invalid setting `colour=red`: the ideal drive only accepts capacity=SIZE");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is no socket; name another");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is not a socket: choose another path");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/missing/nbd"]), @"4 flushmark: cannot listen on `DIR/missing/nbd`: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not made by an emulated drive; name another file, or add --destroy-data");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: `DIR/missing` is no directory that something can be mounted on: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not created by an emulated drive: choose another file, or add --destroy-data");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: cannot mount on `DIR/missing`: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "status"]), @"4 flushmark: no emulated drive responds on DIR/nobody: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: `explode` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: unknown order `explode`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--lie", "forgets"]), @"
     2 error: invalid value 'forgets' for '--lie <LIE>': unknown lie `forgets`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, or per cut dead=CHANCE, read-only=CHANCE
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush is no lie of ideal: it has no volatile cache, so that nobody sends it a flush. Without --lie ignore-flush, or with another model, it works");
-    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua is no lie of consumer-sata: it does not offer forced unit access. Without --lie ignore-fua, or with another model, it works");
+    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush has no effect on ideal: it has no volatile cache, so hosts send no flushes; omit --lie ignore-flush, or choose another model");
+    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua has no effect on consumer-sata: it does not support FUA; omit --lie ignore-fua, or choose another model");
     insta::assert_snapshot!(refused(&["consumer-nvme,filesystem=ext4"]), @"2 flushmark: `consumer-nvme,filesystem=ext4`: filesystem= does not apply to an emulated drive; use --mount DIR --fs ext4|xfs for a real filesystem");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: `wear 0` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: unknown order `wear 0`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--cut-after", "soon"]), @"
     2 error: invalid value 'soon' for '--cut-after <MOMENT>': invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms
 

@@ -67,7 +67,7 @@ pub struct TestComparison {
     /// Figures that the candidate lacks.
     #[schemars(with = "Vec<String>")]
     pub only_in_baseline: Vec<Metric>,
-    /// Whether one of its runs failed or was interrupted too early; the test then has no verdicts.
+    /// True if one of its runs failed or was interrupted too early; the test then has no verdicts.
     pub broken_off: bool,
     /// Caveats for the reader, one sentence each.
     pub notes: Vec<String>,
@@ -89,7 +89,7 @@ pub struct MetricComparison {
     pub ratio: Option<f64>,
     /// The ratio's 95 % confidence interval; `null` without a series.
     pub interval: Option<Interval>,
-    /// Whether the difference is more than noise.
+    /// Verdict on the difference.
     pub verdict: Verdict,
 }
 
@@ -114,13 +114,13 @@ pub enum Direction {
     Worse,
 }
 
-/// Whether a difference is more than noise.
+/// A difference that is more than noise, or one that is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Verdict {
     /// The difference is more than noise.
     Different {
-        /// Whether the candidate is better or worse.
+        /// Better or worse than the baseline.
         direction: Direction,
     },
     /// Undecided.
@@ -168,7 +168,7 @@ pub enum Undecided {
 }
 
 impl Undecided {
-    /// Whether there was enough data and the difference was within noise.
+    /// Returns whether there was enough data and the difference was within noise.
     pub const fn is_noise(self) -> bool {
         matches!(self, Undecided::Noise | Undecided::Chance { .. })
     }
@@ -211,7 +211,7 @@ impl Comparison {
         }
     }
 
-    /// Whether any test was found on both sides.
+    /// Returns whether any test was found on both sides.
     pub fn has_tests(&self) -> bool {
         self.candidates.iter().any(|against| !against.tests.is_empty())
     }

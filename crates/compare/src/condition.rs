@@ -209,7 +209,7 @@ fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
 }
 
 impl Condition {
-    /// Whether the figure is on the failing side.
+    /// Returns whether the figure is on the failing side.
     fn exceeded_by(&self, figure: &MetricComparison) -> bool {
         match self.limit {
             Limit::Value(limit) => self.order.holds(figure.candidate, limit),
@@ -220,7 +220,7 @@ impl Condition {
         }
     }
 
-    /// Whether only the ratio of the figure was judged, because its variation is unknown.
+    /// Returns whether only the ratio of the figure was judged, because its variation is unknown.
     pub fn is_blind_to_noise(&self, figure: &MetricComparison) -> bool {
         matches!(self.limit, Limit::Change(_)) && figure.interval.is_none()
     }

@@ -32,7 +32,7 @@ pub struct GroupRecord {
     pub from: String,
     /// Start of the last run.
     pub until: String,
-    /// Whether one of them was a smoke run, whose numbers are meaningless.
+    /// True if one of them was a smoke run, whose numbers are meaningless.
     pub smoke: bool,
 }
 

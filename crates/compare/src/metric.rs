@@ -133,7 +133,7 @@ impl Metric {
         Metric::all().find(|metric| metric.name() == name)
     }
 
-    /// Whether higher is better: true for rates, false for times.
+    /// Returns whether higher is better: true for rates, false for times.
     pub const fn more_is_better(self) -> bool {
         !matches!(self, Metric::Latency(..) | Metric::SortS)
     }

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LoopDevice, Mount, Run, entries, flushmark, install_program, is_root, kill, needs_root, plan, run, system};
+use common::{
+    LoopDevice, Mount, Run, entries, flushmark, install_program, is_root, kill, needs_root, plan, run, system,
+};
 
 const SMOKE: [&str; 3] = ["--smoke", "--quiet", "--target"];
 

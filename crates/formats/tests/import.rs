@@ -309,7 +309,7 @@ fn unreadable_texts_are_rejected_with_a_message() {
     insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
     insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync is cut short (`Compare file sync methods using one write` has 1 rows instead of 5): import the complete output");
     insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"invalid output of pg_test_fsync: line 7 has invalid operations per second: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
-    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"this is a document `flushmark/run/9` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"document `flushmark/run/9` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
     insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark is cut short (EOF while parsing an object at line 1 column 30): import the complete output");
 }
 

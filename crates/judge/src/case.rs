@@ -178,7 +178,7 @@ impl<'a> Case<'a> {
         name.is_some_and(|name| matches!(TargetName::parse(name), TargetName::Model(_)))
     }
 
-    /// Whether the target is a block device without a filesystem.
+    /// Returns whether the target is a block device without a filesystem.
     pub(crate) fn is_raw_device(&self) -> bool {
         self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)
     }
@@ -227,7 +227,7 @@ impl<'a> Case<'a> {
         !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual() && self.raid_controller().is_none()
     }
 
-    /// Whether the kernel reports an underlying drive as rotational; `None` if it reports nothing.
+    /// True if the kernel reports an underlying drive as rotational; `None` if it reports nothing.
     pub(crate) fn reported_rotational(&self) -> Option<bool> {
         let drives = self.drives();
         let said: Vec<bool> = drives.iter().filter_map(|drive| drive.queue.rotational).collect();

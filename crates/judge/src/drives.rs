@@ -78,7 +78,9 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                 doubt: plp_doubt,
                 ..finding(
                     "kernel-sends-no-flushes",
-                    format!("The kernel sends no flushes to {path}, although its volatile write cache is on."),
+                    format!(
+                        "The kernel sends no flushes to {path}, although its volatile write cache is on: no fsync is durable."
+                    ),
                     if record
                         .cache
                         .kernel
@@ -87,12 +89,12 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                         .is_none_or(|reported| reported.starts_with("write back"))
                     {
                         format!(
-                            "No fsync is durable. Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
+                            "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
                         )
                     } else {
                         // The driver assumes no cache, and the queue's setting cannot exceed that.
                         format!(
-                            "No fsync is durable. Have the driver query the drive again with `echo 1 > /sys/block/{disk}/device/rescan`; if that changes nothing, switch the cache off: `flushmark cache off {path}`."
+                            "Have the driver query the drive again with `echo 1 > /sys/block/{disk}/device/rescan`; if that changes nothing, switch the cache off: `flushmark cache off {path}`."
                         )
                     },
                 )
@@ -311,9 +313,9 @@ mod tests {
             [record(true, WriteCache::WriteThrough), record(false, WriteCache::WriteBack), overridden, barriers, layer];
         insta::assert_snapshot!(all.iter().map(describe).collect::<String>(), @r#"
         kernel-sends-no-flushes
-          The kernel sends no flushes to /dev/sda, although its volatile write cache is on.
+          The kernel sends no flushes to /dev/sda, although its volatile write cache is on: no fsync is durable.
           - drive reports: "on" ; queue/write_cache: "write through" 
-          > No fsync is durable. Re-enable flushes with `echo 'write back' > /sys/block/sda/queue/write_cache`, or switch the cache off: `flushmark cache off /dev/sda`.
+          > Re-enable flushes with `echo 'write back' > /sys/block/sda/queue/write_cache`, or switch the cache off: `flushmark cache off /dev/sda`.
         flushes-in-vain
           The kernel still sends flushes to /dev/sda, although its write cache is off.
           - drive reports: "off" ; queue/write_cache: "write back" 

@@ -50,7 +50,7 @@ pub struct Compared {
     pub published: f64,
     /// Unit of both: `us` (mean of a commit), `iops` or `MiB/s`.
     pub unit: &'static str,
-    /// Whether the test measures commits one at a time.
+    /// True if the test measures commits one at a time.
     pub is_commit: bool,
 }
 

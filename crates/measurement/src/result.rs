@@ -70,7 +70,7 @@ pub struct WorkloadRecord {
     /// Steps of a step program, one turn of its loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// Whether a sync was queued like any other operation; absent: no, the job waited for it.
+    /// True if a sync was queued like any other operation; absent: no, the job waited for it.
     #[serde(default, skip_serializing_if = "is_no")]
     pub sync_queued: bool,
     /// The bytes that the jobs shared; absent: none.
@@ -83,7 +83,7 @@ pub struct WorkloadRecord {
     /// separate ones; absent: 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub offset_increment_bytes: u64,
-    /// Whether each job ended with an `fsync` within its measured time; absent: no.
+    /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
     /// Difference of the order of blocks from the default; absent: none.

@@ -51,7 +51,7 @@ impl Asset {
         }
     }
 
-    /// Whether it is a style sheet; otherwise it is a script.
+    /// Returns whether it is a style sheet; otherwise it is a script.
     pub fn is_style(&self) -> bool {
         self.media_type.starts_with("text/css")
     }

@@ -47,12 +47,12 @@ impl Figures {
         }
     }
 
-    /// Whether there is a figure with this id.
+    /// Returns whether there is a figure with this id.
     pub fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Whether the page has no charts.
+    /// Returns whether the page has no charts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -88,7 +88,7 @@ pub fn report(runs: &[Run<'_>]) -> String {
     shell::html(&Page { title: &title, above: maud::html! {}, main: markup, figures: &figures, assets: Assets::Inline })
 }
 
-/// Whether the start of a file shows that it is a report made by flushmark.
+/// Returns whether the start of a file shows that it is a report made by flushmark.
 pub fn is_report(text: &str) -> bool {
     let most = text.len().min(MARKER_WITHIN_BYTES);
     let head = text.as_bytes().get(..most).unwrap_or_default();

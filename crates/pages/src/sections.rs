@@ -90,7 +90,7 @@ pub(crate) struct RunSection<'a> {
     anchor: String,
     label: &'a str,
     document: &'a RunDocument,
-    /// Whether the run has its own heading.
+    /// True if the run has its own heading.
     of_several: bool,
 }
 

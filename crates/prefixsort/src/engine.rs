@@ -76,7 +76,7 @@ pub(crate) struct Engine {
 #[derive(Debug, Default)]
 struct Pending {
     tasks: Vec<Task>,
-    /// Whether equal keys keep the order of their rows.
+    /// True if equal keys keep the order of their rows.
     stable: bool,
     /// Runs of equal windows that are being resolved.
     tied: Vec<Range<usize>>,

@@ -187,7 +187,7 @@ impl<'k> Prefix<'k> {
         self.against_slowly(rest)
     }
 
-    /// Whether `rest` also matches the prefix beyond eight bytes.
+    /// True if `rest` also matches the prefix beyond eight bytes.
     #[inline(always)]
     fn begins_longer(&self, rest: &[u8]) -> bool {
         // Word by word, because a call of `memcmp` for every key costs more than most prefixes are

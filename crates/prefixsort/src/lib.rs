@@ -13,7 +13,7 @@
 //! prefixsort::sort(&mut urls);
 //! assert_eq!(urls, ["https://a.example/10", "https://a.example/2", "https://b.example/1"]);
 //!
-//! The first rows, without sorting the rest.
+//! // The first rows, without sorting the rest.
 //! let rows = ["pear", "apple", "quince", "fig"];
 //! assert_eq!(prefixsort::top_k(&rows, 2), [&"apple", &"fig"]);
 //! ```

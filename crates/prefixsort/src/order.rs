@@ -29,7 +29,7 @@ pub(crate) fn settle<T, K: KeyOf<T>>(rows: &mut [T], key: &K) -> bool {
     descending
 }
 
-/// Whether every pair of neighbouring rows is in this order.
+/// Returns whether every pair of neighbouring rows is in this order.
 fn run<T, K: KeyOf<T>>(rows: &[T], key: &K, in_order: impl Fn(Ordering) -> bool) -> bool {
     let Some((first, others)) = rows.split_first() else { return true };
     let mut previous = key.of(first);

@@ -29,7 +29,7 @@ pub struct Scratch {
 /// Options of [`sort_with`], [`sort_in_arena`] and [`sort_indices_with`].
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Whether rows with equal keys keep their order.
+    /// True if rows with equal keys keep their order.
     pub stable: bool,
     /// Called between steps; returning `true` cancels the sort and leaves the rows unchanged. Most
     /// steps read each key of a partition once. It is not called while the rows are first checked

@@ -151,7 +151,7 @@ fn drive_view(record: &DriveRecord) -> String {
     }
 }
 
-/// Whether the kernel sends flushes.
+/// The commands that the kernel sends.
 fn kernel_view(record: &DriveRecord) -> String {
     match (record.cache.kernel.write_cache, record.cache.kernel.fua) {
         (Some(WriteCache::WriteBack), Some(true)) => "flushes, FUA".to_owned(),
@@ -161,7 +161,7 @@ fn kernel_view(record: &DriveRecord) -> String {
     }
 }
 
-/// Whether the mounted filesystems send flushes.
+/// What reaches the drive from the mounted filesystems: flushes, or what suppresses them.
 fn filesystem_view(record: &DriveRecord) -> String {
     let views = &record.cache.filesystems;
     let off = views.iter().find_map(|view| view.flushes_disabled_by.clone());

@@ -251,7 +251,7 @@ fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
     words
 }
 
-/// Whether such drives have a cache setting that only a command to the drive reveals.
+/// Returns whether such drives have a cache setting that only a command to the drive reveals.
 fn has_own_setting(transport: Transport) -> bool {
     matches!(transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb)
 }
@@ -404,7 +404,8 @@ mod tests {
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
         insta::assert_snapshot!(shown(None, "null:", TargetKind::Null), @"
-        target       null:, completes every request immediately: measures the engine's overhead
+        target       null:, completes every request immediately: measures the engine's
+                     overhead
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
     }

@@ -347,7 +347,7 @@ mod golden {
         run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
                      control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
         recorded by  the recorder
-        power cut    the drive counts 13 unsafe shutdowns, and counted 12 before the run
+        power cut    the drive's count of unsafe shutdowns rose from 12 before the run to 13
 
         Acknowledged writes and surviving records
                        acknowledged writes  records that must be there  are there
@@ -471,7 +471,7 @@ mod golden {
           Control: 34,567 writes completed without a sync, and none is missing.
 
         VOID: the run proves nothing, neither for nor against the drive.
-          - The drive counts 12 unsafe shutdowns, no more than before the run: its power was not cut.
+          - The drive counts 12 unsafe shutdowns, as many as before the run, so its power was not cut.
         ");
     }
 
@@ -484,8 +484,8 @@ mod golden {
         let ends = page.lines().filter(|line| line.starts_with("power cut")).chain(page.lines().rev().take(2));
         insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
         power cut    you state it (--power-was-cut)
-        what was never looked at may have been a loss.
-        1 cycle had acknowledged writes and was never judged, so nothing follows from those that were kept:
+        unjudged ones may contain a loss.
+        1 cycle had acknowledged writes and was never judged, so nothing follows from the clean ones: the
         ");
     }
 

@@ -106,7 +106,7 @@ pub(crate) trait Engine: Send {
     /// The SQL to use where the two differ.
     fn dialect(&self) -> Dialect;
 
-    /// Whether there is a table of this name.
+    /// Returns whether there is a table of this name.
     fn has_table(&mut self, name: &str) -> Result<bool, Problem>;
 
     /// Runs statements without parameters or results.
@@ -137,7 +137,7 @@ pub(crate) trait Engine: Send {
     /// Ends what [`lock_run`](Engine::lock_run) began.
     fn unlock_run(&mut self, run: i64) -> Result<(), Problem>;
 
-    /// Whether the process that measures a run is alive.
+    /// Returns whether the process that measures a run is alive.
     fn is_run_locked(&mut self, run: i64, writer: &str) -> Result<bool, Problem>;
 
     /// The only row of a result.

@@ -96,7 +96,7 @@ pub enum Problem {
 }
 
 impl StoreError {
-    /// Whether the user named the wrong thing, as opposed to a fault of the system.
+    /// Returns whether the user named the wrong thing, as opposed to a fault of the system.
     pub fn is_wrong_use(&self) -> bool {
         matches!(
             self.problem,

@@ -174,7 +174,7 @@ fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>)
     }
 }
 
-/// Whether a run is being measured: its row says so, and its process is alive.
+/// Returns whether a run is being measured: its row says so, and its process is alive.
 pub(crate) fn is_running(
     engine: &mut dyn Engine,
     id: i64,

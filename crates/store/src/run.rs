@@ -173,7 +173,7 @@ impl DriveName {
 pub struct Headline {
     /// Name of the test.
     pub test: String,
-    /// Whether it is commit latency.
+    /// True if it is commit latency.
     pub is_commit: bool,
     /// Median, in microseconds.
     pub p50_us: f64,

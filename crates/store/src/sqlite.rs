@@ -101,7 +101,7 @@ impl Sqlite {
     }
 }
 
-/// Whether there is a non-empty log next to the file.
+/// Returns whether there is a non-empty log next to the file.
 fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

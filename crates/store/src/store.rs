@@ -363,7 +363,7 @@ impl Store {
         Ok(copied)
     }
 
-    /// Whether this store has a complete run with this identity.
+    /// Returns whether this store has a complete run with this identity.
     fn has_whole(&mut self, uuid: Uuid) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM runs WHERE uuid = $1 AND state = 'complete'";
         self.ask(|engine| Ok(engine.one(sql, &[uuid.to_string().as_str().into()])?.is_some()))

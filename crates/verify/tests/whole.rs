@@ -189,7 +189,7 @@ fn without_a_witness_the_media_speak_alone() {
     place.write_with_journal(7, [1, 1, 0]);
     let kept = place.check(&Source::Nobody, CUT).unwrap();
     assert_eq!((kept.result, kept.standing.clean, kept.standing.on_word), (CycleResult::Kept, 1, 1));
-    assert!(has_note(&kept, "nobody outside heard what was acknowledged"), "{:?}", kept.notes);
+    assert!(has_note(&kept, "acknowledgements were not recorded outside the drive"), "{:?}", kept.notes);
     // The journal does not know about that.
     assert_eq!(place.check_journal(UserStatement::default()).unwrap().standing.clean, 0);
 }
@@ -277,7 +277,7 @@ fn a_journal_does_not_lie_on_the_drive_that_it_is_about() {
     }
     expect_other_drive(&root, &target, memory).unwrap();
     let caveat = journal_caveat(&root, Path::new("/dev/shm")).unwrap();
-    assert!(caveat.starts_with("the journal /dev/shm lies in memory"), "{caveat}");
+    assert!(caveat.starts_with("the journal /dev/shm is in memory"), "{caveat}");
 }
 
 /// A recorder with its journal in a directory, while `work` talks to it.

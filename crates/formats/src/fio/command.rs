@@ -40,7 +40,7 @@ impl Command {
         Some(Command { sections })
     }
 
-    /// Whether no command was pasted.
+    /// Returns whether no command was pasted.
     pub fn is_unknown(&self) -> bool {
         self.sections.is_empty()
     }

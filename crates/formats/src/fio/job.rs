@@ -39,7 +39,7 @@ pub struct Job {
     pub options: Options,
     /// Number of processes in these figures, if reported.
     pub processes: Option<u32>,
-    /// Whether these figures combine several processes that fio reported separately.
+    /// True if these figures combine several processes that fio reported separately.
     pub merged: bool,
     /// Failed I/Os that were ignored (`continue_on_error`).
     pub failed_ios: u64,

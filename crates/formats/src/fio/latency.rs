@@ -24,7 +24,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Whether percentiles or bins are known.
+    /// Returns whether percentiles or bins are known.
     pub fn is_spread(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
     }

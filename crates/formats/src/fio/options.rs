@@ -74,7 +74,7 @@ impl Options {
         self.whole("numjobs").unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32
     }
 
-    /// Whether all processes are reported together.
+    /// Returns whether all processes are reported together.
     pub fn are_grouped(&self) -> bool {
         self.flag("group_reporting")
     }
@@ -112,17 +112,17 @@ impl Options {
         self.whole("bs")
     }
 
-    /// Whether a direction uses several block sizes.
+    /// Returns whether a direction uses several block sizes.
     pub fn splits_blocks(&self) -> bool {
         self.get("bssplit").is_some() || self.get("bsrange").is_some()
     }
 
-    /// Whether written data is read again and compared.
+    /// Returns whether written data is read again and compared.
     pub fn verifies(&self) -> bool {
         self.get("verify").is_some_and(|how| is_on(how) && how != "none")
     }
 
-    /// Whether fio's syncs are calls of sync_file_range(2).
+    /// Returns whether fio's syncs are calls of sync_file_range(2).
     pub fn syncs_ranges(&self) -> bool {
         self.get("sync_file_range").is_some()
     }

@@ -78,7 +78,7 @@ impl Report {
         self.reported?.checked_sub(i64::try_from(ran_ms).ok()?.milliseconds()).ok()
     }
 
-    /// Whether `later` is a later, cumulative report of the same process (`--status-interval`).
+    /// True if `later` is a later, cumulative report of the same process (`--status-interval`).
     pub fn goes_on_in(&self, later: &Report) -> bool {
         /// fio reports its run time in whole seconds.
         const ROUNDING_MS: i64 = 1100;

@@ -20,7 +20,7 @@ const SHARES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 /// Error number of a failed job whose message contains none.
 const EIO: i64 = 5;
 
-/// Whether histogram bins are written.
+/// The choice between fio's JSON and JSON+.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bins {
     /// JSON+.

@@ -44,6 +44,6 @@ fn of_one(controller: &Controller) -> AuditLine {
                 "Spread flash drives over several adapters, or attach them directly to the mainboard.",
             )
         }
-        None => good("controller", format!("Controller in front of {disks}"), ids, "It does not hide the drives."),
+        None => good("controller", format!("Controller of {disks}"), ids, "It does not hide the drives."),
     }
 }

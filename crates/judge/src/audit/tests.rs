@@ -322,7 +322,7 @@ fn a_controller_is_listed_for_its_disks_or_for_hiding_them() {
     assert_eq!(lines(0x01_0700, &[]), []);
     assert_eq!(lines(0x01_0400, &[])[0].subject, "RAID controller in front of no disk");
     let adapter = &lines(0x01_0700, &["sda", "sdb"])[0];
-    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller in front of sda, sdb"));
+    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller of sda, sdb"));
     assert_eq!(adapter.found, "1000:0073 at 0000:03:00.0, driver no driver");
 }
 

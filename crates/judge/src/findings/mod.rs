@@ -99,7 +99,7 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether a finding about a drive repeats what a rule reported under another id.
+/// Returns whether a finding about a drive repeats what a rule reported under another id.
 fn is_duplicate(known: &[String], id: &str) -> bool {
     id == "kernel-sends-no-flushes" && known.iter().any(|known| known == "cache-belief-overridden")
 }

@@ -57,7 +57,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether another program or machine serves the device.
+/// Returns whether another program or machine serves the device.
 const fn is_served(transport: Transport) -> bool {
     use Transport::{Drbd, Loop, Nbd, NvmeFabrics, Rbd, Ublk, Zvol};
     matches!(transport, Drbd | Loop | Nbd | NvmeFabrics | Rbd | Ublk | Zvol)

@@ -365,15 +365,15 @@ fn every_target_without_a_device_has_advice() {
         format!("{}\n> {}", finding.title, finding.advice)
     });
     insta::assert_snapshot!(findings_text.join("\n"), @r"
-    The flushes of /srv/db could not be counted: nfs4 keeps files on another machine.
+    The flushes of /srv/db could not be counted: nfs4 stores files on another machine.
     > Also run `flushmark check` on the server: the difference is the network.
-    The flushes of /srv/db could not be counted: 9p leaves files to another program or the hypervisor.
+    The flushes of /srv/db could not be counted: 9p stores files through another program or the hypervisor.
     > Run `flushmark check` where that program stores its files.
-    The flushes of /srv/db could not be counted: zfs does not tell which devices the pool of tank/db has.
+    The flushes of /srv/db could not be counted: zfs does not report the devices of the pool of tank/db.
     > `zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a spare one to see the cost of a log on it.
     The flushes of /srv/db could not be counted: sysfs does not list the block device 8:1.
     > Mount the host's /sys into the container, read-only, and measure again.
-    The flushes of /srv/db could not be counted: odd mounted from `none` does not tell its block device.
+    The flushes of /srv/db could not be counted: odd mounted from `none` does not report its block device.
     > Run `flushmark check` on the device itself if you can find it.
     ");
 }

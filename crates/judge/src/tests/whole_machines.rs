@@ -374,8 +374,8 @@ fn flushes_that_vanish() {
 fn a_container_with_little_space() {
     insta::assert_snapshot!(describe(&machine::overlay()), @r"
     no-block-device (high)
-      The flushes of /srv/db could not be counted: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host.
-      - underlying storage: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host
+      The flushes of /srv/db could not be counted: overlay writes to /var/lib/containers/overlay/7/diff on the host.
+      - underlying storage: overlay writes to /var/lib/containers/overlay/7/diff on the host
       > Run `flushmark check` on a volume of the container, or on the host in the directory named above.
     fsync-dearer-than-fdatasync (high)
       fsync takes 990 µs, fdatasync 510 µs: the filesystem also writes metadata because of a timestamp.

@@ -13,7 +13,7 @@ use super::space::{RunFile as _, Space};
 /// Called with the number of bytes written to runs so far; returns whether to continue.
 pub(super) type Progress = Box<dyn Fn(u64) -> bool + Send>;
 
-/// Whether runs are still wanted, checked after each block.
+/// The progress of a sort, and a request to stop, checked after each block.
 #[derive(Default)]
 pub(super) struct Watch {
     stopped: AtomicBool,

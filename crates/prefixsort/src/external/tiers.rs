@@ -40,7 +40,7 @@ impl Tiers {
         self.runs.is_empty()
     }
 
-    /// Whether there is a space for runs.
+    /// Returns whether there is a space for runs.
     pub(super) fn has_spaces(&self) -> bool {
         !self.spaces.is_empty()
     }

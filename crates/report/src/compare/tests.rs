@@ -231,7 +231,7 @@ fn a_run_that_ended_early_is_inconclusive_with_a_reason() {
     let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[broken.clone()])]);
     insta::assert_snapshot!(view(&comparison).sentence(), @"Inconclusive in 1 of 2 tests: its run ended early. The other one is within noise. 2 tests have no counterpart and are not compared.");
     let remarks = view(&comparison).remarks().join("\n");
-    assert!(remarks.contains("no verdict, a run broke off after 2 s."), "{remarks}");
+    assert!(remarks.contains("no verdict, a run ended early, after 2 s."), "{remarks}");
     assert!(remarks.contains("write + fsync: the candidate was interrupted after 2 s."), "{remarks}");
     broken.results.remove(0);
     insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Inconclusive in the only test: its run ended early. 3 tests have no counterpart and are not compared.");

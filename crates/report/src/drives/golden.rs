@@ -110,7 +110,8 @@ fn drives_in_a_table() {
         because: queue/write_cache write back; ext4 on /srv nobarrier
         confidence: high
         to do: Run `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
-     2. The kernel sends no flushes to /dev/sdc, although its volatile write cache is on.
+     2. The kernel sends no flushes to /dev/sdc, although its volatile write cache is on: no fsync is
+        durable.
         because: drive reports on; queue/write_cache write through
         confidence: high: A drive with power-loss protection loses nothing because of this; check its
                     datasheet.

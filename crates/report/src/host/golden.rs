@@ -40,7 +40,7 @@ fn a_server_with_two_sockets() {
         to do: Enable it in the firmware, or with `echo 0 >
                /sys/devices/system/cpu/intel_pstate/no_turbo` or `echo 1 >
                /sys/devices/system/cpu/cpufreq/boost`, whichever file exists.
-      nvme2n1: interrupts: 2 for its queues, on CPUs 0, 1
+      nvme2n1: interrupts: 2 queue interrupts, on CPUs 0, 1
         why: Every completion is handled on the other socket, and the data crosses the link between the
              sockets before the commit can continue.
         to do: Move them to the drive's node, with irqbalance or by hand for each interrupt.
@@ -55,10 +55,10 @@ fn a_server_with_two_sockets() {
       /: barriers                    ext4 sends flushes
       /boot/efi: barriers            vfat sends flushes
       /var/lib/postgresql: barriers  xfs sends flushes
-      Controller before nvme0n1      144d:a80a at 0000:31:00.0, driver nvme
-      Controller before nvme1n1      144d:a80a at 0000:32:00.0, driver nvme
-      Controller before nvme2n1      144d:a80a at 0000:b1:00.0, driver nvme
-      Controller before nvme3n1      1e0f:0007 at 0000:b2:00.0, driver nvme
+      Controller of nvme0n1          144d:a80a at 0000:31:00.0, driver nvme
+      Controller of nvme1n1          144d:a80a at 0000:32:00.0, driver nvme
+      Controller of nvme2n1          144d:a80a at 0000:b1:00.0, driver nvme
+      Controller of nvme3n1          1e0f:0007 at 0000:b2:00.0, driver nvme
       PCIe link power (ASPM)         policy default
       CPU frequency                  governor powersave of intel_pstate, preference balance_performance
                                      on CPUs 0-27
@@ -79,9 +79,9 @@ fn a_server_with_two_sockets() {
                                      --membind=1 COMMAND`)
       nvme3n1: NUMA node             node 1 of 2, with CPUs 8-15,24-31 (`numactl --cpunodebind=1
                                      --membind=1 COMMAND`)
-      nvme0n1: interrupts            2 for its queues, on CPUs 0, 4
-      nvme1n1: interrupts            2 for its queues, on CPUs 0, 4
-      nvme3n1: interrupts            2 for its queues, on CPUs 8, 12
+      nvme0n1: interrupts            2 queue interrupts, on CPUs 0, 4
+      nvme1n1: interrupts            2 queue interrupts, on CPUs 0, 4
+      nvme3n1: interrupts            2 queue interrupts, on CPUs 8, 12
       Laptop mode                    off
       Huge pages                     transparent huge pages: madvise
       Kernel                         Linux 6.12.48+deb13-amd64
@@ -162,9 +162,9 @@ fn a_box_behind_a_raid_card() {
       sdb: I/O scheduler     mq-deadline on a rotating disk
       sdc: I/O scheduler     mq-deadline on flash
       sdd: I/O scheduler     mq-deadline on a rotating disk
-      sda: interrupts        2 for its queues, on CPUs 0, 1
-      sdb: interrupts        1 for its queues, on CPU 0
-      sdc: interrupts        1 for its queues, on CPU 0
+      sda: interrupts        2 queue interrupts, on CPUs 0, 1
+      sdb: interrupts        1 queue interrupt, on CPU 0
+      sdc: interrupts        1 queue interrupt, on CPU 0
       Kernel                 Linux 6.8.12-9-pve
       Clock                  tsc
     ");
@@ -245,20 +245,20 @@ fn a_raid5() {
           $ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled
 
     Good
-      /: barriers                                ext4 sends flushes
-      /srv/office: barriers                      ext4 sends flushes
-      Controller in front of sda, sdb, sdc, sdd  1022:43eb at 0000:02:00.1, driver ahci
-      SMT                                        one thread per core
-      Mitigations                                2 CPU vulnerabilities listed, 2 of them mitigated;
-                                                 spectre_v2 slow system calls down
-      sdd: I/O scheduler                         mq-deadline on flash
-      sda: interrupts                            1 queue interrupt, on CPU 3
-      sdb: interrupts                            1 queue interrupt, on CPU 3
-      sdc: interrupts                            1 queue interrupt, on CPU 3
-      sdd: interrupts                            1 queue interrupt, on CPU 3
-      Laptop mode                                off
-      Kernel                                     Linux 5.15.0-119-generic
-      Clock                                      tsc
+      /: barriers                       ext4 sends flushes
+      /srv/office: barriers             ext4 sends flushes
+      Controller of sda, sdb, sdc, sdd  1022:43eb at 0000:02:00.1, driver ahci
+      SMT                               one thread per core
+      Mitigations                       2 CPU vulnerabilities listed, 2 of them mitigated; spectre_v2
+                                        slow system calls down
+      sdd: I/O scheduler                mq-deadline on flash
+      sda: interrupts                   1 queue interrupt, on CPU 3
+      sdb: interrupts                   1 queue interrupt, on CPU 3
+      sdc: interrupts                   1 queue interrupt, on CPU 3
+      sdd: interrupts                   1 queue interrupt, on CPU 3
+      Laptop mode                       off
+      Kernel                            Linux 5.15.0-119-generic
+      Clock                             tsc
     ");
 }
 
@@ -290,9 +290,9 @@ fn a_cloud_machine() {
     Good
       /: barriers                ext4 sends flushes
       /data: barriers            btrfs sends flushes
-      Controller before sdb      8086:7010 at 0000:00:01.1, driver ata_piix
-      Controller before vda      1af4:1001 at 0000:00:04.0, driver virtio-pci
-      Controller before sda      1af4:1004 at 0000:00:05.0, driver virtio-pci
+      Controller of sdb          8086:7010 at 0000:00:01.1, driver ata_piix
+      Controller of vda          1af4:1001 at 0000:00:04.0, driver virtio-pci
+      Controller of sda          1af4:1004 at 0000:00:05.0, driver virtio-pci
       C-states                   allowed by haltpoll: POLL 0 µs, haltpoll 1 µs
       SMT                        one thread per core
       Mitigations                3 CPU vulnerabilities listed, 2 of them mitigated; meltdown, spectre_v2
@@ -300,9 +300,9 @@ fn a_cloud_machine() {
       sda: I/O scheduler         mq-deadline on a virtual disk
       sdb: I/O scheduler         mq-deadline on a virtual disk
       vda: I/O scheduler         none on a virtual disk
-      sda: interrupts            1 for its queues, on CPU 0
-      sdb: interrupts            2 for its queues, on CPU 0
-      vda: interrupts            2 for its queues, on CPUs 0, 1
+      sda: interrupts            1 queue interrupt, on CPU 0
+      sdb: interrupts            2 queue interrupts, on CPU 0
+      vda: interrupts            2 queue interrupts, on CPUs 0, 1
       Dirty memory               up to 0.8 GiB of dirty memory (vm.dirty_ratio is 20 %)
       Laptop mode                off
       Huge pages                 transparent huge pages: madvise

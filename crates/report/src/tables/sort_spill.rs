@@ -55,8 +55,8 @@ mod golden {
         rest made the records. The sort limits: even the fastest drive would save at most 1.35 s.
         urls, through the page cache: of 5.21 s, the sort itself took 3.53 s (68 %), the kernel's work for
         writes and reads 0.77 s (15 %), waiting for the drive 0.28 s (5 %): 0.13 s in writes and 0.15 s in
-        reads; the rest made the records. The sort limits: even the fastest drive would save at most 0.28 s.
-        These figures do not include data that the kernel had not yet written at the end.
+        reads; the rest made the records. The sort limits: even the fastest drive would save at most 0.28
+        s. These figures do not include data that the kernel had not yet written at the end.
         urls, 4 sorts at once: of a total of 32.74 s in 4 sorts, the sort itself took 3.86 s (12 %), the
         kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in
         writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The

@@ -41,12 +41,12 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     table.render(look)
 }
 
-/// Whether the group has a row for each sync method.
+/// Returns whether the group has a row for each sync method.
 fn compares_methods(results: &[TestResult], title: &str) -> bool {
     results.iter().any(|result| result.test.split_once(": ") == Some((title, "fdatasync")))
 }
 
-/// Whether the row is the fastest of its group (the first, of equals).
+/// Returns whether the row is the fastest of its group (the first, of equals).
 fn is_fastest(result: &TestResult, title: &str, results: &[TestResult]) -> bool {
     let peers = results.iter().filter(|peer| peer.test.split_once(": ").is_some_and(|(group, _)| group == title));
     let fastest = peers.reduce(|best, peer| if per_second(peer) > per_second(best) { peer } else { best });

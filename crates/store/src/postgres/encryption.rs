@@ -46,7 +46,7 @@ struct Trust {
     authorities: Arc<WebPkiServerVerifier>,
     /// The same certificates: a server's self-signed certificate is often given instead of a CA's.
     certificates: Vec<CertificateDer<'static>>,
-    /// Whether the certificate must also match the host name.
+    /// True if the certificate must also match the host name.
     names_host: bool,
 }
 

@@ -100,7 +100,7 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
             match report.filesystem {
                 None => add("", "no filesystem was found on the drive, so the affected files are unknown"),
                 Some(name) => {
-                    add("", &format!("the affected files could not be determined from the {name} on the drive"))
+                    add("", &format!("the affected files could not be determined from the {name} on the drive"));
                 }
             }
         }

@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let middle = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
     let [one, other] = middle[..] else { anyhow::bail!("--runs {} is too few to compare two", options.runs) };
     drop(store);
-    let server = Server::start(&program, &path)?;
+    let server = Server::start(program, &path)?;
     println!("{} runs of {} tests each", options.runs, document.results.len());
     let last_page = format!("/?page={}", options.runs / RUNS_PER_PAGE);
     for (name, path, most) in [

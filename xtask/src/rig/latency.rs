@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
         let model_us = commit_us(&machine)?;
         for way in [Way::Nbd, Way::Device] {
-            let served = Served::start(&program, &format!("{},capacity={CAPACITY}", model.model), way)?;
+            let served = Served::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
             let us = served.commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
             count(&mut outcome, error, COMMIT_ERROR_MAX);
@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     );
     let mut not_replayed = Vec::new();
     for drive in catalogue::drives().iter().filter(|drive| named(&drive.name)) {
-        not_replayed.extend(rows(drive, &program, options, &mut outcome)?);
+        not_replayed.extend(rows(drive, program, options, &mut outcome)?);
     }
     not_replayed.sort_unstable();
     for same in not_replayed.chunk_by(|a, b| a == b) {

@@ -113,7 +113,7 @@ fn watch(
                 break;
             }
             Notification::Drive(Event::Unmounted) => {
-                live.line("flushmark: the directory was unmounted; NBD is still served")
+                live.line("flushmark: the directory was unmounted; NBD is still served");
             }
             Notification::Drive(Event::Cut(cut)) => {
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));

@@ -198,8 +198,12 @@ pub struct View {
 }
 
 impl View {
-    /// A state of a recording; the recording must have it.
+    /// A state of a recording.
+    ///
+    /// # Panics
+    /// If no power cut during the recording could have left it ([`Recording::has`]).
     pub fn new(recording: Arc<Recording>, state: &State) -> View {
+        assert!(recording.has(state), "no power cut could have left state {state}");
         let epoch = &recording.epochs[state.epoch];
         let before = match state.epoch.checked_sub(1) {
             Some(last) => recording.epochs[last].end,

@@ -222,6 +222,7 @@ struct LaneDuty {
 /// Judges a run. Without recorded obligations, only surviving records count.
 pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Verdict {
     let geometry = &run.geometry;
+    assert_eq!(survey.versions.len() as u64, geometry.sectors(), "a verdict accounts for every sector");
     let duties: Vec<LaneDuty> = (0..geometry.lanes()).map(|lane| duty(run, obligations, survey, lane)).collect();
     let mut judging = Judging {
         geometry,
@@ -261,6 +262,7 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
         }
     }
     let mut verdict = judging.verdict;
+    assert!(verdict.tallies.iter().all(|tally| tally.kept <= tally.obligations), "{:?}", verdict.tallies);
     let missing_only = |finding: &Finding| matches!(finding.class, Class::Lost);
     let contradicted = verdict.findings.iter().any(|finding| finding.class == Class::Unserializable);
     if !contradicted

@@ -158,7 +158,9 @@ impl Blocks {
     #[inline]
     pub fn fill(&mut self, block: u32, place: u32, unit: Unit) {
         let block = &mut self.all[block as usize];
+        debug_assert!(block.state == State::Open, "a unit is placed in a {:?} superblock", block.state);
         if let Some(owners) = &mut block.owners {
+            debug_assert!(owners[place as usize] == NONE, "a page is written a second time without an erase");
             owners[place as usize] = unit;
         }
         block.valid += 1;
@@ -169,6 +171,7 @@ impl Blocks {
     #[inline]
     pub fn invalidate(&mut self, block: u32) -> bool {
         let block = &mut self.all[block as usize];
+        debug_assert!(block.valid > 0, "a unit left a superblock that held none");
         block.valid -= 1;
         block.valid == 0 && block.state == State::Closed
     }
@@ -177,8 +180,7 @@ impl Blocks {
     pub fn open(&mut self, cells: Cells) -> (u32, bool) {
         // One always exists: garbage collection keeps some free, and the reserve is larger than the
         // number of open superblocks.
-        debug_assert!(!self.free.is_empty(), "no superblock is free");
-        let index = self.free.pop().map_or(0, |Reverse((_, index))| index);
+        let Reverse((_, index)) = self.free.pop().expect("a superblock is free");
         let capacity = self.capacity as usize;
         let block = &mut self.all[index as usize];
         let used = std::mem::replace(&mut block.used, true);
@@ -196,6 +198,7 @@ impl Blocks {
     /// Closes a superblock with `written` used slots; returns `true` if it has no valid units left.
     pub fn close(&mut self, block: u32, written: u32) -> bool {
         let block = &mut self.all[block as usize];
+        assert!(block.state == State::Open && written >= block.valid, "{block:?} is closed after {written} slots");
         block.state = State::Closed;
         block.written = written;
         block.valid == 0
@@ -204,11 +207,11 @@ impl Blocks {
     /// Frees a superblock without valid units.
     pub fn release(&mut self, index: u32) {
         let block = &mut self.all[index as usize];
+        assert!(block.state == State::Closed && block.valid == 0, "{block:?} is freed with what it holds");
         if block.owners.take().is_some() {
             self.memory_bytes -= self.capacity as usize * size_of::<Unit>();
         }
         block.state = State::Free;
-        block.valid = 0;
         let erases = block.erases;
         self.free.push(Reverse((erases, index)));
     }

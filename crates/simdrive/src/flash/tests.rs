@@ -109,3 +109,50 @@ fn four_terabytes_take_less_than_a_gibibyte() {
     assert!((1..1024).contains(&mib), "{mib} MiB");
     println!("{mib} MiB");
 }
+
+/// What the map promises: each unit is in the slot that was last written for it, and each
+/// superblock knows how many of its units are current.
+fn expect_consistent(flash: &Flash, units: u32) {
+    let mut held = std::collections::BTreeMap::<u32, u32>::new();
+    for unit in 0..units {
+        let Some(slot) = flash.map.get(unit) else { continue };
+        let block = flash.blocks.block_of(slot);
+        assert_eq!(flash.blocks.owner(block, slot - flash.blocks.slot(block, 0)), unit);
+        *held.entry(block).or_default() += 1;
+    }
+    for (block, held) in held {
+        assert_eq!(flash.blocks.valid(block), held, "superblock {block}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(24))]
+
+    #[test]
+    fn the_map_is_consistent_whatever_happens(
+        steps in proptest::collection::vec((0u8..5, 0u32..30_000), 1..60), one_bit: bool, seed: u64
+    ) {
+        let mut flash = flash(GIB / 8, 0.1);
+        let slc = SlcShape { program: Program { units: 8, ns: 200_000 }, size_bytes: 8 << 20, free_bytes: 6 << 20 };
+        flash.shape.slc = one_bit.then_some(slc);
+        flash.slc_room = flash.shape.slc.map_or(0, |slc| slc.free_bytes);
+        let units = (GIB / 8 / UNIT_BYTES) as u32;
+        let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut now = 0;
+        for (step, amount) in steps {
+            match step {
+                0..=1 => for _ in 0..amount {
+                    now = flash.room_at(now, UNIT_BYTES, 4 << 20);
+                    flash.write(below(&mut draws, units.into()) as u32, now, None::<fn(Sectors) -> Sectors>);
+                },
+                2 => now = flash.force(now),
+                3 => {
+                    now += Ns::from(amount) * 1000;
+                    flash.catch_up(now);
+                }
+                _ => flash.power_cut(now, false, &mut draws),
+            }
+            expect_consistent(&flash, units);
+        }
+    }
+}

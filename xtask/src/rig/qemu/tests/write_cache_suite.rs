@@ -111,7 +111,7 @@ pub fn mounted(guest: &mut Guest) -> anyhow::Result<()> {
     let script = "flushmark run /tmp/plan.toml --target /mnt/suite --format json";
     let refused = guest.run(script)?;
     ensure!(refused.code == 0, "{}", refused.stderr);
-    ensure!(refused.stderr.contains("--in-use allows"), "{}", refused.stderr);
+    ensure!(refused.stderr.contains("use --in-use to switch it"), "{}", refused.stderr);
     let document: Value = serde_json::from_str(&refused.stdout)?;
     let settings = |document: &Value| -> (usize, usize) {
         let results = document["results"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -144,7 +144,7 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
     let nvme = guest.device("NVMEON")?;
     let plan = "printf '[[test]]\\npattern = \"randwrite\"\\nsize = \"1MiB\"\\ncount = 5\\nwarm_up = \"0s\"\\n' > /tmp/plan.toml";
     let warned = guest.run(&format!("{plan}; flushmark run /tmp/plan.toml --destroy-data --target {nvme}"))?.stderr;
-    ensure!(warned.contains("a run that was killed left the write cache"), "no warning: {warned}");
+    ensure!(warned.contains("a killed run left the write cache"), "no warning: {warned}");
     let said = guest.must("flushmark cache restore")?;
     ensure!(said.matches("a run that was killed").count() == 3, "{said}");
     for (serial, tool) in EACH {

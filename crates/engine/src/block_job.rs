@@ -1,10 +1,8 @@
-//! One job of a block pattern, in a separate thread: opens its file, sets up its interface, and
+//! One job of a block pattern, in a separate thread: opens its files, sets up its interface, and
 //! runs its stage.
 
-use std::os::fd::AsFd as _;
-
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{Content, Layout, SyncCall, SyncMethod, Workload};
+use workload::{Content, JobPart, Layout, SyncCall, SyncMethod, Workload};
 
 use crate::batching::Batching;
 use crate::blocking::Blocking;
@@ -16,6 +14,7 @@ use crate::discard::DiscardDisk;
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
+use crate::open_files::OpenFiles;
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::queue::{NullQueue, Queue};
@@ -35,7 +34,9 @@ pub struct BlockJob<'a> {
     pub target: &'a Target,
     pub workload: &'a Workload,
     pub carrier: Carrier,
-    pub part: &'a Part,
+    /// The files of the job's part.
+    pub files: &'a [Part],
+    pub part: JobPart,
     pub clock: Clock,
     pub job: u32,
     /// Checked while reading back.
@@ -45,7 +46,18 @@ pub struct BlockJob<'a> {
 impl BlockJob<'_> {
     /// Sets up, runs the stage, and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
-        self.carried(stage).unwrap_or_else(Report::failed)
+        let mut report = self.carried(stage).unwrap_or_else(Report::failed);
+        report.end.failure = report.end.failure.map(|failure| failure.within_file(&self.part));
+        report
+    }
+
+    fn open(&self) -> Result<OpenFiles, Failure> {
+        let flags = open_flags(self.workload.sync.open_flag());
+        let open = |file: &Part| open_part(self.target, &file.name, file.direct, flags).map(|(file, _)| file);
+        let failed = |errno| Failure::Errno { operation: "opening the job's file", offset: None, errno };
+        let mut files = self.files.iter().map(open);
+        let first = files.next().unwrap_or(Err(Errno::NOENT)).map_err(failed)?;
+        Ok(OpenFiles::new(self.part, first, files.collect::<Result<_, _>>().map_err(failed)?))
     }
 
     fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
@@ -58,29 +70,28 @@ impl BlockJob<'_> {
                 Ok(self.queued(NullQueue::new(depth), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
-        let (file, _) =
-            open_part(self.target, &self.part.name, self.part.direct, open_flags(self.workload.sync.open_flag()))
-                .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
+        let files = self.open()?;
         if self.workload.pattern.trims() {
             let failed = |errno| Failure::Errno { operation: "querying the target", offset: None, errno };
-            return self.blocking(&mut DiscardDisk::new(file).map_err(failed)?, stage);
+            return self.blocking(&mut DiscardDisk::new(files).map_err(failed)?, stage);
         }
         let write_flags =
             if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let renewal = match self.workload.layout {
             Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
-            Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.size_bytes),
+            Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.bytes),
         };
-        let mut disk = FileDisk::new(file, write_flags, renewal);
+        let mut disk = FileDisk::new(files, write_flags, renewal);
         match self.carrier {
             Carrier::Psync | Carrier::Null => self.blocking(&mut disk, stage),
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
                 let queued = self.workload.queued_sync();
-                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked, queued }, &buffers)
-                    .map_err(|errno| setting_up("io_uring", errno))?;
+                let uring =
+                    Uring::new(UringSetup { files: disk.files(), depth, write_flags, linked, queued }, &buffers)
+                        .map_err(|errno| setting_up("io_uring", errno))?;
                 let mut notes = Vec::new();
                 if !uring.has_registered_buffers() {
                     notes.push(
@@ -92,7 +103,7 @@ impl BlockJob<'_> {
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
-                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, self.workload.queued_sync(), &buffers)
+                let libaio = Libaio::new(disk.files(), depth, write_flags, self.workload.queued_sync(), &buffers)
                     .map_err(|errno| setting_up("libaio", errno))?;
                 Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
@@ -113,7 +124,7 @@ impl BlockJob<'_> {
 
     /// The operations of a phase.
     fn operations(&self, phase: Phase) -> Operations<'_> {
-        let operations = Operations::new(self.workload, self.part.start, self.part.size_bytes, self.job);
+        let operations = Operations::new(self.workload, self.part, self.job);
         match phase {
             Phase::WarmUp => operations.warm_up(),
             Phase::Measurement => operations,
@@ -197,11 +208,17 @@ impl BlockJob<'_> {
 }
 
 impl BlockJob<'_> {
-    /// Ends the measurement with a sync, if requested.
+    /// Ends the measurement with a sync of each file, if requested.
     fn ended(&self, phase: Phase, mut end: JobEnd, disk: &mut impl Disk, tally: &Tally) -> JobEnd {
-        if self.workload.end_fsync && phase == Phase::Measurement && end.failure.is_none() {
+        if !self.workload.end_fsync || phase != Phase::Measurement {
+            return end;
+        }
+        for file in self.operations(phase).files() {
+            if end.failure.is_some() {
+                break;
+            }
             let begun = self.clock.ticks();
-            match disk.sync(SyncCall::Fsync) {
+            match disk.sync(SyncCall::Fsync, file) {
                 Ok(()) => {
                     tally.sync.record(self.clock.ns(self.clock.ticks().saturating_sub(begun)));
                     end.syncs += 1;

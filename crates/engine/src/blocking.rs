@@ -10,8 +10,8 @@ use crate::disk::Disk;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::readback::{self, Written};
-use workload::Bounds;
 use workload::access::{Access, Direction, Loop, Operations};
+use workload::{Bounds, Commits};
 
 /// One phase (warm-up or measurement) of a job at depth 1.
 pub struct Blocking<'a, D> {
@@ -50,6 +50,7 @@ impl<T: Disk> Blocking<'_, T> {
         let clock = self.clock;
         let workload = self.operations.workload();
         let (sync, sync_every) = (workload.sync.call(), workload.sync_every);
+        let syncs_commit = self.operations.commits() == Commits::EachSync;
         let (usual_bytes, verify) = (workload.block_bytes.get() as usize, workload.verify);
         let mut sizes = self.operations.sizes();
         let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
@@ -111,11 +112,13 @@ impl<T: Disk> Blocking<'_, T> {
                     unsynced += 1;
                     if unsynced == sync_every {
                         unsynced = 0;
-                        let synced = self.disk.sync(call);
+                        let synced = self.disk.sync(call, access.synced(offset));
                         let durable = clock.ticks();
                         synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
                         self.tally.sync.record(clock.ns(durable.saturating_sub(now)));
-                        self.tally.commit.record(clock.ns(durable.saturating_sub(commit_start)));
+                        if syncs_commit {
+                            self.tally.commit.record(clock.ns(durable.saturating_sub(commit_start)));
+                        }
                         end.syncs += 1;
                         now = durable;
                     }
@@ -154,8 +157,8 @@ mod tests {
 
     use rustix::io::Errno;
     use workload::{
-        Arrivals, BlockBytes, BlockSizes, Content, Layout, Limit, Pattern, Rate, SizeShare, SyncCall, SyncMethod,
-        Workload,
+        Arrivals, BlockBytes, BlockSizes, Content, JobPart, Layout, Limit, Pattern, Rate, SizeShare, SyncCall,
+        SyncMethod, Workload,
     };
 
     use super::*;
@@ -171,7 +174,7 @@ mod tests {
         let tally = Tally::new();
         let mut buffers = Buffers::new(4, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let clock = Clock::calibrated();
-        let operations = Operations::new(workload, 0, 100 * 4096, 0);
+        let operations = Operations::new(workload, JobPart::within_one_file(0, 100 * 4096), 0);
         let bounds = clock.bounds(limit, clock.ticks());
         let (buffers, stop) = (&mut buffers, Stop::new());
         let job = Blocking { disk, clock, operations, bounds, buffers, tally: &tally, stop: &stop, written: None };
@@ -247,7 +250,7 @@ mod tests {
                 }
                 Ok(block.len())
             }
-            fn sync(&mut self, _: SyncCall) -> Result<(), Errno> {
+            fn sync(&mut self, _: SyncCall, _: u64) -> Result<(), Errno> {
                 Ok(())
             }
             fn renew(&mut self) -> Result<(), Errno> {

@@ -4,12 +4,13 @@
 //! storage at all (`null:`) and, in tests, a disk that fails.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync, ftruncate};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
 use workload::SyncCall;
+
+use crate::open_files::OpenFiles;
 
 /// Blocking storage.
 pub trait Disk {
@@ -30,11 +31,11 @@ pub trait Disk {
     /// As the kernel reports them.
     fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno>;
 
-    /// Makes completed writes durable.
+    /// Makes completed writes to the file that contains `offset` durable.
     ///
     /// # Errors
     /// As the kernel reports them. After an error, no earlier write can be assumed durable.
-    fn sync(&mut self, call: SyncCall) -> Result<(), Errno>;
+    fn sync(&mut self, call: SyncCall, offset: u64) -> Result<(), Errno>;
 
     /// Restores the initial state of a layout that is consumed by writing.
     ///
@@ -43,7 +44,7 @@ pub trait Disk {
     fn renew(&mut self) -> Result<(), Errno>;
 }
 
-/// The method that restores the initial state of a file's layout.
+/// The method that restores the initial state of each file's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
     /// Overwriting consumes nothing.
@@ -54,58 +55,62 @@ pub enum Renewal {
     Reserve(u64),
 }
 
-/// A file or block device, accessed by plain system calls.
+/// A block device or the files of a job, accessed by plain system calls.
 #[derive(Debug)]
 pub struct FileDisk {
-    file: OwnedFd,
+    files: OpenFiles,
     write_flags: ReadWriteFlags,
     renewal: Renewal,
 }
 
 impl FileDisk {
     /// All writes have `write_flags` (`RWF_DSYNC`, or none).
-    pub fn new(file: OwnedFd, write_flags: ReadWriteFlags, renewal: Renewal) -> FileDisk {
-        FileDisk { file, write_flags, renewal }
+    pub const fn new(files: OpenFiles, write_flags: ReadWriteFlags, renewal: Renewal) -> FileDisk {
+        FileDisk { files, write_flags, renewal }
     }
-}
 
-impl AsFd for FileDisk {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// The files, for a queue that accesses them asynchronously.
+    pub const fn files(&self) -> &OpenFiles {
+        &self.files
     }
 }
 
 impl Disk for FileDisk {
     #[inline]
     fn read(&mut self, block: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        pread(&self.file, block, offset)
+        let (file, offset) = self.files.at(offset);
+        pread(file, block, offset)
     }
 
     #[inline]
     fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
+        let (file, offset) = self.files.at(offset);
         // pwrite if there are no flags: the kernel then does not copy an I/O vector.
         if self.write_flags.is_empty() {
-            pwrite(&self.file, block, offset)
+            pwrite(file, block, offset)
         } else {
-            pwritev2(&self.file, &[IoSlice::new(block)], offset, self.write_flags)
+            pwritev2(file, &[IoSlice::new(block)], offset, self.write_flags)
         }
     }
 
     #[inline]
-    fn sync(&mut self, call: SyncCall) -> Result<(), Errno> {
-        sync(self.file.as_fd(), call)
+    fn sync(&mut self, call: SyncCall, offset: u64) -> Result<(), Errno> {
+        sync(self.files.at(offset).0, call)
     }
 
     fn renew(&mut self) -> Result<(), Errno> {
         if self.renewal == Renewal::Unneeded {
             return Ok(());
         }
-        ftruncate(&self.file, 0)?;
-        if let Renewal::Reserve(bytes) = self.renewal {
-            fallocate(&self.file, FallocateFlags::empty(), 0, bytes)?;
+        for file in self.files.iter() {
+            ftruncate(file, 0)?;
+            if let Renewal::Reserve(bytes) = self.renewal {
+                fallocate(file, FallocateFlags::empty(), 0, bytes)?;
+            }
+            // Must be durable before the next commit, which would otherwise include this change.
+            fsync(file)?;
         }
-        // Must be durable before the next commit, which would otherwise include this change.
-        fsync(&self.file)
+        Ok(())
     }
 }
 
@@ -137,7 +142,7 @@ impl Disk for NullDisk {
     }
 
     #[inline]
-    fn sync(&mut self, _call: SyncCall) -> Result<(), Errno> {
+    fn sync(&mut self, _call: SyncCall, _offset: u64) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -166,7 +171,7 @@ impl Disk for MemoryDisk {
         Ok(block.len())
     }
 
-    fn sync(&mut self, _call: SyncCall) -> Result<(), Errno> {
+    fn sync(&mut self, _call: SyncCall, _offset: u64) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -210,7 +215,7 @@ pub mod failing {
             self.request(block.len())
         }
 
-        fn sync(&mut self, _call: SyncCall) -> Result<(), Errno> {
+        fn sync(&mut self, _call: SyncCall, _offset: u64) -> Result<(), Errno> {
             self.request(())
         }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use measurement::SortFigures;
 use rustix::io::Errno;
+use workload::JobPart;
 
 use crate::recorder::Recorder;
 
@@ -110,6 +111,18 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The same failure with its offset translated to that within its file.
+    #[must_use]
+    pub fn within_file(mut self, part: &JobPart) -> Failure {
+        match &mut self {
+            Failure::Errno { offset: Some(offset), .. }
+            | Failure::Short { offset, .. }
+            | Failure::Mismatch { offset, .. } => *offset = part.locate(*offset).1,
+            _ => {}
+        }
+        self
+    }
+
     /// Checks that an operation transferred all of its bytes.
     #[inline]
     pub fn check(

@@ -37,6 +37,7 @@ mod janitor;
 mod job;
 mod libaio;
 mod limits;
+mod open_files;
 mod open_flags;
 mod pace;
 mod prepare;

@@ -6,14 +6,15 @@
 
 #![expect(unsafe_code, reason = "the interface passes pointers and has no safe wrapper")]
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use rustix::io::{Errno, ReadWriteFlags};
 
-use workload::SyncCall;
+use workload::{JobPart, SyncCall};
 
 use crate::buffers::Buffers;
+use crate::open_files::OpenFiles;
 use crate::queue::{Completion, Operation, Queue};
 
 const READ: u16 = 0;
@@ -58,6 +59,9 @@ const _: () = assert!(size_of::<Request>() == 64 && size_of::<Event>() == 32);
 #[derive(Debug)]
 pub struct Libaio {
     context: libc::c_ulong,
+    part: JobPart,
+    /// The job's files, in order.
+    files: Vec<u32>,
     requests: Vec<Request>,
     /// Separate requests, because a sync must have neither address nor length.
     syncs: Vec<Request>,
@@ -68,13 +72,13 @@ pub struct Libaio {
 }
 
 impl Libaio {
-    /// Creates a context for a file and its buffers, which must have `depth` slots. The caller
+    /// Creates a context for a job's files and its buffers, which must have `depth` slots. The caller
     /// keeps both alive, and does not touch the slots while operations are in flight.
     ///
     /// # Errors
     /// `EAGAIN` above `/proc/sys/fs/aio-max-nr`, `ENOSYS` if the kernel was built without it.
     pub fn new(
-        file: BorrowedFd<'_>,
+        files: &OpenFiles,
         depth: u32,
         write_flags: ReadWriteFlags,
         queued: Option<SyncCall>,
@@ -87,7 +91,6 @@ impl Libaio {
             let (address, length) = buffers.address(slot as usize);
             Request {
                 slot: u64::from(slot),
-                fd: file.as_raw_fd() as u32,
                 address,
                 length: u64::from(length),
                 write_flags: write_flags.bits(),
@@ -96,16 +99,13 @@ impl Libaio {
         };
         let sync = |call: SyncCall| {
             let opcode = if call == SyncCall::Fsync { FSYNC } else { FDSYNC };
-            let sync = move |slot| Request {
-                slot: u64::from(slot),
-                fd: file.as_raw_fd() as u32,
-                opcode,
-                ..Request::default()
-            };
+            let sync = move |slot| Request { slot: u64::from(slot), opcode, ..Request::default() };
             (0..depth).map(sync).collect()
         };
         Ok(Libaio {
             context,
+            part: files.part(),
+            files: files.iter().map(|file| file.as_raw_fd() as u32).collect(),
             requests: (0..depth).map(request).collect(),
             syncs: queued.map(sync).unwrap_or_default(),
             prepared: Vec::with_capacity(depth as usize),
@@ -123,12 +123,17 @@ fn check(answer: libc::c_long) -> Result<usize, Errno> {
 
 impl Queue for Libaio {
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        let (file, offset) = self.part.locate(offset);
+        let fd = self.files[file as usize];
         if operation == Operation::Sync {
-            self.prepared.push(&raw mut self.syncs[slot as usize]);
+            let sync = &mut self.syncs[slot as usize];
+            sync.fd = fd;
+            self.prepared.push(sync);
             return;
         }
         let request = &mut self.requests[slot as usize];
         request.opcode = if operation == Operation::Read { READ } else { WRITE };
+        request.fd = fd;
         request.offset = offset as i64;
         request.length = u64::from(bytes);
         self.prepared.push(request);
@@ -139,7 +144,7 @@ impl Queue for Libaio {
         while first < self.prepared.len() {
             let rest = &mut self.prepared[first..];
             // SAFETY: the pointers refer to `requests` and `syncs`, which neither move nor shrink
-            // during the lifetime of the context. These refer to memory and a file that the job
+            // during the lifetime of the context. These refer to memory and files that the job
             // keeps until it has drained the queue.
             let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
             first += check(taken)?;

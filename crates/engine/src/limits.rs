@@ -20,7 +20,7 @@ pub fn open_files(tests: &[Test]) -> Result<(), EngineError> {
 
 fn files_per_job(work: &Work) -> u64 {
     match work {
-        Work::Blocks(_) => 3,
+        Work::Blocks(workload) => u64::from(workload.files.per_job) + 2,
         Work::Steps(program) => program.files.len() as u64 + 2,
         Work::Sort(_) => 2,
     }

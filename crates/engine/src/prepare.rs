@@ -17,6 +17,8 @@ use workload::access::generator;
 /// Test files are written in chunks of this size, which is large enough for the drive's full
 /// throughput.
 const PIECE_BYTES: usize = 1 << 20;
+/// Granularity of the size of test files: the largest alignment that common filesystems require.
+const PAGE_BYTES: u64 = 4096;
 /// The smallest total size in a directory: below it there is nothing to measure.
 const TOTAL_BYTES_MIN: u64 = 1 << 20;
 
@@ -121,7 +123,9 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                     Layout::Overwrite => {
                         let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
                         let filler = Filler { preparation, content: spec.content, time_left: left };
-                        let written = filler.fill(&file, size_bytes).map_err(failed("write the test file in"))?;
+                        let written = filler
+                            .fill(&file, size_bytes, part.alignment_bytes)
+                            .map_err(failed("write the test file in"))?;
                         if written < size_bytes {
                             part.size_bytes = written / spec.unit_bytes * spec.unit_bytes;
                         }
@@ -255,8 +259,8 @@ impl Filler<'_> {
         fsync(file)
     }
 
-    /// Extends the file to `size_bytes` and makes it durable; returns the resulting size.
-    fn fill(&self, file: &OwnedFd, size_bytes: u64) -> Result<u64, Errno> {
+    /// Extends the file to at least `size_bytes` and makes it durable; returns the resulting size.
+    fn fill(&self, file: &OwnedFd, size_bytes: u64, alignment_bytes: u64) -> Result<u64, Errno> {
         let there = rustix::fs::fstat(file)?.st_size as u64;
         if there >= size_bytes {
             return Ok(there);
@@ -269,12 +273,14 @@ impl Filler<'_> {
             if self.preparation.stop.is_requested() || self.time_left.is_some_and(|left| begun.elapsed() >= left) {
                 break;
             }
-            // The file ends on a whole chunk, because direct I/O would reject an odd remainder.
-            let moved = pwrite(file.as_fd(), &*buffers.next_stamped(written), written)?;
-            if moved != PIECE_BYTES {
+            // The file ends on a whole page, because direct I/O would reject an odd remainder.
+            let left = (size_bytes - written).next_multiple_of(alignment_bytes.max(PAGE_BYTES));
+            let piece = (PIECE_BYTES as u64).min(left) as usize;
+            let moved = pwrite(file.as_fd(), &buffers.next_stamped(written)[..piece], written)?;
+            if moved != piece {
                 return Err(Errno::NOSPC);
             }
-            written += PIECE_BYTES as u64;
+            written += piece as u64;
         }
         ftruncate(file, written)?;
         fdatasync(file)?;

@@ -108,7 +108,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 if !PLAIN && group.queues_sync() {
                     let Some(slot) = flight.free.pop() else { break };
                     group.note_begin(now);
-                    self.queue.push(slot, Operation::Sync, 0, 0);
+                    self.queue.push(slot, Operation::Sync, access.synced(group.last_write), 0);
                     flight.begin_sync(slot, now, group.begun);
                     group.unsynced = 0;
                     continue;
@@ -138,7 +138,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 }
                 flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
                 if !PLAIN {
-                    group.add(reads);
+                    group.add(reads, offset);
                     if let Some(pace) = &mut pace {
                         pace.advance();
                     }
@@ -152,12 +152,13 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             if !PLAIN && undrained && group.needs_sync() {
                 // Submit prepared operations first, because the sync does not wait for them.
                 self.submit(0, None)?;
-                now = self.sync(&mut group, now, end)?;
+                let covered = access.synced(group.last_write);
+                now = self.sync(&mut group, covered, now, end)?;
                 continue;
             }
             if flight.count == 0 {
                 if !PLAIN && group.is_full() {
-                    now = self.close(&mut group, now, end)?;
+                    now = self.close(&mut group, &mut access, now, end)?;
                     continue;
                 }
                 let Some(pace) = pace.as_ref().filter(|_| !stopping && self.bounds.room(started) > 0) else {
@@ -221,7 +222,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             let operation = self.operations.workload().sync.call().map_or("fsync", SyncCall::name);
             completion.moved.map_err(|errno| Failure::Errno { operation, offset: None, errno })?;
             self.tally.sync.record(elapsed);
-            if self.operations.workload().commits() == Commits::EachSync {
+            if self.operations.commits() == Commits::EachSync {
                 self.tally.commit.record(clock.ns(now.saturating_sub(commit_begun)));
             }
             end.syncs += 1;
@@ -254,12 +255,20 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
 
     /// Called with nothing in flight and a full group of writes: makes them durable, renews a
     /// layout that is used up, or both. Returns the time.
-    fn close(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
+    fn close(
+        &mut self,
+        group: &mut Group,
+        access: &mut impl Access,
+        now: u64,
+        end: &mut JobEnd,
+    ) -> Result<u64, Failure> {
         let clock = self.clock;
         let mut done = now;
         if group.needs_sync() {
-            done = self.sync(group, now, end)?;
-            self.tally.commit.record(clock.ns(done.saturating_sub(group.begun)));
+            done = self.sync(group, access.synced(group.last_write), now, end)?;
+            if self.operations.commits() == Commits::EachSync {
+                self.tally.commit.record(clock.ns(done.saturating_sub(group.begun)));
+            }
         }
         if group.needs_renewal() {
             self.disk.renew().map_err(|errno| Failure::Errno {
@@ -273,11 +282,11 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         Ok(done)
     }
 
-    /// Syncs the completed writes. Returns the time.
-    fn sync(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
+    /// Syncs the completed writes to the file that contains `covered`. Returns the time.
+    fn sync(&mut self, group: &mut Group, covered: u64, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
         let Some(call) = self.operations.workload().sync.call() else { return Ok(now) };
         let clock = self.clock;
-        let synced = self.disk.sync(call);
+        let synced = self.disk.sync(call, covered);
         let done = clock.ticks();
         synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
         self.tally.sync.record(clock.ns(done.saturating_sub(now)));
@@ -371,6 +380,8 @@ struct Group {
     unrenewed: u64,
     begun: u64,
     begins: bool,
+    /// Offset of the last write.
+    last_write: u64,
 }
 
 impl Group {
@@ -384,11 +395,13 @@ impl Group {
             unrenewed: 0,
             begun: 0,
             begins: false,
+            last_write: operations.region().start,
         }
     }
 
-    fn add(&mut self, reads: bool) {
+    fn add(&mut self, reads: bool, offset: u64) {
         if !reads {
+            self.last_write = offset;
             self.begins |= self.unsynced == 0;
             self.unsynced += 1;
             self.unrenewed += 1;
@@ -430,7 +443,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Content, Depth, Limit, Pattern, SyncMethod, Workload};
+    use workload::{BlockBytes, Content, Depth, JobPart, Limit, Pattern, SyncMethod, Workload};
 
     use super::*;
     use crate::disk::NullDisk;
@@ -456,7 +469,7 @@ mod tests {
             disk: &mut NullDisk,
             depth,
             clock,
-            operations: Operations::new(&workload, 0, 1000 * 4096, 0),
+            operations: Operations::new(&workload, JobPart::within_one_file(0, 1000 * 4096), 0),
             bounds: clock.bounds(Limit::Count(count), clock.ticks()),
             buffers: &mut buffers,
             tally: &tally,

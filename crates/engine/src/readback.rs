@@ -95,7 +95,7 @@ mod tests {
             disk.write(content, offset).unwrap();
             written.note(offset);
         }
-        disk.sync(SyncCall::Fsync).unwrap();
+        disk.sync(SyncCall::Fsync, 0).unwrap();
         let mut memory = vec![0; 4096];
         let mut read = |disk: &mut MemoryDisk| written.read_back(disk, &mut memory, &Stop::new());
         assert_eq!(read(&mut disk), Ok(4));

@@ -247,8 +247,10 @@ impl Run<'_> {
 /// Merges specs of the same file: each file once, at the largest size required.
 fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
     let mut merged_specs: Vec<PartSpec> = Vec::new();
+    let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
     for spec in specs {
-        match merged_specs.iter_mut().find(|known| known.name == spec.name) {
+        let position = *positions.entry(&spec.name).or_insert(merged_specs.len());
+        match merged_specs.get_mut(position) {
             None => merged_specs.push(spec.clone()),
             Some(known) => {
                 known.size_bytes = known.size_bytes.max(spec.size_bytes);

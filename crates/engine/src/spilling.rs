@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::crew::{Report, Stage};
 use crate::disk::{Disk, FileDisk, MemoryDisk, Renewal};
 use crate::job::{Failure, JobEnd, Stop, Tally};
+use crate::open_files::OpenFiles;
 use crate::prepare::{Part, open_part};
 use crate::target::{Opened, Target};
 
@@ -143,7 +144,7 @@ impl SortJob<'_> {
         }
         let (file, _) = open_part(self.target, &self.part.name, self.part.direct, OFlags::empty())
             .map_err(|errno| Failure::Errno { operation: "opening the file for runs", offset: None, errno })?;
-        Ok(Box::new(FileDisk::new(file, ReadWriteFlags::empty(), Renewal::Unneeded)))
+        Ok(Box::new(FileDisk::new(OpenFiles::single(file), ReadWriteFlags::empty(), Renewal::Unneeded)))
     }
 
     /// `drive` is set if there is a drive to wait for.

@@ -4,6 +4,7 @@
 //! unless the user allowed it; targets that are mounted, held or used as swap are refused even
 //! then. A plan that only reads may use any target.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -143,7 +144,8 @@ impl Target {
     pub(crate) fn make_room(&self, specs: &[PartSpec]) {
         if let Opened::Directory { scratch, budget_bytes, .. } = &self.opened {
             let needed: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
-            let others = scratch.files_except(|name| specs.iter().any(|spec| spec.name == name));
+            let kept: HashSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+            let others = scratch.files_except(|name| kept.contains(name));
             if others.iter().map(|(_, bytes)| bytes).sum::<u64>() + needed > *budget_bytes {
                 others.iter().for_each(|(name, _)| scratch.remove(name));
             }

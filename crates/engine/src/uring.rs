@@ -1,23 +1,23 @@
 //! io_uring, for depths above 1.
 //!
-//! One system call submits a batch and waits for completions. The file, the buffer region and the
-//! ring itself are registered; each slot's entry is built once. A write that must be durable by
+//! One system call submits a batch and waits for completions. The files, the buffer region and
+//! the ring itself are registered; each slot's entry is built once. A write that must be durable by
 //! itself has `RWF_DSYNC`; a linked sync is a second entry that the kernel starts once the write is
 //! complete.
 
 mod durable_write;
 mod ring;
 
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::io_uring::{IoringFsyncFlags, IoringOp, IoringSqeFlags};
-use workload::SyncCall;
+use workload::{JobPart, SyncCall};
 
 pub use self::durable_write::DurableWrites;
 use self::ring::{Entry, Ring};
 use crate::buffers::Buffers;
+use crate::open_files::OpenFiles;
 use crate::queue::{Completion, Operation, Queue};
 
 /// The kernel accepts registered buffers up to this size.
@@ -27,6 +27,7 @@ const REGISTERED_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug)]
 pub struct Uring {
     ring: Ring,
+    part: JobPart,
     depth: u32,
     linked: bool,
     registered_buffers: bool,
@@ -35,7 +36,7 @@ pub struct Uring {
 /// The parameters of a job's ring.
 #[derive(Debug, Clone, Copy)]
 pub struct UringSetup<'a> {
-    pub file: BorrowedFd<'a>,
+    pub files: &'a OpenFiles,
     /// Number of slots, and so of operations in flight.
     pub depth: u32,
     /// The flags of every write.
@@ -47,17 +48,17 @@ pub struct UringSetup<'a> {
 }
 
 impl Uring {
-    /// Creates a ring of the calling thread for a file and its buffers, which must have `depth`
+    /// Creates a ring of the calling thread for a job's files and its buffers, which must have `depth`
     /// slots. The caller keeps the buffers alive, and does not touch their slots while operations
     /// are in flight.
     ///
     /// # Errors
     /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
     pub fn new(setup: UringSetup<'_>, buffers: &Buffers) -> Result<Uring, Errno> {
-        let UringSetup { file, depth, write_flags, linked, queued } = setup;
+        let UringSetup { files, depth, write_flags, linked, queued } = setup;
         let sync = linked.or(queued);
         let mut ring = Ring::new(if sync.is_some() { 2 * depth } else { depth })?;
-        ring.register_file(file)?;
+        ring.register_files(files.iter())?;
         ring.register_self();
         let registered_buffers = Uring::register(&ring, buffers);
         for slot in 0..depth {
@@ -86,7 +87,7 @@ impl Uring {
                 };
             }
         }
-        Ok(Uring { ring, depth, linked: linked.is_some(), registered_buffers })
+        Ok(Uring { ring, part: files.part(), depth, linked: linked.is_some(), registered_buffers })
     }
 
     #[expect(unsafe_code, reason = "the kernel pins the region")]
@@ -115,7 +116,10 @@ impl Uring {
 impl Queue for Uring {
     #[inline]
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        // Registered files have the numbers of the job's files.
+        let (file, offset) = self.part.locate(offset);
         if operation == Operation::Sync {
+            self.ring.entry(self.depth + slot).fd = file as i32;
             self.ring.prepare(self.depth + slot);
             return;
         }
@@ -128,9 +132,11 @@ impl Queue for Uring {
         let entry = self.ring.entry(slot);
         entry.opcode = opcode as u8;
         entry.length = bytes;
+        entry.fd = file as i32;
         entry.offset = offset;
         self.ring.prepare(slot);
         if self.linked {
+            self.ring.entry(self.depth + slot).fd = file as i32;
             self.ring.prepare(self.depth + slot);
         }
     }

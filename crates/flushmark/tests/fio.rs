@@ -299,3 +299,112 @@ fn sections_share_a_file_at_the_same_time() {
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     assert_eq!(made.document()["results"][1]["proof"]["reads"], 16);
 }
+
+#[test]
+fn the_files_of_a_job_are_there_while_it_runs_and_gone_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    let words = ["--rw=randwrite", "--bs=4k", "--size=96k", "--nrfiles=3", "--numjobs=2", "--offset=8k"];
+    let endless = ["--runtime=60", "--time_based"];
+    let args = [&["run", "--quiet", "--target", target, "--", "fio"], &words[..], &endless].concat();
+    let mut running = flushmark().args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let sizes = || -> Vec<u64> {
+        let own = std::fs::read_dir(directory.path()).unwrap().flatten().next().map(|entry| entry.path());
+        let files = own.and_then(|own| std::fs::read_dir(own).ok()).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).collect()
+    };
+    let wait_for = |reached: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !reached() {
+            assert!(begun.elapsed().as_secs() < 30, "{:?}", sizes());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    // A third of `size` each, after the offset.
+    wait_for(&|| sizes() == [(8 << 10) + (32 << 10); 6]);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    wait_for(&|| entries(directory.path()).is_empty());
+}
+
+#[test]
+fn every_engine_writes_and_reads_the_files_of_a_job_in_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    for engine in ["psync", "libaio", "io_uring"] {
+        for (pattern, service) in [("write", "roundrobin"), ("randwrite", "random:2"), ("randrw", "sequential")] {
+            let (ioengine, rw) = (format!("--ioengine={engine}"), format!("--rw={pattern}"));
+            let service = format!("--file_service_type={service}");
+            let words = [&ioengine, &rw, &service, "--nrfiles=3", "--iodepth=4", "--verify=crc32c", "--fsync=2"];
+            let size = ["--bs=4k", "--size=96k", "--numjobs=2", "--end_fsync=1"];
+            let run = json(&["--target", target], &[&words[..], &size].concat());
+            if run.stderr.contains("is not available") || run.stderr.contains("setting up") {
+                eprintln!("skipped: every_engine_writes_and_reads_the_files_of_a_job_in_turn: {}", run.stderr.trim());
+                continue;
+            }
+            // Each block names its place, so one in the wrong file would be noticed.
+            assert_eq!(run.code, Some(0), "{engine} {pattern}: {}{}", run.stderr, run.stdout);
+            let result = &run.document()["results"][0];
+            let count = |what: &str| result["proof"][what].as_u64().unwrap();
+            assert_eq!(count("reads") + count("writes"), 2 * 24, "{engine} {pattern}");
+            if pattern != "randrw" {
+                // Each job syncs every other write, and each of its files at the end.
+                assert_eq!((count("syncs"), count("commits")), (2 * 12 + 2 * 3, 0), "{engine} {pattern}");
+            }
+            let record = &result["workload"];
+            assert_eq!((&record["job_files"]["per_job"], &record["size_bytes"]), (&3.into(), &(192 << 10).into()));
+            assert_eq!(record["job_files"]["synced"], "next");
+        }
+    }
+    assert!(entries(directory.path()).is_empty());
+}
+
+#[test]
+fn a_file_that_exists_is_the_only_one_of_a_job() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 4);
+    let words = ["--rw=write", "--bs=64k", "--size=2m", "--nrfiles=4"];
+    let run = json(&["--destroy-data", "--target", &file], &words);
+    assert_eq!((run.code, changed(&file)), (Some(0), vec![0, 1]), "{}", run.stderr);
+    let record = run.document()["results"][0]["workload"].clone();
+    assert_eq!((&record["job_files"], &record["size_bytes"]), (&serde_json::Value::Null, &(2 * MIB).into()));
+}
+
+#[test]
+fn a_plan_commits_to_several_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[defaults]\nfiles_per_job = 4\nsize = \"64KiB\"\ncount = 40\nwarm_up = \"0s\"\nsync = \"fsync\"\n\
+                [[test]]\nname = \"log\"\npattern = \"write\"\nlayout = \"append\"\n\
+                [[test]]\nname = \"pages\"\npattern = \"randwrite\"\nfile_order = \"random\"\ndepth = 4\nengine = \"libaio\"\n\
+                [[test]]\nname = \"linked\"\npattern = \"write\"\nsync = \"linked_fsync\"\ndepth = 2\n";
+    let path = common::plan(directory.path(), text);
+    let target = directory.path().to_str().unwrap();
+    for target in [target, "sim:consumer-nvme,filesystem=ext4", "null:"] {
+        let run = run(&["run", &path, "--target", target, "--quiet", "--format", "json"]);
+        let document = run.document();
+        // Without io_uring, a linked sync is skipped.
+        let results = document["results"].as_array().unwrap();
+        assert!(results.len() >= 2, "{}", run.stderr);
+        for result in results {
+            assert_eq!((&result["proof"]["writes"], &result["proof"]["commits"]), (&40.into(), &40.into()), "{result}");
+            assert_eq!(result["workload"]["job_files"]["synced"], "written");
+        }
+    }
+    assert_eq!(entries(directory.path()), ["plan.toml"]);
+}
+
+#[test]
+fn a_model_has_the_files_of_a_job() {
+    let words = ["--rw=write", "--bs=4k", "--size=384k", "--nrfiles=3", "--direct=1", "--fsync=1", "--end_fsync=1"];
+    let result = |target: &str| {
+        let run = json(&["--target", target], &words);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.document()["results"][0].clone()
+    };
+    let files = result("sim:consumer-nvme,filesystem=ext4");
+    assert_eq!((&files["proof"]["writes"], &files["proof"]["syncs"]), (&96.into(), &(96 + 3).into()));
+    assert_eq!((&files["proof"]["commits"], &files["workload"]["job_files"]["per_job"]), (&0.into(), &3.into()));
+    // A drive without a filesystem is one file, and each sync covers the write before it.
+    let device = result("sim:consumer-nvme");
+    assert_eq!((&device["proof"]["syncs"], &device["proof"]["commits"]), (&97.into(), &96.into()));
+}

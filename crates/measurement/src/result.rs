@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Jobs, Layout, Pattern, Rate, Room, Sharing, Submission,
-    SyncMethod, SyncTiming, Test, Work, Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, JobFiles, Jobs, Layout, Pattern, Rate, Room, Sharing,
+    Submission, SyncMethod, SyncTiming, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -76,6 +76,9 @@ pub struct WorkloadRecord {
     /// The bytes that the jobs shared; absent: none.
     #[serde(default, skip_serializing_if = "shares_nothing")]
     pub sharing: Sharing,
+    /// The files of each job, if it had several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_files: Option<JobFiles>,
     /// Offset of the first job's area in its file or device; absent: 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub offset_bytes: u64,
@@ -231,6 +234,7 @@ impl WorkloadRecord {
             steps: Vec::new(),
             sync_queued: false,
             sharing: Sharing::None,
+            job_files: None,
             offset_bytes: 0,
             offset_increment_bytes: 0,
             end_fsync: false,
@@ -272,6 +276,7 @@ impl WorkloadRecord {
             steps: Vec::new(),
             // A single job has nothing to share.
             sharing: if workload.jobs == Jobs::MIN { Sharing::None } else { workload.sharing },
+            job_files: Some(workload.files).filter(|files| files.per_job > 1),
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
             end_fsync: workload.end_fsync,

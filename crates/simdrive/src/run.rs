@@ -23,8 +23,8 @@ use measurement::{
     CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
 };
 use workload::{
-    Bounds, Commits, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work, Workload, WriteCache,
-    format_bytes,
+    Bounds, Commits, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work, Workload,
+    WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -233,8 +233,7 @@ impl Machine {
             };
             for (job, part) in (0..).zip(&placed[index].jobs) {
                 let position = JobIndex { number: jobs.len() as u32, team: index, job };
-                let bytes = part.start..part.start + part.bytes;
-                jobs.push(BlockJob::new(workload, self.seed, position, first_file + part.file, bytes));
+                jobs.push(BlockJob::new(workload, self.seed, position, first_file + part.file, *part));
             }
             let record = WorkloadRecord::among(test, tests);
             teams.push(self.team(test, workload, record, &placed[index]));
@@ -267,15 +266,16 @@ impl Machine {
     }
 
     fn team<'a>(&self, test: &'a Test, workload: &Workload, mut record: WorkloadRecord, parts: &Parts) -> Team<'a> {
-        let commits = workload.commits();
+        let commits = workload.commits_in(parts.files_per_job());
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
+        record.job_files = record.job_files.filter(|_| parts.files_per_job() > 1);
         Team {
             test,
             record,
             headline: commits.into(),
             writes_are_commits: commits == Commits::EachWrite,
-            limit: workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0)),
+            limit: workload.limit_on(parts.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
         }
     }
 

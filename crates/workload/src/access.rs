@@ -5,6 +5,7 @@
 //! operations on every target.
 
 mod operations;
+mod turns;
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,8 +15,10 @@ use crate::order::{BlockOrder, Zone};
 use crate::sizes::{BlockSizes, SizeShare};
 
 pub use operations::{Direction, Loop, Operations};
+pub use turns::FileTurns;
 
-/// The part of the target that one job works on.
+/// The part of the target that one job works on. If it spans several files, their blocks are numbered
+/// through ([`JobPart::locate`](crate::JobPart::locate)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// Offset of the first block, in bytes.
@@ -55,6 +58,11 @@ pub trait Access {
     /// The offset of the next operation of this many bytes, if sizes vary. The operation ends
     /// within the region, if the region is large enough.
     fn next_of(&mut self, bytes: u64) -> u64;
+
+    /// An offset in the file that the next sync covers, given that of the last write.
+    fn synced(&mut self, written: u64) -> u64 {
+        written
+    }
 }
 
 /// Sequential blocks; wraps around.
@@ -388,12 +396,21 @@ pub enum Order {
     Popular(Popular),
     /// Random by zone.
     Zoned(Zoned),
+    /// In several files that take turns.
+    Files(FileTurns),
 }
 
 impl Order {
-    /// The order for one job of a workload.
-    pub fn new(workload: &Workload, region: Region, seed: u64, job: u32) -> Order {
-        let draws = || generator(seed, job);
+    /// The order for one job of a workload, whose region spans this many files.
+    pub fn new(workload: &Workload, region: Region, files: u32, seed: u64, job: u32) -> Order {
+        if files > 1 {
+            return Order::Files(FileTurns::new(workload, region, files, seed, job));
+        }
+        Order::within(workload, region, || generator(seed, job))
+    }
+
+    /// The order within one file.
+    fn within(workload: &Workload, region: Region, draws: impl FnOnce() -> Xoshiro256PlusPlus) -> Order {
         match (&workload.order, workload.pattern.is_random()) {
             (BlockOrder::SkipBytes(skip), false) => Order::Skipping(Skipping::new(region, *skip)),
             (BlockOrder::Strided { zone_bytes, skip_bytes }, false) => {
@@ -428,6 +445,7 @@ impl Access for Order {
             Order::Random(access) => access.next(),
             Order::Popular(access) => access.next(),
             Order::Zoned(access) => access.next(),
+            Order::Files(access) => access.next(),
         }
     }
 
@@ -441,6 +459,14 @@ impl Access for Order {
             Order::Random(access) => access.next_of(bytes),
             Order::Popular(access) => access.next_of(bytes),
             Order::Zoned(access) => access.next_of(bytes),
+            Order::Files(access) => access.next_of(bytes),
+        }
+    }
+
+    fn synced(&mut self, written: u64) -> u64 {
+        match self {
+            Order::Files(access) => access.synced(written),
+            _ => written,
         }
     }
 }
@@ -629,7 +655,7 @@ mod tests {
         for distribution in ["random", "zipf:0.8", "pareto:0.5", "zoned:50/50:50/50", "sequence:0,1,2,3,4"] {
             let mut workload = Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
             workload.order = BlockOrder::from_distribution(distribution).unwrap();
-            let mut order = Order::new(&workload, region, 1, 0);
+            let mut order = Order::new(&workload, region, 1, 1, 0);
             let mut drawn: Vec<u64> = (0..10_000).map(|_| order.next_of(5000) / 4096 - 2).collect();
             drawn.sort_unstable();
             drawn.dedup();
@@ -697,7 +723,7 @@ mod tests {
         let block = crate::BlockBytes::new(4096).unwrap();
         let mut workload = Workload::new(crate::Pattern::RandRead, block);
         workload.order = order;
-        Order::new(&workload, Region { start: 0, blocks: 1000, block_bytes: 4096 }, 1, 0)
+        Order::new(&workload, Region { start: 0, blocks: 1000, block_bytes: 4096 }, 1, 1, 0)
     }
 
     fn counts(mut order: Order) -> Vec<u32> {
@@ -741,7 +767,7 @@ mod tests {
             let mut workload = Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
             workload.order = BlockOrder::from_distribution(orders[which]).unwrap();
             let bytes = units * 4096 - 512 * (seed % 8);
-            let random = Order::new(&workload, region, seed, 0);
+            let random = Order::new(&workload, region, 1, seed, 0);
             let (sequential, skipping) = (Sequential::new(region), Skipping::new(region, 4096));
             let strided = Strided::new(region, 20480, 4096 * (seed % 4));
             let orders =

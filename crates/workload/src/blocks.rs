@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::files::JobFiles;
 use crate::order::BlockOrder;
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
@@ -412,6 +413,8 @@ pub struct Workload {
     pub size: Area,
     /// The bytes shared by the jobs.
     pub sharing: Sharing,
+    /// The files of each job, where jobs have separate files.
+    pub files: JobFiles,
     /// Offset of the first job's part in its file or device.
     pub offset_bytes: u64,
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
@@ -469,6 +472,7 @@ impl Workload {
             content: Content::Random,
             size: Area::DEFAULT,
             sharing: Sharing::None,
+            files: JobFiles::ONE,
             offset_bytes: 0,
             offset_increment_bytes: 0,
             precondition: false,
@@ -508,6 +512,10 @@ impl Workload {
             1 => String::new(),
             streams => format!(", {streams} streams"),
         };
+        let files = match self.files.per_job {
+            1 => String::new(),
+            files => format!(", {files} files"),
+        };
         let layout = match self.layout {
             Layout::Overwrite => String::new(),
             other => format!(", {}", other.name()),
@@ -521,7 +529,7 @@ impl Workload {
             Some(sizes) => sizes.title(),
         };
         format!(
-            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{layout}{buffered}{shared}, depth {}, jobs {}",
+            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{files}{layout}{buffered}{shared}, depth {}, jobs {}",
             self.pattern.name(),
             self.depth.get(),
             self.jobs.get()
@@ -564,12 +572,17 @@ impl Workload {
         }
     }
 
-    /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each
-    /// stream.
+    /// Bytes of each job's part on a target where it can have separate files: in each file a whole
+    /// number of blocks, and at least one for each stream.
     pub fn size_per_job_bytes(&self, room: Room) -> u64 {
+        self.size_per_file_bytes(self.files.per_job, room) * u64::from(self.files.per_job)
+    }
+
+    /// Bytes of each job's part in each of its `files` files.
+    pub(crate) fn size_per_file_bytes(&self, files: u32, room: Room) -> u64 {
         let unit = self.unit_bytes();
         let parts = if self.sharing == Sharing::None { u64::from(self.jobs.get()) } else { 1 };
-        let units = self.size.bytes(room) / parts / unit;
+        let units = self.size.bytes(room) / parts / u64::from(files) / unit;
         units.max(self.units_min()) * unit
     }
 
@@ -578,7 +591,7 @@ impl Workload {
         u64::from(self.sizes.as_ref().map_or(self.block_bytes.get(), |sizes| sizes.align_bytes))
     }
 
-    /// The number of units in the smallest valid part.
+    /// The number of units in the smallest valid part of a file.
     pub fn units_min(&self) -> u64 {
         u64::from(self.largest_bytes()).div_ceil(self.unit_bytes()).max(u64::from(self.streams.get()))
     }

@@ -1,6 +1,7 @@
 //! The definition of a commit.
 
 use crate::blocks::{SyncTiming, Workload};
+use crate::files::SyncedFile;
 
 /// What counts as one commit of a workload. Its latency runs from the start of the first write
 /// until the writes are known to be durable.
@@ -29,11 +30,16 @@ impl Workload {
     /// # Ok::<(), workload::OutOfRange>(())
     /// ```
     pub fn commits(&self) -> Commits {
+        self.commits_in(self.files.per_job)
+    }
+
+    /// What counts as a commit if each job has this many files, which is one on a device.
+    pub fn commits_in(&self, files: u32) -> Commits {
         if !self.pattern.writes() || !self.sync.is_durable() {
             Commits::None
         } else if !self.sync.is_separate() {
             Commits::EachWrite
-        } else if self.syncs_cover_writes() {
+        } else if self.syncs_cover_writes(files) {
             Commits::EachSync
         } else {
             Commits::None
@@ -41,9 +47,12 @@ impl Workload {
     }
 
     /// Returns `true` if each sync covers every write that the job issued before it. A sync that
-    /// does not wait for writes in flight covers only those that have completed.
-    fn syncs_cover_writes(&self) -> bool {
-        self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
+    /// does not wait for writes in flight covers only those that have completed, and a sync covers
+    /// one file.
+    fn syncs_cover_writes(&self, files: u32) -> bool {
+        let completed = self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1;
+        let same_file = files == 1 || self.files.synced == SyncedFile::Written && self.sync_every == 1;
+        completed && same_file
     }
 }
 

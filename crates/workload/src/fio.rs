@@ -25,6 +25,7 @@ use self::job::Start;
 use self::section::Section;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
+use crate::files::SyncedFile;
 use crate::plan::{Plan, PlanError, Table, Test, Work};
 
 /// Looks up an environment variable.
@@ -120,6 +121,12 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
             return Err(section.error(section.line, &message));
         };
         notes.extend(section.notes());
+        if workload.files.synced == SyncedFile::Next {
+            notes.push(
+                "nrfiles: as in fio, each sync in a directory covers the file whose turn comes after the write, so it is not a commit"
+                    .to_owned(),
+            );
+        }
         tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
     lay_out_shared(&mut tests);

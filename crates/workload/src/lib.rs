@@ -15,7 +15,8 @@
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`order`] | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
 //! | [`sizes`] | mixed block sizes |
-//! | [`parts`] | the file and byte range that each job works on |
+//! | [`files`] | the files of a job that has several, and the order of their turns |
+//! | [`parts`] | the files and byte range that each job works on |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
@@ -32,6 +33,7 @@ pub mod access;
 pub mod blocks;
 mod bounds;
 mod commits;
+pub mod files;
 pub mod fio;
 pub mod number;
 pub mod order;
@@ -54,6 +56,7 @@ pub use blocks::{
 };
 pub use bounds::Bounds;
 pub use commits::Commits;
+pub use files::{FileOrder, JobFiles, SyncedFile};
 pub use order::{BlockOrder, Zone};
 pub use parts::{JobPart, Parts};
 pub use pattern::Pattern;

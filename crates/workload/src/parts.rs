@@ -2,15 +2,58 @@
 
 use crate::blocks::{Room, Sharing, Workload};
 
-/// The byte range of one job.
+/// The byte range of one job: the same range of each of its files.
+///
+/// The bytes of a job with several files are numbered through, file by file: those of the first file
+/// have their own offsets, those of the next file follow them. A job's blocks can then be drawn,
+/// marked and checked like those of a single file, and only the interface to the kernel translates
+/// such an offset ([`JobPart::locate`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobPart {
-    /// Index into [`Parts::files`].
+    /// Index of the first file in [`Parts::files`].
     pub file: usize,
-    /// Offset within the file, in bytes.
+    /// Number of adjacent files, at least 1.
+    pub files: u32,
+    /// Offset within each file, in bytes.
     pub start: u64,
-    /// Length in bytes, a whole number of blocks.
+    /// Length in each file in bytes, a whole number of blocks.
     pub bytes: u64,
+}
+
+impl JobPart {
+    /// A range of the only file.
+    pub const fn within_one_file(start: u64, bytes: u64) -> JobPart {
+        JobPart { file: 0, files: 1, start, bytes }
+    }
+
+    /// Bytes of all files together.
+    pub const fn total_bytes(&self) -> u64 {
+        self.bytes * self.files as u64
+    }
+
+    /// Returns `true` if the job uses this file of [`Parts::files`].
+    fn has(&self, file: usize) -> bool {
+        (self.file..self.file + self.files as usize).contains(&file)
+    }
+
+    /// Translates an offset of the job to a file, counted from the job's first one, and to the
+    /// offset within it.
+    ///
+    /// ```
+    /// let part = workload::JobPart { file: 0, files: 3, start: 4096, bytes: 8192 };
+    /// assert_eq!(part.locate(4096), (0, 4096));
+    /// assert_eq!(part.locate(4096 + 8192), (1, 4096));
+    /// assert_eq!(part.locate(4096 + 3 * 8192 - 1), (2, 4096 + 8191));
+    /// ```
+    #[inline]
+    pub const fn locate(&self, offset: u64) -> (u32, u64) {
+        // The only branch of a job with a single file; it is always taken.
+        if self.files == 1 {
+            return (0, offset);
+        }
+        let within = offset - self.start;
+        ((within / self.bytes) as u32, self.start + within % self.bytes)
+    }
 }
 
 /// The ranges of all jobs, and the files that contain them.
@@ -23,11 +66,16 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Number of files of each job.
+    pub fn files_per_job(&self) -> u32 {
+        self.jobs.first().map_or(1, |part| part.files)
+    }
+
     /// Bytes that the jobs touch. Bytes shared by several jobs, and gaps between ranges, count
     /// once.
     pub fn span_bytes(&self) -> u64 {
         let span = |file: usize| {
-            let own = || self.jobs.iter().filter(move |part| part.file == file);
+            let own = || self.jobs.iter().filter(move |part| part.has(file));
             let first = own().map(|part| part.start).min().unwrap_or(0);
             own().map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0).saturating_sub(first)
         };
@@ -36,26 +84,27 @@ impl Parts {
 }
 
 impl Workload {
-    /// Divides a target among the jobs. `own_files` is set where each job can have a separate file,
+    /// Divides a target among the jobs. `own_files` is set where each job can have separate files,
     /// as in a directory.
     pub fn parts(&self, own_files: bool, room: Room) -> Parts {
-        let (bytes, jobs) = (self.size_per_job_bytes(room), self.jobs.get());
+        let one_file = !own_files || self.sharing == Sharing::All;
+        let files = if one_file { 1 } else { self.files.per_job };
+        let (bytes, jobs) = (self.size_per_file_bytes(files, room), self.jobs.get());
         let start = |job: u32| match (self.sharing, own_files) {
             (Sharing::None, true) => self.offset_bytes,
             (Sharing::None, false) => self.offset_bytes.saturating_add(u64::from(job).saturating_mul(bytes)),
             (Sharing::Device | Sharing::All, _) => self.part_offset_bytes(job),
         };
-        let one_file = !own_files || self.sharing == Sharing::All;
         let jobs = (0..jobs).map(|job| {
-            let file = if one_file { 0 } else { job as usize };
-            JobPart { file, start: start(job), bytes }
+            let file = if one_file { 0 } else { job as usize * files as usize };
+            JobPart { file, files, start: start(job), bytes }
         });
         let jobs: Vec<JobPart> = jobs.collect();
         let end = |file: usize| {
-            let own = jobs.iter().filter(|part| part.file == file);
+            let own = jobs.iter().filter(|part| part.has(file));
             own.map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0)
         };
-        let files = (0..if one_file { 1 } else { jobs.len() }).map(end).collect();
+        let files = (0..if one_file { 1 } else { jobs.len() * files as usize }).map(end).collect();
         Parts { files, jobs }
     }
 
@@ -69,7 +118,7 @@ impl Workload {
         let least = block * self.units_min();
         let mut within = Parts { files: files.to_vec(), jobs: parts.jobs.clone() };
         for (index, part) in within.jobs.iter_mut().enumerate() {
-            let file_bytes = *files.get(part.file)?;
+            let file_bytes = *files.get(part.file..part.file + part.files as usize)?.iter().min()?;
             if divided {
                 let room = file_bytes.saturating_sub(self.offset_bytes) / jobs / block * block;
                 part.bytes = part.bytes.min(room);

@@ -254,7 +254,8 @@ impl Plan {
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
                     let unit = workload.unit_bytes();
-                    let least = unit * workload.units_min() * u64::from(workload.jobs.get());
+                    let files = u64::from(workload.jobs.get()) * u64::from(workload.files.per_job);
+                    let least = unit * workload.units_min() * files;
                     let most = SMOKE_BYTES.max(least);
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),

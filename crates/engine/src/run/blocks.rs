@@ -33,6 +33,9 @@ impl Run<'_> {
         if workload.verify && carrier == Carrier::Null {
             return Err(NotRun::Skip("it reads back what it wrote, but null: does not store data".to_owned()));
         }
+        if workload.sync.linked_call().is_some() && carrier == Carrier::Null && workload.depth_effective() > 1 {
+            return Err(NotRun::Skip("it links a sync to each write, which only io_uring can do".to_owned()));
+        }
         let room = self.target.room();
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
             return Err(NotRun::Skip(format!("it uses {percent}% of its target, but null: has no size")));
@@ -71,28 +74,27 @@ impl Run<'_> {
             let (size_bytes, needed_bytes) = (sizes.iter().sum(), parts.files.iter().sum());
             return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
         };
-        let of_job = |part: &JobPart| {
-            let file = files[part.file];
-            Part { start: part.start, size_bytes: part.bytes, direct: file.direct && workload.direct, ..file.clone() }
-        };
-        let parts: Vec<Part> = placed.jobs.iter().map(of_job).collect();
-        if let Some(part) = parts.iter().find(|part| part.direct && !workload.is_aligned_to(part.alignment_bytes)) {
-            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), part.alignment_bytes)));
+        let of_test = |&file: &&Part| Part { direct: file.direct && workload.direct, ..file.clone() };
+        let files: Vec<Part> = files.iter().map(of_test).collect();
+        if let Some(file) = files.iter().find(|file| file.direct && !workload.is_aligned_to(file.alignment_bytes)) {
+            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), file.alignment_bytes)));
         }
         let Described { record, carrier, .. } = &mut described;
-        record.direct = workload.direct && parts.iter().all(|part| part.direct);
+        record.direct = workload.direct && files.iter().all(|file| file.direct);
         record.submission = carrier.submission();
         record.size_bytes = placed.span_bytes();
+        record.job_files = record.job_files.filter(|_| placed.files_per_job() > 1);
         let team = Team {
             jobs: workload.jobs.get(),
-            limit: workload.limit_on(parts.iter().map(|part| part.size_bytes).max().unwrap_or(0)),
+            limit: workload.limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
             warm_up: workload.warm_up.0,
-            headline: workload.commits().into(),
+            headline: workload.commits_in(placed.files_per_job()).into(),
         };
         let (carrier, clock) = (*carrier, Clock::calibrated());
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
-            let part = &parts[job as usize];
-            BlockJob { target: self.target, workload, carrier, part, clock, job, stop: self.stop }.run(stage)
+            let part = placed.jobs[job as usize];
+            let files = &files[part.file..][..part.files as usize];
+            BlockJob { target: self.target, workload, carrier, files, part, clock, job, stop: self.stop }.run(stage)
         });
         Ok(Ready { team, work, described })
     }

@@ -157,7 +157,7 @@ impl Region {
 
     fn sync(&self) -> io::Result<()> {
         let Some(call) = self.0.shape.sync else { return Ok(()) };
-        let (synced, ns, span, mut state) = self.timed(|state| state.disk.sync(call))?;
+        let (synced, ns, span, mut state) = self.timed(|state| state.disk.sync(call, 0))?;
         state.done.writing += span;
         let failed = |errno| Failure::Errno { operation: call.name(), offset: None, errno };
         synced.map_err(|errno| state.fail(failed(errno)))?;

@@ -88,8 +88,8 @@ impl Disk for Slow {
         self.0.write(block, offset)
     }
 
-    fn sync(&mut self, call: SyncCall) -> Result<(), Errno> {
-        self.0.sync(call)
+    fn sync(&mut self, call: SyncCall, offset: u64) -> Result<(), Errno> {
+        self.0.sync(call, offset)
     }
 
     fn renew(&mut self) -> Result<(), Errno> {
@@ -161,7 +161,7 @@ impl Disk for Forgetful {
         Ok(block.len())
     }
 
-    fn sync(&mut self, _call: SyncCall) -> Result<(), Errno> {
+    fn sync(&mut self, _call: SyncCall, _offset: u64) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -197,8 +197,8 @@ impl Disk for Flipping {
         self.disk.write(block, offset)
     }
 
-    fn sync(&mut self, call: SyncCall) -> Result<(), Errno> {
-        self.disk.sync(call)
+    fn sync(&mut self, call: SyncCall, offset: u64) -> Result<(), Errno> {
+        self.disk.sync(call, offset)
     }
 
     fn renew(&mut self) -> Result<(), Errno> {

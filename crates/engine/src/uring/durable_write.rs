@@ -27,7 +27,7 @@ impl DurableWrites {
     /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
     pub fn new(file: BorrowedFd<'_>, flags: ReadWriteFlags) -> Result<DurableWrites, Errno> {
         let mut ring = Ring::new(1)?;
-        ring.register_file(file)?;
+        ring.register_files(std::iter::once(file))?;
         ring.register_self();
         *ring.entry(0) = Entry {
             opcode: IoringOp::Write as u8,

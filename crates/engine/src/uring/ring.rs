@@ -231,15 +231,16 @@ impl Ring {
         Some(finished)
     }
 
-    /// Registers `file` as file 0 for entries, which saves a reference count per I/O.
+    /// Registers files for entries, numbered from 0 on, which saves a reference count per I/O.
     ///
     /// # Errors
     /// As the kernel reports them.
-    pub fn register_file(&self, file: BorrowedFd<'_>) -> Result<(), Errno> {
-        let files = [file.as_raw_fd()];
-        // SAFETY: the kernel reads one descriptor from `files` within the call and takes its own
-        // reference.
-        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterFiles, files.as_ptr().cast(), 1) }.map(drop)
+    pub fn register_files<'a>(&self, files: impl Iterator<Item = BorrowedFd<'a>>) -> Result<(), Errno> {
+        let files: Vec<i32> = files.map(|file| file.as_raw_fd()).collect();
+        let count = files.len() as u32;
+        // SAFETY: the kernel reads `count` descriptors from `files` within the call and takes its
+        // own references.
+        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterFiles, files.as_ptr().cast(), count) }.map(drop)
     }
 
     /// Registers this region as buffer 0 for entries, which saves pinning its pages per I/O.

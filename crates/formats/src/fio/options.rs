@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
-use workload::{Arrivals, BlockOrder, Content, Pattern, Sharing, Submission, SyncMethod, WriteCache};
+use workload::{
+    Arrivals, BlockOrder, Content, FileOrder, JobFiles, Pattern, Sharing, Submission, SyncMethod, SyncedFile,
+    WriteCache,
+};
 
 /// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
 const SYNCHRONOUS: [&str; 7] = ["psync", "sync", "pvsync", "pvsync2", "vsync", "mmap", "null"];
@@ -47,6 +50,21 @@ impl Options {
 
     fn whole(&self, name: &str) -> Option<u64> {
         number(self.get(name)?)
+    }
+
+    /// The files of each process, if it had several. As in fio, `filename` replaces them.
+    fn job_files(&self) -> Option<JobFiles> {
+        let per_job = self.whole("nrfiles").filter(|&files| files > 1 && self.get("filename").is_none())?;
+        let service = self.get("file_service_type").unwrap_or("roundrobin");
+        let (order, turn) = service.split_once(':').unwrap_or((service, "1"));
+        let order = match order {
+            "roundrobin" => FileOrder::RoundRobin,
+            "sequential" => FileOrder::Sequential,
+            // The others draw a file by some distribution.
+            _ => FileOrder::Random,
+        };
+        let per_job = u32::try_from(per_job).ok()?;
+        Some(JobFiles { per_job, order, turn: turn.parse().unwrap_or(1), synced: SyncedFile::Next })
     }
 
     /// A flag has no value, or 0 or 1; fio's JSON writes a flag without a value as an empty string.
@@ -164,6 +182,7 @@ impl Options {
             steps,
             sync_queued: false,
             sharing: Sharing::None,
+            job_files: self.job_files(),
             offset_bytes: self.whole("offset").unwrap_or(0),
             offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
             end_fsync: self.flag("end_fsync"),

@@ -105,6 +105,7 @@ fn is_of_drive(result: &TestResult) -> bool {
         && record.rate.is_none()
         && matches!(record.layout, None | Some(Layout::Overwrite))
         && record.sharing == Sharing::None
+        && record.job_files.is_none()
         && (record.offset_bytes, record.end_fsync) == (0, false)
         && result.ended == Ended::Limit
         && result.iops > 0.0

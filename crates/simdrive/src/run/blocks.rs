@@ -1,9 +1,7 @@
 //! A job of a workload: the engine's loops as state machines in virtual time.
 
-use std::ops::Range;
-
 use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
-use workload::{Bounds, Commits, Layout, Submission, SyncMethod, SyncTiming, Workload};
+use workload::{Bounds, Commits, JobPart, Layout, Submission, SyncMethod, SyncTiming, Workload};
 
 use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
@@ -14,8 +12,9 @@ pub struct BlockJob {
     workload: Workload,
     commits: Commits,
     index: JobIndex,
+    /// Index of the first file.
     file: usize,
-    part: Range<u64>,
+    part: JobPart,
     region: Region,
     depth: u32,
     order: Order,
@@ -34,8 +33,10 @@ pub struct BlockJob {
     left: u64,
     ops: u64,
     ending: bool,
-    /// The job must still end with a sync.
-    owes_sync: bool,
+    /// Offset of the last write.
+    last_write: u64,
+    /// Number of files that the job must still sync at its end.
+    owed_syncs: u32,
     waits_for_due: bool,
     stamp: u64,
 }
@@ -48,6 +49,8 @@ struct Slot {
     /// began.
     written: Ns,
     bytes: u64,
+    /// The file of a write, for the sync linked to it.
+    file: usize,
     kind: Kind,
 }
 
@@ -65,13 +68,13 @@ enum Kind {
 }
 
 impl BlockJob {
-    /// A job of a workload, on its part of `file`.
-    pub fn new(workload: &Workload, seed: u64, index: JobIndex, file: usize, part: Range<u64>) -> BlockJob {
+    /// A job of a workload, on its part of the files from `file` on.
+    pub fn new(workload: &Workload, seed: u64, index: JobIndex, file: usize, part: JobPart) -> BlockJob {
         let workload = Workload { seed: workload.seed.wrapping_add(seed), ..workload.clone() };
-        let operations = Operations::new(&workload, part.start, part.end - part.start, index.job);
+        let operations = Operations::new(&workload, part, index.job);
         let depth = workload.depth_effective();
         BlockJob {
-            commits: workload.commits(),
+            commits: operations.commits(),
             index,
             file,
             part,
@@ -83,7 +86,7 @@ impl BlockJob {
             gaps: operations.gaps(),
             due: 0.0,
             bounds: idle(),
-            slots: vec![Slot { begun: 0, written: 0, bytes: 0, kind: Kind::Sync }; depth as usize + 1],
+            slots: vec![Slot { begun: 0, written: 0, bytes: 0, file, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
             unsynced: 0,
             commit_begun: 0,
@@ -92,7 +95,8 @@ impl BlockJob {
             left: 0,
             ops: 0,
             ending: true,
-            owes_sync: false,
+            last_write: part.start,
+            owed_syncs: 0,
             waits_for_due: false,
             stamp: 0,
             workload,
@@ -102,6 +106,12 @@ impl BlockJob {
     /// The slot of the sync call, above those of reads and writes.
     const fn sync_slot(&self) -> u32 {
         self.depth
+    }
+
+    /// The file of one of the job's offsets, and the offset within it.
+    const fn locate(&self, offset: u64) -> (usize, u64) {
+        let (file, within) = self.part.locate(offset);
+        (self.file + file as usize, within)
     }
 
     fn in_flight(&self) -> u32 {
@@ -157,7 +167,6 @@ impl BlockJob {
         self.left -= 1;
         let workload = &self.workload;
         let reads = self.mix.next_reads();
-        let file = self.file;
         let (offset, bytes) = match &mut self.sizes {
             None => (self.order.next(), self.region.block_bytes),
             Some(sizes) => {
@@ -165,9 +174,11 @@ impl BlockJob {
                 (self.order.next_of(bytes), bytes)
             }
         };
+        let (file, within) = self.part.locate(offset);
+        let file = self.file + file as usize;
         let queued = workload.submission() == Submission::Asynchronous;
         let call = if reads {
-            Call::Read { file, offset, bytes }
+            Call::Read { file, offset: within, bytes }
         } else {
             if self.unsynced == 0 {
                 self.commit_begun = begun;
@@ -180,11 +191,13 @@ impl BlockJob {
                 _ => Durable::No,
             };
             self.stamp += 1;
-            Call::Write { file, offset, bytes, durable, stamp: self.stamp }
+            self.last_write = offset;
+            Call::Write { file, offset: within, bytes, durable, stamp: self.stamp }
         };
         let slot_now = &mut self.slots[slot as usize];
         slot_now.begun = begun;
         slot_now.bytes = bytes;
+        slot_now.file = file;
         slot_now.kind = if reads { Kind::Read } else { Kind::Write };
         world.host.call(now, self.tag(slot), call);
     }
@@ -194,7 +207,9 @@ impl BlockJob {
     }
 
     fn sync(&mut self, now: Ns, world: &mut World) {
-        self.call_sync(Kind::Sync, self.workload.sync == SyncMethod::Fdatasync, now, world);
+        let covered = self.order.synced(self.last_write);
+        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        self.call_sync(Kind::Sync, data_only, covered, now, world);
     }
 
     /// Issues a sync that is in flight together with writes.
@@ -202,38 +217,44 @@ impl BlockJob {
         let Some(slot) = self.free.pop() else { return };
         self.unsynced = 0;
         let written = self.commit_begun;
-        self.slots[slot as usize] = Slot { begun: now, written, bytes: 0, kind: Kind::QueuedSync };
+        let covered = self.order.synced(self.last_write);
+        let (file, _) = self.locate(covered);
+        self.slots[slot as usize] = Slot { begun: now, written, bytes: 0, file, kind: Kind::QueuedSync };
         let data_only = self.workload.sync == SyncMethod::Fdatasync;
-        world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+        world.host.call(now, self.tag(slot), Call::Sync { file, data_only });
     }
 
     /// Makes the final call of a job that ends with a sync.
     fn finish(&mut self, now: Ns, world: &mut World) {
-        if self.owes_sync && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
-            self.owes_sync = false;
-            self.call_sync(Kind::EndSync, false, now, world);
+        if self.owed_syncs > 0 && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
+            let covered = self.part.start + u64::from(self.part.files - self.owed_syncs) * self.part.bytes;
+            self.owed_syncs -= 1;
+            self.call_sync(Kind::EndSync, false, covered, now, world);
         }
     }
 
-    fn call_sync(&mut self, kind: Kind, data_only: bool, now: Ns, world: &mut World) {
+    fn call_sync(&mut self, kind: Kind, data_only: bool, covered: u64, now: Ns, world: &mut World) {
         self.syncing_since = Some(now);
         let slot = self.sync_slot();
         self.slots[slot as usize].begun = now;
         self.slots[slot as usize].kind = kind;
-        world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+        let (file, _) = self.locate(covered);
+        world.host.call(now, self.tag(slot), Call::Sync { file, data_only });
     }
 
     /// Resets the file between two commits, at no cost to them.
     fn renew(&mut self, world: &mut World) {
         self.until_renewal = self.region.blocks;
-        let size = self.region.start + self.region.blocks * self.region.block_bytes;
-        let base = world.host.file(self.file).base;
-        let file = match self.workload.layout {
-            Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => return,
-            Layout::Append => File::empty(base, self.workload.direct),
-            Layout::Preallocated => File::reserved(base, size, self.workload.direct),
-        };
-        world.host.replace_file(self.file, file);
+        let size = self.part.start + self.part.bytes;
+        for file in self.file..self.file + self.part.files as usize {
+            let base = world.host.file(file).base;
+            let renewed = match self.workload.layout {
+                Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => return,
+                Layout::Append => File::empty(base, self.workload.direct),
+                Layout::Preallocated => File::reserved(base, size, self.workload.direct),
+            };
+            world.host.replace_file(file, renewed);
+        }
     }
 
     /// Called after each operation: issues a due sync, or ends the job.
@@ -255,8 +276,7 @@ impl BlockJob {
 
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
-        let Range { start, end } = self.part;
-        let measured = Operations::new(&self.workload, start, end - start, self.index.job);
+        let measured = Operations::new(&self.workload, self.part, self.index.job);
         let operations = if warm_up { measured.warm_up() } else { measured };
         self.order = operations.order();
         self.sizes = operations.sizes();
@@ -270,7 +290,7 @@ impl Job for BlockJob {
         self.left = bounds.room(0);
         self.ops = 0;
         self.ending = false;
-        self.owes_sync = self.workload.end_fsync && !warm_up;
+        self.owed_syncs = if self.workload.end_fsync && !warm_up { self.part.files } else { 0 };
         self.waits_for_due = false;
         self.until_renewal = u64::MAX;
         if self.workload.layout.starts_over() {
@@ -303,7 +323,8 @@ impl Job for BlockJob {
                     self.slots[slot as usize].written = at;
                     self.slots[slot as usize].kind = Kind::LinkedSync;
                     let data_only = call == workload::SyncCall::Fdatasync;
-                    world.host.call(at, self.tag(slot), Call::Sync { file: self.file, data_only });
+                    let file = self.slots[slot as usize].file;
+                    world.host.call(at, self.tag(slot), Call::Sync { file, data_only });
                     return;
                 }
             }
@@ -334,6 +355,7 @@ impl Job for BlockJob {
             Kind::EndSync => {
                 world.tallies[self.index.team].sync(at - begun);
                 self.syncing_since = None;
+                self.finish(at, world);
                 return;
             }
         }
@@ -343,7 +365,7 @@ impl Job for BlockJob {
     }
 
     fn is_done(&self) -> bool {
-        self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && !self.owes_sync
+        self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && self.owed_syncs == 0
     }
 
     fn index(&self) -> JobIndex {

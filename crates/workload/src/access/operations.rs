@@ -2,6 +2,8 @@
 
 use super::{Access, Gaps, Mix, Order, Region, Sizes};
 use crate::blocks::Workload;
+use crate::commits::Commits;
+use crate::parts::JobPart;
 
 /// The warm-up draws from a separate stream, so the measurement starts with the seed's own offsets.
 const WARM_UP_STREAM: u64 = 0x7761_726d;
@@ -10,17 +12,15 @@ const WARM_UP_STREAM: u64 = 0x7761_726d;
 #[derive(Debug, Clone, Copy)]
 pub struct Operations<'a> {
     workload: &'a Workload,
-    region: Region,
+    part: JobPart,
     seed: u64,
     job: u32,
 }
 
 impl<'a> Operations<'a> {
-    /// The measured operations of a job on `bytes` bytes from `start` on.
-    pub fn new(workload: &'a Workload, start: u64, bytes: u64, job: u32) -> Operations<'a> {
-        let block_bytes = workload.unit_bytes();
-        let region = Region { start, blocks: bytes / block_bytes, block_bytes };
-        Operations { workload, region, seed: workload.seed, job }
+    /// The measured operations of a job on its part.
+    pub const fn new(workload: &'a Workload, part: JobPart, job: u32) -> Operations<'a> {
+        Operations { workload, part, seed: workload.seed, job }
     }
 
     /// The operations of the warm-up: different draws on the same region.
@@ -35,18 +35,31 @@ impl<'a> Operations<'a> {
     }
 
     /// The bytes that the job works on.
-    pub const fn region(&self) -> Region {
-        self.region
+    pub fn region(&self) -> Region {
+        let block_bytes = self.workload.unit_bytes();
+        let blocks = self.part.bytes / block_bytes * u64::from(self.part.files);
+        Region { start: self.part.start, blocks, block_bytes }
     }
 
-    /// Number of writes after which the file starts over, if its layout is consumed by writing.
+    /// What counts as a commit of the job.
+    pub fn commits(&self) -> Commits {
+        self.workload.commits_in(self.part.files)
+    }
+
+    /// The offset at which each of the job's files begins, for a sync of that file.
+    pub fn files(&self) -> impl Iterator<Item = u64> + use<> {
+        let JobPart { start, bytes, files, .. } = self.part;
+        (0..u64::from(files)).map(move |file| start + file * bytes)
+    }
+
+    /// Number of writes after which the files start over, if their layout is consumed by writing.
     pub fn renew_every(&self) -> Option<u64> {
-        self.workload.layout.starts_over().then_some(self.region.blocks)
+        self.workload.layout.starts_over().then(|| self.region().blocks)
     }
 
     /// The order of blocks.
     pub fn order(&self) -> Order {
-        Order::new(self.workload, self.region, self.seed, self.job)
+        Order::new(self.workload, self.region(), self.part.files, self.seed, self.job)
     }
 
     /// The sizes of the operations, if they vary.
@@ -158,7 +171,7 @@ mod tests {
     fn a_specialised_loop_does_what_its_parts_draw() {
         for pattern in Pattern::ALL {
             let workload = workload(pattern);
-            let operations = Operations::new(&workload, 4096, 1 << 20, 3);
+            let operations = Operations::new(&workload, JobPart::within_one_file(4096, 1 << 20), 3);
             let (mut order, mut mix) = (operations.order(), operations.mix());
             let drawn: Vec<_> = (0..100).map(|_| (order.next(), mix.next_reads())).collect();
             assert_eq!(operations.run(First), drawn, "{pattern:?}");
@@ -170,7 +183,7 @@ mod tests {
     #[test]
     fn a_warm_up_works_on_the_same_region_and_draws_other_blocks() {
         let workload = workload(Pattern::RandWrite);
-        let measured = Operations::new(&workload, 0, 1 << 30, 0);
+        let measured = Operations::new(&workload, JobPart::within_one_file(0, 1 << 30), 0);
         let warm_up = measured.warm_up();
         assert_eq!(measured.region(), warm_up.region());
         assert_ne!(measured.run(First), warm_up.run(First));

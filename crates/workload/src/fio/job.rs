@@ -6,6 +6,7 @@ use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room, Sharing, SyncTiming,
     Until, WarmUp, Workload,
 };
+use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::order::BlockOrder;
 use crate::pattern::Pattern;
 use crate::plan::PlanError;
@@ -103,16 +104,16 @@ impl Section {
         workload.depth = Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
         workload.jobs = Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
-        if self.whole("nrfiles", 1, u64::MAX >> 1)?.is_some_and(|files| files > 1) {
-            let message = "nrfiles: each job has one file in flushmark; use numjobs for more files";
-            return Err(self.wrong("nrfiles", message));
-        }
+        workload.files = self.files()?;
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(pattern)?;
         // fio's asynchronous engines issue a sync as one more operation (`fio_libaio_prep`,
         // `fio_ioring_prep`).
         if workload.engine != EngineChoice::Psync {
             workload.sync_timing = SyncTiming::Queued;
+        }
+        if workload.files.per_job > 1 && workload.sync.call().is_some() {
+            workload.files.synced = SyncedFile::Next;
         }
         workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false) && pattern.writes() && !pattern.trims();
         workload.direct = self.direct()?;
@@ -147,6 +148,33 @@ impl Section {
             return Err(self.wrong(key, &message));
         }
         Ok(workload)
+    }
+
+    /// The files of each job.
+    fn files(&self) -> Result<JobFiles, PlanError> {
+        let files = self.whole("nrfiles", 1, JobFiles::PER_JOB_MAX.into())?.unwrap_or(1);
+        let takes = format!("at least the {files} of nrfiles, because all files of a job stay open");
+        self.read("openfiles", &takes, |text| value::number(text).filter(|open| *open == 0 || *open >= files))?;
+        let takes = "roundrobin, random or sequential, or one of these with the operations of a turn, such as random:8";
+        let service = self.read("file_service_type", takes, |text| {
+            let (order, turn) = text.split_once(':').map_or((text, None), |(order, turn)| (order, Some(turn)));
+            let order = match order {
+                "roundrobin" => FileOrder::RoundRobin,
+                "random" => FileOrder::Random,
+                "sequential" => FileOrder::Sequential,
+                _ => return None,
+            };
+            let turn = turn.map_or(Some(1), |turn| turn.parse().ok())?;
+            (1..=JobFiles::TURN_MAX).contains(&turn).then_some((order, turn))
+        })?;
+        // As in fio, a list of names takes the place of numbered files.
+        if files == 1 || self.has("filename") {
+            return Ok(JobFiles::ONE);
+        }
+        let (order, turn) = service.unwrap_or((JobFiles::ONE.order, JobFiles::ONE.turn));
+        // A turn of fio's sequential service lasts until the file is done, whatever the number.
+        let turn = if order == FileOrder::Sequential { 1 } else { turn };
+        Ok(JobFiles { per_job: files as u32, order, turn, ..JobFiles::ONE })
     }
 
     /// The sizes of reads and writes, as in fio: `bssplit` overrides `bsrange`, which overrides
@@ -333,6 +361,9 @@ impl Section {
             }
             Some(zone_bytes) if range_bytes.is_some_and(|bytes| bytes != zone_bytes) => Err(self
                 .wrong("zonerange", "zonerange: flushmark makes one pass over each zone; set zonerange to zonesize")),
+            Some(_) if self.files()?.per_job > 1 => {
+                Err(self.wrong("zonemode", "zonemode: fio accesses zones only in a single file; use nrfiles=1"))
+            }
             Some(zone_bytes) => Ok(Some(BlockOrder::Strided { zone_bytes, skip_bytes })),
         }
     }
@@ -490,20 +521,32 @@ impl Section {
         let io_bytes = self.read("io_size", takes, bytes)?;
         let loops = self.whole("loops", 1, 1_000_000_000)?.unwrap_or(1);
         let jobs = u64::from(workload.jobs.get());
+        let files = u64::from(workload.files.per_job);
         workload.size = match (area, file) {
             (Some(Area::Percent(_)), Some(_)) => {
                 return Err(self.wrong("filesize", "filesize: conflicts with a size in percent; use one of the two"));
             }
-            (_, Some(file)) => Area::Bytes(file),
+            (_, Some(file)) => Area::Bytes(file.saturating_mul(files)),
             (Some(area), None) => area,
-            (None, None) => Area::Whole { file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes) },
+            (None, None) => {
+                Area::Whole { file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes * files) }
+            }
         };
+        if let (Some(Area::Bytes(size)), None) = (area, file)
+            && size / files < block_bytes
+        {
+            let message = format!("size: {} is less than one block for each of {files} files", format_bytes(size));
+            return Err(self.wrong("size", &message));
+        }
         // With a file size, `size` is the number of bytes after which a job ends.
-        let once = match (io_bytes, area, file) {
+        let all_files = file.map(|file| file.saturating_mul(files));
+        let once = match (io_bytes, area, all_files) {
             (Some(bytes), ..) => Some(bytes),
-            (None, Some(Area::Bytes(size)), Some(file)) => Some(size.min(file)),
+            (None, Some(Area::Bytes(size)), Some(all)) => Some(size.min(all)),
+            // fio leaves out the remainder that is less than a block of each file.
+            (None, Some(Area::Bytes(_)), None) if files > 1 => Some(workload.size_per_job_bytes(Room::Unlimited)),
             (None, Some(Area::Bytes(size)), None) => Some(size),
-            (None, _, file) => file,
+            (None, _, all) => all,
         };
         let count = once.map(|bytes| workload.operations(bytes).saturating_mul(loops));
         let most = self.whole("number_ios", 1, u64::MAX >> 1)?;

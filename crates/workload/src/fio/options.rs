@@ -213,7 +213,21 @@ pub const OPTIONS: &[FioOption] = &[
         "`inline`",
         "below `iodepth`, an offered load never waits for completions, which is the purpose of `offload`",
     ),
-    used("nrfiles", "1", "1", "files of each job; always one in flushmark").or(&["nr_files"]),
+    used(
+        "nrfiles",
+        "1 to 16384",
+        "1",
+        "files of each job in a directory, which divide its `size`; ignored with `filename`, as in fio, and on a device \
+         or an existing file",
+    )
+    .or(&["nr_files"]),
+    used("openfiles", "at least `nrfiles`", "`nrfiles`", "all files of a job stay open"),
+    used(
+        "file_service_type",
+        "`roundrobin`, `random`, `sequential`; `random:8`",
+        "`roundrobin`",
+        "the order in which the files of a job take turns. A number is the operations, syncs included, of a turn",
+    ),
     used("name", "text", "the section's name", "the test's name; on a command line, starts a new job"),
     accepted("group_reporting", FLAG, "the jobs of a section are always reported together").alone(),
     accepted("new_group", FLAG, "each section is a separate test").alone(),

@@ -73,6 +73,9 @@ const CLOSING: &str = "
 - **A sync at depth is not a commit.** As in fio, `libaio` and `io_uring` issue a sync as one more operation while writes
   are in flight, and the sync covers none of those. A TOML plan waits for the writes first unless told not to. fio's
   `libaio` turns `fdatasync` into `fsync`; flushmark does what the job specifies.
+- **Several files** (`nrfiles`) take turns as in fio, where a sync takes a turn, too: it covers the file that is next, not
+  the one just written, and with two files and `fsync=1` one file is only written and the other only synced. flushmark
+  does the same, and counts no commits. In a TOML plan (`files_per_job`), a sync covers the file of the last write.
 - **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio reports the latency of
   the write without its sync, and that of the sync separately.
 - **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless `norandommap` is set).

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, Limit, Pattern, Rate, Room, SizeShare, SyncMethod,
-    SyncTiming, Until, WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, JobFiles, Limit, Pattern, Rate, Room,
+    SizeShare, SyncMethod, SyncTiming, SyncedFile, Until, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -481,9 +481,54 @@ fn what_is_accepted_is_checked_and_noted() {
     insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_generator=x\n"), @r#"job.fio:3: random_generator: "x" is invalid: expected one of tausworthe, lfsr, tausworthe64"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_distribution=normal:5\n"), @r#"job.fio:3: random_distribution: "normal:5" is invalid: expected random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that add up to 100"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nio_submit_mode=offload\n"), @"job.fio:3: io_submit_mode: flushmark has no submission threads and needs none with rate_iops; without rate_iops, use inline");
-    insta::assert_snapshot!(error("[t]\nsize=1m\nnrfiles=2\n"), @r#"job.fio:3: nrfiles: each job has one file in flushmark; use numjobs for more files"#);
     let rate = only("[t]\nsize=1m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\n").rate;
     assert_eq!(rate, Some(Rate { per_second: 50.0, arrivals: Arrivals::Poisson }));
+}
+
+#[test]
+fn the_files_of_a_job_divide_its_size() {
+    let three = only("[t]\nrw=write\nsize=64k\nnrfiles=3\n");
+    let files = JobFiles { per_job: 3, ..JobFiles::ONE };
+    // As fio 3.42: three files of 21845 bytes, 15 writes.
+    assert_eq!((three.files, three.limit), (files, Limit::Count(15)));
+    let parts = three.parts(true, Room::Unlimited);
+    assert_eq!((parts.files, parts.jobs[0].files), (vec![5 * 4096; 3], 3));
+    assert_eq!(three.title(), "write 4 KiB, 3 files, preallocated-once, buffered, depth 1, jobs 1");
+    let sized = only("[t]\nrw=write\nfilesize=1m\nnrfiles=4\nnumjobs=2\n");
+    assert_eq!(sized.parts(true, Room::Unlimited).files, [1 << 20; 8]);
+    assert_eq!(sized.limit, Limit::Count(4 << 20 >> 12));
+    let less = only("[t]\nrw=write\nfilesize=1m\nsize=2m\nnrfiles=4\n");
+    assert_eq!(less.limit, Limit::Count(2 << 20 >> 12));
+    let offset = only("[t]\nrw=write\nsize=1m\nnrfiles=2\noffset=8k\n").parts(true, Room::Unlimited);
+    assert_eq!((offset.files, offset.jobs[0].start), (vec![(512 << 10) + 8192; 2], 8192));
+    // A named file takes the place of numbered ones, and a device is one file.
+    assert_eq!(only("[t]\nsize=1m\nnrfiles=4\nfilename=x\n").files, JobFiles::ONE);
+    assert_eq!(three.parts(false, Room::Unlimited).files, [64 << 10]);
+}
+
+#[test]
+fn files_are_served_in_the_order_asked() {
+    let files = |more: &str| only(&format!("[t]\nsize=1m\nnrfiles=4\n{more}\n")).files;
+    let four = JobFiles { per_job: 4, ..JobFiles::ONE };
+    assert_eq!(files("openfiles=4"), four);
+    assert_eq!(files("openfiles=9\nfile_service_type=roundrobin"), four);
+    assert_eq!(files("file_service_type=random:8"), JobFiles { order: FileOrder::Random, turn: 8, ..four });
+    assert_eq!(files("file_service_type=sequential"), JobFiles { order: FileOrder::Sequential, ..four });
+    // In fio a sync takes a turn of its own; without syncs there is nothing to remark.
+    let synced = "[t]\nrw=write\nsize=1m\nnrfiles=4\nfsync=1\n";
+    assert_eq!(only(synced).files, JobFiles { synced: SyncedFile::Next, ..four });
+    assert_eq!(only(synced).commits(), Commits::None);
+    let notes = |text| Plan::from_fio("j", text, &|_| None).unwrap().notes;
+    insta::assert_snapshot!(notes(synced).join("; "), @"nrfiles: as in fio, each sync in a directory covers the file whose turn comes after the write, so it is not a commit");
+    assert_eq!(notes("[t]\nrw=write\nsize=1m\nnrfiles=4\n"), [""; 0]);
+    let error = |more: &str| error(&format!("[t]\nsize=1m\n{more}\n"));
+    insta::assert_snapshot!(error("nrfiles=0"), @r#"job.fio:3: nrfiles: "0" is invalid: expected a whole number from 1 to 16384"#);
+    insta::assert_snapshot!(error("nrfiles=16385"), @r#"job.fio:3: nrfiles: "16385" is invalid: expected a whole number from 1 to 16384"#);
+    insta::assert_snapshot!(error("nrfiles=4\nopenfiles=3"), @r#"job.fio:4: openfiles: "3" is invalid: expected at least the 4 of nrfiles, because all files of a job stay open"#);
+    insta::assert_snapshot!(error("nrfiles=4\nfile_service_type=zipf:1.2"), @r#"job.fio:4: file_service_type: "zipf:1.2" is invalid: expected roundrobin, random or sequential, or one of these with the operations of a turn, such as random:8"#);
+    insta::assert_snapshot!(error("nrfiles=4\nfile_service_type=random:0"), @r#"job.fio:4: file_service_type: "random:0" is invalid: expected roundrobin, random or sequential, or one of these with the operations of a turn, such as random:8"#);
+    insta::assert_snapshot!(error("nrfiles=257"), @"job.fio:2: size: 1 MiB is less than one block for each of 257 files");
+    insta::assert_snapshot!(error("nrfiles=2\nzonemode=strided\nzonesize=64k"), @"job.fio:4: zonemode: fio accesses zones only in a single file; use nrfiles=1");
 }
 
 fn command(words: &str) -> Result<Plan, String> {
@@ -515,7 +560,8 @@ fn a_command_line_is_read_as_fio_reads_it() {
 #[test]
 fn values_at_the_end_of_their_range_are_taken() {
     for lines in [
-        "nrfiles=1",
+        "nrfiles=256",
+        "filesize=4k\nnrfiles=16384",
         "numjobs=256",
         "ioengine=libaio\niodepth=1024",
         "rw=write\nfsync=1000000",

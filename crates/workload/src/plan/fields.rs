@@ -1,6 +1,7 @@
 //! Every field of a plan file: one table for the parser, the reference page and the JSON Schema.
 
 use crate::blocks::{EngineChoice, Layout, Sharing};
+use crate::files::{FileOrder, JobFiles};
 use crate::pattern::Pattern;
 use crate::plan::Table;
 use crate::sort::{SortKeys, SortWork};
@@ -300,6 +301,38 @@ pub const FIELDS: &[Field] = &[
         "\"none\"",
         "The bytes shared by several jobs: `none`; those of a device or file, but a separate file for each job in a directory (`device`); or those of one file or device (`all`). With `device` and `all`, `size` is per job.",
         "sharing = \"all\""
+    ),
+    field!(
+        Test,
+        "files_per_job",
+        Kind::Whole(1, JobFiles::PER_JOB_MAX as u64),
+        "1",
+        "Number of files of each job in a directory; the job's bytes are divided equally among them. A device or an existing file counts as one file.",
+        "files_per_job = 8"
+    ),
+    field!(
+        Test,
+        "file_order",
+        Kind::Word(|| FileOrder::ALL.map(FileOrder::name).to_vec()),
+        "\"round-robin\"",
+        "The order in which the files of a job take turns: one after the other (`round-robin`), drawn at random (`random`), or each file completely before the next (`sequential`). A file of which as many blocks have been accessed as it contains has no further turn until the same is true of all of them.",
+        "file_order = \"random\""
+    ),
+    field!(
+        Test,
+        "file_turn",
+        Kind::Whole(1, JobFiles::TURN_MAX as u64),
+        "1",
+        "With `files_per_job`: operations on a file before the next file's turn.",
+        "file_turn = 8"
+    ),
+    field!(
+        Test,
+        "sync_next_file",
+        Kind::Flag,
+        "false",
+        "With `files_per_job`: each sync takes a turn and covers the file whose turn it is instead of the file of the last write. No commits are counted. This is how fio's `fsync` works with `nrfiles`.",
+        "sync_next_file = true"
     ),
     field!(
         Test,

@@ -15,6 +15,7 @@ use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, SyncTiming,
     Until, WarmUp, Workload,
 };
+use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sort::{SortKeys, SortWork};
@@ -341,6 +342,7 @@ impl<'a> Fields<'a> {
         }
         workload.size = self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
         workload.sharing = self.word("sharing", Sharing::from_name)?.unwrap_or_default();
+        workload.files = self.job_files()?;
         workload.offset_bytes = self.size("offset")?.unwrap_or(0);
         workload.offset_increment_bytes = self.size("offset_increment")?.unwrap_or(0);
         workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false);
@@ -362,6 +364,43 @@ impl<'a> Fields<'a> {
             .map(|per_second| Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
         self.check_blocks(&workload)?;
         Ok(workload)
+    }
+
+    fn job_files(&self) -> Result<JobFiles, PlanError> {
+        let one = JobFiles::ONE;
+        Ok(JobFiles {
+            per_job: self.whole("files_per_job")?.map_or(one.per_job, |files| files as u32),
+            order: self.word("file_order", FileOrder::from_name)?.unwrap_or(one.order),
+            turn: self.whole("file_turn")?.map_or(one.turn, |turn| turn as u32),
+            synced: if self.flag("sync_next_file")? == Some(true) { SyncedFile::Next } else { one.synced },
+        })
+    }
+
+    fn check_files(&self, workload: &Workload) -> Result<(), PlanError> {
+        let files = workload.files;
+        if files.per_job == 1 {
+            for name in ["file_order", "file_turn", "sync_next_file"] {
+                self.refuse(name, "only valid with several files; set files_per_job")?;
+            }
+            return Ok(());
+        }
+        if workload.sharing == Sharing::All {
+            return Err(
+                self.error("files_per_job", "jobs that share all bytes have one file; use sharing = \"device\"")
+            );
+        }
+        if files.order == FileOrder::Sequential {
+            self.refuse("file_turn", "a turn lasts until the whole file has been accessed; remove file_turn")?;
+        }
+        if files.synced == SyncedFile::Next && workload.sync.call().is_none() {
+            return Err(self.error("sync_next_file", "only valid with sync = \"fsync\" or \"fdatasync\""));
+        }
+        if files.synced == SyncedFile::Written && workload.sync_every > 1 {
+            let message = "a sync covers only the file of the last write; use sync_every = 1, sync_next_file = true, or \
+                           steps that sync each file";
+            return Err(self.error("sync_every", message));
+        }
+        Ok(())
     }
 
     /// Rejects combinations of fields that are meaningless or impossible.
@@ -408,6 +447,7 @@ impl<'a> Fields<'a> {
                 );
             }
         }
+        self.check_files(workload)?;
         if workload.sharing == Sharing::None {
             self.refuse("offset_increment", "without sharing, the parts of the jobs are adjacent; set sharing")?;
         }
@@ -420,14 +460,15 @@ impl<'a> Fields<'a> {
             return Err(self.error("end_fsync", &format!("{pattern} writes no data to sync")));
         }
         let parts = if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
-        let least = block * parts * u64::from(workload.streams.get());
+        let least = block * parts * u64::from(workload.streams.get()) * u64::from(workload.files.per_job);
         let (field, bytes) = match workload.size {
             Area::Bytes(bytes) => ("size", bytes),
             Area::Whole { file_bytes } => ("file_size", file_bytes),
             Area::Percent(_) => ("size", u64::MAX),
         };
         if bytes < least {
-            return Err(self.error(field, "each stream of each job needs at least one block"));
+            let whose = if workload.files.per_job > 1 { "file" } else { "stream" };
+            return Err(self.error(field, &format!("each {whose} of each job needs at least one block")));
         }
         if workload.sync.call().is_none() {
             self.refuse("drain", "only valid with fsync and fdatasync")?;

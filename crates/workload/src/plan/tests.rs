@@ -225,6 +225,8 @@ fn around(field: &Field, line: &str) -> String {
         (_, "compressible_percent") => format!("{write}content = \"compressible\"\n{line}\n"),
         (_, "stop") => format!("{write}time = \"1s\"\ncount = 9\n{line}\n"),
         (_, "offset_increment") => format!("{write}sharing = \"all\"\n{line}\n"),
+        (_, "file_order" | "file_turn") => format!("{write}files_per_job = 4\n{line}\n"),
+        (_, "sync_next_file") => format!("{write}sync = \"fsync\"\nfiles_per_job = 4\n{line}\n"),
         (_, "arrivals") => format!("{write}rate = 100\n{line}\n"),
         (_, "steps") => format!("[[test]]\nfiles = {{ log = {{}} }}\n{line}\n"),
         (_, "files") => format!("[[test]]\nsteps = [\"sync log fsync\"]\n{line}\n"),

@@ -46,15 +46,15 @@ pub mod container;
 pub mod cut_trigger;
 pub mod drive;
 pub mod emulation;
-pub mod faults;
+
 pub mod fixed;
 pub mod fuse;
-pub mod history;
+
 pub mod honesty;
 pub mod image;
 pub mod nbd;
 pub mod nominal;
-pub mod promises;
+
 pub mod runtime;
 pub mod serve;
 pub mod smart;

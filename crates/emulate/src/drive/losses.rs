@@ -31,14 +31,14 @@ pub(super) fn count(
     promises: &Promises,
 ) -> Cut {
     let overwritten = newest.iter().filter(|(sector, newest)| left.get(sector) != Some(newest));
-    let mut lost: BTreeSet<Stamp> = overwritten.map(|(_, newest)| *newest).collect();
+    let mut lost_writes: BTreeSet<Stamp> = overwritten.map(|(_, newest)| *newest).collect();
     // Data that was called safe, and then overwritten by data that was not, is also lost when an
     // older version comes back.
-    let promised = history.newest_of(|stamp| promises.is_made(stamp));
+    let called_safe = history.newest_of(|stamp| promises.is_made(stamp));
     let is_gone = |(sector, stamp): &(u64, Stamp)| left.get(sector).is_none_or(|left| left < stamp);
-    lost.extend(promised.into_iter().filter(is_gone).map(|(_, stamp)| stamp));
+    lost_writes.extend(called_safe.into_iter().filter(is_gone).map(|(_, stamp)| stamp));
     let mut cut = Cut::default();
-    for stamp in lost {
+    for stamp in lost_writes {
         if promises.is_open(stamp) {
             cut.lost_unacknowledged += 1;
         } else if promises.is_made(stamp) {

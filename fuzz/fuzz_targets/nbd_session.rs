@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use emulate::nbd::session::{Export, Session, Step};
+use emulate::nbd::{Export, Session, Step};
 
 fn export() -> Export {
     Export {

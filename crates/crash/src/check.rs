@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use emulate::chain::{ChainError, Filesystem, LoopDevice};
+use emulate::{ChainError, Filesystem, LoopDevice};
 
 use crate::error::CrashError;
 use crate::group::{Group, Stream};

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use emulate::chain::ChainError;
-use emulate::fuse::mount::MountError;
+use emulate::ChainError;
+use emulate::fuse::MountError;
 
 use crate::holders::Holders;
 use crate::state::State;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 
 use crate::check::{CheckSlot, CheckVerdict};
 use crate::error::CrashError;

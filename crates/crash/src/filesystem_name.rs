@@ -1,6 +1,6 @@
 //! Serialises a filesystem as its name, or `none`.
 
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 use serde::{Deserialize as _, Deserializer, Serializer};
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde's own form")]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -140,7 +140,7 @@ impl Drop for Mounted<'_> {
 
 #[cfg(test)]
 mod tests {
-    use emulate::chain::LoopDevice;
+    use emulate::LoopDevice;
 
     use super::*;
     use crate::served::QUEUE;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 
 /// Number of files per call of `filefrag`.
 const FILES_AT_ONCE: usize = 200;

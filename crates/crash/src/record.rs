@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use emulate::chain::{Blank, Filesystem, LoopDevice, MountedFilesystem};
+use emulate::{Blank, Filesystem, LoopDevice, MountedFilesystem};
 
 use crate::error::CrashError;
 use crate::group::Group;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use emulate::chain::Queue;
-use emulate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
-use emulate::fuse::mount::{self, MountError, Mounted};
+use emulate::LoopQueue;
 use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MAX};
+use emulate::fuse::{self, MountError, Mounted};
+use emulate::fuse::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -28,7 +28,7 @@ const ZEROS_BYTES: usize = 1 << 20;
 
 /// The queue properties of a recorded drive: it has a volatile cache, so flushes come, and no limit
 /// on its depth, because nothing takes time here.
-pub const QUEUE: Queue = Queue { flushes: true, rotational: false, depth: u32::MAX };
+pub const QUEUE: LoopQueue = LoopQueue { flushes: true, rotational: false, depth: u32::MAX };
 /// The name of the recorded drive's file.
 pub const DRIVE: &str = "drive";
 
@@ -124,7 +124,7 @@ impl Served {
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             own_descriptors();
-            let kernel = match mount::attach(&place) {
+            let kernel = match fuse::attach(&place) {
                 Ok((kernel, mounted)) => {
                     let _ = tell.send(Ok(mounted));
                     kernel

@@ -13,7 +13,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 
 use crate::check::{Check, CheckVerdict};
 use crate::error::SessionError;

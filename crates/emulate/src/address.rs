@@ -116,7 +116,7 @@ impl Address {
 ///
 /// # Errors
 /// When a file of that name exists, or the system does not allow it.
-pub fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
+pub(crate) fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
     let address = || Address::Unix(path.to_owned());
     if let Ok(metadata) = std::fs::symlink_metadata(path) {
         if !metadata.file_type().is_socket() {

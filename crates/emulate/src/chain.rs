@@ -131,7 +131,7 @@ macro_rules! words {
 
 /// The properties that a kernel would have read from the drive itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Queue {
+pub struct LoopQueue {
     /// True if it has a volatile cache and needs flushes.
     pub flushes: bool,
     /// True if it rotates.
@@ -161,7 +161,7 @@ impl LoopDevice {
     ///
     /// # Errors
     /// Without root, or without a free loop device.
-    pub fn attach(file: &Path, queue: Queue) -> Result<LoopDevice, ChainError> {
+    pub fn attach(file: &Path, queue: LoopQueue) -> Result<LoopDevice, ChainError> {
         let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
         let device = LoopDevice { path: PathBuf::from(path) };
         // From here on, a failure detaches it again.
@@ -342,7 +342,7 @@ fn size_bytes(device: &Path) -> Result<u64, ChainError> {
 }
 
 /// A user of the drive that is served in this directory, other than its loop device `own`.
-pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
+pub(crate) fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     let loops = loops_on(directory);
     if let Some(other) = loops.iter().find(|device| own != Some(device.as_path())) {
         return Some(format!("the drive's file, by {}", other.display()));
@@ -380,34 +380,21 @@ pub struct StoppedMount {
     pub process: u32,
 }
 
-/// Finds the mounts that killed processes left behind.
-///
-/// # Errors
-/// When the list of mounts cannot be read.
-pub fn left_behind() -> Result<Vec<LeftMount>, drive::DriveError> {
-    let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-    let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
-        let directory = mount.mount_point.clone();
-        let loops = loops_on(&directory);
-        let mounts = mounts_of(&table, &loops);
-        LeftMount { directory, loops, mounts }
-    });
-    Ok(left.collect())
-}
-
-/// Finds the drives of stopped processes.
-///
-/// # Errors
-/// When the list of mounts cannot be read.
-pub fn stopped() -> Result<Vec<StoppedMount>, drive::DriveError> {
-    let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-    let stopped = ours(&table).filter_map(|mount| {
-        let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
-        let directory = mount.mount_point.clone();
-        let mounts = mounts_of(&table, &loops_on(&directory));
-        Some(StoppedMount { directory, mounts, process: server.process })
-    });
-    Ok(stopped.collect())
+impl StoppedMount {
+    /// Finds all of this host.
+    ///
+    /// # Errors
+    /// When the list of mounts cannot be read.
+    pub fn find_all() -> Result<Vec<StoppedMount>, drive::DriveError> {
+        let table = drive::MountTable::read(&drive::SystemRoot::default())?;
+        let stopped = ours(&table).filter_map(|mount| {
+            let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
+            let directory = mount.mount_point.clone();
+            let mounts = mounts_of(&table, &loops_on(&directory));
+            Some(StoppedMount { directory, mounts, process: server.process })
+        });
+        Ok(stopped.collect())
+    }
 }
 
 fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
@@ -430,6 +417,21 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
 }
 
 impl LeftMount {
+    /// Finds all of this host.
+    ///
+    /// # Errors
+    /// When the list of mounts cannot be read.
+    pub fn find_all() -> Result<Vec<LeftMount>, drive::DriveError> {
+        let table = drive::MountTable::read(&drive::SystemRoot::default())?;
+        let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
+            let directory = mount.mount_point.clone();
+            let loops = loops_on(&directory);
+            let mounts = mounts_of(&table, &loops);
+            LeftMount { directory, loops, mounts }
+        });
+        Ok(left.collect())
+    }
+
     /// Removes everything, from top to bottom.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::image::Image;
 
 /// Content of the metadata file, `FILE.flushmark`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImageMetadata {
+pub(crate) struct ImageMetadata {
     /// Name of the model.
     pub model: String,
     /// Size of the drive, in bytes.
@@ -94,7 +94,7 @@ fn sentence(occupied: &[Occupied]) -> String {
 ///
 /// # Errors
 /// When the file is not a drive's, in use, of another size, or cannot be opened.
-pub fn open(path: &Path, wanted: &ImageMetadata, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
+pub(crate) fn open(path: &Path, wanted: &ImageMetadata, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
     let system = |source| ContainerError::System { path: path.to_owned(), source };
     let beside = metadata_path(path);
     let stored: Option<ImageMetadata> = match std::fs::read(&beside) {

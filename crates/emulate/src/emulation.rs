@@ -1,6 +1,8 @@
 //! Sets up, measures, watches and takes down an emulated drive with everything on top of it, in the
 //! right order.
 
+mod access;
+
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,8 @@ use simdrive::assembly::Impossible;
 use simdrive::device::{Device, Identity};
 use simdrive::run::Machine;
 
-use crate::address::{Address, AddressError, listen_unix};
-use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem, Queue};
+use crate::address::{Address, AddressError};
+use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, LoopQueue, MountedFilesystem, StoppedMount};
 use crate::container::{self, ContainerError, ImageMetadata};
 use crate::cut_trigger::{CutAfter, CutTrigger};
 use crate::drive::Drive;
@@ -22,13 +24,13 @@ use crate::fuse::mount::{self, MountError, Mounted};
 use crate::honesty::Honesty;
 use crate::image::Image;
 use crate::nominal::Nominal;
-use crate::runtime;
 use crate::serve::control::Order;
-use crate::serve::directory::{DRIVE, Directory, PROBE};
+use crate::serve::directory::{DRIVE, PROBE};
 use crate::serve::handle::{Event, Handle};
 use crate::serve::socket::Socket;
 use crate::serve::transport_cost::TransportCost;
-use crate::serve::{Endpoints, Server, probe};
+use crate::serve::{Server, probe};
+use access::{Access, PrivateDirectory, SocketFiles};
 
 /// The drive to emulate.
 #[derive(Debug, Clone)]
@@ -219,15 +221,15 @@ pub struct Emulation {
     handle: Handle,
     server: Option<JoinHandle<io::Result<Drive>>>,
     events: Receiver<Event>,
-    sockets: Vec<PathBuf>,
     /// Facts about the drive.
     pub facts: Facts,
     // Dropped in this order.
     filesystem: Option<MountedFilesystem>,
     device: Option<LoopDevice>,
     directory: Option<Mounted>,
-    /// A directory created for the mount, and removed after it.
-    private: Option<PathBuf>,
+    // Held only to be removed with it.
+    _private: Option<PrivateDirectory>,
+    _sockets: SocketFiles,
 }
 
 /// Facts about an emulated drive for its user.
@@ -271,9 +273,9 @@ pub struct Facts {
 
 impl Facts {
     /// The facts known before anything is set up.
-    fn of(config: &EmulationConfig, drive: &Drive, nominal: Nominal) -> Facts {
+    fn of(config: &EmulationConfig, drive: &Drive) -> Result<Facts, Impossible> {
         let identity = drive.identity();
-        Facts {
+        Ok(Facts {
             model: config.model.name().to_owned(),
             label: config.model.label().to_owned(),
             capacity_bytes: identity.capacity_bytes,
@@ -288,10 +290,10 @@ impl Facts {
             device: None,
             mounted: None,
             control: config.control.clone(),
-            nominal,
+            nominal: Nominal::of(config.model.device()?),
             nbd_floor: None,
             file_floor: None,
-        }
+        })
     }
 }
 
@@ -301,74 +303,32 @@ impl Emulation {
     /// # Errors
     /// When any step fails; everything set up before is taken down again.
     pub fn start(config: &EmulationConfig, progress: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
+        check_access(&config.files)?;
+        let (drive, is_new) = new_drive(config)?;
+        let facts = Facts::of(config, &drive)?;
+        let access = Access::open(config, is_new)?;
+        let mut emulation = Emulation::serve(config, drive, facts, access)?;
+        progress("measuring the cost of the transport");
+        emulation
+            .measure(config)
+            .map_err(|source| EmulateError::System { what: "cannot measure the cost of the transport", source })?;
+        let blank = if is_new { Blank::GetsAFilesystem } else { Blank::IsRefused };
+        emulation.build(&config.files, blank, progress)?;
+        emulation.handle.ready(0, Ok(()));
+        Ok(emulation)
+    }
+
+    /// Starts the thread that serves the drive, with nothing on top of it yet.
+    fn serve(
+        config: &EmulationConfig,
+        drive: Drive,
+        mut facts: Facts,
+        access: Access,
+    ) -> Result<Emulation, EmulateError> {
         let system = |what| move |source| EmulateError::System { what, source };
-        let is_root = rustix::process::geteuid().is_root();
-        match &config.files {
-            Files::Device(_) if !is_root => return Err(EmulateError::Root("a loop device")),
-            Files::Mounted(..) if !is_root => return Err(EmulateError::Root("mounting a filesystem")),
-            Files::Mounted(directory, _) => check_empty(directory)?,
-            _ => {}
-        }
-        let device = config.model.device()?;
-        let nominal = Nominal::of(config.model.device()?);
-        let identity = device.identity();
-        check_lies(&config.honesty, &identity, config.model.name())?;
-        let capacity_bytes = identity.capacity_bytes;
-        let (image, is_blank) = match &config.image {
-            None => (Image::in_memory(capacity_bytes), true),
-            Some(path) => {
-                let metadata = ImageMetadata { model: config.model.name().to_owned(), capacity_bytes };
-                container::open(path, &metadata, config.destroy_data)?
-            }
-        };
-        let blank = if is_blank { Blank::GetsAFilesystem } else { Blank::IsRefused };
-        if let (Files::Mounted(_, filesystem), true) = (&config.files, is_blank)
-            && capacity_bytes < filesystem.capacity_bytes_min()
-        {
-            return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
-        }
-        let mut drive =
-            Drive::new(device, image, config.honesty.clone(), config.model.request_bytes_max(), config.seed);
-        if matches!(config.model, Model::Ideal { .. }) && config.honesty.ack_early.is_none() {
-            drive = drive.without_history();
-        }
-        if config.fill_percent > 0.0 {
-            let filled = drive.fill(config.fill_percent);
-            debug_assert!(filled.is_ok(), "a new drive is on");
-        }
-        let mut facts = Facts::of(config, &drive, nominal);
-        let mut sockets = Sockets(Vec::new());
-        let nbd = config.nbd.as_ref().map(Address::listen).transpose()?;
-        sockets.0.extend(config.nbd.iter().filter_map(|address| match address {
-            Address::Unix(path) => Some(path.clone()),
-            Address::Tcp(..) => None,
-        }));
-        let control = config.control.as_deref().map(listen_unix).transpose()?;
-        sockets.0.extend(config.control.clone());
-        let (private, directory) = match &config.files {
-            Files::None => (None, None),
-            Files::File(directory) | Files::Device(directory) => (None, Some(directory.clone())),
-            Files::Mounted(..) => {
-                let private =
-                    runtime::private_directory().map_err(system("cannot create a directory for the drive"))?;
-                (Some(private.clone()), Some(private))
-            }
-        };
-        let attached = directory.as_deref().map(mount::attach).transpose();
-        if attached.is_err()
-            && let Some(private) = &private
-        {
-            let _ = std::fs::remove_dir(private);
-        }
-        let (kernel, directory) = attached?.unzip();
-        let endpoints = Endpoints {
-            nbd,
-            directory: kernel
-                .map(|kernel| Directory::new(kernel, is_blank))
-                .transpose()
-                .map_err(system("cannot set up the kernel's FUSE file"))?,
-            control,
-        };
+        // If a step fails, these are dropped in reverse order: first the mount, then its directory.
+        let Access { sockets, private, mounted: directory, endpoints } = access;
+        facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
         let trigger = CutTrigger::new(config.after, config.seed);
         let (server, handle, events) =
             Server::new(drive, config.model.name(), config.model.label(), endpoints, trigger)
@@ -377,23 +337,18 @@ impl Emulation {
             .name("drive".to_owned())
             .spawn(move || server.run())
             .map_err(system("cannot start the server"))?;
-        facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
-        let mut emulation = Emulation {
+        let (filesystem, device, server) = (None, None, Some(server));
+        Ok(Emulation {
             handle,
-            server: Some(server),
+            server,
             events,
-            sockets: std::mem::take(&mut sockets.0),
             facts,
-            filesystem: None,
-            device: None,
+            filesystem,
+            device,
             directory,
-            private,
-        };
-        progress("measuring the cost of the transport");
-        emulation.measure(config).map_err(system("cannot measure the cost of the transport"))?;
-        emulation.build(&config.files, blank, progress)?;
-        emulation.handle.ready(0, Ok(()));
-        Ok(emulation)
+            _private: private,
+            _sockets: sockets,
+        })
     }
 
     /// Measures the transports that clients will use.
@@ -409,7 +364,7 @@ impl Emulation {
             let probe = file.with_file_name(PROBE);
             let floors = match &config.files {
                 Files::Device(_) | Files::Mounted(..) => {
-                    let device = LoopDevice::attach(&probe, Queue { flushes, rotational: false, depth: u32::MAX })
+                    let device = LoopDevice::attach(&probe, LoopQueue { flushes, rotational: false, depth: u32::MAX })
                         .map_err(io::Error::other)?;
                     probe::of_file(&self.handle, device.path(), flushes)?
                 }
@@ -441,7 +396,7 @@ impl Emulation {
     fn build(&mut self, files: &Files, blank: Blank, progress: &dyn Fn(&str)) -> Result<(), EmulateError> {
         let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
         let Facts { wants_flushes: flushes, rotational, queue_depth: depth, .. } = self.facts;
-        let device = LoopDevice::attach(file, Queue { flushes, rotational, depth })?;
+        let device = LoopDevice::attach(file, LoopQueue { flushes, rotational, depth })?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
@@ -521,6 +476,47 @@ impl Emulation {
     }
 }
 
+/// Checks whether this user may access the drive in this way, and the directory is free for it.
+fn check_access(files: &Files) -> Result<(), EmulateError> {
+    let is_root = rustix::process::geteuid().is_root();
+    match files {
+        Files::Device(_) if !is_root => Err(EmulateError::Root("a loop device")),
+        Files::Mounted(..) if !is_root => Err(EmulateError::Root("mounting a filesystem")),
+        Files::Mounted(directory, _) => check_empty(directory),
+        Files::None | Files::File(_) | Files::Device(_) => Ok(()),
+    }
+}
+
+/// Creates the drive. Returns whether its data is new too, and not that of an earlier process.
+fn new_drive(config: &EmulationConfig) -> Result<(Drive, bool), EmulateError> {
+    let EmulationConfig { model, honesty, .. } = config;
+    let device = model.device()?;
+    let identity = device.identity();
+    check_lies(honesty, &identity, model.name())?;
+    let capacity_bytes = identity.capacity_bytes;
+    let (image, is_new) = match &config.image {
+        None => (Image::in_memory(capacity_bytes), true),
+        Some(path) => {
+            let metadata = ImageMetadata { model: model.name().to_owned(), capacity_bytes };
+            container::open(path, &metadata, config.destroy_data)?
+        }
+    };
+    if let (Files::Mounted(_, filesystem), true) = (&config.files, is_new)
+        && capacity_bytes < filesystem.capacity_bytes_min()
+    {
+        return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
+    }
+    let mut drive = Drive::new(device, image, honesty.clone(), model.request_bytes_max(), config.seed);
+    if matches!(model, Model::Ideal { .. }) && honesty.ack_early.is_none() {
+        drive = drive.without_history();
+    }
+    if config.fill_percent > 0.0 {
+        let filled = drive.fill(config.fill_percent);
+        debug_assert!(filled.is_ok(), "a new drive is on");
+    }
+    Ok((drive, is_new))
+}
+
 /// A lie about a promise that this drive does not make would have no effect.
 fn check_lies(honesty: &Honesty, identity: &Identity, model: &str) -> Result<(), EmulateError> {
     let refused = |lie, because| Err(EmulateError::NothingToLieAbout { lie, model: model.to_owned(), because });
@@ -543,21 +539,6 @@ impl Drop for Emulation {
         if let Some(Ok(Ok(drive))) = self.server.take().map(JoinHandle::join) {
             let _ = drive.sync_image();
         }
-        if let Some(private) = &self.private {
-            let _ = std::fs::remove_dir(private);
-        }
-        drop(Sockets(std::mem::take(&mut self.sockets)));
-    }
-}
-
-/// Socket files, removed on drop.
-struct Sockets(Vec<PathBuf>);
-
-impl Drop for Sockets {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
@@ -566,7 +547,7 @@ fn check_empty(directory: &Path) -> Result<(), EmulateError> {
     // Reading a directory of a stopped drive, or one on its filesystem, would never return.
     mount::expect_free(directory)?;
     let here = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let stopped = chain::stopped().unwrap_or_default();
+    let stopped = StoppedMount::find_all().unwrap_or_default();
     if let Some(stopped) = stopped.iter().find(|stopped| stopped.mounts.contains(&here)) {
         return Err(MountError::Stopped { directory: directory.to_owned(), process: stopped.process }.into());
     }

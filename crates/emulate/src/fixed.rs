@@ -13,7 +13,7 @@ pub const IDEAL: &str = "ideal";
 
 /// A drive with a fixed latency.
 #[derive(Debug, Clone)]
-pub struct Fixed {
+pub(crate) struct Fixed {
     capacity_bytes: u64,
     takes: Ns,
     volatile_cache: bool,
@@ -23,12 +23,12 @@ pub struct Fixed {
 
 impl Fixed {
     /// A drive that takes no time.
-    pub fn ideal(capacity_bytes: u64) -> Fixed {
+    pub(crate) fn ideal(capacity_bytes: u64) -> Fixed {
         Fixed::new(capacity_bytes, 0, false)
     }
 
     /// A drive whose every command takes `takes`, and which reports a volatile cache or none.
-    pub fn new(capacity_bytes: u64, takes: Ns, volatile_cache: bool) -> Fixed {
+    pub(crate) fn new(capacity_bytes: u64, takes: Ns, volatile_cache: bool) -> Fixed {
         Fixed { capacity_bytes, takes, volatile_cache, done: VecDeque::new(), activity: Activity::default() }
     }
 }

@@ -1,26 +1,15 @@
 //! Modelled drives that store data, served as real storage, whose power can be cut.
 //!
-//! | module | content |
-//! | --- | --- |
-//! | [`drive`] | the drive: a model that decides on time and survival, an image with the bytes; has no clock |
-//! | [`image`], [`container`] | bytes in memory or in a sparse file, and the file's metadata |
-//! | [`history`] | undo log of all writes that could still be lost |
-//! | [`promises`] | the writes that the drive has called safe |
-//! | [`honesty`], [`faults`] | the drive's lies, and faults at a power cut |
-//! | [`cut_trigger`] | automatic power cuts |
-//! | [`fixed`] | a drive with zero or constant latency |
-//! | [`nominal`] | a model's latencies of single commands |
-//! | [`nbd`], [`fuse`] | encoding of the two protocols |
-//! | [`serve`] | real time: one thread between the clients and the drive |
-//! | [`runtime`] | default paths of sockets and mounts |
-//! | [`smart`] | the drive's SMART counter of power cuts |
-//! | [`address`], [`chain`] | how it is served: sockets, loop devices, filesystems |
-//! | [`emulation`] | everything together, set up and taken down |
+//! [`Drive`] is the drive: a model that decides on time and survival, and an [`Image`] with the
+//! bytes. It has no clock. [`Honesty`] lists its lies, and its faults at a power cut.
+//!
+//! [`Server`] serves a drive in real time, to clients of the network block device protocol and
+//! through the kernel's FUSE; a [`Handle`] controls it, and a [`CutTrigger`] cuts the power by
+//! itself. [`Emulation`] sets up a server with everything on top of it (loop device, filesystem),
+//! and takes it down again.
 //!
 //! ```
-//! use emulate::drive::{Command, Drive};
-//! use emulate::honesty::Honesty;
-//! use emulate::image::Image;
+//! use emulate::{Command, Drive, Honesty, Image};
 //! use simdrive::run::Machine;
 //!
 //! let mut machine = Machine::new(catalogue::find_model("consumer-nvme")?.clone());
@@ -40,21 +29,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod address;
-pub mod chain;
-pub mod container;
-pub mod cut_trigger;
-pub mod drive;
-pub mod emulation;
-pub mod faults;
-pub mod fixed;
+#![warn(unreachable_pub)]
+
+mod address;
+mod chain;
+mod container;
+mod cut_trigger;
+mod drive;
+mod emulation;
+mod fixed;
 pub mod fuse;
-pub mod history;
-pub mod honesty;
-pub mod image;
+mod honesty;
+mod image;
 pub mod nbd;
-pub mod nominal;
-pub mod promises;
+mod nominal;
 pub mod runtime;
-pub mod serve;
-pub mod smart;
+mod serve;
+mod smart;
+
+pub use address::{Address, AddressError};
+pub use chain::{Blank, ChainError, Filesystem, LeftMount, LoopDevice, LoopQueue, MountedFilesystem, StoppedMount};
+pub use container::ContainerError;
+pub use cut_trigger::{CutAfter, CutTrigger, InvalidCutAfter};
+pub use drive::{Command, Cut, Done, Drive, InjectedFault, Power, Refused, Status};
+pub use emulation::{EmulateError, Emulation, EmulationConfig, Facts, Files, Model, Notification};
+pub use fixed::IDEAL;
+pub use honesty::{Fault, Honesty, InvalidLie, Lie};
+pub use image::Image;
+pub use nominal::Nominal;
+pub use serve::control::{InvalidOrder, Order};
+pub use serve::handle::{Event, Handle};
+pub use serve::socket::{Listener, Socket};
+pub use serve::transport_cost::{TransportCost, TransportCosts};
+pub use serve::{Endpoints, Server};
+pub use smart::unsafe_shutdowns;

@@ -2,15 +2,15 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`clock`] | waking up at the right moment |
-//! | [`socket`] | sockets and listeners of NBD clients |
-//! | [`connection`] | requests and replies of an NBD client |
-//! | [`directory`] | the FUSE side |
-//! | [`control`] | the user's orders: status, cut, power-on |
-//! | [`transport_cost`] | the cost of the transport |
-//! | [`probe`] | measures that cost |
-//! | [`pace`] | compensates for that cost, per client |
-//! | [`handle`] | controls a running server |
+//! | `clock` | waking up at the right moment |
+//! | `socket` | sockets and listeners of NBD clients |
+//! | `connection` | requests and replies of an NBD client |
+//! | `directory` | the FUSE side |
+//! | `control` | the user's orders: status, cut, power-on |
+//! | `transport_cost` | the cost of the transport |
+//! | `probe` | measures that cost |
+//! | `pace` | compensates for that cost, per client |
+//! | `handle` | controls a running server |
 //! | this one | the loop |
 //!
 //! There is one thread for two reasons: a request at depth 1 is never passed from one thread to
@@ -18,20 +18,20 @@
 //! order of events.
 //!
 //! Each request carries its time of arrival, minus the cost of the way here and back
-//! ([`transport_cost::TransportCost`]); a reply is sent when its time in the model has come. So a
+//! (`TransportCost`); a reply is sent when its time in the model has come. So a
 //! client sees the model's latency, as long as that is above the floor. If a single command is
-//! below the floor, the rest is taken off the client's next command ([`pace::Pace`]): the write of
+//! below the floor, the rest is taken off the client's next command (`Pace`): the write of
 //! a commit may be slower than the model's, but the commit is not.
 
-pub mod clock;
-pub mod connection;
-pub mod control;
-pub mod directory;
-pub mod handle;
-pub mod pace;
-pub mod probe;
-pub mod socket;
-pub mod transport_cost;
+pub(crate) mod clock;
+pub(crate) mod connection;
+pub(crate) mod control;
+pub(crate) mod directory;
+pub(crate) mod handle;
+pub(crate) mod pace;
+pub(crate) mod probe;
+pub(crate) mod socket;
+pub(crate) mod transport_cost;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use emulate::drive::{Command, Cut, Done, Drive, Power, Refused};
-use emulate::honesty::{Honesty, Lie};
-use emulate::image::Image;
+use emulate::{Command, Cut, Done, Drive, Honesty, Image, Lie, Power, Refused};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crash::error::CrashError;
 use drive::cache_switch::SwitchError;
-use emulate::emulation::EmulateError;
+use emulate::EmulateError;
 use engine::{Blame, EngineError};
 use store::StoreError;
 use verify::error::VerifyError;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emulate::drive::Cut;
+use emulate::Cut;
 use verify::demo::DemoCycle;
 use verify::sentences;
 use workload::number::{latency, number};

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use emulate::drive::{Cut, Status};
-use emulate::emulation::Facts;
-use emulate::serve::transport_cost::TransportCost;
+use emulate::{Cut, Facts, Status, TransportCost};
 use workload::number::{about_bytes, capacity, latency, number};
 
 use crate::look::{Look, paint};
@@ -133,10 +131,10 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
         text += &hanging(&first, 21, &words, look.columns());
     };
     let power = match status.power {
-        emulate::drive::Power::On if status.read_only => "on, read-only",
-        emulate::drive::Power::On => "on",
-        emulate::drive::Power::Off => "off",
-        emulate::drive::Power::Dead => "dead since its last power cut",
+        emulate::Power::On if status.read_only => "on, read-only",
+        emulate::Power::On => "on",
+        emulate::Power::Off => "off",
+        emulate::Power::Dead => "dead since its last power cut",
     };
     add("power", power.to_owned());
     add("honesty", status.honesty.clone());
@@ -157,10 +155,7 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
 mod tests {
     use std::path::PathBuf;
 
-    use emulate::drive::Power;
-    use emulate::faults::InjectedFault;
-    use emulate::honesty::Fault;
-    use emulate::nominal::Nominal;
+    use emulate::{Fault, InjectedFault, Nominal, Power};
 
     use super::*;
 

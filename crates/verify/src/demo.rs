@@ -7,15 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use emulate::cut_trigger::CutTrigger;
-use emulate::drive::{Cut, Drive};
-use emulate::honesty::{Honesty, Lie};
-use emulate::image::Image;
-use emulate::nbd::client::Client;
-use emulate::serve::control::Order;
-use emulate::serve::handle::{Event, Handle};
-use emulate::serve::socket::Socket;
-use emulate::serve::{Endpoints, Server};
+use emulate::nbd::Client;
+use emulate::{Cut, CutTrigger, Drive, Endpoints, Event, Handle, Honesty, Image, Lie, Order, Server, Socket};
 use engine::Stop;
 use simdrive::run::Machine;
 

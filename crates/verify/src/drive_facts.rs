@@ -26,7 +26,7 @@ impl DriveFacts {
     /// Reads the facts. The drives themselves are queried only if this user may.
     pub fn of(root: &SystemRoot, place: &Place) -> DriveFacts {
         let Some(device) = place.block_device() else {
-            let unsafe_shutdowns = emulate::smart::unsafe_shutdowns(&place.path);
+            let unsafe_shutdowns = emulate::unsafe_shutdowns(&place.path);
             return DriveFacts { unsafe_shutdowns, ..DriveFacts::default() };
         };
         let drives = device.drives();
@@ -34,7 +34,7 @@ impl DriveFacts {
             drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
         let cuts = drives.iter().zip(&records).map(|(drive, record)| {
             let reported = record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
-            reported.or_else(|| emulate::smart::unsafe_shutdowns(drive.backing_file.as_deref()?))
+            reported.or_else(|| emulate::unsafe_shutdowns(drive.backing_file.as_deref()?))
         });
         DriveFacts {
             label: drives

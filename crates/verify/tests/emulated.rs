@@ -7,10 +7,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use emulate::drive::{Command, Cut, Done, Drive};
-use emulate::faults::InjectedFault;
-use emulate::honesty::{Fault, Honesty, Lie};
-use emulate::image::Image;
+use emulate::{Command, Cut, Done, Drive, Fault, Honesty, Image, InjectedFault, Lie};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use simdrive::run::Machine;

@@ -17,7 +17,7 @@ use std::process::{Child, Stdio};
 use anyhow::{Context as _, bail};
 use catalogue::Drive;
 use catalogue::model::{Filesystem, Model};
-use emulate::nominal::Nominal;
+use emulate::Nominal;
 use measurement::TestResult;
 use serde_json::Value;
 use simdrive::published;

@@ -1,6 +1,6 @@
 //! A drive's state and the report on its last power cut.
 
-use crate::faults::InjectedFault;
+use super::faults::InjectedFault;
 
 /// Power state of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -146,7 +146,7 @@ fn attributes(node: u64, files: &impl Files) -> Option<Attributes> {
 
 /// Offset and length of the whole sectors that contain a range.
 #[inline]
-pub const fn sectors_of(offset: u64, bytes: u64) -> (u64, u64) {
+pub(crate) const fn sectors_of(offset: u64, bytes: u64) -> (u64, u64) {
     let first = offset / SECTOR_BYTES * SECTOR_BYTES;
     (first, (offset + bytes).next_multiple_of(SECTOR_BYTES) - first)
 }

@@ -157,7 +157,7 @@ fn unavailable(error: &io::Error) -> String {
 ///
 /// # Errors
 /// [`MountError::Left`] and [`MountError::Stopped`].
-pub fn expect_free(directory: &Path) -> Result<(), MountError> {
+pub(crate) fn expect_free(directory: &Path) -> Result<(), MountError> {
     let found = server::mount_on(directory).ok().flatten();
     match found.as_ref().and_then(|mount| server::of_connection(mount.device)) {
         Some(server) if server.is_stopped => {
@@ -171,7 +171,7 @@ pub fn expect_free(directory: &Path) -> Result<(), MountError> {
 /// Returns whether the process that served this mount has ended.
 ///
 /// A living process has not lost its mount, even if it is stopped and does not answer.
-pub fn has_lost_its_process(mount: &drive::Mount) -> bool {
+pub(crate) fn has_lost_its_process(mount: &drive::Mount) -> bool {
     server::of_connection(mount.device).is_none() && does_not_lead_to_a_process(&mount.mount_point)
 }
 
@@ -193,7 +193,7 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
 ///
 /// # Errors
 /// When the kernel refuses, for example because it is in use.
-pub fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
+pub(crate) fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };
         return Ok(unmount(directory, flags)?);

@@ -9,7 +9,7 @@ use super::FILESYSTEM;
 
 /// A process that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Server {
+pub(crate) struct Server {
     /// Process ID.
     pub process: u32,
     /// True if a signal or a debugger has stopped it.
@@ -20,7 +20,7 @@ pub struct Server {
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
-pub fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
+pub(crate) fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
     let table = MountTable::read(&SystemRoot::default())?;
     // If a mount does not answer, not even the path can be made canonical.
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
@@ -31,7 +31,7 @@ pub fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
 /// The process that serves the mount with this device number. `None` if it is not visible: it has
 /// ended, belongs to another user or PID namespace, or the kernel does not report it (before Linux
 /// 6.16).
-pub fn of_connection(device: DeviceNumber) -> Option<Server> {
+pub(crate) fn of_connection(device: DeviceNumber) -> Option<Server> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.filter(|&process| serves(process, device)).find_map(|process| {

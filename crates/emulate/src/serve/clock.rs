@@ -12,7 +12,7 @@ const TRIAL: Duration = Duration::from_micros(200);
 
 /// The clock of a server: nanoseconds since its start.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub(crate) struct Clock {
     start: Instant,
     /// The lead time for waking up before a moment.
     pub watch_ns: Ns,
@@ -20,7 +20,7 @@ pub struct Clock {
 
 impl Clock {
     /// Starts the clock, and measures how late this thread wakes up.
-    pub fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         // By default, the kernel lets a thread oversleep by 50 µs to wake several at once
         // (PR_SET_TIMERSLACK).
         if let Some(slack) = NonZeroU64::new(1) {
@@ -41,12 +41,12 @@ impl Clock {
 
     /// Nanoseconds since the start.
     #[inline]
-    pub fn now(&self) -> Ns {
+    pub(crate) fn now(&self) -> Ns {
         self.start.elapsed().as_nanos() as Ns
     }
 
     /// The time to sleep until `at`: zero when it is near.
-    pub fn sleep_until(&self, at: Ns) -> Duration {
+    pub(crate) fn sleep_until(&self, at: Ns) -> Duration {
         Duration::from_nanos(at.saturating_sub(self.now()).saturating_sub(self.watch_ns))
     }
 }

@@ -53,7 +53,7 @@ pub enum ConnectionState {
 
 /// One client.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     /// The socket.
     pub socket: Socket,
     /// Lateness of its replies.
@@ -77,7 +77,7 @@ pub struct Connection {
 
 impl Connection {
     /// Greets a new client.
-    pub fn new(socket: Socket, export: Export) -> Connection {
+    pub(crate) fn new(socket: Socket, export: Export) -> Connection {
         let mut output = Vec::new();
         let session = Session::greet(export, &mut output);
         Connection {
@@ -98,19 +98,19 @@ impl Connection {
     }
 
     /// Returns whether more requests may be read.
-    pub fn has_room(&self, drive: &Drive) -> bool {
+    pub(crate) fn has_room(&self, drive: &Drive) -> bool {
         !self.leaving && self.owed_bytes < OWED_BYTES_MAX && self.asked.count() < UNDER_WAY_MAX && !drive.is_crowded()
     }
 
     /// Returns whether output is waiting to be sent.
-    pub fn has_output(&self) -> bool {
+    pub(crate) fn has_output(&self) -> bool {
         self.sent < self.output.len() || !self.ready.is_empty()
     }
 
     /// Reads input at time `now`, and submits the requests to the drive. `floor` is the transport's
     /// cost of each kind of request, and `tag` turns a number into a tag.
     #[inline]
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         drive: &mut Drive,
         now: Ns,
@@ -232,13 +232,13 @@ impl Connection {
 
     /// Records that a request has finished or failed.
     #[inline]
-    pub fn done(&mut self, number: u32, failed: Option<io::ErrorKind>) {
+    pub(crate) fn done(&mut self, number: u32, failed: Option<io::ErrorKind>) {
         self.ready.push_back((number, failed));
     }
 
     /// Sends pending output, as far as the socket accepts it.
     #[inline]
-    pub fn send(&mut self, drive: &Drive) -> ConnectionState {
+    pub(crate) fn send(&mut self, drive: &Drive) -> ConnectionState {
         let mut patience = SpinWait::default();
         while self.has_output() {
             self.write_answers(drive);

@@ -65,22 +65,24 @@ impl fmt::Display for Order {
 /// Timeout of a reply: a cut may have to write a whole cache back.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Sends an order to a control socket, and waits for the reply, a JSON document.
-///
-/// # Errors
-/// When no server listens there, or the server is not an emulated drive.
-pub fn send(socket: &Path, order: Order) -> io::Result<serde_json::Value> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut line = String::new();
-    // If the server closes the connection early, the outcome of the order is unknown: that is not a
-    // broken pipe of our output.
-    let asked = stream.write_all(format!("{order}\n").as_bytes());
-    asked.and_then(|()| BufReader::new(stream).read_line(&mut line)).map_err(io::Error::other)?;
-    serde_json::from_str(&line).map_err(|_| match line.as_str() {
-        "" => io::Error::other("the server closed the connection without a reply"),
-        _ => io::Error::other("the server is not an emulated drive"),
-    })
+impl Order {
+    /// Sends it to a control socket, and waits for the reply, a JSON document.
+    ///
+    /// # Errors
+    /// When no server listens there, or the server is not an emulated drive.
+    pub fn send(self, socket: &Path) -> io::Result<serde_json::Value> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut line = String::new();
+        // If the server closes the connection early, the outcome of the order is unknown: that is
+        // not a broken pipe of our output.
+        let sent = stream.write_all(format!("{self}\n").as_bytes());
+        sent.and_then(|()| BufReader::new(stream).read_line(&mut line)).map_err(io::Error::other)?;
+        serde_json::from_str(&line).map_err(|_| match line.as_str() {
+            "" => io::Error::other("the server closed the connection without a reply"),
+            _ => io::Error::other("the server is not an emulated drive"),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ use crate::serve::pace::Pace;
 use crate::serve::transport_cost::{CostRange, Kind};
 
 /// The file that is the drive.
-pub const DRIVE: &str = "drive";
+pub(crate) const DRIVE: &str = "drive";
 /// The file used to measure the cost of the transport.
-pub const PROBE: &str = ".probe";
+pub(crate) const PROBE: &str = ".probe";
 /// The file with the drive's number of power cuts, in decimal digits: the equivalent of a real
 /// drive's SMART counter.
-pub const UNSAFE_SHUTDOWNS: &str = ".unsafe-shutdowns";
+pub(crate) const UNSAFE_SHUTDOWNS: &str = ".unsafe-shutdowns";
 /// Its length: digits with leading zeros, and a line feed.
 const COUNT_BYTES: usize = 21;
 /// Its node, after those of the drives.

@@ -67,7 +67,7 @@ impl Handle {
         self.tell(Message::Admit(socket));
     }
 
-    /// Serves a client with a drive that takes [`super::probe::PROBE_NS`] for every command.
+    /// Serves a client with the probe, a drive that takes a known time for every command.
     pub fn measure(&self, socket: Socket) {
         self.tell(Message::Measure(socket));
     }

@@ -17,9 +17,9 @@ use super::transport_cost::{TransportCost, TransportCosts};
 use crate::nbd::client::Client;
 
 /// Latency of the probe drive: long enough for both sides to fall asleep, as with a real drive.
-pub const PROBE_NS: Ns = 300_000;
+pub(crate) const PROBE_NS: Ns = 300_000;
 /// Size of the probe drive.
-pub const PROBE_BYTES: u64 = 1 << 20;
+pub(crate) const PROBE_BYTES: u64 = 1 << 20;
 /// Commands of each kind.
 const ROUNDS: usize = 120;
 /// The size of reads and writes.
@@ -77,7 +77,7 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
 ///
 /// # Errors
 /// Those of the file.
-pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
+pub(crate) fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
     let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
     // Direct I/O needs memory aligned to the sector size.
@@ -98,7 +98,7 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Transp
 ///
 /// # Errors
 /// Those of the socket.
-pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<TransportCosts> {
+pub(crate) fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<TransportCosts> {
     match socket {
         Socket::Unix(stream) => of_stream(server, stream, flushes),
         Socket::Tcp(stream) => {

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use emulate::address::Address;
-use emulate::cut_trigger::CutAfter;
-use emulate::honesty::Lie;
-use emulate::serve::control::Order;
+use emulate::{Address, CutAfter, Lie, Order};
 
 use super::{Format, parse_time};
 
@@ -149,7 +146,7 @@ pub enum Fs {
 }
 
 pub fn parse_order(words: &[String]) -> Result<Order, String> {
-    words.join(" ").parse().map_err(|bad: emulate::serve::control::InvalidOrder| bad.to_string())
+    words.join(" ").parse().map_err(|bad: emulate::InvalidOrder| bad.to_string())
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {

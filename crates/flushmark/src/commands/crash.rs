@@ -17,7 +17,7 @@ use crash::session::{Plan, Session};
 use crash::state::State;
 use crash::view::Recording;
 use crash::work_directory::WorkDirectory;
-use emulate::chain::Filesystem;
+use emulate::Filesystem;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{CrashReport, Failure};
 

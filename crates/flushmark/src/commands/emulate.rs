@@ -4,15 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use emulate::address::Address;
-use emulate::chain::{self, Filesystem};
-use emulate::drive::{Power, Status};
-use emulate::emulation::{Emulation, EmulationConfig, Files, Model, Notification};
-use emulate::fixed;
-use emulate::honesty::Honesty;
-use emulate::runtime;
-use emulate::serve::control::{self, Order};
-use emulate::serve::handle::Event;
+use emulate::{
+    Address, Emulation, EmulationConfig, Event, Files, Filesystem, Honesty, IDEAL, LeftMount, Model, Notification,
+    Order, Power, Status, StoppedMount, runtime,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
 use workload::{ByteSize, TargetName};
@@ -159,7 +154,7 @@ fn model(given: &str) -> anyhow::Result<Model> {
         TargetName::Path(_) | TargetName::Null => given,
     };
     let target = SimTarget::new(given);
-    if target.model != fixed::IDEAL {
+    if target.model != IDEAL {
         // The modelled filesystem is for simulated runs; here the host's own filesystem is used.
         if given.split(',').skip(1).any(|setting| setting.starts_with("filesystem=")) {
             return Err(WrongUse(format!(
@@ -191,13 +186,13 @@ const fn filesystem(fs: Fs) -> Filesystem {
 
 fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitStatus> {
     let order = parse_order(words).map_err(WrongUse)?;
-    let send = |order| {
-        control::send(socket, order)
-            .with_context(|| format!("no emulated drive responds on {}", socket.display()))
-            .and_then(|answer| match answer.get("error").and_then(serde_json::Value::as_str) {
+    let send = |order: Order| {
+        order.send(socket).with_context(|| format!("no emulated drive responds on {}", socket.display())).and_then(
+            |answer| match answer.get("error").and_then(serde_json::Value::as_str) {
                 Some(error) => anyhow::bail!("{error}"),
                 None => Ok(answer),
-            })
+            },
+        )
     };
     let mut answer = send(order)?;
     let trouble = |answer: &serde_json::Value| answer.get("trouble").and_then(|why| why.as_str()).map(str::to_owned);
@@ -241,11 +236,11 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitSt
 fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
     // Not canonicalized, because that fails on a dead mount.
     let wanted = directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    let left = chain::left_behind()?;
-    let named = |left: &chain::LeftMount| {
+    let left = LeftMount::find_all()?;
+    let named = |left: &LeftMount| {
         wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
     };
-    for stopped in chain::stopped()? {
+    for stopped in StoppedMount::find_all()? {
         let is_wanted = wanted.as_ref().map(|wanted| stopped.directory == *wanted || stopped.mounts.contains(wanted));
         let (directory, process) = (stopped.directory.display(), stopped.process);
         let said = format!(
@@ -279,7 +274,7 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
 }
 
 fn report_leftovers() {
-    let Ok(left) = chain::left_behind() else { return };
+    let Ok(left) = LeftMount::find_all() else { return };
     for left in left {
         complain(&format!(
             "{} was left by an emulated drive whose process was killed; run `flushmark emulate clean-up {}` to remove it",

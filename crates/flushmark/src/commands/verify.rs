@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use drive::SystemRoot;
-use emulate::honesty::Lie;
+use emulate::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
 use verify::checking::{Check, Source, UserStatement};
@@ -123,7 +123,7 @@ fn demo(args: &DemoArgs) -> anyhow::Result<ExitStatus> {
     for (number, lie) in (0u64..).zip(DEMO_LIES) {
         let lies: Vec<Lie> = match lie {
             "" => Vec::new(),
-            lie => vec![lie.parse().map_err(|error: emulate::honesty::InvalidLie| WrongUse(error.to_string()))?],
+            lie => vec![lie.parse().map_err(|error: emulate::InvalidLie| WrongUse(error.to_string()))?],
         };
         // Every remaining drive keeps the time of one cycle, including filling and reading back;
         // the rest is for drives that need more than one.

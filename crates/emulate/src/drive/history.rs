@@ -19,7 +19,7 @@ struct Change {
 
 /// The content that a write replaced. Most of a drive was never written.
 #[derive(Debug)]
-pub enum Before {
+pub(super) enum Before {
     /// This many zeros.
     Zeros(u64),
     /// These bytes.
@@ -30,7 +30,7 @@ const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
 
 impl Before {
     /// Compresses what was read: zeros are stored as a length.
-    pub fn of(read: Vec<u8>) -> Before {
+    pub(super) fn of(read: Vec<u8>) -> Before {
         if read.iter().all(|&byte| byte == 0) {
             Before::Zeros(read.len() as u64)
         } else {
@@ -55,35 +55,35 @@ impl Before {
 
 /// The writes that could be undone, in order.
 #[derive(Debug, Default)]
-pub struct History {
+pub(super) struct History {
     changes: VecDeque<Change>,
     bytes: u64,
 }
 
 /// A run of sectors whose content a cut has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub(super) struct Restored {
     /// Offset in bytes.
-    pub offset: u64,
+    pub(super) offset: u64,
     /// The content after the cut.
-    pub data: Vec<u8>,
+    pub(super) data: Vec<u8>,
 }
 
 impl History {
     /// Records a write, whose stamp is above all earlier ones; `before` is the previous content of
     /// its whole range.
-    pub fn record(&mut self, stamp: Stamp, offset: u64, before: Before) {
+    pub(super) fn record(&mut self, stamp: Stamp, offset: u64, before: Before) {
         self.bytes += before.len();
         self.changes.push_back(Change { stamp, offset, before });
     }
 
     /// Stamp of the oldest write that could be undone.
-    pub fn oldest(&self) -> Option<Stamp> {
+    pub(super) fn oldest(&self) -> Option<Stamp> {
         self.changes.front().map(|change| change.stamp)
     }
 
     /// Undoes the latest write if its stamp is at least `from`, and returns the previous content.
-    pub fn take_back_newest(&mut self, from: Stamp) -> Option<Restored> {
+    pub(super) fn take_back_newest(&mut self, from: Stamp) -> Option<Restored> {
         self.changes.back().filter(|change| change.stamp >= from)?;
         let change = self.changes.pop_back()?;
         self.bytes -= change.before.len();
@@ -95,12 +95,12 @@ impl History {
     }
 
     /// Size of the writes in the log.
-    pub const fn bytes(&self) -> u64 {
+    pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Forgets the oldest writes as long as they are safe.
-    pub fn forget_while(&mut self, is_safe: impl Fn(Stamp) -> bool) {
+    pub(super) fn forget_while(&mut self, is_safe: impl Fn(Stamp) -> bool) {
         while self.changes.front().is_some_and(|change| is_safe(change.stamp)) {
             if let Some(change) = self.changes.pop_front() {
                 self.bytes -= change.before.len();
@@ -109,12 +109,12 @@ impl History {
     }
 
     /// For each written sector, its newest write.
-    pub fn newest(&self) -> BTreeMap<u64, Stamp> {
+    pub(super) fn newest(&self) -> BTreeMap<u64, Stamp> {
         self.newest_of(|_| true)
     }
 
     /// The same, considering only the selected writes.
-    pub fn newest_of(&self, these: impl Fn(Stamp) -> bool) -> BTreeMap<u64, Stamp> {
+    pub(super) fn newest_of(&self, these: impl Fn(Stamp) -> bool) -> BTreeMap<u64, Stamp> {
         let chosen = self.changes.iter().filter(|change| these(change.stamp));
         chosen.flat_map(|change| change.sectors().map(|sector| (sector, change.stamp))).collect()
     }
@@ -122,7 +122,7 @@ impl History {
     /// Undoes everything that did not survive, and clears the log. `left` names for each written
     /// sector the write whose data it contains; a stamp that is not in the log means something
     /// older.
-    pub fn take_back(&mut self, left: &BTreeMap<u64, Stamp>) -> Vec<Restored> {
+    pub(super) fn take_back(&mut self, left: &BTreeMap<u64, Stamp>) -> Vec<Restored> {
         let changes = std::mem::take(&mut self.changes);
         self.bytes = 0;
         // From the newest write to the oldest: the content of each unresolved sector before the

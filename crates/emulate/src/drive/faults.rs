@@ -55,7 +55,7 @@ struct Doomed {
 
 /// The fault injector of one drive.
 #[derive(Debug)]
-pub struct Faults {
+pub(super) struct Faults {
     chances: Vec<(Fault, f64)>,
     chance: Xoshiro256PlusPlus,
     chosen: VecDeque<Chosen>,
@@ -67,7 +67,7 @@ pub struct Faults {
 
 impl Faults {
     /// The injector for a drive of this honesty.
-    pub fn new(honesty: &Honesty, seed: u64) -> Faults {
+    pub(super) fn new(honesty: &Honesty, seed: u64) -> Faults {
         Faults {
             chances: honesty.faults.clone(),
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -79,11 +79,6 @@ impl Faults {
         }
     }
 
-    /// Returns whether no fault can ever happen: writes need not be reported then.
-    pub const fn are_none(&self) -> bool {
-        self.chances.is_empty()
-    }
-
     fn happens(&mut self, chance: f64) -> bool {
         // 53 bits, the precision of a double.
         (self.chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64 <= chance && chance > 0.0
@@ -93,11 +88,19 @@ impl Faults {
         self.chance.next_u64() % bound.max(1)
     }
 
-    /// Records a write, while `image` still has the previous content.
-    ///
-    /// # Errors
-    /// Those of the image.
-    pub fn write(&mut self, image: &Image, offset: u64, data: &[u8]) -> io::Result<()> {
+    /// Records a write, while `image` still has the previous content. A drive without faults passes
+    /// on what it gets.
+    #[inline]
+    pub(super) fn write(&mut self, image: &Image, offset: u64, data: &[u8]) -> io::Result<()> {
+        if self.chances.is_empty() { Ok(()) } else { self.choose(image, offset, data) }
+    }
+
+    /// Records a write of zeros; see [`Faults::write`].
+    pub(super) fn zero(&mut self, image: &Image, offset: u64, bytes: u64) -> io::Result<()> {
+        if self.chances.is_empty() { Ok(()) } else { self.choose(image, offset, &vec![0; bytes as usize]) }
+    }
+
+    fn choose(&mut self, image: &Image, offset: u64, data: &[u8]) -> io::Result<()> {
         self.writes += 1;
         let bytes = data.len() as u64;
         for range in offset / RANGE_BYTES..=(offset + bytes - 1) / RANGE_BYTES {
@@ -141,10 +144,7 @@ impl Faults {
 
     /// Injects the selected faults after a power cut, and forgets them. `image` contains what the
     /// cut left.
-    ///
-    /// # Errors
-    /// Those of the image.
-    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<InjectedFault>> {
+    pub(super) fn strike(&mut self, image: &mut Image) -> io::Result<Vec<InjectedFault>> {
         let mut injected = Vec::new();
         for (range, doomed) in std::mem::take(&mut self.doomed) {
             let mut wrong_bytes = 0;

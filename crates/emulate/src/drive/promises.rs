@@ -61,7 +61,7 @@ struct Promise {
 
 /// The promises of one drive.
 #[derive(Debug, Default)]
-pub struct Promises {
+pub(super) struct Promises {
     /// The delay by which promises are early.
     early: Option<Ns>,
     /// Writes that were not acknowledged yet.
@@ -76,17 +76,17 @@ pub struct Promises {
 
 impl Promises {
     /// The promises of a drive that makes them this early, or on time.
-    pub fn new(early: Option<Ns>) -> Promises {
+    pub(super) fn new(early: Option<Ns>) -> Promises {
         Promises { early, ..Promises::default() }
     }
 
     /// Records that writes have arrived.
-    pub fn write_came(&mut self, stamps: RangeInclusive<Stamp>) {
+    pub(super) fn write_came(&mut self, stamps: RangeInclusive<Stamp>) {
         self.open.extend(stamps);
     }
 
     /// Records that writes were acknowledged, as safe or not.
-    pub fn write_done(&mut self, stamps: RangeInclusive<Stamp>, as_safe: bool, now: Ns) {
+    pub(super) fn write_done(&mut self, stamps: RangeInclusive<Stamp>, as_safe: bool, now: Ns) {
         for stamp in stamps {
             self.open.remove(&stamp);
             if as_safe {
@@ -99,20 +99,20 @@ impl Promises {
     }
 
     /// Records that a flush has arrived, before the write `next`.
-    pub fn flush_came(&mut self, id: u32, next: Stamp) {
+    pub(super) fn flush_came(&mut self, id: u32, next: Stamp) {
         let covers = self.covers(next);
         self.flushing.insert(id, covers);
     }
 
     /// Records that a flush was acknowledged.
-    pub fn flush_done(&mut self, id: u32) {
+    pub(super) fn flush_done(&mut self, id: u32) {
         if let Some(covers) = self.flushing.remove(&id) {
             self.made.cover(covers);
         }
     }
 
     /// Records a flush that is acknowledged on arrival.
-    pub fn flush_waved_through(&mut self, next: Stamp, now: Ns) {
+    pub(super) fn flush_waved_through(&mut self, next: Stamp, now: Ns) {
         let covers = self.covers(next);
         if let Some(promise) = self.outstanding_at(now) {
             promise.flush = Some(covers.clone());
@@ -135,29 +135,24 @@ impl Promises {
     }
 
     /// Returns whether a write is not yet acknowledged.
-    pub fn is_open(&self, stamp: Stamp) -> bool {
+    pub(super) fn is_open(&self, stamp: Stamp) -> bool {
         self.open.contains(&stamp)
     }
 
     /// Returns whether the drive has called a write safe.
-    pub fn is_made(&self, stamp: Stamp) -> bool {
+    pub(super) fn is_made(&self, stamp: Stamp) -> bool {
         self.made.contains(stamp)
     }
 
-    /// Returns whether promises are early, so the model alone does not know what is safe.
-    pub const fn are_early(&self) -> bool {
-        self.early.is_some()
-    }
-
     /// Fulfils the promises that are due.
-    pub fn go_on(&mut self, now: Ns) {
+    pub(super) fn go_on(&mut self, now: Ns) {
         while self.outstanding.front().is_some_and(|promise| promise.true_at <= now) {
             self.fulfil_oldest();
         }
     }
 
     /// Fulfils the oldest promise; returns whether there was one.
-    pub fn fulfil_oldest(&mut self) -> bool {
+    pub(super) fn fulfil_oldest(&mut self) -> bool {
         let promise = self.outstanding.pop_front();
         let was_one = promise.is_some();
         promise.into_iter().for_each(|promise| self.fulfilled.add(promise));
@@ -165,29 +160,29 @@ impl Promises {
     }
 
     /// With early promises: whether the promise for this write was fulfilled.
-    pub fn fulfilled(&self, stamp: Stamp) -> bool {
+    pub(super) fn fulfilled(&self, stamp: Stamp) -> bool {
         self.fulfilled.contains(stamp)
     }
 
     /// The oldest unacknowledged write.
-    pub fn oldest_open(&self) -> Option<Stamp> {
+    pub(super) fn oldest_open(&self) -> Option<Stamp> {
         self.open.first().copied()
     }
 
     /// Forgets writes before this one.
-    pub fn forget_before(&mut self, stamp: Stamp) {
+    pub(super) fn forget_before(&mut self, stamp: Stamp) {
         for safe in [&mut self.made, &mut self.fulfilled] {
             safe.single = safe.single.split_off(&stamp);
         }
     }
 
     /// Forgets everything: it is fulfilled or no longer matters.
-    pub fn forget_all(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         *self = Promises { early: self.early, open: std::mem::take(&mut self.open), ..Promises::default() };
     }
 
     /// Resets after a power cut, when nothing is in progress.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = Promises::new(self.early);
     }
 }

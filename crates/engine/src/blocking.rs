@@ -5,6 +5,7 @@
 //! cost nothing.
 
 use crate::buffers::{Buffers, PIECE};
+use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::job::{Failure, JobEnd, Stop, Tally};
@@ -63,6 +64,7 @@ impl<T: Disk> Blocking<'_, T> {
         // if a block needs many stamps is the clock read again after them.
         let restamp = workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
+        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now);
         loop {
             let reads = direction.next_reads();
             let (offset, block_bytes) = match &mut sizes {
@@ -134,8 +136,11 @@ impl<T: Disk> Blocking<'_, T> {
                     now = clock.ticks();
                 }
             }
-            if self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested() {
-                return Ok(());
+            if checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested() {
+                match checkpoints.pass(now, end, self.stop)? {
+                    Some(resumed) => now = resumed,
+                    None => return Ok(()),
+                }
             }
         }
     }

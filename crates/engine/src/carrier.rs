@@ -71,6 +71,9 @@ pub fn choose(
             "only io_uring can link a sync to a write, as required by {}",
             workload.sync.name()
         ))),
+        EngineChoice::IoUring | EngineChoice::Libaio if workload.think.is_some() => {
+            Err(Refusal::Skip("a job that pauses between operations (think_time) requires psync".to_owned()))
+        }
         EngineChoice::Psync => Ok((Carrier::Psync, None)),
         EngineChoice::Libaio => Ok((Carrier::Libaio, None)),
         EngineChoice::IoUring => match probe() {

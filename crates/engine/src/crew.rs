@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::cpu_time::cpu_use;
 use crate::error::EngineError;
 use crate::job::{Failure, JobEnd, Stop, Tally};
+use crate::pace::wait_until;
 use crate::target::read_counters;
 use crate::watch::Watch;
 
@@ -29,6 +30,10 @@ pub struct Team {
     pub jobs: u32,
     pub limit: Limit,
     pub warm_up: Duration,
+    /// Delay of the measurement after the common start.
+    pub start_delay: Duration,
+    /// Once a job has ended, so do those of the other teams.
+    pub ends_others: bool,
     /// The operation whose latency the series follows.
     pub headline: Headline,
 }
@@ -100,6 +105,8 @@ struct Watched {
     watch: Watch,
     ends: Vec<JobEnd>,
     notes: Vec<String>,
+    /// Tick of the start of the team's measurement.
+    begun: u64,
     /// Tick of the last operation of the jobs that have ended.
     last: u64,
     /// Number of jobs that are still running.
@@ -135,6 +142,7 @@ impl Crew<'_> {
                 let stage = Stage {
                     limit: team.limit,
                     warm_up: team.warm_up,
+                    start_delay: team.start_delay,
                     clock,
                     tally: Arc::clone(tally),
                     halt: Arc::clone(&halt),
@@ -179,8 +187,10 @@ impl Crew<'_> {
                 match receiver.recv_timeout(OBSERVE_INTERVAL) {
                     Ok((index, report)) => {
                         let report: Report = report;
-                        if report.end.failure.is_some() {
-                            // The other jobs would continue on a target that is broken.
+                        let breaks = report.end.failure.as_ref().is_some_and(Failure::breaks_target);
+                        if breaks || self.teams[index].ends_others {
+                            // The other jobs would continue on a target that is broken, or are to
+                            // end with this one.
                             halt.request();
                         }
                         teams[index].take(report);
@@ -197,7 +207,7 @@ impl Crew<'_> {
                 counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
             threads.into_iter().for_each(|thread| drop(thread.join()));
             Ok(CrewEnd {
-                teams: teams.into_iter().map(|team| team.end(begun, clock)).collect(),
+                teams: teams.into_iter().map(|team| team.end(clock)).collect(),
                 system: SystemUse {
                     counters,
                     cpu: CpuUse {
@@ -213,8 +223,9 @@ impl Crew<'_> {
     fn watched(&self, mut tallies: &[Arc<Tally>], begun: u64) -> Vec<Watched> {
         let mut of_team = |team: &Team| {
             let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
+            let begun = begun + self.clock.ticks_of(team.start_delay);
             let watch = Watch::new(own.to_vec(), team.headline, self.clock, begun);
-            Watched { watch, ends: Vec::new(), notes: Vec::new(), last: begun, working: team.jobs }
+            Watched { watch, ends: Vec::new(), notes: Vec::new(), begun, last: begun, working: team.jobs }
         };
         self.teams.iter().map(&mut of_team).collect()
     }
@@ -232,8 +243,8 @@ impl Watched {
         }
     }
 
-    fn end(self, begun: u64, clock: Clock) -> TeamEnd {
-        let Watched { mut watch, mut ends, mut notes, last, working } = self;
+    fn end(self, clock: Clock) -> TeamEnd {
+        let Watched { mut watch, mut ends, mut notes, begun, last, working } = self;
         if working > 0 {
             // A job that panicked is recognised by its missing report.
             watch.look();
@@ -296,6 +307,7 @@ impl Gate {
 pub struct Stage<'a> {
     limit: Limit,
     warm_up: Duration,
+    start_delay: Duration,
     clock: Clock,
     tally: Arc<Tally>,
     halt: Arc<Stop>,
@@ -319,7 +331,10 @@ impl Stage<'_> {
         }
         self.announced = true;
         self.gate.announce();
-        let start = self.gate.pass();
+        let start = self.gate.pass() + self.clock.ticks_of(self.start_delay);
+        while self.clock.ticks() < start && !self.halt.is_requested() {
+            wait_until(self.clock, start);
+        }
         if self.halt.is_requested() {
             return Report { end: JobEnd::new(), notes, ended: start };
         }

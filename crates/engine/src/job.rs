@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use measurement::SortFigures;
 use rustix::io::Errno;
-use workload::JobPart;
+use workload::{BelowRateMin, JobPart};
 
 use crate::recorder::Recorder;
 
@@ -104,6 +104,8 @@ pub enum Failure {
         /// A description of the mismatch.
         mismatch: &'static str,
     },
+    /// The job was slower than its workload allows.
+    BelowRateMin(BelowRateMin),
     /// A sort failed, but no single operation did.
     Sort(String),
     /// The job's thread panicked; its measurements are lost.
@@ -111,6 +113,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Returns `true` if the target is broken, and not only slow.
+    pub const fn breaks_target(&self) -> bool {
+        !matches!(self, Failure::BelowRateMin(_))
+    }
+
     /// The same failure with its offset translated to that within its file.
     #[must_use]
     pub fn within_file(mut self, part: &JobPart) -> Failure {
@@ -171,6 +178,7 @@ impl std::fmt::Display for Failure {
             Failure::Mismatch { offset, mismatch } => {
                 write!(f, "the block at offset {offset} differs from what was written there: {mismatch}")
             }
+            Failure::BelowRateMin(below) => below.fmt(f),
             Failure::Sort(what) => f.write_str(what),
             Failure::Panic => f.write_str("a job of the engine panicked; this is a bug in flushmark"),
         }

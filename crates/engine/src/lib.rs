@@ -27,6 +27,7 @@ mod block_job;
 mod blocking;
 mod buffers;
 mod carrier;
+mod checkpoints;
 mod clock;
 mod cpu_time;
 mod crew;

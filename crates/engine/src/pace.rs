@@ -39,23 +39,27 @@ impl Pace {
     /// Waits until the next operation is due or until `deadline`, whichever comes first. Returns
     /// immediately if it is overdue.
     pub fn wait(&self, deadline: u64) {
-        let until = self.due().min(deadline);
-        let spin = self.clock.ticks_of(SPIN);
-        loop {
-            let now = self.clock.ticks();
-            if now >= until {
+        wait_until(self.clock, self.due().min(deadline));
+    }
+}
+
+/// Waits until the clock shows `until`, or for a shorter time, so the caller can look for a stop.
+pub fn wait_until(clock: Clock, until: u64) {
+    let spin = clock.ticks_of(SPIN);
+    loop {
+        let now = clock.ticks();
+        if now >= until {
+            return;
+        }
+        if until - now > spin {
+            // In slices, so a stop is noticed promptly even at one operation per minute.
+            let sleep = Duration::from_nanos(clock.ns(until - now - spin)).min(Duration::from_millis(50));
+            std::thread::sleep(sleep);
+            if sleep == Duration::from_millis(50) {
                 return;
             }
-            if until - now > spin {
-                // In slices, so a stop is noticed promptly even at one operation per minute.
-                let sleep = Duration::from_nanos(self.clock.ns(until - now - spin)).min(Duration::from_millis(50));
-                std::thread::sleep(sleep);
-                if sleep == Duration::from_millis(50) {
-                    return;
-                }
-            } else {
-                std::hint::spin_loop();
-            }
+        } else {
+            std::hint::spin_loop();
         }
     }
 }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use crate::batching::Batching;
 use crate::buffers::Buffers;
+use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::job::{Failure, JobEnd, Stop, Tally};
@@ -55,7 +56,8 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
         let varied = workload.sizes.is_some() || workload.verify;
-        if synced || paced || varied {
+        let checked = workload.rate_min.is_some();
+        if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
         } else {
             operations.run(Specialised::<_, true>(self))
@@ -100,8 +102,12 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         self.batching.begin_phase();
         let mut started = 0;
         let mut now = clock.ticks();
+        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now);
         loop {
-            let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
+            let mut stopping = checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested();
+            if stopping && !PLAIN {
+                stopping = checkpoints.pass(now, end, self.stop)?.is_none();
+            }
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
             // A sync is also due after the last write.
             while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {

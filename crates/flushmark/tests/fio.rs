@@ -408,3 +408,73 @@ fn a_model_has_the_files_of_a_job() {
     let device = result("sim:consumer-nvme");
     assert_eq!((&device["proof"]["syncs"], &device["proof"]["commits"]), (&97.into(), &96.into()));
 }
+
+/// A job file in a directory, and the options to run it on a target.
+fn job_file(directory: &Path, text: &str, target: &str) -> Run {
+    let path = directory.join("job.fio");
+    std::fs::write(&path, text).unwrap();
+    run(&["run", path.to_str().unwrap(), "--target", target, "--no-store", "--quiet", "--format", "json"])
+}
+
+#[test]
+fn a_section_starts_late_and_ends_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[global]\nsize=4m\nrw=randread\nruntime=60\ntime_based\nexitall\n[a]\nrw=write\n[b]\nstartdelay=1\nruntime=1\n";
+    for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme,filesystem=ext4"] {
+        let both = job_file(directory.path(), text, target);
+        assert_eq!(both.code, Some(0), "{}", both.stderr);
+        let results = both.document()["results"].clone();
+        let elapsed_s = |index: usize| results[index]["elapsed_s"].as_f64().unwrap();
+        // One second of waiting and one of measurement, which ends the minute of the other section.
+        assert!((1.9..20.0).contains(&elapsed_s(0)), "{target}: {}", elapsed_s(0));
+        assert!((0.9..19.0).contains(&elapsed_s(1)) && elapsed_s(1) < elapsed_s(0) - 0.5, "{target}: {}", elapsed_s(1));
+        let record = &results[1]["workload"];
+        assert_eq!((&record["start_delay_s"], &record["ends_others"]), (&1.0.into(), &true.into()));
+        assert_eq!(results[0]["ended"]["why"], "limit");
+    }
+}
+
+#[test]
+fn a_job_thinks_between_its_operations() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["--rw=read", "--size=1m", "--number_ios=24", "--thinktime=20ms", "--thinktime_blocks=8", "--direct=1"];
+    for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme", "null:"] {
+        let run = json(&["--target", target], &words);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let result = run.document()["results"][0].clone();
+        // Two pauses; the third would come after the last operation.
+        let elapsed_s = result["elapsed_s"].as_f64().unwrap();
+        assert!((0.04..5.0).contains(&elapsed_s), "{target}: {elapsed_s}");
+        assert_eq!(result["workload"]["think"], serde_json::json!({"time_us": 20_000, "every": 8}));
+        if target.starts_with("sim:") {
+            // A pause is not part of any latency.
+            assert!(elapsed_s < 0.06 && result["read_us"]["max"].as_f64().unwrap() < 15_000.0, "{result}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_too_slow_fails_and_the_others_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[global]\nsize=1m\nrw=read\nrate_iops=10\ntime_based\nrate_cycle=500\n\
+                [slow]\nruntime=20\nrate_min=20k\nrw=read\n[good]\nruntime=5\nrate_min=10k\n";
+    // Ten blocks of 4 KiB per second are 40 KiB; with the pauses, one and a half are 6 KiB.
+    let text = text.replace("[slow]", "[slow]\nthinktime=600ms");
+    for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme,filesystem=ext4"] {
+        let both = job_file(directory.path(), &text, target);
+        let results = both.document()["results"].clone();
+        let error = results[0]["ended"]["error"].as_str().unwrap_or_default();
+        assert!(
+            error.starts_with("a job read ") && error.ends_with("less than the required 20480 B/s"),
+            "{target}: {error}"
+        );
+        assert!(
+            (2.0..10.0).contains(&results[0]["elapsed_s"].as_f64().unwrap()),
+            "{target}: {}",
+            results[0]["elapsed_s"]
+        );
+        assert_eq!(results[1]["ended"]["why"], "limit", "{target}");
+        assert!(results[1]["elapsed_s"].as_f64().unwrap() >= 4.9, "{target}");
+        assert_ne!(both.code, Some(0));
+    }
+}

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, JobFiles, Jobs, Layout, Pattern, Rate, Room, Sharing,
-    Submission, SyncMethod, SyncTiming, Test, Work, Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, JobFiles, Jobs, Layout, Pattern, Rate, RateMin, Room, Sharing,
+    Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -86,6 +86,19 @@ pub struct WorkloadRecord {
     /// separate ones; absent: 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub offset_increment_bytes: u64,
+    /// Seconds by which the first operation came after the start of the tests that ran at the same
+    /// time; absent: 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_delay_s: f64,
+    /// True if the tests that ran at the same time ended with the first job of this one; absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub ends_others: bool,
+    /// Pauses of each job between its operations; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<ThinkTime>,
+    /// The rate below which a job would have failed; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_min: Option<RateMin>,
     /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
@@ -165,6 +178,7 @@ impl WorkloadRecord {
     pub fn constant_depth(&self) -> Option<u32> {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
+            && self.think.is_none()
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
         constant.then_some(self.depth * self.jobs)
@@ -237,6 +251,10 @@ impl WorkloadRecord {
             job_files: None,
             offset_bytes: 0,
             offset_increment_bytes: 0,
+            start_delay_s: 0.0,
+            ends_others: false,
+            think: None,
+            rate_min: None,
             end_fsync: false,
             order: BlockOrder::Plain,
             sizes: None,
@@ -279,6 +297,10 @@ impl WorkloadRecord {
             job_files: Some(workload.files).filter(|files| files.per_job > 1),
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
+            start_delay_s: workload.start_delay.as_secs_f64(),
+            ends_others: workload.ends_others,
+            think: workload.think,
+            rate_min: workload.rate_min,
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),

@@ -23,8 +23,8 @@ use measurement::{
     CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
 };
 use workload::{
-    Bounds, Commits, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work, Workload,
-    WriteCache, format_bytes,
+    BelowRateMin, Bounds, Commits, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work,
+    Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -128,8 +128,12 @@ trait Job {
     fn is_done(&self) -> bool;
     /// The position among all jobs.
     fn index(&self) -> JobIndex;
-    /// Stops issuing operations, at the request of the user.
+    /// Stops issuing operations.
     fn stop(&mut self);
+    /// The reason why the job ended early, if it did.
+    fn failure(&self) -> Option<&BelowRateMin> {
+        None
+    }
 }
 
 /// The position of a job among all concurrent jobs.
@@ -370,26 +374,40 @@ impl Machine {
             world.tallies.iter_mut().for_each(|tally| tally.start_at(now + longest));
             let until = |team: &Team<'_>| {
                 let time = team.test.work.warm_up().0;
-                (!time.is_zero()).then(|| bounds(Limit::Time(time), now))
+                let bounds = || bounds(Limit::Time(time), now);
+                (!time.is_zero()).then(|| TeamPhase { start: now, bounds: bounds(), ends_others: false })
             };
-            let bounds: Vec<Option<Bounds>> = teams.iter().map(until).collect();
-            let ended = phase(&mut world, &mut jobs, now, &bounds, true, look);
+            let phases: Vec<Option<TeamPhase>> = teams.iter().map(until).collect();
+            let ended = phase(&mut world, &mut jobs, now, &phases, true, look);
             (start, uninterrupted) = (ended.last, ended.uninterrupted);
         }
-        world.tallies = tallies(start);
+        let starts: Vec<Ns> = teams.iter().map(|team| start + ns(team.test.work.start_delay())).collect();
+        world.tallies = teams.iter().zip(&starts).map(|(team, &start)| Tally::starting(team.headline, start)).collect();
         let before = world.host.block_layer().device().activity();
-        let mut ends = vec![start; teams.len()];
+        let mut ends = starts.clone();
         if uninterrupted {
-            let bounds: Vec<Option<Bounds>> = teams.iter().map(|team| Some(bounds(team.limit, start))).collect();
-            let ended = phase(&mut world, &mut jobs, start, &bounds, false, look);
+            let measured = |(team, &start): (&Team<'_>, &Ns)| {
+                let ends_others = matches!(&team.test.work, Work::Blocks(workload) if workload.ends_others);
+                Some(TeamPhase { start, bounds: bounds(team.limit, start), ends_others })
+            };
+            let phases: Vec<Option<TeamPhase>> = teams.iter().zip(&starts).map(measured).collect();
+            let ended = phase(&mut world, &mut jobs, start, &phases, false, look);
             (ends, uninterrupted) = (ended.teams, ended.uninterrupted);
         }
         let after = world.host.block_layer().device().activity();
-        let ended = if uninterrupted { Ended::Limit } else { Ended::Interrupted };
-        let of_team = |((team, tally), end): ((Team<'_>, Tally), Ns)| {
-            team.result(tally, end, (end - start) as f64 / 1e9, (before, after), ended.clone())
+        let ended = |team: usize| {
+            let failures = jobs.iter().filter(|job| job.index().team == team);
+            match failures.filter_map(Job::failure).next() {
+                Some(failure) => Ended::Failed { error: failure.to_string() },
+                None if uninterrupted => Ended::Limit,
+                None => Ended::Interrupted,
+            }
         };
-        teams.into_iter().zip(world.tallies).zip(ends).map(of_team).collect()
+        let of_team = |(index, (team, tally)): (usize, (Team<'_>, Tally))| {
+            let (start, end) = (starts[index], ends[index].max(starts[index]));
+            team.result(tally, end, (end - start) as f64 / 1e9, (before, after), ended(index))
+        };
+        teams.into_iter().zip(world.tallies).enumerate().map(of_team).collect()
     }
 }
 
@@ -449,33 +467,47 @@ struct PhaseEnd {
     uninterrupted: bool,
 }
 
+/// A phase of one team.
+#[derive(Debug, Clone, Copy)]
+struct TeamPhase {
+    start: Ns,
+    bounds: Bounds,
+    /// Once a job has ended, so do those of the other teams.
+    ends_others: bool,
+}
+
 /// Runs jobs until each has reached the bounds of its team, if any, and has nothing in flight. The
 /// drive may still be active.
 fn phase<J: Job>(
     world: &mut World,
     jobs: &mut [J],
     start: Ns,
-    bounds: &[Option<Bounds>],
+    phases: &[Option<TeamPhase>],
     warm_up: bool,
     look: &mut dyn FnMut(&Progress) -> bool,
 ) -> PhaseEnd {
     let mut now = start;
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
-    let mut uninterrupted = true;
+    let (mut uninterrupted, mut stopped) = (true, false);
     // Pending waits of an earlier phase are obsolete.
     world.dues = Agenda::new();
-    let mut running = vec![0_usize; bounds.len()];
-    for job in jobs.iter_mut() {
+    let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
+    // The jobs that have not begun.
+    let mut delayed = vec![false; jobs.len()];
+    for (number, job) in jobs.iter_mut().enumerate() {
         let team = job.index().team;
-        if let Some(bounds) = bounds[team] {
-            running[team] += 1;
-            job.begin(start, bounds, warm_up, world);
+        if let Some(phase) = phases[team] {
+            ends.running[team] += 1;
+            delayed[number] = phase.start > start;
+            if delayed[number] {
+                world.dues.enter(phase.start, number as u32);
+            } else {
+                job.begin(start, phase.bounds, warm_up, world);
+            }
         }
     }
-    let mut teams = vec![start; bounds.len()];
-    let mut at_work = running.iter().filter(|jobs| **jobs > 0).count();
-    while at_work > 0 {
+    while ends.running.iter().any(|jobs| *jobs > 0) {
         let next = match (world.host.next_event(), world.dues.next_at()) {
             (Some(one), Some(other)) => one.min(other),
             (Some(one), None) | (None, Some(one)) => one,
@@ -483,49 +515,78 @@ fn phase<J: Job>(
         };
         debug_assert!(next >= now, "virtual time runs backwards");
         now = next;
-        for (tally, running) in world.tallies.iter_mut().zip(&running) {
+        for (tally, running) in world.tallies.iter_mut().zip(&ends.running) {
             if *running > 0 {
                 tally.advance(now);
             }
         }
-        let mut count_end = |job: &J| {
-            let team = job.index().team;
-            running[team] -= 1;
-            if running[team] == 0 {
-                teams[team] = now;
-                at_work -= 1;
-            }
-        };
         world.host.advance(now, &mut returned);
         for Returned { tag, at } in returned.drain(..) {
             let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
             let job = &mut jobs[(tag >> SLOT_BITS) as usize];
             job.resume(step, world);
             if job.is_done() {
-                count_end(job);
+                ends.count(job.index().team, now, phases);
             }
         }
         while let Some((at, job)) = world.dues.take(now) {
-            let job = &mut jobs[job as usize];
-            if !job.is_done() {
-                job.resume(Step::Due { at }, world);
-                if job.is_done() {
-                    count_end(job);
+            let number = job as usize;
+            let job = &mut jobs[number];
+            if std::mem::take(&mut delayed[number]) {
+                if let Some(phase) = phases[job.index().team] {
+                    job.begin(at, phase.bounds, warm_up, world);
                 }
+            } else if job.is_done() {
+                continue;
+            } else {
+                job.resume(Step::Due { at }, world);
+            }
+            if job.is_done() {
+                ends.count(job.index().team, now, phases);
             }
         }
         until_look -= 1;
         if until_look == 0 {
             until_look = EVENTS_PER_LOOK;
-            let working = world.tallies.iter().zip(&running).filter(|(_, running)| **running > 0);
+            let working = world.tallies.iter().zip(&ends.running).filter(|(_, running)| **running > 0);
             if uninterrupted && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now)))) {
                 uninterrupted = false;
-                jobs.iter_mut().for_each(J::stop);
+            }
+        }
+        if (ends.ends_others || !uninterrupted) && !stopped {
+            stopped = true;
+            for (job, delayed) in jobs.iter_mut().zip(&mut delayed) {
+                let was_done = job.is_done() && !std::mem::take(delayed);
+                job.stop();
+                // A job that waits has nothing in flight whose return would be its end.
+                if !was_done && job.is_done() {
+                    ends.count(job.index().team, now, phases);
+                }
             }
         }
     }
-    debug_assert!(running.iter().all(|jobs| *jobs == 0), "nothing happens any more, and a job waits");
-    PhaseEnd { teams, last: now, uninterrupted }
+    debug_assert!(ends.running.iter().all(|jobs| *jobs == 0), "nothing happens any more, and a job waits");
+    PhaseEnd { teams: ends.teams, last: now, uninterrupted }
+}
+
+/// The ends of jobs in a phase.
+struct Ends {
+    /// Number of jobs of each team that have not ended.
+    running: Vec<usize>,
+    /// When each team was done.
+    teams: Vec<Ns>,
+    /// The jobs that are still running are to end.
+    ends_others: bool,
+}
+
+impl Ends {
+    fn count(&mut self, team: usize, now: Ns, phases: &[Option<TeamPhase>]) {
+        self.running[team] -= 1;
+        self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);
+        if self.running[team] == 0 {
+            self.teams[team] = now;
+        }
+    }
 }
 
 /// The drive's activity compared with the requests to the kernel.

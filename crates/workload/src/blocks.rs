@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::JobFiles;
 use crate::order::BlockOrder;
+use crate::pacing::{RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
@@ -424,6 +425,10 @@ pub struct Workload {
     pub precondition: bool,
     /// Idle time before the test starts, during which the target's caches can drain.
     pub rest: Duration,
+    /// Delay of the first operation. The tests that run at the same time do not wait.
+    pub start_delay: Duration,
+    /// Once a job has ended, so do those of the tests that run at the same time.
+    pub ends_others: bool,
     /// The end of the measurement.
     pub limit: Limit,
     /// A job also ends once it has transferred the size of its part this many times.
@@ -432,6 +437,10 @@ pub struct Workload {
     pub warm_up: WarmUp,
     /// A fixed offered load; `None` for the maximum rate.
     pub rate: Option<Rate>,
+    /// Pauses between operations, if any.
+    pub think: Option<ThinkTime>,
+    /// The rate below which a job fails, if any.
+    pub rate_min: Option<RateMin>,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
     /// Add a checksum to each write, and check all written blocks after the measurement.
@@ -477,10 +486,14 @@ impl Workload {
             offset_increment_bytes: 0,
             precondition: false,
             rest: Duration::ZERO,
+            start_delay: Duration::ZERO,
+            ends_others: false,
             limit: Limit::Time(Duration::from_secs(5)),
             passes: None,
             warm_up: WarmUp(Duration::from_millis(500)),
             rate: None,
+            think: None,
+            rate_min: None,
             end_fsync: false,
             verify: false,
             seed: 1,

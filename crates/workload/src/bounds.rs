@@ -41,6 +41,17 @@ impl Bounds {
         if self.both { late && enough } else { late || enough }
     }
 
+    /// Bounds that are also reached at the time `due`, or after `ops` operations: the nearest point
+    /// at which a loop has something to do besides its operations. If time and count are both
+    /// required, that is after each operation.
+    #[must_use]
+    pub fn or_at(self, due: u64, ops: u64) -> Bounds {
+        if self.both {
+            return Bounds { deadline: 0, count: 0, both: true };
+        }
+        Bounds { deadline: self.deadline.min(due), count: self.count.min(ops), both: false }
+    }
+
     /// Number of further operations that may start after `started` of them. Operations in flight
     /// near the end must not overshoot a count.
     #[inline]
@@ -82,6 +93,26 @@ mod tests {
         assert_eq!(bounds(Limit::Time(TEN)).room(6), u64::MAX - 6);
         let both = bounds(Limit::TimeAndCount { time: TEN, count: 5, until: Until::Both });
         assert_eq!((both.room(6), both.deadline()), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn the_nearest_point_is_never_missed() {
+        for limit in [
+            Limit::Time(TEN),
+            Limit::Count(5),
+            Limit::TimeAndCount { time: TEN, count: 5, until: Until::First },
+            Limit::TimeAndCount { time: TEN, count: 5, until: Until::Both },
+        ] {
+            let bounds = bounds(limit);
+            let nearest = bounds.or_at(107, 3);
+            for (now, ops) in [(106, 2), (107, 2), (106, 3), (110, 2), (106, 5), (110, 5)] {
+                if bounds.reached(now, ops) || now >= 107 || ops >= 3 {
+                    assert!(nearest.reached(now, ops), "{limit:?} {now} {ops}");
+                }
+            }
+        }
+        let plain = bounds(Limit::Time(TEN)).or_at(107, 3);
+        assert!(!plain.reached(106, 2) && bounds(Limit::Count(5)).or_at(u64::MAX, u64::MAX) == bounds(Limit::Count(5)));
     }
 
     #[test]

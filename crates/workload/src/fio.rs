@@ -21,7 +21,7 @@ pub mod value;
 
 pub use reference::reference;
 
-use self::job::Start;
+use self::job::{ExitWhat, Start};
 use self::section::Section;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
@@ -106,6 +106,14 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
             _ => {}
         }
         let mut workload = section.workload()?;
+        // fio counts the delay from its own start, and has waited long enough when a later group
+        // starts.
+        if !workload.start_delay.is_zero() && (ended > 0 || index > 0 && !with_previous) {
+            let message = "startdelay: fio counts the delay from the start of the run, so only sections of the first group \
+                           of concurrent sections can have one; remove it, or stonewall";
+            return Err(section.wrong("startdelay", message));
+        }
+        workload.ends_others = ends_others(index, sections)?;
         section.check_accepted()?;
         if !with_previous {
             ended = tests.len();
@@ -134,6 +142,28 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     notes.dedup();
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
     Ok(Plan { name, answers, source, table: Table::Tests, target, notes, tests })
+}
+
+/// Returns `true` if the section ends those that run at the same time. As in fio, `exitall` in one
+/// section applies to all.
+fn ends_others(index: usize, sections: &[Section]) -> Result<bool, PlanError> {
+    let (section, what) = (&sections[index], sections[index].exit_what()?);
+    if !sections.iter().any(|section| section.has("exitall")) {
+        return Ok(false);
+    }
+    let mut following = (index + 1..sections.len()).map(|later| sections[later].starts(&sections[..later]));
+    if what == ExitWhat::All && following.any(|start| start == Ok(Start::Alone)) {
+        let message = "exit_what: flushmark runs the sections after a stonewall in any case; use exit_what=stonewall";
+        return Err(section.wrong("exit_what", message));
+    }
+    if what == ExitWhat::Group
+        && let Some(other) = sections.iter().find(|section| section.flag("new_group") == Ok(Some(true)))
+    {
+        let message =
+            "new_group: exitall ends all sections that run at the same time in flushmark; add exit_what=stonewall";
+        return Err(other.wrong("new_group", message));
+    }
+    Ok(true)
 }
 
 /// Before the first section starts, fio lays a file out for all sections that share it. If one of

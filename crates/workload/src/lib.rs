@@ -16,6 +16,7 @@
 //! | [`order`] | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
 //! | [`sizes`] | mixed block sizes |
 //! | [`files`] | the files of a job that has several, and the order of their turns |
+//! | [`pacing`] | pauses between operations, and the rate below which a job fails |
 //! | [`parts`] | the files and byte range that each job works on |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
@@ -37,6 +38,7 @@ pub mod files;
 pub mod fio;
 pub mod number;
 pub mod order;
+pub mod pacing;
 pub mod parts;
 pub mod pattern;
 pub mod plan;
@@ -58,6 +60,7 @@ pub use bounds::Bounds;
 pub use commits::Commits;
 pub use files::{FileOrder, JobFiles, SyncedFile};
 pub use order::{BlockOrder, Zone};
+pub use pacing::{BelowRateMin, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};

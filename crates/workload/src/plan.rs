@@ -129,6 +129,14 @@ impl Work {
         }
     }
 
+    /// Delay of its first operation.
+    pub const fn start_delay(&self) -> Duration {
+        match self {
+            Work::Blocks(workload) => workload.start_delay,
+            Work::Steps(_) | Work::Sort(_) => Duration::ZERO,
+        }
+    }
+
     /// Seed of its offsets and contents.
     pub const fn seed(&self) -> u64 {
         match self {
@@ -231,8 +239,10 @@ impl Plan {
     /// Total time requested by the tests, warm-up included. A test that ends only by count adds
     /// nothing: its duration is what is being measured.
     pub fn requested_time(&self) -> Duration {
-        let time =
-            |test: &Test| test.work.rest() + test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
+        let time = |test: &Test| {
+            let work = &test.work;
+            work.rest() + work.start_delay() + work.warm_up().0 + work.limit().time().unwrap_or_default()
+        };
         self.groups().map(|group| group.iter().map(time).max().unwrap_or_default()).sum()
     }
 
@@ -253,6 +263,7 @@ impl Plan {
                     workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
+                    workload.start_delay = Duration::ZERO;
                     let unit = workload.unit_bytes();
                     let files = u64::from(workload.jobs.get()) * u64::from(workload.files.per_job);
                     let least = unit * workload.units_min() * files;

@@ -88,6 +88,8 @@ impl Run<'_> {
             jobs: workload.jobs.get(),
             limit: workload.limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
             warm_up: workload.warm_up.0,
+            start_delay: workload.start_delay,
+            ends_others: workload.ends_others,
             headline: workload.commits_in(placed.files_per_job()).into(),
         };
         let (carrier, clock) = (*carrier, Clock::calibrated());

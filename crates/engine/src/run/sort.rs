@@ -60,7 +60,14 @@ impl Run<'_> {
         record.direct = sort.direct && parts.iter().all(|part| part.direct);
         record.size_bytes = bytes * u64::from(jobs);
         let (limit, warm_up) = (test.work.limit(), Duration::ZERO);
-        let team = Team { jobs, limit, warm_up, headline: Headline::Operations };
+        let team = Team {
+            jobs,
+            limit,
+            warm_up,
+            start_delay: Duration::ZERO,
+            ends_others: false,
+            headline: Headline::Operations,
+        };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }.run(stage)
         });

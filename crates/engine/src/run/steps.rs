@@ -1,5 +1,7 @@
 //! Tests of step programs.
 
+use std::time::Duration;
+
 use measurement::{Headline, TargetKind, WorkloadRecord};
 use workload::{Step, StepProgram, Test};
 
@@ -58,7 +60,8 @@ impl Run<'_> {
         record.direct = parts.iter().any(|part| part.direct);
         record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
         let (jobs, files, clock) = (program.jobs.get(), program.files.len(), Clock::calibrated());
-        let team = Team { jobs, limit: program.limit, warm_up: program.warm_up.0, headline: Headline::Turns };
+        let (limit, warm_up, start_delay) = (program.limit, program.warm_up.0, Duration::ZERO);
+        let team = Team { jobs, limit, warm_up, start_delay, ends_others: false, headline: Headline::Turns };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let own = &parts[job as usize * files..][..files];
             match Stepping::new(self.target, program, own, clock, job) {

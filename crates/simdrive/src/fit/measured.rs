@@ -103,6 +103,7 @@ fn is_of_drive(result: &TestResult) -> bool {
     record.pattern.is_some()
         && record.direct
         && record.rate.is_none()
+        && record.think.is_none()
         && matches!(record.layout, None | Some(Layout::Overwrite))
         && record.sharing == Sharing::None
         && record.job_files.is_none()

@@ -1,7 +1,9 @@
 //! A job of a workload: the engine's loops as state machines in virtual time.
 
 use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
-use workload::{Bounds, Commits, JobPart, Layout, Submission, SyncMethod, SyncTiming, Workload};
+use workload::{
+    BelowRateMin, Bounds, Commits, JobPart, Layout, RateCheck, Submission, SyncMethod, SyncTiming, Workload,
+};
 
 use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
@@ -22,6 +24,14 @@ pub struct BlockJob {
     mix: Mix,
     gaps: Option<Gaps>,
     due: f64,
+    /// End of the current pause.
+    pause_end: Ns,
+    /// Number of operations before the next pause.
+    think_at: u64,
+    check: Option<RateCheck>,
+    /// Bytes read and written.
+    moved: [u64; 2],
+    failure: Option<BelowRateMin>,
     bounds: Bounds,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -85,6 +95,11 @@ impl BlockJob {
             mix: operations.mix(),
             gaps: operations.gaps(),
             due: 0.0,
+            pause_end: 0,
+            think_at: u64::MAX,
+            check: None,
+            moved: [0; 2],
+            failure: None,
             bounds: idle(),
             slots: vec![Slot { begun: 0, written: 0, bytes: 0, file, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
@@ -129,13 +144,14 @@ impl BlockJob {
             let mut begun = now;
             if self.gaps.is_some() {
                 begun = self.due as Ns;
-                if begun > now {
-                    if !self.waits_for_due {
-                        self.waits_for_due = true;
-                        world.dues.enter(begun.min(self.bounds.deadline()), self.index.number);
-                    }
-                    return;
+            }
+            let earliest = begun.max(self.pause_end);
+            if earliest > now {
+                if !self.waits_for_due {
+                    self.waits_for_due = true;
+                    world.dues.enter(earliest.min(self.bounds.deadline()), self.index.number);
                 }
+                return;
             }
             if self.sync_is_due() && self.workload.queued_sync().is_some() {
                 self.queue_sync(now, world);
@@ -257,6 +273,24 @@ impl BlockJob {
         }
     }
 
+    /// Begins a pause, or fails if the job is too slow, as the engine's `Checkpoints` do.
+    #[inline]
+    fn pass_checkpoint(&mut self, now: Ns) {
+        if self.ending {
+            return;
+        }
+        if let Some(check) = self.check.as_mut().filter(|check| now >= check.due())
+            && let Err(below) = check.check(now, self.moved[0], self.moved[1])
+        {
+            self.failure = Some(below);
+            self.ending = true;
+        }
+        if let Some(think) = self.workload.think.filter(|_| self.ops >= self.think_at) {
+            self.think_at = self.ops + u64::from(think.every);
+            self.pause_end = now + think.time().as_nanos() as Ns;
+        }
+    }
+
     /// Called after each operation: issues a due sync, or ends the job.
     #[inline]
     fn next(&mut self, now: Ns, world: &mut World) {
@@ -269,6 +303,7 @@ impl BlockJob {
         if !self.ending && (!sync_due || queues) {
             self.ending = self.bounds.reached(now, self.ops);
         }
+        self.pass_checkpoint(now);
         self.fill(now, world);
         self.finish(now, world);
     }
@@ -283,6 +318,11 @@ impl Job for BlockJob {
         self.mix = operations.mix();
         self.gaps = operations.gaps();
         self.due = now as f64;
+        self.pause_end = 0;
+        self.think_at = self.workload.think.map_or(u64::MAX, |think| u64::from(think.every));
+        self.check = operations.rate_min().map(|min| RateCheck::new(min, now, |time| time.as_nanos() as Ns));
+        self.failure = None;
+        self.moved = [0; 2];
         self.bounds = bounds;
         self.free = (0..self.depth).rev().collect();
         self.unsynced = 0;
@@ -316,8 +356,12 @@ impl Job for BlockJob {
         let kind = self.slots[slot as usize].kind;
         let bytes = self.slots[slot as usize].bytes;
         match kind {
-            Kind::Read => world.tallies[self.index.team].read(at - begun, bytes),
+            Kind::Read => {
+                world.tallies[self.index.team].read(at - begun, bytes);
+                self.moved[0] += bytes;
+            }
             Kind::Write => {
+                self.moved[1] += bytes;
                 world.tallies[self.index.team].write(at - begun, bytes);
                 if let Some(call) = self.workload.sync.linked_call() {
                     self.slots[slot as usize].written = at;
@@ -374,5 +418,9 @@ impl Job for BlockJob {
 
     fn stop(&mut self) {
         self.ending = true;
+    }
+
+    fn failure(&self) -> Option<&BelowRateMin> {
+        self.failure.as_ref()
     }
 }

@@ -3,6 +3,7 @@
 use super::{Access, Gaps, Mix, Order, Region, Sizes};
 use crate::blocks::Workload;
 use crate::commits::Commits;
+use crate::pacing::RateMin;
 use crate::parts::JobPart;
 
 /// The warm-up draws from a separate stream, so the measurement starts with the seed's own offsets.
@@ -13,6 +14,7 @@ const WARM_UP_STREAM: u64 = 0x7761_726d;
 pub struct Operations<'a> {
     workload: &'a Workload,
     part: JobPart,
+    measured: bool,
     seed: u64,
     job: u32,
 }
@@ -20,13 +22,13 @@ pub struct Operations<'a> {
 impl<'a> Operations<'a> {
     /// The measured operations of a job on its part.
     pub const fn new(workload: &'a Workload, part: JobPart, job: u32) -> Operations<'a> {
-        Operations { workload, part, seed: workload.seed, job }
+        Operations { workload, part, measured: true, seed: workload.seed, job }
     }
 
     /// The operations of the warm-up: different draws on the same region.
     #[must_use]
     pub const fn warm_up(self) -> Operations<'a> {
-        Operations { seed: self.seed ^ WARM_UP_STREAM, ..self }
+        Operations { seed: self.seed ^ WARM_UP_STREAM, measured: false, ..self }
     }
 
     /// The workload that these operations belong to.
@@ -39,6 +41,11 @@ impl<'a> Operations<'a> {
         let block_bytes = self.workload.unit_bytes();
         let blocks = self.part.bytes / block_bytes * u64::from(self.part.files);
         Region { start: self.part.start, blocks, block_bytes }
+    }
+
+    /// The rate below which the job fails; a warm-up has none.
+    pub fn rate_min(&self) -> Option<RateMin> {
+        self.workload.rate_min.filter(|_| self.measured)
     }
 
     /// What counts as a commit of the job.

@@ -8,6 +8,7 @@ use crate::blocks::{
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::order::BlockOrder;
+use crate::pacing::{RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::plan::PlanError;
 use crate::size::format_bytes;
@@ -26,6 +27,17 @@ pub enum Start {
     Alone,
     /// At the same time as the previous section.
     WithPrevious,
+}
+
+/// The sections that end once a job of one section has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitWhat {
+    /// Those of the same group.
+    Group,
+    /// Those that run at the same time.
+    Concurrent,
+    /// All, including those that have not started.
+    All,
 }
 
 impl Section {
@@ -137,6 +149,13 @@ impl Section {
         }
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
         workload.rate = self.rate(&workload)?;
+        workload.rate_min = self.rate_min(&workload)?;
+        workload.think = self.think(&workload)?;
+        workload.start_delay = self.time("startdelay")?.unwrap_or_default();
+        if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
+            let message = "startdelay: flushmark warms up before the common start of all sections; remove ramp_time";
+            return Err(self.wrong("startdelay", message));
+        }
         workload.verify = self.verify(&workload)?;
         if workload.direct && !workload.is_aligned_to(512) {
             let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
@@ -464,6 +483,60 @@ impl Section {
         }
         let arrivals = arrivals.unwrap_or(Arrivals::Constant);
         Ok(Some(Rate { per_second, arrivals }))
+    }
+
+    /// The rate below which the job fails.
+    fn rate_min(&self, workload: &Workload) -> Result<Option<RateMin>, PlanError> {
+        let takes = "bytes per second, such as 10m, or one number for reads and one for writes";
+        let [read_bytes, write_bytes] =
+            self.directions("rate_min", takes, value::number)?.map(Option::unwrap_or_default);
+        let takes = "a number of milliseconds from 1 to 3600000";
+        let cycle =
+            self.read("rate_cycle", takes, |text| value::number(text).filter(|cycle| (1..=3_600_000).contains(cycle)))?;
+        if read_bytes == 0 && write_bytes == 0 {
+            return Ok(None);
+        }
+        if let Some(rate) = workload.rate {
+            let bytes = rate.per_second * f64::from(workload.block_bytes.get());
+            let required = if workload.pattern.writes() { write_bytes } else { read_bytes };
+            if workload.sizes.is_none() && required as f64 > bytes {
+                let message = format!("rate_min: {required} B/s exceeds the offered rate of {bytes:.0} B/s");
+                return Err(self.wrong("rate_min", &message));
+            }
+        }
+        Ok(Some(RateMin { read_bytes, write_bytes, cycle_ms: cycle.unwrap_or(RateMin::CYCLE_MS) }))
+    }
+
+    /// The pauses between operations.
+    fn think(&self, workload: &Workload) -> Result<Option<ThinkTime>, PlanError> {
+        let takes = "a time in microseconds, or with us, ms, s, m, h, d";
+        let time = self.read("thinktime", takes, |text| {
+            // Unlike other times, a number without a unit is in microseconds.
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            if plain { value::time(&format!("{text}us")) } else { value::time(text) }
+        })?;
+        let every = self.whole("thinktime_blocks", 1, 1_000_000)?.unwrap_or(1) as u32;
+        let Some(time) = time.filter(|time| !time.is_zero()) else { return Ok(None) };
+        if workload.engine != EngineChoice::Psync {
+            let message = "thinktime: flushmark pauses only between operations of which one is in flight at a time; use \
+                           ioengine=psync";
+            return Err(self.wrong("thinktime", message));
+        }
+        Ok(Some(ThinkTime { time_us: time.as_micros() as u64, every }))
+    }
+
+    /// The sections that `exitall` ends.
+    ///
+    /// # Errors
+    /// Fails if the value is invalid.
+    pub fn exit_what(&self) -> Result<ExitWhat, PlanError> {
+        let what = self.read("exit_what", "one of group, stonewall, all", |text| match text {
+            "group" => Some(ExitWhat::Group),
+            "stonewall" => Some(ExitWhat::Concurrent),
+            "all" => Some(ExitWhat::All),
+            _ => None,
+        })?;
+        Ok(what.unwrap_or(ExitWhat::Group))
     }
 
     fn engine(&self) -> Result<EngineChoice, PlanError> {

@@ -192,6 +192,34 @@ pub const OPTIONS: &[FioOption] = &[
         "`linear`",
         "the operations of `rate_iops` are evenly spaced, or arrive at random",
     ),
+    used(
+        "rate_min",
+        "bytes per second; two, as with `bs`",
+        "none",
+        "a job that is slower fails; checked after 2 s and then once per `rate_cycle`, when an operation completes, as in fio",
+    )
+    .or(&["ratemin"]),
+    used("rate_cycle", "milliseconds, 1 to 3600000", "1000", "time over which `rate_min` is averaged").or(&["ratecycle"]),
+    used(
+        "thinktime",
+        "time, in microseconds without a unit",
+        "0",
+        "pause of a job after its operations; requires a synchronous `ioengine`",
+    ),
+    used("thinktime_blocks", "1 to 1000000", "1", "operations before each pause"),
+    used(
+        "startdelay",
+        "time",
+        "0",
+        "delay of a section of the first group of concurrent sections; excludes `ramp_time`",
+    ),
+    used("exitall", FLAG, "0", "once a job has ended, all sections that run at the same time end").alone(),
+    used(
+        "exit_what",
+        "`group`, `stonewall`; `all` in the last group",
+        "`group`",
+        "the sections that `exitall` ends; `group` excludes `new_group`",
+    ),
     used("ramp_time", "time", "0", "warm-up before the measurement"),
     used("stonewall", FLAG, "0", "waits until all previous sections have ended; without it, a section runs concurrently with the previous one").or(&["wait_for_previous"]).alone(),
     used("wait_for", "the name of the previous section", "none", "same as `stonewall` if that section runs alone"),
@@ -270,8 +298,6 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("log_hist_msec", ANYTHING, "no log is written"),
     accepted("log_offset", FLAG, "no log is written"),
     refused("cpus_allowed", "run flushmark under `taskset` instead"),
-    refused("startdelay", "sections start at the same time"),
-    refused("thinktime", "use a rate instead: rate_iops"),
     refused("output", "put --output FILE before the fio command line to write the result document"),
     refused("output-format", "put --format json, fio or fio+ before the fio command line"),
 ];

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, JobFiles, Limit, Pattern, Rate, Room,
-    SizeShare, SyncMethod, SyncTiming, SyncedFile, Until, WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, JobFiles, Limit, Pattern, Rate, RateMin,
+    Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -240,8 +240,8 @@ proptest! {
 #[test]
 fn all_options_that_are_not_understood_are_named_at_once() {
     insta::assert_snapshot!(
-        error("[t]\nsize=1m\nverfy=crc32c\nthinktime=5\n[u]\nzonemode=zbd\n"),
-        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `thinktime` (use a rate instead: rate_iops) in line 4; remove them, or see docs/fio.md for the supported options"
+        error("[t]\nsize=1m\nverfy=crc32c\ncpus_allowed=5\n[u]\nzonemode=zbd\n"),
+        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `cpus_allowed` (run flushmark under `taskset` instead) in line 4; remove them, or see docs/fio.md for the supported options"
     );
     // An option used in several sections is reported once.
     insta::assert_snapshot!(
@@ -529,6 +529,39 @@ fn files_are_served_in_the_order_asked() {
     insta::assert_snapshot!(error("nrfiles=4\nfile_service_type=random:0"), @r#"job.fio:4: file_service_type: "random:0" is invalid: expected roundrobin, random or sequential, or one of these with the operations of a turn, such as random:8"#);
     insta::assert_snapshot!(error("nrfiles=257"), @"job.fio:2: size: 1 MiB is less than one block for each of 257 files");
     insta::assert_snapshot!(error("nrfiles=2\nzonemode=strided\nzonesize=64k"), @"job.fio:4: zonemode: fio accesses zones only in a single file; use nrfiles=1");
+}
+
+#[test]
+fn sections_start_late_pause_and_end_each_other() {
+    let late = only("[t]\nsize=1m\nstartdelay=4\n");
+    assert_eq!(late.start_delay, Duration::from_secs(4));
+    let think = |time: &str| only(&format!("[t]\nsize=1m\nthinktime={time}\nthinktime_blocks=8\n")).think;
+    assert_eq!(think("2000"), Some(ThinkTime { time_us: 2000, every: 8 }));
+    assert_eq!((think("3s"), think("0")), (Some(ThinkTime { time_us: 3_000_000, every: 8 }), None));
+    let rate_min = |text: &str| only(&format!("[t]\nrw=rw\nsize=1m\n{text}\n")).rate_min;
+    assert_eq!(rate_min("rate_min=1k"), Some(RateMin { read_bytes: 1024, write_bytes: 1024, cycle_ms: 1000 }));
+    assert_eq!(rate_min("ratemin=,2k\nratecycle=50"), Some(RateMin { read_bytes: 0, write_bytes: 2048, cycle_ms: 50 }));
+    assert_eq!(rate_min("rate_min=0"), None);
+    let ends = |text: &str| {
+        let plan = Plan::from_fio("j", text, &|_| None).unwrap();
+        let ends = |test: &Test| matches!(&test.work, Work::Blocks(workload) if workload.ends_others);
+        plan.tests.iter().map(ends).collect::<Vec<_>>()
+    };
+    // One section sets it for all, as in fio.
+    assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexitall\nexit_what=stonewall\n[c]\nsize=1m\nstonewall\n"), [true; 3]);
+    assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexit_what=all\n"), [false; 2]);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nstartdelay=1-4\n"), @r#"job.fio:3: startdelay: "1-4" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nstartdelay=4\nramp_time=1\n"), @"job.fio:3: startdelay: flushmark warms up before the common start of all sections; remove ramp_time");
+    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nstonewall\nsize=1m\nstartdelay=4\n"), @"job.fio:6: startdelay: fio counts the delay from the start of the run, so only sections of the first group of concurrent sections can have one; remove it, or stonewall");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nthinktime=1x\n"), @r#"job.fio:3: thinktime: "1x" is invalid: expected a time in microseconds, or with us, ms, s, m, h, d"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nthinktime=1\nioengine=libaio\n"), @"job.fio:3: thinktime: flushmark pauses only between operations of which one is in flight at a time; use ioengine=psync");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nthinktime=1\nthinktime_blocks=0\n"), @r#"job.fio:4: thinktime_blocks: "0" is invalid: expected a whole number from 1 to 1000000"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrate_min=fast\n"), @r#"job.fio:3: rate_min: "fast" is invalid: expected bytes per second, such as 10m, or one number for reads and one for writes"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrate=1k\nrate_min=2k\n"), @"job.fio:4: rate_min: 2048 B/s exceeds the offered rate of 1024 B/s");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrate_min=2k\nrate_cycle=0\n"), @r#"job.fio:4: rate_cycle: "0" is invalid: expected a number of milliseconds from 1 to 3600000"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nexitall\nexit_what=some\n"), @r#"job.fio:4: exit_what: "some" is invalid: expected one of group, stonewall, all"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nexitall\nexit_what=all\n[b]\nstonewall\nsize=1m\n"), @"job.fio:4: exit_what: flushmark runs the sections after a stonewall in any case; use exit_what=stonewall");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nexitall\n[b]\nnew_group\nsize=1m\n"), @"job.fio:5: new_group: exitall ends all sections that run at the same time in flushmark; add exit_what=stonewall");
 }
 
 fn command(words: &str) -> Result<Plan, String> {

@@ -432,6 +432,46 @@ pub const FIELDS: &[Field] = &[
     ),
     field!(
         Test,
+        "rate_min",
+        Kind::Size(1, SIZE_MAX),
+        "none",
+        "Bytes per second of each job below which the test fails, reads and writes separately, averaged over each second after the first two. A direction is not checked before its first byte.",
+        "rate_min = \"10MiB\""
+    ),
+    field!(
+        Test,
+        "think_time",
+        Kind::Time { zero: false },
+        "none",
+        "Pause of a job after its operations, like a program that computes. Requires depth 1.",
+        "think_time = \"2ms\""
+    ),
+    field!(
+        Test,
+        "think_every",
+        Kind::Whole(1, 1_000_000),
+        "1",
+        "With `think_time`: operations before each pause.",
+        "think_every = 8"
+    ),
+    field!(
+        Test,
+        "start_delay",
+        Kind::Time { zero: true },
+        "\"0s\"",
+        "Delay of the first operation after the start of the tests that run at the same time.",
+        "start_delay = \"4s\""
+    ),
+    field!(
+        Test,
+        "ends_others",
+        Kind::Flag,
+        "false",
+        "Once a job of the test has ended, end the tests that run at the same time.",
+        "ends_others = true"
+    ),
+    field!(
+        Test,
         "seed",
         Kind::Whole(0, u64::MAX >> 1),
         "1",

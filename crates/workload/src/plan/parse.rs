@@ -12,10 +12,11 @@ use super::fields::{self, Kind, Scope};
 use super::value::{Reader, Source, Value, description};
 use super::{Plan, Table, Test, Work};
 use crate::blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, SyncTiming,
-    Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, Submission,
+    SyncTiming, Until, WarmUp, Workload,
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
+use crate::pacing::{RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sort::{SortKeys, SortWork};
@@ -362,6 +363,15 @@ impl<'a> Fields<'a> {
         workload.rate = self
             .read("rate", |reader, value| reader.rate(value))?
             .map(|per_second| Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
+        workload.rate_min = self.size("rate_min")?.map(|bytes| RateMin {
+            read_bytes: bytes,
+            write_bytes: bytes,
+            cycle_ms: RateMin::CYCLE_MS,
+        });
+        let every = self.whole("think_every")?.unwrap_or(1) as u32;
+        workload.think = self.time("think_time")?.map(|time| ThinkTime { time_us: time.as_micros() as u64, every });
+        workload.start_delay = self.time("start_delay")?.unwrap_or(workload.start_delay);
+        workload.ends_others = self.flag("ends_others")?.unwrap_or(false);
         self.check_blocks(&workload)?;
         Ok(workload)
     }
@@ -448,6 +458,22 @@ impl<'a> Fields<'a> {
             }
         }
         self.check_files(workload)?;
+        match workload.think {
+            None => self.refuse("think_every", "only valid with think_time")?,
+            Some(think) if think.time_us == 0 => {
+                return Err(self.error("think_time", "shorter than a microsecond; use at least \"1us\""));
+            }
+            Some(_) if workload.submission() == Submission::Asynchronous => {
+                return Err(self.error(
+                    "think_time",
+                    "a job pauses between operations, so nothing can be in flight; use depth 1 and psync",
+                ));
+            }
+            Some(_) => {}
+        }
+        if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
+            return Err(self.error("start_delay", "the warm-up precedes the common start; set warm_up = \"0s\""));
+        }
         if workload.sharing == Sharing::None {
             self.refuse("offset_increment", "without sharing, the parts of the jobs are adjacent; set sharing")?;
         }

@@ -226,6 +226,8 @@ fn around(field: &Field, line: &str) -> String {
         (_, "stop") => format!("{write}time = \"1s\"\ncount = 9\n{line}\n"),
         (_, "offset_increment") => format!("{write}sharing = \"all\"\n{line}\n"),
         (_, "file_order" | "file_turn") => format!("{write}files_per_job = 4\n{line}\n"),
+        (_, "start_delay") => format!("{write}warm_up = \"0s\"\n{line}\n"),
+        (_, "think_every") => format!("{write}think_time = \"1ms\"\n{line}\n"),
         (_, "sync_next_file") => format!("{write}sync = \"fsync\"\nfiles_per_job = 4\n{line}\n"),
         (_, "arrivals") => format!("{write}rate = 100\n{line}\n"),
         (_, "steps") => format!("[[test]]\nfiles = {{ log = {{}} }}\n{line}\n"),

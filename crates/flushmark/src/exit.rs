@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crash::error::CrashError;
+use crash::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::{Blame, EngineError};

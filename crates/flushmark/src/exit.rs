@@ -8,7 +8,7 @@ use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::{Blame, EngineError};
 use store::StoreError;
-use verify::error::VerifyError;
+use verify::VerifyError;
 
 /// The ways in which the program can end, apart from errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,20 +30,18 @@ pub struct Check {
     pub timeout_s: u64,
 }
 
-/// The result of checking a state.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckVerdict {
-    /// The check succeeded.
     Passed,
-    /// The check failed, with its output.
+    /// With the output of the check.
     Failed(String),
 }
 
 /// Where states are served one after the other: a file, a loop device on it if it is mounted, and a
 /// mount point.
 #[derive(Debug)]
-pub struct CheckSlot {
+pub(crate) struct CheckSlot {
     file: PathBuf,
     device: Option<LoopDevice>,
     directory: PathBuf,
@@ -56,13 +54,18 @@ impl CheckSlot {
     ///
     /// # Errors
     /// When no loop device is available.
-    pub fn new(file: PathBuf, directory: PathBuf, printed: PathBuf, mounts: bool) -> Result<CheckSlot, ChainError> {
+    pub(crate) fn new(
+        file: PathBuf,
+        directory: PathBuf,
+        printed: PathBuf,
+        mounts: bool,
+    ) -> Result<CheckSlot, ChainError> {
         let device = mounts.then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
         Ok(CheckSlot { file, device, directory, printed })
     }
 
     /// The drive: the loop device, or the file.
-    pub fn drive(&self) -> &Path {
+    pub(crate) fn drive(&self) -> &Path {
         self.device.as_ref().map_or(self.file.as_path(), LoopDevice::path)
     }
 
@@ -71,7 +74,7 @@ impl CheckSlot {
     /// # Errors
     /// When this host cannot mount it, whatever its content; when the check cannot be started; and
     /// when the check leaves a process behind that uses the filesystem.
-    pub fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<CheckVerdict, CrashError> {
+    pub(crate) fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<CheckVerdict, CrashError> {
         let failed = |source| CrashError::Check { state: state.clone(), source };
         std::fs::write(&self.printed, printed).map_err(failed)?;
         let Some(filesystem) = check.filesystem else {
@@ -94,7 +97,7 @@ impl CheckSlot {
     ///
     /// # Errors
     /// When it cannot be mounted, and when a process is left that uses it.
-    pub fn mounted<T>(
+    pub(crate) fn mounted<T>(
         &self,
         state: &State,
         filesystem: Filesystem,

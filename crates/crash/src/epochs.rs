@@ -14,7 +14,7 @@ pub struct Epoch {
 
 /// Splits a log. The last epoch ends with the log, without a flush; flushes with nothing between
 /// them do not make an epoch.
-pub fn epochs(entries: &[Entry]) -> Vec<Epoch> {
+pub(crate) fn epochs(entries: &[Entry]) -> Vec<Epoch> {
     let mut epochs = Vec::new();
     let mut current = Epoch::default();
     for (index, entry) in entries.iter().enumerate() {

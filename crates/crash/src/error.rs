@@ -22,51 +22,21 @@ pub enum CrashError {
     /// The session's files cannot be used.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Root is needed.
     #[error("mounting a filesystem needs root; without root, use --fs none to give the command the drive itself")]
     Root,
-    /// The command cannot be started.
     #[error("cannot run `{command}`")]
-    Command {
-        /// The command line.
-        command: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The preparation failed.
+    Command { command: String, source: io::Error },
     #[error("`{command}` failed ({status}); nothing was recorded")]
-    Prepare {
-        /// The command line.
-        command: String,
-        /// Exit status of the command.
-        status: ExitStatus,
-    },
-    /// The check of a state cannot be run.
+    Prepare { command: String, status: ExitStatus },
     #[error("cannot check state {state}")]
-    Check {
-        /// The state to check.
-        state: State,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// A state's filesystem cannot be mounted.
+    Check { state: State, source: io::Error },
     #[error("cannot mount state {state}")]
-    DoesNotMount {
-        /// The state to mount.
-        state: State,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    DoesNotMount { state: State, source: io::Error },
     /// This host cannot mount the filesystem of any state.
     #[error(
         "state {state} cannot be mounted for a reason unrelated to its content, so it has no verdict; fix the cause and continue with --resume"
     )]
-    CannotMount {
-        /// The state to mount.
-        state: State,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    CannotMount { state: State, source: io::Error },
     /// A process keeps a filesystem in use that has to be unmounted: otherwise the next state would
     /// be mounted on its remains.
     #[error(
@@ -75,28 +45,15 @@ pub enum CrashError {
     Held {
         /// The check, command or inspection that started the process.
         who: String,
-        /// The processes that use it.
         holders: Holders,
     },
     /// The log is incomplete, because a write to it failed.
     #[error("the recording in `{}` is incomplete and cannot be used; is the disk full? Use --session to choose another directory", directory.display())]
-    Recording {
-        /// Directory of the session.
-        directory: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The user interrupted the test.
+    Recording { directory: PathBuf, source: io::Error },
     #[error("interrupted")]
     Stopped,
-    /// A system call failed.
     #[error("{what} failed")]
-    System {
-        /// The operation that failed.
-        what: &'static str,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    System { what: &'static str, source: io::Error },
 }
 
 impl CrashError {
@@ -109,31 +66,16 @@ impl CrashError {
 /// Why a session's files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The directory already exists.
     #[error("`{}` exists: continue it with `flushmark crash --resume {}`, or choose another directory", .0.display(), .0.display())]
     Exists(PathBuf),
-    /// The directory does not contain a session.
     #[error("no crash test found in `{}` ({because})", directory.display())]
-    None {
-        /// Directory of the session.
-        directory: PathBuf,
-        /// The kernel's error.
-        because: io::Error,
-    },
-    /// The recording is damaged or incomplete.
+    None { directory: PathBuf, because: io::Error },
     #[error("`{}` is damaged: {what}; record the command again", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The damage, as half a sentence.
         what: String,
     },
-    /// A system call failed.
     #[error("cannot use `{}`", path.display())]
-    System {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    System { path: PathBuf, source: io::Error },
 }

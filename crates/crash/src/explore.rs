@@ -43,7 +43,6 @@ pub fn possible_log2(recording: &Recording, plan: &Plan) -> f64 {
     sampling::possible_log2(&of_epochs.collect::<Vec<_>>())
 }
 
-/// Progress of a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Number of finished states.
@@ -103,10 +102,8 @@ impl Explorer {
         self.served.put(job, None).map_or(Ok(()), |error| Err(CrashError::call("reading the recording")(error)))
     }
 
-    /// Checks one state.
-    ///
     /// # Errors
-    /// When it cannot be checked, or the recording cannot be read.
+    /// When the state cannot be checked, or the recording cannot be read.
     pub fn check_one(&self, state: &State) -> Result<CheckVerdict, CrashError> {
         self.check(0, state)
     }

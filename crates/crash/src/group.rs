@@ -17,12 +17,9 @@ use crate::printed::Pipe;
 /// The interval for asking whether to continue.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The output streams of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
+pub(crate) enum Stream {
     Stdout,
-    /// Standard error.
     Stderr,
 }
 
@@ -31,7 +28,7 @@ pub enum Stream {
 /// The leader is reaped last: until then, its ID is not reused, so no unrelated process can be
 /// killed.
 #[derive(Debug)]
-pub struct Group {
+pub(crate) struct Group {
     child: Child,
     end: OwnedFd,
     said: Option<Pipe>,
@@ -43,7 +40,7 @@ impl Group {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(command: &mut Command) -> io::Result<Group> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
         let mut child = command.process_group(0).spawn()?;
         let (said, complained) = (child.stdout.take(), child.stderr.take());
         let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).inspect_err(|_| drop(child.kill()))?;
@@ -54,7 +51,7 @@ impl Group {
     }
 
     /// Reads another pipe instead of the process's standard output.
-    pub fn watch(&mut self, said: Pipe) {
+    pub(crate) fn watch(&mut self, said: Pipe) {
         self.said = Some(said);
     }
 
@@ -67,7 +64,7 @@ impl Group {
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
-    pub fn attend(
+    pub(crate) fn attend(
         &mut self,
         go_on: impl Fn() -> bool,
         mut hear: impl FnMut(Stream, &mut Pipe) -> io::Result<bool>,

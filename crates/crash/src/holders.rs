@@ -16,7 +16,6 @@ pub struct Holders {
 }
 
 impl Holders {
-    /// Returns whether no process was found.
     pub const fn are_none(&self) -> bool {
         self.processes.is_empty()
     }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// Size of an entry without its data.
 const HEADER_BYTES: u64 = 17;
 
-/// One entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// Data was written.
@@ -59,9 +58,8 @@ impl Entry {
     }
 }
 
-/// Writes a log.
 #[derive(Debug)]
-pub struct LogWriter {
+pub(crate) struct LogWriter {
     file: BufWriter<Arc<File>>,
     at: u64,
     /// The first error: a part of an entry may be in the file, so nothing can be appended.
@@ -69,8 +67,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Writes to an empty file.
-    pub fn new(file: Arc<File>) -> LogWriter {
+    /// The file must be empty.
+    pub(crate) fn new(file: Arc<File>) -> LogWriter {
         LogWriter { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
     }
 
@@ -78,7 +76,7 @@ impl LogWriter {
     ///
     /// # Errors
     /// That error.
-    pub fn is_whole(&self) -> io::Result<()> {
+    pub(crate) fn is_whole(&self) -> io::Result<()> {
         match &self.broken {
             Some(error) => Err(again(error)),
             None => Ok(()),
@@ -106,11 +104,7 @@ impl LogWriter {
         Ok(data_at)
     }
 
-    /// Records a write.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<Entry> {
+    pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<Entry> {
         let bytes = data.len() as u64;
         let data_at = self.put(1, offset, bytes, data)?;
         // Flushed because it is read back through the file.
@@ -118,38 +112,23 @@ impl LogWriter {
         Ok(Entry::Write { offset, bytes, data_at })
     }
 
-    /// Records zeros.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn zeros(&mut self, offset: u64, bytes: u64) -> io::Result<Entry> {
+    pub(crate) fn zeros(&mut self, offset: u64, bytes: u64) -> io::Result<Entry> {
         self.put(2, offset, bytes, &[])?;
         Ok(Entry::Zeros { offset, bytes })
     }
 
-    /// Records a flush.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn flush(&mut self) -> io::Result<Entry> {
+    pub(crate) fn flush(&mut self) -> io::Result<Entry> {
         self.put(3, 0, 0, &[])?;
         Ok(Entry::Flush)
     }
 
-    /// Records a printed line.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn printed(&mut self, line: &[u8]) -> io::Result<Entry> {
+    pub(crate) fn printed(&mut self, line: &[u8]) -> io::Result<Entry> {
         self.put(4, 0, line.len() as u64, line)?;
         Ok(Entry::Printed(line.to_vec()))
     }
 
     /// Makes the log durable.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.guarded(|file| {
             file.flush()?;
             file.get_ref().sync_data()
@@ -166,7 +145,7 @@ fn again(error: &io::Error) -> io::Error {
 ///
 /// # Errors
 /// Those of the file, and when it is not a log.
-pub fn read(file: &File) -> io::Result<Vec<Entry>> {
+pub(crate) fn read(file: &File) -> io::Result<Vec<Entry>> {
     let length = file.metadata()?.len();
     let mut entries = Vec::new();
     let mut at = 0;

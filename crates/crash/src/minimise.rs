@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// Those of `fails`.
-pub fn minimise<E>(
+pub(crate) fn minimise<E>(
     lost: &BTreeSet<usize>,
     mut fails: impl FnMut(&BTreeSet<usize>) -> Result<bool, E>,
 ) -> Result<BTreeSet<usize>, E> {

@@ -39,7 +39,7 @@ const OF_CONTENT: [Errno; 10] = [
 
 /// Why a filesystem cannot be mounted.
 #[derive(Debug)]
-pub enum NotMounted {
+pub(crate) enum NotMounted {
     /// The kernel finds no valid filesystem.
     Content(io::Error),
     /// This host cannot mount it, whatever the content.
@@ -55,7 +55,7 @@ impl NotMounted {
 
 /// A mounted filesystem.
 #[derive(Debug)]
-pub struct Mounted<'a> {
+pub(crate) struct Mounted<'a> {
     device: &'a Path,
     directory: &'a Path,
     taken_away: bool,
@@ -66,7 +66,11 @@ impl Mounted<'_> {
     ///
     /// # Errors
     /// The kernel's, classified.
-    pub fn new<'a>(device: &'a Path, directory: &'a Path, filesystem: Filesystem) -> Result<Mounted<'a>, NotMounted> {
+    pub(crate) fn new<'a>(
+        device: &'a Path,
+        directory: &'a Path,
+        filesystem: Filesystem,
+    ) -> Result<Mounted<'a>, NotMounted> {
         // A process that has the device open, such as udev for a moment, keeps its page cache, with
         // blocks of the previous state.
         open(device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -89,7 +93,7 @@ impl Mounted<'_> {
     ///
     /// # Errors
     /// The processes that use it.
-    pub fn unmount(mut self) -> Result<(), Holders> {
+    pub(crate) fn unmount(mut self) -> Result<(), Holders> {
         self.taken_away = true;
         let busy = || unmount(self.directory, UnmountFlags::empty()) == Err(Errno::BUSY);
         if patiently(PATIENCE, busy) && patiently(PATIENCE, || is_claimed(self.device)) {
@@ -119,7 +123,7 @@ fn patiently(most: Duration, mut busy: impl FnMut() -> bool) -> bool {
 
 /// Unmounts a filesystem with the caller's `unmount`; returns whether that succeeded within a
 /// while.
-pub fn unmounted_by(mut unmount: impl FnMut() -> bool) -> bool {
+pub(crate) fn unmounted_by(mut unmount: impl FnMut() -> bool) -> bool {
     patiently(PATIENCE, || !unmount())
 }
 

@@ -16,14 +16,14 @@ const FILES_MAX: usize = 20_000;
 
 /// The owners of ranges of a drive: start and end in bytes, and a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Owners {
+pub(crate) struct Owners {
     ranges: BTreeMap<u64, (u64, String)>,
 }
 
 impl Owners {
     /// The owners in a mounted filesystem, from `filefrag` (FIEMAP), and of ext4's journal, from
     /// `debugfs`. Other ranges have no owner. `None` without `filefrag`.
-    pub fn of(directory: &Path, device: &Path, filesystem: Filesystem) -> Option<Owners> {
+    pub(crate) fn of(directory: &Path, device: &Path, filesystem: Filesystem) -> Option<Owners> {
         let mut owners = Owners::default();
         // The PATH of ordinary users lacks these directories.
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
@@ -84,7 +84,7 @@ impl Owners {
     }
 
     /// All owners of any part of a range.
-    pub fn of_range(&self, offset: u64, bytes: u64) -> Vec<&str> {
+    pub(crate) fn of_range(&self, offset: u64, bytes: u64) -> Vec<&str> {
         let end = offset + bytes;
         let before = self.ranges.range(..offset).next_back();
         let mut names = Vec::new();

@@ -13,7 +13,7 @@ const PIPE_BYTES_MAX: usize = 1 << 20;
 
 /// The reading end of a pipe.
 #[derive(Debug)]
-pub struct Pipe {
+pub(crate) struct Pipe {
     pipe: std::fs::File,
     buffer: Vec<u8>,
 }
@@ -23,7 +23,7 @@ impl Pipe {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn new(pipe: OwnedFd) -> io::Result<Pipe> {
+    pub(crate) fn new(pipe: OwnedFd) -> io::Result<Pipe> {
         ioctl_fionbio(&pipe, true)?;
         Ok(Pipe { pipe: pipe.into(), buffer: vec![0; READ_BYTES] })
     }
@@ -33,7 +33,7 @@ impl Pipe {
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
-    pub fn drain(&mut self, mut hear: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+    pub(crate) fn drain(&mut self, mut hear: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
         let mut bytes = 0;
         // A process that never stops printing does not block the reader.
         while bytes < PIPE_BYTES_MAX {
@@ -60,7 +60,7 @@ impl AsFd for Pipe {
 
 /// Assembles lines from pieces.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub(crate) struct Lines {
     begun: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ impl Lines {
     ///
     /// # Errors
     /// Those of `line`.
-    pub fn add(&mut self, piece: &[u8], mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, piece: &[u8], mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut parts = piece.split(|&byte| byte == b'\n');
         self.begun.extend(parts.next().unwrap_or_default());
         for part in parts {
@@ -79,7 +79,7 @@ impl Lines {
     }
 
     /// The last line, if it has no line end.
-    pub fn unfinished(self) -> Option<Vec<u8>> {
+    pub(crate) fn unfinished(self) -> Option<Vec<u8>> {
         Some(self.begun).filter(|line| !line.is_empty())
     }
 }

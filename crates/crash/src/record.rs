@@ -28,7 +28,6 @@ pub struct RecordingSetup {
     pub prepare: Option<String>,
     /// The filesystem; `None`: the command gets the drive itself.
     pub filesystem: Option<Filesystem>,
-    /// Size of the drive.
     pub capacity_bytes: u64,
     /// How long to record after the command's end, while the kernel writes back data that was not
     /// synced.
@@ -38,9 +37,7 @@ pub struct RecordingSetup {
 /// The result of recording a command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The recorded writes.
     pub recording: Recording,
-    /// Exit status of the command.
     pub status: ExitStatus,
 }
 

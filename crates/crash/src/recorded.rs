@@ -16,7 +16,7 @@ use crate::view::Tape;
 /// printed before a flush started precedes that flush in the log, even if our threads are scheduled
 /// late.
 #[derive(Debug)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     base: Arc<File>,
     capacity_bytes: u64,
     stage: Stage,
@@ -46,7 +46,7 @@ impl Stage {
 impl Recorded {
     /// Uses a sparse base of that size and an empty log, both open for reading and writing; `pipe`
     /// delivers the command's output.
-    pub fn new(base: File, log: File, pipe: Pipe, capacity_bytes: u64) -> Recorded {
+    pub(crate) fn new(base: File, log: File, pipe: Pipe, capacity_bytes: u64) -> Recorded {
         Recorded {
             base: Arc::new(base),
             capacity_bytes,
@@ -56,8 +56,7 @@ impl Recorded {
         }
     }
 
-    /// Size of the drive.
-    pub const fn capacity_bytes(&self) -> u64 {
+    pub(crate) const fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
@@ -65,7 +64,7 @@ impl Recorded {
     ///
     /// # Errors
     /// When the base cannot be made durable.
-    pub fn begin(&mut self) -> io::Result<()> {
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
         self.base.sync_data()?;
         if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
             let tape = Tape::new(Arc::clone(&self.base), Arc::clone(&log), self.capacity_bytes);
@@ -79,7 +78,7 @@ impl Recorded {
     ///
     /// # Errors
     /// Those of the log.
-    pub fn note_lines(&mut self) -> io::Result<bool> {
+    pub(crate) fn note_lines(&mut self) -> io::Result<bool> {
         let Recorded { pipe, lines, stage, .. } = self;
         pipe.drain(|piece| lines.add(piece, |line| stage.note(line)))
     }
@@ -88,7 +87,7 @@ impl Recorded {
     ///
     /// # Errors
     /// Those of the log.
-    pub fn note_last_line(&mut self) -> io::Result<()> {
+    pub(crate) fn note_last_line(&mut self) -> io::Result<()> {
         self.note_lines()?;
         match std::mem::take(&mut self.lines).unfinished() {
             Some(line) => self.stage.note(&line),
@@ -100,7 +99,7 @@ impl Recorded {
     ///
     /// # Errors
     /// The first error of the log.
-    pub fn is_whole(&self) -> io::Result<()> {
+    pub(crate) fn is_whole(&self) -> io::Result<()> {
         match &self.stage {
             Stage::Recording { writer, .. } => writer.is_whole(),
             Stage::Preparing { .. } | Stage::Over => Ok(()),
@@ -111,7 +110,7 @@ impl Recorded {
     ///
     /// # Errors
     /// Those of the log.
-    pub fn end(&mut self) -> io::Result<Option<Tape>> {
+    pub(crate) fn end(&mut self) -> io::Result<Option<Tape>> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Recording { mut writer, tape } => {
                 writer.finish()?;

@@ -19,7 +19,7 @@ use crate::state::State;
 /// The states to check in one epoch: the flush boundary before it, then at most `most` between that
 /// and the next flush. `tears` lists for each write the sector counts after which it may be torn.
 /// No state is listed twice.
-pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, seed: u64) -> Vec<State> {
+pub(crate) fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, seed: u64) -> Vec<State> {
     let count = epoch.writes.len();
     let boundary = State::boundary(number, count);
     if count == 0 {
@@ -74,7 +74,7 @@ fn shuffle(states: &mut [State], chance: &mut Xoshiro256PlusPlus) {
 
 /// The sector counts after which a write may be torn: a drive writes aligned units of
 /// `atomic_bytes` completely or not at all.
-pub fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
+pub(crate) fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
     let first = offset / atomic_bytes + 1;
     let last = (offset + bytes).div_ceil(atomic_bytes);
     (first..last).map(|unit| (unit * atomic_bytes - offset) / SECTOR_BYTES).collect()
@@ -83,7 +83,7 @@ pub fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
 /// The binary logarithm of the number of possible states. `tears` has for each write of each epoch
 /// the number of positions where it may be torn. Independently of the others, a write is present,
 /// lost, or torn at one of these; an epoch with all of its writes is the beginning of the next one.
-pub fn possible_log2(tears: &[Vec<usize>]) -> f64 {
+pub(crate) fn possible_log2(tears: &[Vec<usize>]) -> f64 {
     let of_epochs: Vec<f64> =
         tears.iter().map(|epoch| epoch.iter().map(|&tears| (tears as f64 + 2.0).log2()).sum()).collect();
     let largest = of_epochs.iter().copied().fold(0.0, f64::max);

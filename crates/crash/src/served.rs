@@ -28,21 +28,20 @@ const ZEROS_BYTES: usize = 1 << 20;
 
 /// The queue properties of a recorded drive: it has a volatile cache, so flushes come, and no limit
 /// on its depth, because nothing takes time here.
-pub const QUEUE: LoopQueue = LoopQueue { flushes: true, rotational: false, depth: u32::MAX };
+pub(crate) const QUEUE: LoopQueue = LoopQueue { flushes: true, rotational: false, depth: u32::MAX };
 /// The name of the recorded drive's file.
-pub const DRIVE: &str = "drive";
+pub(crate) const DRIVE: &str = "drive";
 
 /// The prefix of the names of states' files.
 const STATE: &str = "state-";
 
-/// The name of a state's file.
-pub fn state_name(slot: usize) -> String {
+pub(crate) fn state_name(slot: usize) -> String {
     format!("{STATE}{slot}")
 }
 
 /// The users of states' files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenedBy {
+pub(crate) enum OpenedBy {
     /// A check, for its state only: a handle that is still open when the next state comes has no
     /// access to that one.
     Checks,
@@ -72,7 +71,7 @@ struct Slot {
 
 /// The mounted directory, unmounted on drop.
 #[derive(Debug)]
-pub struct Served {
+pub(crate) struct Served {
     drives: Arc<Drives>,
     mounted: Option<Mounted>,
     thread: Option<JoinHandle<()>>,
@@ -85,7 +84,7 @@ impl Served {
     ///
     /// # Errors
     /// When this host does not allow it.
-    pub fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
+    pub(crate) fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
         let capacity_bytes = recorded.capacity_bytes();
         let drives = Drives {
             recorded: Mutex::new(Some(recorded)),
@@ -101,7 +100,7 @@ impl Served {
     ///
     /// # Errors
     /// When this host does not allow it.
-    pub fn of_states(
+    pub(crate) fn of_states(
         directory: &Path,
         recording: Arc<Recording>,
         states: usize,
@@ -150,13 +149,13 @@ impl Served {
     ///
     /// # Errors
     /// Those of `work`, and when no drive is recorded.
-    pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
         lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
     /// Puts a state of the recording into a slot, or empties the slot. Returns the error if the
     /// previous state could not be served as recorded.
-    pub fn put(&self, slot: usize, state: Option<&State>) -> Option<io::Error> {
+    pub(crate) fn put(&self, slot: usize, state: Option<&State>) -> Option<io::Error> {
         let recording = self.drives.recording.as_ref();
         let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
         let mut slot = lock(&self.drives.states[slot]);
@@ -164,8 +163,7 @@ impl Served {
         std::mem::replace(&mut slot.view, view).and_then(View::into_broke)
     }
 
-    /// The path of a file.
-    pub fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.mounted.as_ref().map(|mounted| mounted.directory().join(name)).unwrap_or_default()
     }
 }

@@ -26,7 +26,6 @@ use crate::view::{Recording, Tape};
 pub struct Plan {
     /// The recorded command and its arguments.
     pub command: Vec<String>,
-    /// Size of the drive.
     pub capacity_bytes: u64,
     /// The filesystem on it; `None`: the command got the drive itself.
     #[serde(with = "crate::filesystem_name")]
@@ -90,7 +89,6 @@ impl Session {
         Ok((Session { directory: directory.to_owned() }, plan))
     }
 
-    /// Path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

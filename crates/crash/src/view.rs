@@ -15,7 +15,7 @@ use crate::log::Entry;
 use crate::state::State;
 
 /// The unit of lookups.
-pub const BLOCK_BYTES: u64 = 4096;
+pub(crate) const BLOCK_BYTES: u64 = 4096;
 
 /// A recorded drive: its original content, and everything that was written to it.
 #[derive(Debug)]
@@ -34,7 +34,6 @@ impl Tape {
         Tape { base, log, entries: Vec::new(), writers: HashMap::new(), capacity_bytes }
     }
 
-    /// Appends an entry.
     pub fn push(&mut self, entry: Entry) {
         let index = self.entries.len() as u32;
         for block in blocks(&entry) {
@@ -43,7 +42,6 @@ impl Tape {
         self.entries.push(entry);
     }
 
-    /// All entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -125,12 +123,10 @@ impl Recording {
         Recording { tape, epochs }
     }
 
-    /// The epochs, in order.
     pub fn epochs(&self) -> &[Epoch] {
         &self.epochs
     }
 
-    /// All entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.tape.entries
     }
@@ -140,7 +136,6 @@ impl Recording {
         self.tape.log_bytes()
     }
 
-    /// Size of the drive.
     pub const fn capacity_bytes(&self) -> u64 {
         self.tape.capacity_bytes
     }
@@ -184,7 +179,7 @@ type Block = [u8; BLOCK_BYTES as usize];
 
 /// A state that can be read and written.
 #[derive(Debug)]
-pub struct View {
+pub(crate) struct View {
     recording: Arc<Recording>,
     epoch: usize,
     /// Entries before this one survive completely.
@@ -202,7 +197,7 @@ impl View {
     ///
     /// # Panics
     /// If no power cut during the recording could have left it ([`Recording::has`]).
-    pub fn new(recording: Arc<Recording>, state: &State) -> View {
+    pub(crate) fn new(recording: Arc<Recording>, state: &State) -> View {
         assert!(recording.has(state), "no power cut could have left state {state}");
         let epoch = &recording.epochs[state.epoch];
         let before = match state.epoch.checked_sub(1) {
@@ -228,7 +223,7 @@ impl View {
     ///
     /// # Errors
     /// Those of the files.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         in_blocks(offset, buffer.len(), |block, within, part| {
             match self.own.get(&block) {
                 Some(own) => buffer[part.clone()].copy_from_slice(&own[within..within + part.len()]),
@@ -242,7 +237,7 @@ impl View {
     ///
     /// # Errors
     /// Those of the files.
-    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         in_blocks(offset, data.len(), |block, within, part| {
             if !self.own.contains_key(&block) {
                 let whole = part.len() == BLOCK_BYTES as usize;
@@ -258,7 +253,7 @@ impl View {
 
     /// The error that kept it from being read correctly, if any: its reader only sees an I/O error,
     /// as from a drive.
-    pub fn into_broke(self) -> Option<io::Error> {
+    pub(crate) fn into_broke(self) -> Option<io::Error> {
         self.broke.into_inner()
     }
 
@@ -281,7 +276,7 @@ impl View {
     ///
     /// # Errors
     /// Those of the files.
-    pub fn fingerprint(&self) -> io::Result<u64> {
+    pub(crate) fn fingerprint(&self) -> io::Result<u64> {
         use std::hash::{DefaultHasher, Hasher as _};
         let mut touched: Vec<u64> = Vec::new();
         for &index in &self.recording.epochs[self.epoch].writes {

@@ -36,7 +36,6 @@ impl WorkDirectory {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crash::error::CrashError;
+use crash::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::{Blame, EngineError};
 use store::StoreError;
-use verify::error::VerifyError;
+use verify::VerifyError;
 
 /// The ways in which the program can end, apart from errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use common::{LoopDevice, Run, needs_root, run};
 use verification::*;
-use verify::geometry::{LaneKind, SUPERBLOCKS_AT};
 use verify::record::{Header, Kind};
-use verify::run_header::RunHeader;
+use verify::{LaneKind, RunHeader, SUPERBLOCKS_AT};
 
 #[test]
 fn damaged_superblocks() {
@@ -179,7 +178,7 @@ fn older_record(run: &RunHeader, path: &Path, at: u64) {
         return;
     }
     let place = run.geometry.location(run.geometry.sector_number(at).unwrap());
-    let schedule = verify::schedule::Schedule::new(run.run_id, &run.geometry, place.lane);
+    let schedule = verify::Schedule::new(run.run_id, &run.geometry, place.lane);
     let seq = schedule.seq_of(place.index, header.version - 1);
     let kind = if header.version == 1 { Kind::Fill } else { header.kind };
     let evidence = if header.kind == Kind::Control { 0 } else { seq.saturating_sub(1) };

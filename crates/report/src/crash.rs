@@ -1,7 +1,6 @@
 //! The result of a crash test.
 
-use crash::explore::Lost;
-use crash::state::State;
+use crash::{Lost, State};
 use serde::Serialize;
 use workload::number::{number, span};
 
@@ -118,7 +117,7 @@ fn possible(log2: f64) -> String {
 }
 
 /// Progress line while states are checked.
-pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) -> String {
+pub fn crash_line(progress: &crash::Progress, per_s: f64, look: &Look) -> String {
     let failed =
         if progress.failed > 0 { format!(", {} failed", number(progress.failed as f64)) } else { String::new() };
     let left = std::time::Duration::from_secs_f64(((progress.of - progress.done) as f64 / per_s.max(0.1)).min(1e7));
@@ -132,10 +131,10 @@ pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) 
 }
 
 /// The result of checking a single state again.
-pub fn crash_state(state: &State, verdict: &crash::check::CheckVerdict, look: &Look) -> String {
+pub fn crash_state(state: &State, verdict: &crash::CheckVerdict, look: &Look) -> String {
     look.finish(match verdict {
-        crash::check::CheckVerdict::Passed => format!("{state} passes\n"),
-        crash::check::CheckVerdict::Failed(said) => format!("{state} fails: {said}\n"),
+        crash::CheckVerdict::Passed => format!("{state} passes\n"),
+        crash::CheckVerdict::Failed(said) => format!("{state} fails: {said}\n"),
     })
 }
 
@@ -211,7 +210,7 @@ mod tests {
         Recorded 1,234 writes and 56 flushes. Tested 420 of 512 possible states after a power cut; 0 failed.
         1 min 15 s; recording and results: /tmp/session
         ");
-        let progress = crash::explore::Progress { done: 10, failed: 1, of: 400 };
+        let progress = crash::Progress { done: 10, failed: 1, of: 400 };
         insta::assert_snapshot!(crash_line(&progress, 30.0, &Look::plain()), @"10 of 400 states, 1 failed, 30 a second, 13 s left");
     }
 }

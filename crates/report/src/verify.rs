@@ -4,12 +4,7 @@
 mod cycles;
 
 use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
-use verify::geometry::LaneKind;
-use verify::outcome::CycleResult;
-use verify::run_header::{FuaPath, RunHeader, SyncMethod};
-use verify::sentences;
-use verify::verdict::Class;
-use verify::writing::Written;
+use verify::{Class, CycleResult, FuaPath, LaneKind, RunHeader, SyncMethod, Written, sentences};
 use workload::format_bytes;
 
 use self::cycles::{ages, loss_bound};
@@ -277,14 +272,10 @@ mod golden {
     use std::time::Duration;
 
     use verify::document::{Example, Promise, SCHEMA, SignRecord, VoidRecord};
-    use verify::geometry::Geometry;
-    use verify::loss_bound::loss_per_cut_below;
-    use verify::outcome::{AgeCount, Outcome, Standing};
-    use verify::recorder::Event;
-    use verify::run_header::Circumstances;
-    use verify::validity::{Sign, Void};
-    use verify::verdict::{Legal, Rollback, Tally};
-    use verify::writing::Live;
+    use verify::{
+        AgeCount, Circumstances, Event, Geometry, Legal, Live, Outcome, Rollback, Sign, Standing, Tally, Void,
+        loss_per_cut_below,
+    };
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use verify::payload::Payload;
+use verify::Payload;
 use verify::record::{HEADER_BYTES, Header, Kind};
 
 const TIME: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ const ALIGNMENT_BYTES: usize = 4096;
 
 /// A block of memory that begins on a page boundary.
 #[derive(Debug)]
-pub struct AlignedBlock {
+pub(crate) struct AlignedBlock {
     memory: Vec<u8>,
     start: usize,
     length: usize,
@@ -13,7 +13,7 @@ pub struct AlignedBlock {
 
 impl AlignedBlock {
     /// A block of `length` zero bytes.
-    pub fn new(length: usize) -> AlignedBlock {
+    pub(crate) fn new(length: usize) -> AlignedBlock {
         // Never grown, because that could move it.
         let memory = vec![0; length + ALIGNMENT_BYTES];
         let start = memory.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
@@ -21,12 +21,12 @@ impl AlignedBlock {
     }
 
     #[inline]
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.length]
     }
 
     #[inline]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.length]
     }
 }

@@ -98,7 +98,7 @@ impl OpenDisk for DiskSpec {
 ///
 /// # Errors
 /// Errors of the system calls.
-pub fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
+pub(crate) fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
     let sync = |file: &File| fsync(file);
     let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
         // Some filesystems accept O_DIRECT and use the page cache all the same.

@@ -16,19 +16,19 @@ use crate::record::Kind;
 
 /// Start of the slots: records of any size are aligned to their size, and to the preferred
 /// alignment of drives and arrays.
-pub const FIRST_SLOT_BYTES: u64 = 1 << 20;
+pub(crate) const FIRST_SLOT_BYTES: u64 = 1 << 20;
 /// Space for a superblock: the largest logical block.
-pub const SUPERBLOCK_BYTES: u64 = 4096;
+pub(crate) const SUPERBLOCK_BYTES: u64 = 4096;
 /// Addresses of the superblock and its copy.
 pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
 /// The largest record.
-pub const RECORD_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// More lanes would be more threads than useful.
-pub const LANES_MAX: u16 = 256;
+pub(crate) const LANES_MAX: u16 = 256;
 /// Checking more sectors would need more than 1 GiB of memory.
-pub const SECTORS_MAX: u64 = 1 << 28;
+pub(crate) const SECTORS_MAX: u64 = 1 << 28;
 /// With fewer slots, a lane would overwrite a record before anything could be learned from it.
-pub const SLOTS_PER_LANE_MIN: u32 = 4;
+pub(crate) const SLOTS_PER_LANE_MIN: u32 = 4;
 
 /// The way in which a lane makes its writes durable.
 #[derive(

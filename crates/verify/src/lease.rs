@@ -6,10 +6,10 @@ use crate::frontier::Frontier;
 
 /// Operations that a lane may be ahead: at a million per second, a round trip may take 30 ms before
 /// a lane has to wait.
-pub const AHEAD: u64 = 1 << 16;
+pub(crate) const AHEAD: u64 = 1 << 16;
 
 /// The lanes that need a new lease, and the new leases. `leases` holds the present ones.
-pub fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u64)> {
+pub(crate) fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u64)> {
     frontiers
         .iter()
         .filter(|(lane, frontier)| {
@@ -20,7 +20,7 @@ pub fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u64)> {
 }
 
 /// The first lease of every lane.
-pub fn first(lanes: u16) -> Vec<(u16, u64)> {
+pub(crate) fn first(lanes: u16) -> Vec<(u16, u64)> {
     (0..lanes).map(|lane| (lane, AHEAD)).collect()
 }
 

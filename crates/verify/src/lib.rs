@@ -6,17 +6,10 @@
 //! verdict that follows from that is a pure function, tested against a simulated drive that lies in
 //! every known way (`tests/confusion.rs`).
 //!
-//! | topic | modules |
-//! | --- | --- |
-//! | **layout of the target** | [`geometry`] (which slot belongs to whom), [`superblock`], [`record`] (the header of each sector), [`payload`] (the rest of it) |
-//! | a run, and the operations of its lanes | [`run_header`], [`schedule`]: every operation follows from run, lane and number |
-//! | **writing** | [`filling`] (version 0), [`writing`] (all lanes), [`lane`] (one), [`frontier`] (how far each is), [`disk`] (the storage interface), [`file_disk`] (real storage), [`target`] (what may be overwritten), [`journal_location`] (keeps the journal off the drive under test) |
-//! | **recording** | [`witness`] (the writer's side), [`recorder`] (the other machine's side), [`journal`] (the file), [`message`] (the protocol of all three), [`lease`] (how far a lane may be ahead), [`ledger`] (the cycles of a journal), [`outcome`] (their verdicts), [`obligations`] (what was recorded of one run) |
-//! | **reading back** | [`check_target`] (which drive it is, and what is left of a run), [`reading`] (twice, if the first result contradicts the run), [`survey`] (what each sector holds), [`provenance`] (where each piece of 64 bytes comes from) |
-//! | **judging** | [`verdict`] (what became of every obligation), [`validity`] (whether the run proves anything), [`loss_bound`] (what clean cycles prove), [`sentences`] (findings as text) |
-//! | a check from beginning to end, and its document | [`checking`], [`document`] |
-//! | the whole cycle on emulated drives | [`demo`] |
-//! | facts, memory, encoding, errors | [`drive_facts`], [`aligned`], [`wire`], [`error`] |
+//! [`target`] claims a target, [`Writing`] writes all lanes to it, and a [`Witness`] passes on what
+//! was acknowledged to a [`Recorder`] or into a journal. A [`Check`] reads the target back and judges
+//! it; [`document`] is its result, [`sentences`] puts it into words. [`demo`] runs the whole cycle on
+//! emulated drives. ARCHITECTURE.md lists the steps with their modules.
 //!
 //! A drive must never be accused falsely. So an obligation exists only if its acknowledgement was
 //! *received* (a message that got lost creates none), or if a surviving record proves it. A lane
@@ -24,42 +17,65 @@
 //! stops at its first error, because a failed sync covers nothing, even if a later one succeeds.
 
 #![allow(missing_docs, reason = "an internal crate, where many names need no sentence")]
+#![warn(unreachable_pub)]
 
-pub mod aligned;
-pub mod check_target;
-pub mod checking;
+mod aligned;
+mod check_target;
+mod checking;
 pub mod demo;
-pub mod disk;
+mod disk;
 pub mod document;
-pub mod drive_facts;
-pub mod error;
-pub mod file_disk;
-pub mod filling;
-pub mod frontier;
-pub mod geometry;
-pub mod journal;
+mod drive_facts;
+mod error;
+mod file_disk;
+mod filling;
+mod frontier;
+mod geometry;
+mod journal;
 pub mod journal_location;
-pub mod lane;
-pub mod lease;
-pub mod ledger;
-pub mod loss_bound;
+mod lane;
+mod lease;
+mod ledger;
+mod loss_bound;
 pub mod message;
 mod mix;
-pub mod obligations;
-pub mod outcome;
-pub mod payload;
-pub mod provenance;
-pub mod reading;
+mod obligations;
+mod outcome;
+mod payload;
+mod provenance;
+mod reading;
 pub mod record;
-pub mod recorder;
-pub mod run_header;
-pub mod schedule;
+mod recorder;
+mod run_header;
+mod schedule;
 pub mod sentences;
 pub mod superblock;
 pub mod survey;
 pub mod target;
-pub mod validity;
-pub mod verdict;
-pub mod wire;
-pub mod witness;
-pub mod writing;
+mod validity;
+mod verdict;
+mod wire;
+mod witness;
+mod writing;
+
+pub use checking::{Check, Source, UserStatement};
+pub use disk::{Disk, OpenDisk};
+pub use drive_facts::DriveFacts;
+pub use error::VerifyError;
+pub use filling::fill;
+pub use frontier::{Frontier, Frontiers};
+pub use geometry::{Geometry, LaneKind, SUPERBLOCKS_AT};
+pub use journal::{Journal, ReadJournal, read as read_journal};
+pub use lane::{Lane, Stepped, fill_record};
+pub use ledger::Ledger;
+pub use loss_bound::{cycles_for, loss_per_cut_below};
+pub use obligations::Obligations;
+pub use outcome::{AgeCount, CycleResult, Outcome, Standing};
+pub use payload::Payload;
+pub use recorder::{Cut, Event, Recorder, RecorderOptions};
+pub use run_header::{Circumstances, FuaPath, RunHeader, SyncMethod};
+pub use schedule::Schedule;
+pub use validity::{Sign, Void};
+pub use verdict::{Class, Finding, Legal, Rollback, Tally, Verdict, judge};
+pub use witness::Witness;
+pub use writing::{Live, Writing, Written};

@@ -1,7 +1,7 @@
 //! What clean cycles prove about the probability of a loss.
 
 /// Confidence level of the bounds.
-pub const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Upper bound of the probability of a loss per power cut, at 95 % confidence, after this many
 /// cycles without a loss; 1 if there was none.
@@ -10,8 +10,8 @@ pub const CONFIDENCE: f64 = 0.95;
 /// p)^k. The bound is the p for which that is 5 %.
 ///
 /// ```
-/// assert!((verify::loss_bound::loss_per_cut_below(1) - 0.95).abs() < 1e-12);
-/// assert!(verify::loss_bound::loss_per_cut_below(59) < 0.05);
+/// assert!((verify::loss_per_cut_below(1) - 0.95).abs() < 1e-12);
+/// assert!(verify::loss_per_cut_below(59) < 0.05);
 /// ```
 pub fn loss_per_cut_below(clean_cycles: u32) -> f64 {
     if clean_cycles == 0 {

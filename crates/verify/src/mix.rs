@@ -9,21 +9,21 @@ const SALT: u64 = 0xd6e8_feb8_6659_fd93;
 /// The XOR of the upper and lower half of a 64 by 64 bit product: with one multiplication, every
 /// bit of the result depends on every bit of the input.
 #[inline]
-pub fn fold(a: u64, b: u64) -> u64 {
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
 }
 
 /// A pseudorandom number from a key and a counter.
 #[inline]
-pub fn mix(key: u64, counter: u64) -> u64 {
+pub(crate) fn mix(key: u64, counter: u64) -> u64 {
     let state = key.wrapping_add(counter.wrapping_mul(GOLDEN));
     fold(state, state ^ SALT)
 }
 
 /// A key made of several parts, each of which affects all of it.
 #[inline]
-pub fn key(parts: [u64; 3]) -> u64 {
+pub(crate) fn key(parts: [u64; 3]) -> u64 {
     mix(mix(mix(SALT, parts[0]), parts[1]), parts[2])
 }
 

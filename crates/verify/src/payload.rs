@@ -7,9 +7,9 @@
 use crate::mix;
 
 /// Size of a piece whose origin can be found.
-pub const CHUNK_BYTES: usize = 64;
+pub(crate) const CHUNK_BYTES: usize = 64;
 /// The payload is generated in words of this size.
-pub const WORD_BYTES: usize = 8;
+pub(crate) const WORD_BYTES: usize = 8;
 const WORDS: u64 = (CHUNK_BYTES / WORD_BYTES) as u64;
 
 /// The payload of one version of one sector.

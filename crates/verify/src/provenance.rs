@@ -55,7 +55,7 @@ pub struct Attribution {
 
 /// The candidates for the origin of a sector.
 #[derive(Debug, Clone, Copy)]
-pub struct Suspects<'a> {
+pub(crate) struct Suspects<'a> {
     pub run_id: u64,
     /// Address of the sector.
     pub address_bytes: u64,
@@ -70,7 +70,7 @@ pub struct Suspects<'a> {
 const DAMAGED_BITS_MAX: u32 = 128;
 
 /// Finds the origins of a sector's parts.
-pub fn attribute(sector: &[u8], suspects: Suspects<'_>) -> Attribution {
+pub(crate) fn attribute(sector: &[u8], suspects: Suspects<'_>) -> Attribution {
     let header = Header::parse(sector);
     let home = |version| Payload::new(suspects.run_id, suspects.address_bytes, version);
     let chunks: Vec<&[u8]> = sector.chunks_exact(CHUNK_BYTES).collect();
@@ -170,7 +170,7 @@ fn unknown(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> P
 
 /// The header before a single bit was flipped, if that explains these 64 bytes. At this length, the
 /// checksum detects all errors of up to five bits.
-pub fn one_bit_off(sector: &[u8]) -> Option<Header> {
+pub(crate) fn one_bit_off(sector: &[u8]) -> Option<Header> {
     let mut bytes: [u8; CHUNK_BYTES] = sector.get(..CHUNK_BYTES)?.try_into().ok()?;
     for bit in 0..CHUNK_BYTES * 8 {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -185,7 +185,7 @@ pub fn one_bit_off(sector: &[u8]) -> Option<Header> {
 /// Returns whether 64 bytes begin as one header and end as another, with the seam at a word. Only
 /// what the schedule determines is compared, not what the lane had seen of others, nor the
 /// checksum.
-pub fn is_header_seam(sector: &[u8], before: &Header, behind: &Header) -> bool {
+pub(crate) fn is_header_seam(sector: &[u8], before: &Header, behind: &Header) -> bool {
     let known = |index: usize| !(12..16).contains(&index) && !(46..60).contains(&index);
     let (before, behind) = (before.bytes(), behind.bytes());
     let Some(head) = sector.get(..CHUNK_BYTES) else { return false };

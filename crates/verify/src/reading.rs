@@ -15,7 +15,7 @@ use crate::verdict::{Verdict, doubted, judge};
 ///
 /// # Errors
 /// [`Stopped`] if `progress` returned false.
-pub fn read_and_judge(
+pub(crate) fn read_and_judge(
     disk: &mut impl Disk,
     run: &RunHeader,
     obligations: Option<&Obligations>,

@@ -48,7 +48,7 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 const CONNECTIONS_MAX: usize = 8;
 /// Delays of the cut after a sync was received, in milliseconds, in turn from cycle to cycle.
 /// Losses are reported to reach 700 ms back (Ahmadian et al., DATE 2018).
-pub const CUT_DELAYS_MS: [u32; 8] = [0, 1, 3, 10, 30, 100, 300, 1000];
+pub(crate) const CUT_DELAYS_MS: [u32; 8] = [0, 1, 3, 10, 30, 100, 300, 1000];
 
 /// Options of a recorder.
 #[derive(Debug, Clone)]

@@ -194,7 +194,7 @@ impl RunHeader {
 }
 
 /// A run's name: sixteen hexadecimal digits.
-pub fn run_name(run_id: u64) -> String {
+pub(crate) fn run_name(run_id: u64) -> String {
     format!("{run_id:016x}")
 }
 

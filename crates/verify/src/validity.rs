@@ -9,7 +9,7 @@ use crate::verdict::Legal;
 
 /// Facts about the power cut and the path to the drive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Circumstance {
+pub(crate) struct Circumstance {
     /// The drive's count of unsafe shutdowns before the run.
     pub unsafe_shutdowns_before: Option<u64>,
     /// The count now.
@@ -40,7 +40,7 @@ pub struct Circumstance {
 
 /// The drive's activity when it lost power, as far as the record shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AtCut {
+pub(crate) enum AtCut {
     /// It may have been executing a flush, which also saves the writes of control lanes.
     Flush,
     /// No flush was in progress.
@@ -50,7 +50,7 @@ pub enum AtCut {
 
 impl AtCut {
     /// The state at the end of a recorded cycle.
-    pub fn of(cycle: Option<&Cycle>) -> AtCut {
+    pub(crate) fn of(cycle: Option<&Cycle>) -> AtCut {
         if cycle.is_some_and(Cycle::flush_under_way) { AtCut::Flush } else { AtCut::NoFlush }
     }
 }
@@ -93,7 +93,7 @@ impl Sign {
 }
 
 /// All signs that the power was cut.
-pub fn signs(about: &Circumstance) -> Vec<Sign> {
+pub(crate) fn signs(about: &Circumstance) -> Vec<Sign> {
     let counted = about.unsafe_shutdowns_before.zip(about.unsafe_shutdowns_now);
     [
         counted.filter(|(before, now)| now > before).map(|(before, now)| Sign::Counted { before, now }),
@@ -182,7 +182,7 @@ impl Void {
 }
 
 /// All reasons why a run is void.
-pub fn voids(about: &Circumstance) -> Vec<Void> {
+pub(crate) fn voids(about: &Circumstance) -> Vec<Void> {
     let mut voids = Vec::new();
     if let Some((before, now)) = about.unsafe_shutdowns_before.zip(about.unsafe_shutdowns_now)
         && now <= before

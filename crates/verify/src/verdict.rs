@@ -120,7 +120,7 @@ pub enum Evidence {
 }
 
 /// Upper limits of age classes in milliseconds; the same steps as the recorder's delays.
-pub const AGES_MS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 10_000];
+pub(crate) const AGES_MS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 10_000];
 
 /// Counts of records for one kind of lanes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -164,8 +164,7 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Counts for flush, FUA and control lanes, in this order.
     pub tallies: [Tally; 3],
-    /// Recorded obligations by age of their acknowledgement: one count for each of [`AGES_MS`], and
-    /// one for older ones.
+    /// Recorded obligations by age of their acknowledgement, from 1 ms to 10 s, and older ones.
     pub ages: Vec<AgeCount>,
     pub legal: Legal,
     /// Extent to which the drive reverted, if that explains the losses.
@@ -220,6 +219,9 @@ struct LaneDuty {
 }
 
 /// Judges a run. Without recorded obligations, only surviving records count.
+///
+/// # Panics
+/// If the survey does not cover every sector of the run.
 pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Verdict {
     let geometry = &run.geometry;
     assert_eq!(survey.versions.len() as u64, geometry.sectors(), "a verdict accounts for every sector");
@@ -281,7 +283,7 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
 /// Whole sectors whose version contradicts what is known of their lanes: older than what was
 /// promised or completed, or newer than anything that a lane was allowed to write. In order,
 /// without sectors that are odd by themselves.
-pub fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Vec<u64> {
+pub(crate) fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Vec<u64> {
     let geometry = &run.geometry;
     let duties: Vec<(LaneDuty, u64)> = (0..geometry.lanes())
         .map(|lane| {

@@ -3,8 +3,6 @@
 //! A reader trusts nothing: every length is checked against the available bytes, and trailing bytes
 //! are an error.
 
-#![expect(clippy::missing_errors_doc, reason = "all fail in the same way: the bytes are malformed")]
-
 /// Why bytes cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {

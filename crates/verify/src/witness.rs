@@ -278,14 +278,14 @@ fn extend(frontiers: &Frontiers, lane: u16, seq: u64, run: &RunHeader) {
 
 /// Reads messages from a connection.
 #[derive(Debug)]
-pub struct MessageReader {
+pub(crate) struct MessageReader {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl MessageReader {
     /// A reader for a connection after the greeting.
-    pub fn new(stream: TcpStream) -> MessageReader {
+    pub(crate) fn new(stream: TcpStream) -> MessageReader {
         MessageReader { stream, buffer: Vec::new() }
     }
 
@@ -293,7 +293,7 @@ impl MessageReader {
     ///
     /// # Errors
     /// If the connection ends, is silent for as long as its timeout, or sends something invalid.
-    pub fn read(&mut self) -> io::Result<Message> {
+    pub(crate) fn read(&mut self) -> io::Result<Message> {
         let mut piece = [0; 4096];
         loop {
             match unframe(&self.buffer) {
@@ -315,7 +315,7 @@ impl MessageReader {
 
 /// A checker's connection to a recorder.
 #[derive(Debug)]
-pub struct Inquiry {
+pub(crate) struct Inquiry {
     stream: TcpStream,
     reader: MessageReader,
     address: String,
@@ -333,7 +333,7 @@ impl Inquiry {
     ///
     /// # Errors
     /// If it does not answer, or has recorded none.
-    pub fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
+    pub(crate) fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
         let mut inquiry = Inquiry::call(address)?;
         inquiry.send(&Message::Fetch)?;
         let mut ledger = Ledger::default();
@@ -352,7 +352,7 @@ impl Inquiry {
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn judge(&mut self, outcome: &Message) -> Result<Standing, VerifyError> {
+    pub(crate) fn judge(&mut self, outcome: &Message) -> Result<Standing, VerifyError> {
         self.send(outcome)?;
         loop {
             if let Message::Standing(standing) = self.receive()? {

@@ -10,14 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim_disk::{Fault, SimDisk};
-use verify::frontier::Frontiers;
-use verify::geometry::{Geometry, LaneKind};
-use verify::lane::{Lane, Stepped};
-use verify::obligations::Obligations;
-use verify::run_header::RunHeader;
-use verify::schedule::Schedule;
 use verify::survey::Survey;
-use verify::verdict::{Class, Verdict, judge};
+use verify::{Class, Frontiers, Geometry, Lane, LaneKind, Obligations, RunHeader, Schedule, Stepped, Verdict, judge};
 
 /// Duration of an operation in the simulation.
 const OPERATION_US: u64 = 100;

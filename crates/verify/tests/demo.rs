@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use engine::Stop;
 use simdrive::run::Machine;
+use verify::Class;
 use verify::demo::{DemoCycle, DemoError, conclusive, expect_volatile_cache};
-use verify::verdict::Class;
 
 fn machine(model: &str) -> Machine {
     Machine::new(catalogue::find_model(model).unwrap().clone())

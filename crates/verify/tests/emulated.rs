@@ -11,17 +11,11 @@ use emulate::{Command, Cut, Done, Drive, Fault, Honesty, Image, InjectedFault, L
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use simdrive::run::Machine;
-use verify::disk::Disk;
-use verify::filling::fill;
-use verify::frontier::Frontiers;
-use verify::geometry::Geometry;
-use verify::lane::{Lane, Stepped};
-use verify::obligations::Obligations;
 use verify::record::Header;
-use verify::run_header::RunHeader;
-use verify::schedule::Schedule;
 use verify::survey::Survey;
-use verify::verdict::{Class, Finding, Verdict, judge};
+use verify::{
+    Class, Disk, Finding, Frontiers, Geometry, Lane, Obligations, RunHeader, Schedule, Stepped, Verdict, fill, judge,
+};
 
 /// An emulated drive whose time advances when a client waits.
 struct Virtual {

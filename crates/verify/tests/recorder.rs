@@ -7,10 +7,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use engine::Stop;
-use verify::geometry::Geometry;
 use verify::message::{Framed, GREETING, Message, frame, unframe};
-use verify::recorder::{Recorder, RecorderOptions};
-use verify::run_header::RunHeader;
+use verify::{Geometry, Recorder, RecorderOptions, RunHeader};
 
 const GEOMETRY: Geometry = Geometry {
     sector_bytes: 512,

@@ -5,13 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use verify::frontier::Frontier;
-use verify::geometry::{Geometry, LaneKind};
-use verify::obligations::Obligations;
-use verify::run_header::RunHeader;
-use verify::schedule::Schedule;
 use verify::survey::{Damage, Oddity, Survey, Trace};
-use verify::verdict::{Class, judge};
+use verify::{Class, Frontier, Geometry, LaneKind, Obligations, RunHeader, Schedule, judge};
 
 const LANES: usize = 4;
 

@@ -11,20 +11,14 @@ use std::time::Duration;
 
 use drive::SystemRoot;
 use engine::Stop;
-use verify::checking::{Check, Source, UserStatement};
 use verify::document::VerifyDocument;
-use verify::error::VerifyError;
-use verify::geometry::{LaneKind, SUPERBLOCKS_AT};
 use verify::journal_location::{expect_other_drive, journal_caveat};
 use verify::message::Proposal;
-use verify::outcome::CycleResult;
-use verify::recorder::{Cut, Event, Recorder, RecorderOptions};
-use verify::run_header::{Circumstances, RunHeader, SyncMethod};
 use verify::target::{self, FILE_NAME, WriteTarget};
-use verify::validity::{Sign, Void};
-use verify::verdict::Class;
-use verify::witness::Witness;
-use verify::writing::{Writing, Written};
+use verify::{
+    Check, Circumstances, Class, Cut, CycleResult, Event, LaneKind, Recorder, RecorderOptions, RunHeader,
+    SUPERBLOCKS_AT, Sign, Source, SyncMethod, UserStatement, VerifyError, Void, Witness, Writing, Written,
+};
 
 /// A directory with a target and a journal.
 struct Place {
@@ -219,7 +213,7 @@ fn a_target_and_a_journal_that_do_not_belong_together_are_refused() {
     let crossed = place.check(&Source::Journal(other.journal()), CUT);
     assert!(matches!(crossed, Err(VerifyError::OtherRun { found: 7, expected: 8, .. })), "{crossed:?}");
     let empty = place.directory.path().join("empty");
-    drop(verify::journal::Journal::open(&empty).unwrap());
+    drop(verify::Journal::open(&empty).unwrap());
     let unheard = place.check(&Source::Journal(empty), CUT);
     assert!(matches!(unheard, Err(VerifyError::EmptyJournal { .. })), "{unheard:?}");
     let root = SystemRoot::default();

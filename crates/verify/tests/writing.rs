@@ -8,16 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::Stop;
-use verify::disk::{Disk, OpenDisk};
-use verify::drive_facts::DriveFacts;
-use verify::filling::fill;
-use verify::geometry::{Geometry, LaneKind};
-use verify::run_header::RunHeader;
-use verify::superblock;
 use verify::survey::Survey;
-use verify::verdict::judge;
-use verify::witness::Witness;
-use verify::writing::Writing;
+use verify::{Disk, DriveFacts, Geometry, LaneKind, OpenDisk, RunHeader, Witness, Writing, fill, judge, superblock};
 
 /// Memory shared by several lanes. It loses power after a number of calls, and then accepts
 /// nothing.
@@ -84,7 +76,7 @@ fn run() -> RunHeader {
     RunHeader::plain(77, geometry)
 }
 
-fn written(run: &RunHeader, memory: &Memory, time: Option<Duration>) -> verify::writing::Written {
+fn written(run: &RunHeader, memory: &Memory, time: Option<Duration>) -> verify::Written {
     fill(&mut memory.open_disk(false).unwrap(), run, &Stop::new(), &mut |_| ()).unwrap();
     let facts = DriveFacts::default();
     let writing = Writing { run, storage: memory, facts: &facts, time, stop: &Stop::new() };

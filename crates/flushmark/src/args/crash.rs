@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use crash::state::State;
+use crash::State;
 use workload::ByteSize;
 
 use super::{Format, parse_time};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use verify::run_header::SyncMethod;
+use verify::SyncMethod;
 use workload::ByteSize;
 
 use super::{Format, parse_time};

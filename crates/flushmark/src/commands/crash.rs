@@ -7,16 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use crash::check::{Check, CheckVerdict as Judged};
-use crash::error::CrashError;
-use crash::error::SessionError;
-use crash::explore::{Explorer, Progress, possible_log2, states};
-use crash::log::Entry;
-use crash::record::{RecordingSetup, record};
-use crash::session::{Plan, Session};
-use crash::state::State;
-use crash::view::Recording;
-use crash::work_directory::WorkDirectory;
+use crash::{
+    Check, CheckVerdict as Judged, CrashError, Entry, Explorer, Plan, Progress, Recording, RecordingSetup, Session,
+    SessionError, State, WorkDirectory, possible_log2, record, states,
+};
 use emulate::Filesystem;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{CrashReport, Failure};

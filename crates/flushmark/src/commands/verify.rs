@@ -8,16 +8,13 @@ use drive::SystemRoot;
 use emulate::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
-use verify::checking::{Check, Source, UserStatement};
 use verify::demo::DemoError;
-use verify::journal_location;
 use verify::message::Proposal;
-use verify::outcome::CycleResult;
-use verify::recorder::{Cut, Recorder, RecorderOptions};
-use verify::run_header::{Circumstances, RunHeader, SyncMethod};
 use verify::target::{self, WriteTarget};
-use verify::witness::Witness;
-use verify::writing::{Live, Writing};
+use verify::{
+    Check, Circumstances, Cut, CycleResult, Live, Recorder, RecorderOptions, RunHeader, Source, SyncMethod,
+    UserStatement, Witness, Writing, journal_location,
+};
 
 use super::{look, print};
 use crate::args::Format;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use verify::run_header::RunHeader;
+use verify::RunHeader;
 use verify::superblock;
 
 use crate::common::{Run, flushmark, kill, run};
@@ -125,7 +125,7 @@ pub fn recorded(path: &str, more: &[&str]) -> Recorder {
     let written = write(path, "1s", &[&["--recorder", &recorder.address], more].concat());
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     wait_until("the end", || {
-        let read = verify::journal::read(&recorder.journal).unwrap();
+        let read = verify::read_journal(&recorder.journal).unwrap();
         read.ledger.cycles.last().is_some_and(|cycle| cycle.ended.is_some())
     });
     recorder.child.kill().unwrap();

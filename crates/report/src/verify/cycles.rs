@@ -1,8 +1,6 @@
 //! The recorder's messages during cycles, and what the cycles prove together.
 
-use verify::loss_bound::cycles_for;
-use verify::outcome::{AgeCount, CycleResult, Standing};
-use verify::recorder::Event;
+use verify::{AgeCount, CycleResult, Event, Standing, cycles_for};
 
 use super::{count, percent, plural};
 use crate::columns::{Column, Columns};

@@ -5,11 +5,7 @@ use std::io;
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use verify::disk::Disk;
-use verify::geometry::Geometry;
-use verify::lane::fill_record;
-use verify::run_header::RunHeader;
-use verify::verdict::Class;
+use verify::{Class, Disk, Geometry, RunHeader, fill_record};
 
 /// A way of lying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -45,7 +45,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints a message on stderr. Ignores write errors: a closed stderr must not cause a panic.
 pub fn complain(sentence: &str) {
-    let lines: Vec<_> = sentence.split('\n').map(workload::unseen::escaped).collect();
+    let lines: Vec<_> = sentence.split('\n').map(unseen::escaped).collect();
     let _ = writeln!(anstream::stderr(), "flushmark: {}", lines.join("\n"));
 }
 

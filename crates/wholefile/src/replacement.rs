@@ -1,9 +1,8 @@
-//! Atomic replacement of files: whenever a file is read, and however the program ends, it has
-//! either the old content or the new.
+//! Which way the new content of a file takes the place of the old.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
-use std::io::{Result, Seek as _, Write};
+use std::io::{self, Seek as _, Write};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +16,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use xattr::FileExt as _;
 
-use crate::exit::Refused;
+use crate::ReplaceError;
 
 /// Mode of a new file, before the umask.
 const NEW: u32 = 0o666;
@@ -31,33 +30,49 @@ const NAMES_MAX: u32 = 16;
 /// Replaces a file's content, as [`Replacement`] describes.
 ///
 /// # Errors
-/// If the file cannot be replaced. Its old content is then unchanged, unless it is written in
-/// place.
-pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> anyhow::Result<()> {
+/// If the file is in use as a drive, or cannot be replaced. Its old content is then unchanged,
+/// unless it is written in place.
+pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), ReplaceError> {
     let mut replacement = Replacement::begin(path, mode)?;
     replacement.write_all(bytes)?;
     Ok(replacement.finish()?)
 }
 
-/// The new content of a file. If dropped unfinished, the old content stays and nothing is left
-/// behind.
+/// The new content of a file, written to like a file. If dropped unfinished, the old content stays
+/// and nothing is left behind.
+///
+/// The new content is in a new file, which takes the name when it is finished. The owner,
+/// attributes and mode of the old file are kept, unless another mode is requested. Two kinds of
+/// files cannot be replaced by a new one:
+///
+/// - One that is not a regular file (a device, a pipe, `/dev/stdout`) is written in place.
+/// - One that has a second name, is mounted, is in a directory where no file can be created, or has
+///   an owner or attributes that a new file cannot get, is overwritten once all of its content is
+///   there.
 ///
 /// Symbolic links are followed by the kernel only. It may refuse a link that another user has put
 /// in a shared directory (`fs.protected_symlinks`), so none is resolved by name here.
-pub enum Replacement {
-    /// Not a regular file (a device, a pipe, `/dev/stdout`): written in place.
+#[derive(Debug)]
+pub struct Replacement {
+    way: Way,
+}
+
+/// How the new content takes the place of the old.
+#[derive(Debug)]
+enum Way {
+    /// Not a regular file: written in place.
     Stream(File),
-    /// A new file takes the name when it is finished. The owner, attributes and mode of the old
-    /// file are kept, unless another mode is requested.
     Beside(Beside),
-    /// A file that cannot be replaced by a new one is overwritten once all of its content is there.
-    /// It has a second name, is mounted, is in a directory where no file can be created, or has an
-    /// owner or attributes that a new file cannot get.
-    Over { content: File, target: Overwritten },
+    /// Overwritten when all of the content is there.
+    Over {
+        content: File,
+        target: Overwritten,
+    },
 }
 
 /// The file to overwrite.
-pub enum Overwritten {
+#[derive(Debug)]
+enum Overwritten {
     Open(File),
     /// A link whose file does not exist yet; the kernel creates it.
     Dangling(PathBuf),
@@ -66,30 +81,72 @@ pub enum Overwritten {
 /// A file in the target's directory that has no name until it is complete, so nothing is left
 /// behind however the program ends. On filesystems without such files (NFS), it has a temporary
 /// name.
-pub struct Beside {
+#[derive(Debug)]
+struct Beside {
     file: File,
     name: Option<TemporaryName>,
     entry: Entry,
     mode: Option<u32>,
 }
 
+#[derive(Debug)]
 struct Entry {
     directory: OwnedFd,
     name: OsString,
 }
 
 /// A name that is removed on drop, unless it was renamed.
+#[derive(Debug)]
 struct TemporaryName {
     directory: OwnedFd,
     name: Option<OsString>,
 }
 
 impl Replacement {
-    /// Prepares to write. Changes nothing yet.
+    /// Prepares to write. Changes nothing yet, except that a stream is opened.
+    ///
+    /// A new file, or one that replaces another, gets this `mode`, whatever the umask. Without it,
+    /// a new file has the usual mode, and the old one's is kept.
     ///
     /// # Errors
     /// If neither the file nor a new file next to it can be written, or if it is in use as a drive.
-    pub fn begin(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
+    pub fn begin(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
+        Ok(Self { way: Way::to(path, mode)? })
+    }
+
+    /// Makes the content and the name durable.
+    ///
+    /// # Errors
+    /// If it cannot be made durable, or the name cannot be taken.
+    pub fn finish(self) -> io::Result<()> {
+        self.way.finish()
+    }
+
+    fn file(&self) -> &File {
+        match &self.way {
+            Way::Stream(file) | Way::Beside(Beside { file, .. }) | Way::Over { content: file, .. } => file,
+        }
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
+impl AsFd for Replacement {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file().as_fd()
+    }
+}
+
+impl Way {
+    fn to(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
         // O_PATH has no side effects on pipes and drives.
         let kind = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Ok(found) => Some(fstat(&found)?),
@@ -98,18 +155,20 @@ impl Replacement {
         };
         match kind {
             Some(found) if file_type(&found) == FileType::BlockDevice => block_device(path, &found).map(Self::Stream),
-            Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => stream(path),
-            None if is_a_stream(path) => stream(path),
+            Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => {
+                Ok(Self::Stream(stream(path)?))
+            }
+            None if is_a_stream(path) => Ok(Self::Stream(stream(path)?)),
             None if path.is_symlink() => {
                 let content = content_beside(&Entry::of(path)?)?;
                 Ok(Self::Over { content, target: Overwritten::Dangling(path.to_owned()) })
             }
             None => Ok(Self::Beside(Beside::of_new(Entry::of(path)?, mode)?)),
-            Some(_) => Self::of_existing(path, mode),
+            Some(_) => Self::to_existing(path, mode),
         }
     }
 
-    fn of_existing(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
+    fn to_existing(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
         // A directory permits replacing a write-protected file, but someone who protected a
         // baseline meant it, so the file must be writable. Opened with O_CREAT, so that the kernel
         // applies all of its rules for shared directories (`fs.protected_regular`).
@@ -120,7 +179,7 @@ impl Replacement {
             return Ok(Self::Over { content: tempfile::tempfile()?, target: Overwritten::Open(file) });
         };
         let own_path = entry.path().unwrap_or_else(|| path.to_owned());
-        expect_unused(&own_path, &drive::file_occupancy(&SystemRoot::default(), &own_path)?)?;
+        expect_unused(&own_path, drive::file_occupancy(&SystemRoot::default(), &own_path)?)?;
         if found.st_nlink > 1 || is_mounted(&file) {
             return Ok(Self::Over { content: content_beside(&entry)?, target: Overwritten::Open(file) });
         }
@@ -135,11 +194,7 @@ impl Replacement {
         }
     }
 
-    /// Makes the content and the name durable.
-    ///
-    /// # Errors
-    /// If it cannot be made durable, or the name cannot be taken.
-    pub fn finish(self) -> Result<()> {
+    fn finish(self) -> io::Result<()> {
         match self {
             Self::Stream(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => file.sync_all(),
             // A pipe or a terminal has nothing to make durable.
@@ -157,48 +212,22 @@ impl Replacement {
             }
         }
     }
-
-    fn file(&self) -> &File {
-        match self {
-            Self::Stream(file) | Self::Beside(Beside { file, .. }) | Self::Over { content: file, .. } => file,
-        }
-    }
-}
-
-impl Write for Replacement {
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.file().write(bytes)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.file().flush()
-    }
-}
-
-impl AsFd for Replacement {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file().as_fd()
-    }
 }
 
 impl Beside {
-    fn of_new(entry: Entry, mode: Option<u32>) -> std::result::Result<Self, Errno> {
+    fn of_new(entry: Entry, mode: Option<u32>) -> Result<Self, Errno> {
         let (file, name) = nameless(&entry.directory, mode.map_or(NEW, |_| PRIVATE))?;
         Ok(Self { file, name, entry, mode })
     }
 
     /// `None` if the new file cannot get the owner and attributes of the old one.
-    fn made_alike(
-        entry: &Entry,
-        old: &File,
-        found: &Stat,
-    ) -> std::result::Result<Option<(File, Option<TemporaryName>)>, Errno> {
+    fn made_alike(entry: &Entry, old: &File, found: &Stat) -> Result<Option<(File, Option<TemporaryName>)>, Errno> {
         let (file, name) = nameless(&entry.directory, PRIVATE)?;
         let is_alike = owned_alike(&file, found) && attributed_alike(&file, old);
         Ok(is_alike.then_some((file, name)))
     }
 
-    fn finish(self) -> Result<()> {
+    fn finish(self) -> io::Result<()> {
         let Self { file, name, entry, mode } = self;
         // Set here and not at creation, where the umask would apply.
         if let Some(mode) = mode {
@@ -222,7 +251,7 @@ impl Beside {
 
 impl Entry {
     /// From a path that ends in a name.
-    fn of(path: &Path) -> std::result::Result<Entry, Errno> {
+    fn of(path: &Path) -> Result<Entry, Errno> {
         // `rename` would fail with the same error, but too late.
         let ends_in_slash = path.as_os_str().as_bytes().ends_with(b"/");
         let Some(name) = path.file_name().filter(|_| !ends_in_slash) else { return Err(Errno::ISDIR) };
@@ -254,16 +283,13 @@ impl Entry {
 
 impl TemporaryName {
     /// Creates something with `make`, under a free name.
-    fn make<T>(
-        directory: &OwnedFd,
-        make: impl Fn(&OsStr) -> std::result::Result<T, Errno>,
-    ) -> std::result::Result<(TemporaryName, T), Errno> {
+    fn make<T>(directory: &OwnedFd, make: impl Fn(&OsStr) -> Result<T, Errno>) -> Result<(TemporaryName, T), Errno> {
         let mut last = Errno::EXIST;
         for _ in 0..NAMES_MAX {
             let mut random = [0u8; 8];
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            // No collector reads files with this extension.
-            let name = OsString::from(format!(".flushmark-{:016x}.tmp", u64::from_ne_bytes(random)));
+            // No collector of metrics reads files with this extension.
+            let name = OsString::from(format!(".wholefile-{:016x}.tmp", u64::from_ne_bytes(random)));
             match make(&name) {
                 Ok(file) => {
                     let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
@@ -276,7 +302,7 @@ impl TemporaryName {
         Err(last)
     }
 
-    fn rename(mut self, to: &OsStr) -> std::result::Result<(), Errno> {
+    fn rename(mut self, to: &OsStr) -> Result<(), Errno> {
         if let Some(name) = &self.name {
             renameat(&self.directory, name, &self.directory, to)?;
         }
@@ -293,31 +319,25 @@ impl Drop for TemporaryName {
     }
 }
 
-fn stream(path: &Path) -> anyhow::Result<Replacement> {
-    Ok(Replacement::Stream(File::options().write(true).create(true).truncate(true).open(path)?))
+fn stream(path: &Path) -> io::Result<File> {
+    File::options().write(true).create(true).truncate(true).open(path)
 }
 
 /// Opens a block device that is not in use. Claims it (`O_EXCL`) to keep it so.
-fn block_device(path: &Path, found: &Stat) -> anyhow::Result<File> {
-    expect_unused(path, &drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?)?;
+fn block_device(path: &Path, found: &Stat) -> Result<File, ReplaceError> {
+    expect_unused(path, drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?)?;
     // A shell that redirects stdout to the device has it open but does not claim it.
     match rustix::fs::open(path, OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::BUSY) => {
             let claim = Occupied::Claim { device: path.to_owned() };
-            Err(in_use(path, &[claim]).into())
+            Err(ReplaceError::InUse { path: path.to_owned(), by: vec![claim] })
         }
         opened => Ok(opened?.into()),
     }
 }
 
-fn expect_unused(path: &Path, occupied: &[Occupied]) -> std::result::Result<(), Refused> {
-    if occupied.is_empty() { Ok(()) } else { Err(in_use(path, occupied)) }
-}
-
-fn in_use(path: &Path, occupied: &[Occupied]) -> Refused {
-    let reasons: Vec<String> = occupied.iter().map(ToString::to_string).collect();
-    let path = path.display();
-    Refused(format!("{path} is in use and will not be overwritten: {}; choose another file", reasons.join("; ")))
+fn expect_unused(path: &Path, by: Vec<Occupied>) -> Result<(), ReplaceError> {
+    if by.is_empty() { Ok(()) } else { Err(ReplaceError::InUse { path: path.to_owned(), by }) }
 }
 
 fn file_type(found: &Stat) -> FileType {
@@ -326,7 +346,7 @@ fn file_type(found: &Stat) -> FileType {
 
 /// A file for content that overwrites another file later. The target's directory has room for it,
 /// more likely than a tmpfs.
-fn content_beside(entry: &Entry) -> Result<File> {
+fn content_beside(entry: &Entry) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match openat(&entry.directory, ".", flags, Mode::from_raw_mode(PRIVATE)) {
         Ok(file) => Ok(file.into()),
@@ -336,7 +356,7 @@ fn content_beside(entry: &Entry) -> Result<File> {
 
 /// A file in this directory without a name, or with a temporary one if the filesystem requires a
 /// name.
-fn nameless(directory: &OwnedFd, mode: u32) -> std::result::Result<(File, Option<TemporaryName>), Errno> {
+fn nameless(directory: &OwnedFd, mode: u32) -> Result<(File, Option<TemporaryName>), Errno> {
     let mode = Mode::from_raw_mode(mode);
     // Linking the file to a name later needs /proc.
     if Path::new("/proc/self/fd").exists() {
@@ -355,7 +375,7 @@ fn by_descriptor(file: &impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
 }
 
-fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> std::result::Result<(), Errno> {
+fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     linkat(CWD, by_descriptor(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
@@ -366,7 +386,7 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Makes a name durable by syncing its directory. Ignores filesystems that cannot sync directories,
 /// and directories that can be written but not read.
-fn sync_directory(directory: &OwnedFd) -> Result<()> {
+fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
     let opened = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match opened.and_then(rustix::fs::fsync) {
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(()),
@@ -415,9 +435,8 @@ mod tests {
         std::fs::metadata(path).unwrap().mode() & 0o777
     }
 
-    fn kind(error: &anyhow::Error) -> Option<ErrorKind> {
-        let cause = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        cause.or_else(|| Some(std::io::Error::from(*error.downcast_ref::<Errno>()?).kind()))
+    fn kind(error: &ReplaceError) -> Option<ErrorKind> {
+        if let ReplaceError::Io(error) = error { Some(error.kind()) } else { None }
     }
 
     fn text(path: &Path) -> String {
@@ -510,7 +529,7 @@ mod tests {
         let mut replacement = Replacement::begin(&path, None).unwrap();
         replacement.write_all(b"new").unwrap();
         assert_eq!(replacement.file().metadata().unwrap().mode() & 0o077, 0);
-        let Replacement::Beside(beside) = &replacement else { panic!("expected a file beside") };
+        let Way::Beside(beside) = &replacement.way else { panic!("expected a file beside") };
         if beside.name.is_some() {
             println!("skipped: an_unfinished_file_has_no_name_and_is_private: the temporary filesystem needs names");
             return;
@@ -529,7 +548,8 @@ mod tests {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             let make = |name: &OsStr| openat(&entry.directory, name, flags, Mode::from_raw_mode(PRIVATE));
             let (name, file) = TemporaryName::make(&entry.directory, make).unwrap();
-            Replacement::Beside(Beside { file: file.into(), name: Some(name), entry, mode: None })
+            let beside = Beside { file: file.into(), name: Some(name), entry, mode: None };
+            Replacement { way: Way::Beside(beside) }
         };
         let mut replacement = named();
         replacement.write_all(b"new").unwrap();
@@ -582,7 +602,7 @@ mod tests {
         let missing = directory.path().join("no/result.json");
         let error = replace(&missing, b"new", None).unwrap_err();
         assert_eq!(kind(&error), Some(ErrorKind::NotFound));
-        assert!(!error.to_string().contains(".flushmark-"), "{error}");
+        assert!(!error.to_string().contains(".wholefile-"), "{error}");
         assert!(replace(directory.path(), b"new", None).is_err());
         replace(Path::new("/dev/null"), b"new", None).unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());

@@ -45,3 +45,27 @@ impl From<Errno> for ReplaceError {
 fn reasons(by: &[Occupied]) -> String {
     by.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_use_is_refused() {
+        let device = PathBuf::from("/dev/sdx");
+        let in_use = ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
+        assert!(in_use.is_refusal());
+        let said = in_use.to_string();
+        assert!(said.starts_with("/dev/sdx is in use and will not be overwritten: "), "{said}");
+        assert!(said.ends_with("; choose another file"), "{said}");
+        assert!(!ReplaceError::from(Errno::ACCESS).is_refusal());
+    }
+
+    /// A reader that goes away is found by its error, not by its words.
+    #[test]
+    fn the_kernels_error_is_a_cause() {
+        let error = ReplaceError::from(Errno::PIPE);
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+        assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::BrokenPipe));
+    }
+}

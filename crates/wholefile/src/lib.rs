@@ -22,11 +22,17 @@
 //! | module | content |
 //! | --- | --- |
 //! | `replacement` | [`Replacement`]: which way the new content takes the place of the old |
+//! | `beside` | a new file that takes the name of the old one |
+//! | `unnamed` | new files without a name |
+//! | `entry` | a name in a directory |
 //! | `error` | [`ReplaceError`] |
 //! | `writing_out` | [`WritingOut`]: long output that the drive begins to write early |
 
+mod beside;
+mod entry;
 mod error;
 mod replacement;
+mod unnamed;
 mod writing_out;
 
 pub use error::ReplaceError;

@@ -1,31 +1,18 @@
 //! Which way the new content of a file takes the place of the old.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Seek as _, Write};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use drive::{DeviceNumber, Occupied, SystemRoot};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, linkat, openat, renameat, statat,
-    statx, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, statx};
 use rustix::io::Errno;
-use xattr::FileExt as _;
 
 use crate::ReplaceError;
-
-/// Mode of a new file, before the umask.
-const NEW: u32 = 0o666;
-
-/// Mode of a replacement until it gets the mode of the old file.
-const PRIVATE: u32 = 0o600;
-
-/// Attempts to find a free random name; each collides with probability 2^-64.
-const NAMES_MAX: u32 = 16;
+use crate::beside::Beside;
+use crate::entry::Entry;
+use crate::unnamed::{NEW, content_beside};
 
 /// Replaces a file's content, as [`Replacement`] describes.
 ///
@@ -76,30 +63,6 @@ enum Overwritten {
     Open(File),
     /// A link whose file does not exist yet; the kernel creates it.
     Dangling(PathBuf),
-}
-
-/// A file in the target's directory that has no name until it is complete, so nothing is left
-/// behind however the program ends. On filesystems without such files (NFS), it has a temporary
-/// name.
-#[derive(Debug)]
-struct Beside {
-    file: File,
-    name: Option<TemporaryName>,
-    entry: Entry,
-    mode: Option<u32>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    directory: OwnedFd,
-    name: OsString,
-}
-
-/// A name that is removed on drop, unless it was renamed.
-#[derive(Debug)]
-struct TemporaryName {
-    directory: OwnedFd,
-    name: Option<OsString>,
 }
 
 impl Replacement {
@@ -214,111 +177,6 @@ impl Way {
     }
 }
 
-impl Beside {
-    fn of_new(entry: Entry, mode: Option<u32>) -> Result<Self, Errno> {
-        let (file, name) = nameless(&entry.directory, mode.map_or(NEW, |_| PRIVATE))?;
-        Ok(Self { file, name, entry, mode })
-    }
-
-    /// `None` if the new file cannot get the owner and attributes of the old one.
-    fn made_alike(entry: &Entry, old: &File, found: &Stat) -> Result<Option<(File, Option<TemporaryName>)>, Errno> {
-        let (file, name) = nameless(&entry.directory, PRIVATE)?;
-        let is_alike = owned_alike(&file, found) && attributed_alike(&file, old);
-        Ok(is_alike.then_some((file, name)))
-    }
-
-    fn finish(self) -> io::Result<()> {
-        let Self { file, name, entry, mode } = self;
-        // Set here and not at creation, where the umask would apply.
-        if let Some(mode) = mode {
-            file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
-        }
-        // Sync first: a rename can become durable before the file's content.
-        file.sync_all()?;
-        let name = if let Some(name) = name {
-            name
-        } else {
-            let (name, ()) = TemporaryName::make(&entry.directory, |name| link(&file, &entry.directory, name))?;
-            // For Btrfs and ZFS, where fsync of a file without a name does not make it durable;
-            // other filesystems have nothing left to write.
-            file.sync_all()?;
-            name
-        };
-        name.rename(&entry.name)?;
-        sync_directory(&entry.directory)
-    }
-}
-
-impl Entry {
-    /// From a path that ends in a name.
-    fn of(path: &Path) -> Result<Entry, Errno> {
-        // `rename` would fail with the same error, but too late.
-        let ends_in_slash = path.as_os_str().as_bytes().ends_with(b"/");
-        let Some(name) = path.file_name().filter(|_| !ends_in_slash) else { return Err(Errno::ISDIR) };
-        // With the dot at the end, the kernel follows links in the directory as when it opens the
-        // whole path.
-        let directory = directory_of(path).join(".");
-        let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Entry { directory, name: name.to_owned() })
-    }
-
-    /// From the file that the kernel opened by this path, following links. `None` if no name that
-    /// leads to the file is found.
-    fn of_open(path: &Path, file: &File, found: &Stat) -> Option<Entry> {
-        let leads_there = |entry: &Entry| {
-            statat(&entry.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|named| (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino))
-        };
-        Entry::of(path).ok().filter(leads_there).or_else(|| {
-            let resolved = std::fs::read_link(by_descriptor(file)).ok()?;
-            Entry::of(&resolved).ok().filter(leads_there)
-        })
-    }
-
-    /// The path without links, as in the kernel's tables; `None` without procfs.
-    fn path(&self) -> Option<PathBuf> {
-        Some(std::fs::read_link(by_descriptor(&self.directory)).ok()?.join(&self.name))
-    }
-}
-
-impl TemporaryName {
-    /// Creates something with `make`, under a free name.
-    fn make<T>(directory: &OwnedFd, make: impl Fn(&OsStr) -> Result<T, Errno>) -> Result<(TemporaryName, T), Errno> {
-        let mut last = Errno::EXIST;
-        for _ in 0..NAMES_MAX {
-            let mut random = [0u8; 8];
-            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            // No collector of metrics reads files with this extension.
-            let name = OsString::from(format!(".wholefile-{:016x}.tmp", u64::from_ne_bytes(random)));
-            match make(&name) {
-                Ok(file) => {
-                    let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
-                    return Ok((TemporaryName { directory, name: Some(name) }, file));
-                }
-                Err(Errno::EXIST) => last = Errno::EXIST,
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(last)
-    }
-
-    fn rename(mut self, to: &OsStr) -> Result<(), Errno> {
-        if let Some(name) = &self.name {
-            renameat(&self.directory, name, &self.directory, to)?;
-        }
-        self.name = None;
-        Ok(())
-    }
-}
-
-impl Drop for TemporaryName {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = unlinkat(&self.directory, name, AtFlags::empty());
-        }
-    }
-}
-
 fn stream(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).open(path)
 }
@@ -344,75 +202,6 @@ fn file_type(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
 
-/// A file for content that overwrites another file later. The target's directory has room for it,
-/// more likely than a tmpfs.
-fn content_beside(entry: &Entry) -> io::Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match openat(&entry.directory, ".", flags, Mode::from_raw_mode(PRIVATE)) {
-        Ok(file) => Ok(file.into()),
-        Err(_) => tempfile::tempfile(),
-    }
-}
-
-/// A file in this directory without a name, or with a temporary one if the filesystem requires a
-/// name.
-fn nameless(directory: &OwnedFd, mode: u32) -> Result<(File, Option<TemporaryName>), Errno> {
-    let mode = Mode::from_raw_mode(mode);
-    // Linking the file to a name later needs /proc.
-    if Path::new("/proc/self/fd").exists() {
-        match openat(directory, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode) {
-            // Errors of kernels and filesystems without O_TMPFILE.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {}
-            file => return Ok((file?.into(), None)),
-        }
-    }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let (name, file) = TemporaryName::make(directory, |name| openat(directory, name, flags, mode))?;
-    Ok((file.into(), Some(name)))
-}
-
-fn by_descriptor(file: &impl AsFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
-}
-
-fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-    linkat(CWD, by_descriptor(file), directory, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// The directory of a path, which may be a bare name.
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Makes a name durable by syncing its directory. Ignores filesystems that cannot sync directories,
-/// and directories that can be written but not read.
-fn sync_directory(directory: &OwnedFd) -> io::Result<()> {
-    let opened = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-    match opened.and_then(rustix::fs::fsync) {
-        Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Gives the new file the owner and group of the old one, so that a user's file stays theirs when
-/// root writes it. Returns whether it has them.
-fn owned_alike(file: &File, found: &Stat) -> bool {
-    let wanted = (found.st_uid, found.st_gid);
-    fstat(file).is_ok_and(|own| (own.st_uid, own.st_gid) == wanted)
-        || std::os::unix::fs::fchown(file, Some(wanted.0), Some(wanted.1)).is_ok()
-}
-
-/// Gives the new file the extended attributes of the old one, which include access control lists.
-/// Returns whether it has them.
-fn attributed_alike(file: &File, old: &File) -> bool {
-    // An error means that the filesystem has no extended attributes.
-    let Ok(names) = old.list_xattr() else { return true };
-    names.into_iter().all(|name| {
-        let Ok(Some(value)) = old.get_xattr(&name) else { return false };
-        file.get_xattr(&name).is_ok_and(|own| own.as_ref() == Some(&value)) || file.set_xattr(&name, &value).is_ok()
-    })
-}
-
 /// A file that is a mount point, as in containers, cannot be replaced by rename.
 fn is_mounted(file: &File) -> bool {
     statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
@@ -426,10 +215,15 @@ fn is_a_stream(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::fs::Permissions;
     use std::io::{ErrorKind, Read as _};
-    use std::os::unix::fs::{MetadataExt as _, symlink};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use rustix::fs::openat;
 
     use super::*;
+    use crate::unnamed::{PRIVATE, TemporaryName};
 
     fn mode(path: &Path) -> u32 {
         std::fs::metadata(path).unwrap().mode() & 0o777
@@ -584,16 +378,6 @@ mod tests {
         replace(&path, b"new", None).unwrap();
         assert_eq!(text(&path), "new");
         assert_eq!(xattr::get(&path, "user.origin").unwrap().as_deref(), Some(&b"a drive"[..]));
-    }
-
-    #[test]
-    fn a_bare_name_is_in_the_current_directory() {
-        assert_eq!(directory_of(Path::new("out")), Path::new("."));
-        assert_eq!(directory_of(Path::new("a/out")), Path::new("a"));
-        sync_directory(&Entry::of(Path::new("out")).unwrap().directory).unwrap();
-        assert_eq!(Entry::of(Path::new("no such directory/out")).err(), Some(Errno::NOENT));
-        assert_eq!(Entry::of(Path::new("out/")).err(), Some(Errno::ISDIR));
-        assert_eq!(Entry::of(Path::new("..")).err(), Some(Errno::ISDIR));
     }
 
     #[test]

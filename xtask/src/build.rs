@@ -20,6 +20,11 @@ pub fn flushmark() -> anyhow::Result<&'static Path> {
     Ok(PROGRAM.get_or_init(|| program))
 }
 
+/// `prefixsort` as packages contain it.
+pub fn prefixsort() -> anyhow::Result<PathBuf> {
+    built(&["--profile", DIST, "--package", "prefixsort-cli"], DIST, "prefixsort")
+}
+
 /// The program that runs the benchmarks of the sort.
 pub fn sortbench() -> anyhow::Result<PathBuf> {
     built(&["--profile", DIST, "--package", "sortbench"], DIST, "sortbench")

@@ -333,10 +333,10 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
         // Unoptimised: it runs for two seconds, and optimising it would take minutes.
         shown("cargo", &["install", "--quiet", "--locked", "--debug", "cargo-deny"])?;
     }
-    shown("cargo", &["deny", "check", "licenses", "bans", "sources"])?;
+    shown("cargo", &["deny", "--workspace", "check", "licenses", "bans", "sources"])?;
     // The advisories are in a separate repository on the internet, which not every machine can
     // reach.
-    match output("cargo", &["deny", "check", "advisories"]) {
+    match output("cargo", &["deny", "--workspace", "check", "advisories"]) {
         Ok(_) => tally.passed += 1,
         Err(error) if error.to_string().contains("advisory database") || error.to_string().contains("fetch") => {
             tally

@@ -7,7 +7,6 @@ pub mod export;
 pub mod fio;
 pub mod report;
 pub mod results;
-pub mod sort;
 pub mod store;
 pub mod verify;
 pub mod web;
@@ -15,6 +14,7 @@ pub mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
 use workload::EngineChoice;
@@ -25,8 +25,8 @@ use fio::FioOptions;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  unfit for a use given with --fail-on, (verify check) not proven honest,
-     (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
+  1  unfit for a use given with --fail-on, (verify check) not proven honest, or
+     (results compare) beyond a limit of --fail-if
   2  usage error, or no test of the plan can run here
   3  refused for safety
   4  I/O or system error; what was measured before it is printed
@@ -56,9 +56,20 @@ pub enum Command {
     Results(results::ResultsArgs),
     Report(report::ReportArgs),
     Web(web::WebArgs),
-    Sort(sort::SortArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
+}
+
+/// Adds a hint to clap's error about `flushmark sort`, which is a separate program.
+pub fn with_hint(mut error: clap::Error) -> clap::Error {
+    let is_sort = |verb: &ContextValue| matches!(verb, ContextValue::String(verb) if verb == "sort");
+    if error.get(ContextKind::InvalidSubcommand).is_some_and(is_sort) {
+        // clap would suggest `report`.
+        error.remove(ContextKind::SuggestedSubcommand);
+        let hint = "the separate program 'prefixsort' sorts files".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint]));
+    }
+    error
 }
 
 /// Measure what a commit costs here, in under a minute

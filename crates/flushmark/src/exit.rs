@@ -1,14 +1,17 @@
-//! Exit codes, and how errors are printed.
+//! Exit codes of flushmark.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
+use clierror::{FAILED, Program, REFUSED, WRONG_USE};
 use crash::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::{Blame, EngineError};
 use store::StoreError;
 use verify::VerifyError;
+use wholefile::ReplaceError;
+
+pub use clierror::{Refused, WrongUse, is_broken_pipe, sentence};
 
 /// The ways in which the program can end, apart from errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,28 +28,11 @@ pub enum ExitStatus {
     Interrupted(i32),
 }
 
-/// A usage error.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct WrongUse(pub String);
+const PROGRAM: Program = Program::named("flushmark");
 
-/// An action refused because it could destroy data.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
-
-/// Returns whether the reader of our output went away (`flushmark suites | head`), which is not an
-/// error.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
-}
-
-/// Prints a message on stderr. Ignores write errors: a closed stderr must not cause a panic.
+/// Prints a message on stderr.
 pub fn complain(sentence: &str) {
-    let lines: Vec<_> = sentence.split('\n').map(workload::unseen::escaped).collect();
-    let _ = writeln!(anstream::stderr(), "flushmark: {}", lines.join("\n"));
+    PROGRAM.complain(sentence);
 }
 
 /// Turns an outcome into the exit code and prints an error on stderr.
@@ -54,58 +40,30 @@ pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
     match outcome {
         Ok(ExitStatus::Done) => ExitCode::SUCCESS,
         Ok(ExitStatus::Unfit) => ExitCode::from(1),
-        Ok(ExitStatus::NothingRan) => ExitCode::from(2),
-        Ok(ExitStatus::Failed) => ExitCode::from(4),
+        Ok(ExitStatus::NothingRan) => ExitCode::from(WRONG_USE),
+        Ok(ExitStatus::Failed) => ExitCode::from(FAILED),
         // As a shell reports a process killed by the signal.
         Ok(ExitStatus::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&sentence(&error));
-            ExitCode::from(code_of(&error))
-        }
+        Err(error) => PROGRAM.failed(&error, code_of_crates),
     }
 }
 
-/// An error with its causes. A cause that the text already contains is not repeated.
-pub fn sentence(error: &anyhow::Error) -> String {
-    error.chain().skip(1).fold(error.to_string(), |said, cause| {
-        let cause = cause.to_string();
-        if said.contains(&cause) { said } else { format!("{said}: {cause}") }
-    })
-}
-
-fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<WrongUse>() || matches!(error.downcast_ref(), Some(CrashError::Root)) {
-        return 2;
-    }
-    if error.is::<Refused>() {
-        return 3;
-    }
-    if let Some(error) = error.downcast_ref::<SwitchError>() {
-        return if error.is_refusal() {
-            3
-        } else if error.is_wrong_use() {
-            2
-        } else {
-            4
-        };
-    }
-    if let Some(error) = error.downcast_ref::<EmulateError>() {
-        return if error.is_refusal() {
-            3
-        } else if error.is_wrong_use() {
-            2
-        } else {
-            4
-        };
-    }
-    if let Some(error) = error.downcast_ref::<StoreError>() {
-        return if error.is_wrong_use() { 2 } else { 4 };
-    }
-    let blame = error.downcast_ref::<VerifyError>().map(VerifyError::blame);
-    match blame.or_else(|| error.downcast_ref::<EngineError>().map(EngineError::blame)) {
-        Some(Blame::Usage) => 2,
-        Some(Blame::Safety) => 3,
-        Some(Blame::System) | None => 4,
-    }
+/// The exit code of an error of one of this program's crates; `None` if it has no particular one.
+fn code_of_crates(error: &anyhow::Error) -> Option<u8> {
+    let (is_wrong_use, is_refusal) = if let Some(error) = error.downcast_ref::<SwitchError>() {
+        (error.is_wrong_use(), error.is_refusal())
+    } else if let Some(error) = error.downcast_ref::<EmulateError>() {
+        (error.is_wrong_use(), error.is_refusal())
+    } else if let Some(error) = error.downcast_ref::<StoreError>() {
+        (error.is_wrong_use(), false)
+    } else if let Some(error) = error.downcast_ref::<ReplaceError>() {
+        (false, error.is_refusal())
+    } else if let Some(error) = error.downcast_ref::<CrashError>() {
+        (matches!(error, CrashError::Root), false)
+    } else {
+        let blame = error.downcast_ref::<VerifyError>().map(VerifyError::blame);
+        let blame = blame.or_else(|| error.downcast_ref::<EngineError>().map(EngineError::blame));
+        (blame == Some(Blame::Usage), blame == Some(Blame::Safety))
+    };
+    if is_refusal { Some(REFUSED) } else { is_wrong_use.then_some(WRONG_USE) }
 }

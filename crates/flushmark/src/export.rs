@@ -8,7 +8,6 @@ use measurement::RunDocument;
 
 use crate::args::export::TextFormat;
 use crate::exit::WrongUse;
-use crate::whole_file;
 
 /// Mode of the metrics file: a collector runs as another user.
 const READABLE_BY_ALL: u32 = 0o644;
@@ -47,6 +46,6 @@ fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
 /// If the file cannot be written.
 pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
     let text = formats::openmetrics::text(std::slice::from_ref(document));
-    whole_file::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))
+    wholefile::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))
         .with_context(|| format!("cannot write the metrics to {}", path.display()))
 }

@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
     ("Prove", &["verify", "crash"]),
     ("Keep and share", &["results", "report", "web"]),
-    ("Other", &["sort", "help"]),
+    ("Other", &["help"]),
 ];
 
 /// The command line, with the verbs of its help in groups.

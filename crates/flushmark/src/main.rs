@@ -16,17 +16,14 @@ mod progress;
 mod selection;
 mod session;
 mod signals;
-mod whole_file;
 mod write_cache;
-mod writing_out;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
 fn main() -> ExitCode {
-    let words = args::sort::with_separators(std::env::args_os().collect());
-    let matches = help::command().get_matches_from(words);
+    let matches = help::command().try_get_matches().unwrap_or_else(|error| args::with_hint(error).exit());
     let args = args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
@@ -41,7 +38,6 @@ fn main() -> ExitCode {
         args::Command::Crash(crash) => commands::crash::run(&crash),
         args::Command::Report(report) => commands::report::run(&report),
         args::Command::Results(results) => commands::results::run(&results),
-        args::Command::Sort(sort) => commands::sort::run(&sort),
         args::Command::Web(web) => commands::web::run(&web),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),

@@ -66,7 +66,7 @@ impl Progress {
         if let Display::Bar(bar) = &self.display {
             bar.set_length(1000);
             bar.set_position(0);
-            let name = workload::unseen::masked(&self.test.name);
+            let name = unseen::masked(&self.test.name);
             bar.set_prefix(format!("{} {name}", self.test.position));
             bar.set_message("preparing");
         }

@@ -46,7 +46,6 @@ fn help() {
       web        Browse kept runs, and tests as they run, in a browser
 
     Other:
-      sort       Sort lines or fixed-size records, beyond memory if needed
       help       Print this message or the help of the given subcommand(s)
 
     Options:
@@ -55,8 +54,8 @@ fn help() {
 
     Exit codes:
       0  success
-      1  unfit for a use given with --fail-on, (verify check) not proven honest,
-         (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
+      1  unfit for a use given with --fail-on, (verify check) not proven honest, or
+         (results compare) beyond a limit of --fail-if
       2  usage error, or no test of the plan can run here
       3  refused for safety
       4  I/O or system error; what was measured before it is printed
@@ -71,6 +70,21 @@ fn a_typo_in_a_verb_gets_a_suggestion() {
         assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
         assert!(wrong.stderr.contains(&format!("tip: a similar subcommand exists: '{verb}'")), "{}", wrong.stderr);
     }
+}
+
+#[test]
+fn a_user_who_looks_for_the_sort_is_sent_to_its_program() {
+    let wrong = run(&["sort", "urls.txt"]);
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(wrong.stderr.trim_end(), @"
+    error: unrecognized subcommand 'sort'
+
+      tip: the separate program 'prefixsort' sorts files
+
+    Usage: flushmark <COMMAND>
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Nobody, Run, flushmark, needs_fusermount, needs_mounts, needs_rigs, run};
+use common::{Run, flushmark, needs_fusermount, needs_mounts, needs_rigs, nobody, run};
 
 fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     let session = directory.join("session");
@@ -178,7 +178,7 @@ fn what_cannot_be_tested_is_said() {
         let said = refused(&[&["--resume", "DIR"], option].concat());
         assert!(said.starts_with("2 error: the argument '--resume <DIR>' cannot be used with"), "{said}");
     }
-    let Some(nobody) = Nobody::new("what_cannot_be_tested_is_said") else { return };
+    let Some(nobody) = nobody("what_cannot_be_tested_is_said") else { return };
     let place = tempfile::tempdir().unwrap();
     common::system("chmod", &["777", place.path().to_str().unwrap()]).unwrap();
     let session = place.path().join("session");
@@ -295,7 +295,7 @@ fn small_drives_and_xfs_are_tested_as_well() {
 #[test]
 fn an_ordinary_user_tests_a_drive_without_filesystem() {
     const TEST: &str = "an_ordinary_user_tests_a_drive_without_filesystem";
-    let Some(nobody) = Nobody::new(TEST) else { return };
+    let Some(nobody) = nobody(TEST) else { return };
     if !needs_mounts(TEST) || !needs_fusermount(TEST) {
         return;
     }

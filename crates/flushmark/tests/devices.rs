@@ -160,7 +160,7 @@ fn a_mounted_image_under_another_name() {
     system("fsck.ext4", &["-fn", &image]).unwrap();
 
     // An ordinary user may not query the loop device, and only has the name of its file.
-    let Some(nobody) = common::Nobody::new(TEST) else { return };
+    let Some(nobody) = common::nobody(TEST) else { return };
     fs::set_permissions(&image, fs::Permissions::from_mode(0o666)).unwrap();
     let Some(mount) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
     let device = system("findmnt", &["--noheadings", "--output", "SOURCE", mount.text()]).unwrap();

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{LoopDevice, Nobody, Run, flushmark, needs_root, run};
+use common::{LoopDevice, Run, flushmark, needs_root, nobody, run};
 use serde_json::Value;
 
 fn validator() -> jsonschema::Validator {
@@ -106,7 +106,7 @@ fn what_is_no_drive_is_wrong_use() {
 #[test]
 fn an_ordinary_user_is_told_what_needs_root() {
     const TEST: &str = "an_ordinary_user_is_told_what_needs_root";
-    let Some(nobody) = Nobody::new(TEST) else { return };
+    let Some(nobody) = nobody(TEST) else { return };
     let Some(disk) = any_disk(TEST) else { return };
     let listed = nobody.run(&["drives"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Nobody, Run, is_root, run};
+use common::{Run, is_root, nobody, run};
 use serde_json::Value;
 
 fn expect_valid(document: &Value) {
@@ -117,7 +117,7 @@ fn another_machine_cannot_be_measured() {
 #[test]
 fn an_ordinary_user_sees_the_same_settings() {
     const TEST: &str = "an_ordinary_user_sees_the_same_settings";
-    let Some(nobody) = Nobody::new(TEST) else { return };
+    let Some(nobody) = nobody(TEST) else { return };
     let args = ["host", "--format", "json"];
     let lines = |run: Run| -> Vec<(Value, Value)> {
         let document = run.document();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Mount, Nobody, Run, flushmark, needs_root, plan, system};
+use common::{Mount, Run, flushmark, needs_root, nobody, plan, system};
 use postgresql::Server;
 use serde_json::Value;
 
@@ -420,7 +420,7 @@ fn a_disk_that_fills_up_costs_no_result() {
 
 #[test]
 fn a_directory_for_files_that_is_not_there_either_is_no_end() {
-    let Some(nobody) = Nobody::new("a_directory_for_files_that_is_not_there_either_is_no_end") else { return };
+    let Some(nobody) = nobody("a_directory_for_files_that_is_not_there_either_is_no_end") else { return };
     // An ordinary user without a home directory.
     let run = nobody.shell(
         "cd /tmp; unset FLUSHMARK_STORE XDG_DATA_HOME; HOME=/nonexistent exec $0 check null: --quiet --format json",

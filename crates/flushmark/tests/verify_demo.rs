@@ -16,7 +16,7 @@ fn a_demonstration_for_anybody() {
     const TEST: &str = "a_demonstration_for_anybody";
     let begun = std::time::Instant::now();
     let args = ["verify", "demo"];
-    let shown = match common::Nobody::new(TEST) {
+    let shown = match common::nobody(TEST) {
         Some(nobody) => nobody.run(&args),
         None => run(&args),
     };

@@ -17,7 +17,7 @@
 //! All text that came from a drive, a host or a file name is escaped by `maud` in HTML and
 //! attributes, by [`shell::embedded_json`] in data, and reaches a chart's label or tooltip as text
 //! only. Invisible characters and those that change the writing direction are made visible
-//! ([`workload::unseen`]), except in values that a form sends back.
+//! ([`unseen`]), except in values that a form sends back.
 //!
 //! ```
 //! let page = pages::report(&[]);

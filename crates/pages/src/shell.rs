@@ -1,7 +1,7 @@
 //! The frame of a page: head, content security policy, assets.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use workload::unseen::{is_unseen, mask, masked};
+use unseen::{is_unseen, mask, masked};
 
 use crate::MARKER;
 use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};

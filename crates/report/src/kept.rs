@@ -120,7 +120,7 @@ fn short(note: &str) -> String {
 
 /// Removes control characters that would move a terminal's cursor.
 fn harmless(text: &str) -> String {
-    workload::unseen::masked(text).into_owned()
+    unseen::masked(text).into_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Colours, characters and width of a page. The binary chooses them by terminal and `NO_COLOR`.
 
 use anstyle::{AnsiColor, Style};
-use workload::unseen::{is_unseen, mask};
+use unseen::{is_unseen, mask};
 
 /// The style of each kind of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,10 @@
 //! A run for tickets and forum posts: Markdown that is also readable as plain text.
 
 use measurement::{LatencySummary, RunDocument, TestResult};
+use unseen::mask;
 
 use crate::sorting::{SORT_COLUMNS, sort_sentence};
 use workload::number::{latency, number, throughput};
-use workload::unseen::mask;
 
 /// Placeholder for a missing value.
 const NONE: &str = "-";

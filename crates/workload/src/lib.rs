@@ -49,7 +49,6 @@ pub mod steps;
 pub mod suites;
 pub mod sync;
 pub mod target;
-pub mod unseen;
 pub mod write_cache;
 
 pub use blocks::{

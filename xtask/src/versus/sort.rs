@@ -58,7 +58,7 @@ pub struct Options {
     #[arg(long)]
     first: bool,
 
-    /// Instead: `flushmark sort` and GNU `sort` on a file
+    /// Instead: the command `prefixsort` and GNU `sort` on a file
     #[arg(long)]
     files: bool,
 

@@ -20,7 +20,7 @@ use crate::keeping::Keeping;
 use crate::live::Live;
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::{export, signals, whole_file};
+use crate::{export, signals};
 
 /// A plan, its target, and what to do with the result.
 pub struct Measurement<'a> {
@@ -91,7 +91,7 @@ fn deliver(
 ) -> anyhow::Result<()> {
     let kept = common.output.as_deref().map_or(Ok(()), |path| {
         let json = report::json(document);
-        whole_file::replace(path, json.as_bytes(), None)
+        wholefile::replace(path, json.as_bytes(), None)
             .with_context(|| format!("cannot write the result to {}", path.display()))
     });
     let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));

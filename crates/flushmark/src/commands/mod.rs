@@ -14,7 +14,6 @@ pub mod models;
 pub mod report;
 pub mod results;
 pub mod run;
-pub mod sort;
 pub mod suites;
 pub mod verify;
 pub mod web;

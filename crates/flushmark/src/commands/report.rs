@@ -12,7 +12,6 @@ use crate::args::report::ReportArgs;
 use crate::browser;
 use crate::exit::{self, ExitStatus, Refused, WrongUse};
 use crate::selection::{self, Selected};
-use crate::whole_file;
 
 /// Enough of a file to recognize a report.
 const HEAD_BYTES: u64 = 4096;
@@ -40,7 +39,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
         print(&page)?;
         return Ok(ExitStatus::Done);
     }
-    whole_file::replace(&args.output, page.as_bytes(), None)
+    wholefile::replace(&args.output, page.as_bytes(), None)
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     let size = workload::number::about_bytes(page.len() as u64);

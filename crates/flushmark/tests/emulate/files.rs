@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Nobody, Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, run,
+    Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, nobody, run,
     system,
 };
 use crate::served::Served;
@@ -73,7 +73,7 @@ fn an_ordinary_user_has_a_drive_too() {
     if !needs_rigs(TEST) || !needs_fusermount(TEST) {
         return;
     }
-    let Some(nobody) = Nobody::new(TEST) else { return };
+    let Some(nobody) = nobody(TEST) else { return };
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().to_str().unwrap();
     system("chown", &["65534", place]).unwrap();
@@ -107,7 +107,7 @@ fn a_missing_fusermount_is_named_with_its_package() {
     if !needs_fuse(TEST) {
         return;
     }
-    let Some(nobody) = Nobody::new(TEST) else { return };
+    let Some(nobody) = nobody(TEST) else { return };
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().to_str().unwrap();
     system("chown", &["65534", place]).unwrap();

@@ -1,9 +1,9 @@
 //! A comparison as GitHub-flavoured Markdown, for tickets and pull requests.
 
 use compare::Comparison;
+use unseen::mask;
 
 use super::{ComparisonView, Figures, described, letters};
-use workload::unseen::mask;
 
 /// The comparison as Markdown: the result first, then the tables.
 pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {

@@ -17,7 +17,7 @@ impl PlanError {
     /// Creates a one-line, plain-text error. A quoted value may contain line ends and terminal
     /// control sequences.
     pub(crate) fn new(file: &str, line: usize, message: &str) -> PlanError {
-        PlanError { file: file.to_owned(), line, message: crate::unseen::escaped(message).into_owned() }
+        PlanError { file: file.to_owned(), line, message: unseen::escaped(message).into_owned() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `flushmark sort` and GNU `sort` on a file of URLs, with little memory and with no limit.
+//! The command `prefixsort` and GNU `sort` on a file of URLs, with little memory and with no limit.
 //!
 //! Ours makes its output durable before it ends, and GNU `sort` does not; its time is counted
 //! without that. The time of a `sync` of its output is shown separately.
@@ -33,7 +33,7 @@ const ROWS: [Row; 2] = [
 ];
 
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
-    let ours = build::flushmark()?.to_string_lossy().into_owned();
+    let ours = build::prefixsort()?.to_string_lossy().into_owned();
     let directory = match &options.directory {
         Some(directory) => tempfile::tempdir_in(directory),
         None => tempfile::tempdir(),
@@ -52,7 +52,7 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     println!("{} MiB of lines of {data}, in seconds, medians of {}", options.mib, options.repeat);
     println!("{:<10} {:<24} {:>8} {:>8} {:>7}", "memory", "", "sorted", "durable", "ratio");
     for Row { memory, limit, settings } in ROWS {
-        let ours = [&[ours.as_str(), "sort"][..], limit].concat();
+        let ours = [&[ours.as_str()][..], limit].concat();
         let gnu: Vec<Vec<&str>> = settings.iter().map(|setting| [&["sort"][..], limit, setting].concat()).collect();
         let mut times = vec![Times::default(); 1 + gnu.len()];
         for repetition in 0..options.repeat {
@@ -67,7 +67,7 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
                 times[which].durable.push(begun.elapsed().as_secs_f64());
             }
             let same = Command::new("cmp").arg(&sorted).arg(&theirs).status()?;
-            ensure!(same.success(), "flushmark sort and GNU sort printed different output");
+            ensure!(same.success(), "prefixsort and GNU sort printed different output");
         }
         print!("{}", table(memory, &gnu, times));
     }
@@ -103,7 +103,7 @@ fn table(memory: &str, gnu: &[Vec<&str>], times: Vec<Times>) -> String {
     let ours = medians[0];
     let best = medians[1..].iter().map(|times| times.0).fold(f64::INFINITY, f64::min);
     let met = if best / ours.0 >= WANTED { "yes" } else { "SHORT" };
-    let mut text = format!("{memory:<10} {:<24} {:>8.2} {:>8.2}\n", "flushmark sort", ours.0, ours.1);
+    let mut text = format!("{memory:<10} {:<24} {:>8.2} {:>8.2}\n", "prefixsort", ours.0, ours.1);
     for (command, (sorted, durable)) in gnu.iter().zip(&medians[1..]) {
         text +=
             &format!("{:<10} {:<24} {sorted:>8.2} {durable:>8.2} {:>7.2}\n", "", command.join(" "), sorted / ours.0);
@@ -122,7 +122,7 @@ mod tests {
         let text = table("no limit", &gnu, vec![times(2.0), times(9.0), times(5.0)]);
         assert_eq!(
             text,
-            "no limit   flushmark sort               2.00     3.00\n\
+            "no limit   prefixsort                   2.00     3.00\n\
              \x20          sort                         9.00    10.00    4.50\n\
              \x20          sort --parallel=2            5.00     6.00    2.50\n\
              \x20          its best takes 2.50 times as long; wanted >= 2.00: yes\n"

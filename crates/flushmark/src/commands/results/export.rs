@@ -11,7 +11,6 @@ use crate::commands::print;
 use crate::exit::{ExitStatus, WrongUse};
 use crate::export;
 use crate::selection::select;
-use crate::whole_file;
 
 /// Writes the results.
 ///
@@ -28,7 +27,7 @@ pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
         (Some(format), None) => print(&export::text(&documents, format)?)?,
         (Some(format), Some(path)) => {
             let text = export::text(&documents, format)?;
-            whole_file::replace(path, text.as_bytes(), None)
+            wholefile::replace(path, text.as_bytes(), None)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         (None, Some(directory)) => write_parquet(&documents, directory)?,
@@ -51,7 +50,7 @@ fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<
         .with_context(|| format!("cannot create the directory {}", directory.display()))?;
     for (name, bytes) in files {
         let path = directory.join(name);
-        whole_file::replace(&path, &bytes, None).with_context(|| format!("cannot write {}", path.display()))?;
+        wholefile::replace(&path, &bytes, None).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

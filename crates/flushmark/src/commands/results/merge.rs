@@ -8,7 +8,7 @@ use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
 use crate::exit::{ExitStatus, WrongUse, complain};
-use crate::{keeping, selection, session, whole_file};
+use crate::{keeping, selection, session};
 
 /// Merges the runs, judges the result, and prints or writes the document.
 ///
@@ -26,7 +26,7 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let json = report::json(&merged);
     match &args.output {
         Some(path) => {
-            whole_file::replace(path, json.as_bytes(), None)
+            wholefile::replace(path, json.as_bytes(), None)
                 .with_context(|| format!("cannot write the result to {}", path.display()))?;
         }
         None if args.keep => {}

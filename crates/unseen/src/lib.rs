@@ -1,8 +1,13 @@
 //! Invisible characters, and characters that change how others are displayed.
 //!
-//! Names from outside (a job file, a drive's model, a note) may contain them:
+//! Names from outside (a file's name, a drive's model, a note) may contain them:
 //! `report\u{202e}nosj.exe` displays as `reportexe.json`, and a zero-width space makes two names
 //! look alike. They are made visible in everything that is shown to the user.
+//!
+//! ```
+//! assert_eq!(unseen::escaped("report\u{202e}nosj.exe"), r"report\u{202e}nosj.exe");
+//! assert_eq!(unseen::masked("report\u{202e}nosj.exe"), "report\u{fffd}nosj.exe");
+//! ```
 
 use std::borrow::Cow;
 

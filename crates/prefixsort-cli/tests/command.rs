@@ -1,4 +1,4 @@
-//! `flushmark sort` on the command line. The crate `sortfile` compares its output with GNU sort's.
+//! The command `prefixsort`. The crate `sortfile` compares the output with GNU sort's.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,9 +8,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_prefixsort");
+
 fn sort(arguments: &[&str], input: &[u8], directory: &Path) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_flushmark"))
-        .arg("sort")
+    let mut child = Command::new(PROGRAM)
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -43,6 +44,84 @@ fn many_lines() -> Vec<u8> {
         writeln!(lines, "https://host{}.example/{}/{}", state >> 61, state >> 54 & 0xff, state >> 40 & 0xffff).unwrap();
     }
     lines
+}
+
+/// Asks for text: help, or the version.
+fn shown(arguments: &[&str]) -> String {
+    let output = sort(arguments, b"", Path::new("/"));
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_and_version() {
+    assert_eq!(shown(&["--version"]), concat!("prefixsort ", env!("CARGO_PKG_VERSION"), "\n"));
+    insta::assert_snapshot!(shown(&["-h"]), @"
+    Sort lines or fixed-size records, beyond memory if needed
+
+    Usage: prefixsort [OPTIONS] [FILE]...
+
+    Arguments:
+      [FILE]...  Files to sort together; - or no file for stdin
+
+    Options:
+      -o, --output <FILE>              The file to write, durable before success is reported [default:
+                                       stdout]
+      -k, --key <KEY>                  Compare this part: FIELD[.CHARACTER] or
+                                       FIELD[.CHARACTER],FIELD[.CHARACTER], counted from 1; append b to
+                                       skip blanks, r to reverse
+      -t, --field-separator <BYTE>     Fields end at this byte instead of before blanks
+      -b, --ignore-leading-blanks      Ignore blanks at the beginning of keys
+      -r, --reverse                    Sort in descending order
+      -u, --unique                     Output only the first of equal lines
+      -s, --stable                     Keep the input order of lines with equal keys, instead of
+                                       comparing whole lines
+      -z, --zero-terminated            Lines end with a zero byte, not a newline
+          --record-size <BYTES>        Sort records of this many bytes instead of lines; each is one
+                                       field
+      -c, --check[=<HOW>]              Check whether the input is sorted; if not, report where and exit
+                                       with 1 [possible values: diagnose-first, quiet]
+      -C, --check-quietly              Like --check, but print nothing
+      -S, --buffer-size <SIZE>         Memory to use, in KiB or with a suffix: b K M G T P E, or % of
+                                       the machine's [default: half of the available memory]
+      -T, --temporary-directory <DIR>  Directory for temporary files; several are used in turn [default:
+                                       TMPDIR, or /tmp]
+          --parallel <N>               Threads to sort with, up to 1024 [default: one per processor]
+          --figures                    Report on stderr what was sorted, spilled and written, and where
+                                       the time went
+      -q, --quiet                      Show no progress bar
+          --version                    Print version
+      -h, --help                       Print help (see more with '--help')
+
+    Examples:
+      prefixsort urls.txt -o sorted.txt
+      prefixsort -t , -k 3,3 -k 1,1r -u table.csv
+      prefixsort --record-size 100 -k 1.1,1.10 -S 2G -T /mnt/scratch -o sorted.bin records.bin
+      zcat log.gz | prefixsort -S 25% | zstd > log.zst
+
+    The output is byte for byte that of `LC_ALL=C sort` with the same options. An output file is
+    written next to the old one and made durable before it takes its name; it may be one of the inputs.
+
+    Exit codes:
+      0  success
+      1  not sorted (--check)
+      2  usage error
+      3  refused for safety: the output is in use as a drive
+      4  I/O or system error
+    ");
+    let long = shown(&["--help"]);
+    assert!(long.contains("\nKeys and lines are compared byte by byte.\n\nUsage: "), "{long}");
+}
+
+#[test]
+fn other_orders_of_gnu_sort_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for order in ["-n", "-f", "-V", "-g", "-M", "-R"] {
+        let output = sort(&[order], b"b\na\n", directory.path());
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{order}");
+        let first = format!("error: unexpected argument '{order}' found");
+        assert!(said(&output).starts_with(&first), "{}", said(&output));
+    }
 }
 
 #[test]
@@ -87,7 +166,7 @@ fn records_are_sorted_by_their_bytes() {
     assert_eq!(output.stdout, b"c1xa2\nb3 ");
     let output = sort(&["--record-size", "3"], b"abcd", directory.path());
     assert_eq!(output.status.code(), Some(4));
-    assert_eq!(said(&output), "flushmark: stdin: ends after 1 of the 3 bytes of a record; check the record size 3\n");
+    assert_eq!(said(&output), "prefixsort: stdin: ends after 1 of the 3 bytes of a record; check the record size 3\n");
 }
 
 #[test]
@@ -97,13 +176,13 @@ fn disorder_is_named() {
     let output = sort(&["-c", "lines"], b"", directory.path());
     assert_eq!(
         (output.status.code(), said(&output).as_str()),
-        (Some(1), "flushmark: lines:3: out of order: b\\u{1b}\n")
+        (Some(1), "prefixsort: lines:3: out of order: b\\u{1b}\n")
     );
     let quiet = sort(&["-C", "lines"], b"", directory.path());
     assert_eq!((quiet.status.code(), said(&quiet).as_str()), (Some(1), ""));
     assert!(sort(&["-c", "-"], b"a\na\nb\n", directory.path()).status.success());
     let twice = sort(&["-c", "-u"], b"a\na\n", directory.path());
-    assert_eq!(said(&twice), "flushmark: stdin:2: out of order or duplicate: a\n");
+    assert_eq!(said(&twice), "prefixsort: stdin:2: out of order or duplicate: a\n");
 }
 
 #[test]
@@ -124,7 +203,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
         (&["-c", "lines", "out"], 2, "--check takes exactly one file"),
     ] {
         let output = sort(arguments, b"", directory.path());
-        assert_eq!(said(&output), format!("flushmark: {sentence}\n"), "{arguments:?}");
+        assert_eq!(said(&output), format!("prefixsort: {sentence}\n"), "{arguments:?}");
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
     assert_eq!(fs::read_to_string(directory.path().join("out")).unwrap(), "old");
@@ -138,12 +217,8 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
 fn a_signal_ends_it_at_once_and_the_output_stays_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("out"), "old").unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_flushmark"))
-        .args(["sort", "-o", "out"])
-        .current_dir(directory.path())
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        Command::new(PROGRAM).args(["-o", "out"]).current_dir(directory.path()).stdin(Stdio::piped()).spawn().unwrap();
     // It waits for more input, and has something to write.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&many_lines()).unwrap();
@@ -171,13 +246,12 @@ fn an_input_with_a_second_name_survives_an_output_that_does_not_fit() {
     let lines = many_lines();
     fs::write(directory.path().join("one"), &lines).unwrap();
     fs::hard_link(directory.path().join("one"), directory.path().join("two")).unwrap();
-    let program = env!("CARGO_BIN_EXE_flushmark");
     let short = Command::new("sh")
-        .args(["-c", &format!("trap '' XFSZ; ulimit -f 100; {program} sort one -o one")])
+        .args(["-c", &format!("trap '' XFSZ; ulimit -f 100; {PROGRAM} one -o one")])
         .current_dir(directory.path())
         .output()
         .unwrap();
-    assert_eq!(said(&short), "flushmark: cannot write one: File too large (os error 27)\n");
+    assert_eq!(said(&short), "prefixsort: cannot write one: File too large (os error 27)\n");
     assert_eq!(short.status.code(), Some(4));
     assert!(fs::read(directory.path().join("two")).unwrap() == lines);
     assert!(sort(&["one", "-o", "one"], b"", directory.path()).status.success());
@@ -193,13 +267,12 @@ fn a_long_line_and_a_reader_that_goes_away() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(output.stdout.starts_with(b"a\nxxx") && output.stdout.len() == long.len() + 1);
     fs::write(directory.path().join("lines"), many_lines()).unwrap();
-    let program = env!("CARGO_BIN_EXE_flushmark");
     let head = Command::new("sh")
-        .args(["-c", &format!("{program} sort lines | head -n 1; {program} sort lines > /dev/full; echo $?")])
+        .args(["-c", &format!("{PROGRAM} lines | head -n 1; {PROGRAM} lines > /dev/full; echo $?")])
         .current_dir(directory.path())
         .output()
         .unwrap();
     assert!(head.stdout.starts_with(b"https://host0"), "{}", said(&head));
     assert!(head.stdout.ends_with(b"\n4\n"), "{}", said(&head));
-    assert_eq!(said(&head), "flushmark: the output cannot be written: No space left on device (os error 28)\n");
+    assert_eq!(said(&head), "prefixsort: the output cannot be written: No space left on device (os error 28)\n");
 }

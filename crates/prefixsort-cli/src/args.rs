@@ -1,28 +1,41 @@
-//! Arguments of `flushmark sort`.
+//! The command-line arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
-use clap::{Parser, ValueEnum};
-use sortfile::Key;
+use clap::{Arg, ArgAction, Parser, ValueEnum};
+use sortfile::{Key, Order, Ties, Unit};
+
+use crate::memory::Memory;
+
+const AFTER_HELP: &str = "\
+Examples:
+  prefixsort urls.txt -o sorted.txt
+  prefixsort -t , -k 3,3 -k 1,1r -u table.csv
+  prefixsort --record-size 100 -k 1.1,1.10 -S 2G -T /mnt/scratch -o sorted.bin records.bin
+  zcat log.gz | prefixsort -S 25% | zstd > log.zst
+
+The output is byte for byte that of `LC_ALL=C sort` with the same options. An output file is
+written next to the old one and made durable before it takes its name; it may be one of the inputs.
+
+Exit codes:
+  0  success
+  1  not sorted (--check)
+  2  usage error
+  3  refused for safety: the output is in use as a drive
+  4  I/O or system error";
 
 /// Sort lines or fixed-size records, beyond memory if needed
 ///
 /// Keys and lines are compared byte by byte.
 #[derive(Debug, Parser)]
-#[command(after_help = "\
-Examples:
-  flushmark sort urls.txt -o sorted.txt
-  flushmark sort -t , -k 3,3 -k 1,1r -u table.csv
-  flushmark sort --record-size 100 -k 1.1,1.10 -S 2G -T /mnt/scratch -o sorted.bin records.bin
-  zcat log.gz | flushmark sort -S 25% | zstd > log.zst
-
-The output is byte for byte that of `LC_ALL=C sort` with the same options. An output file is
-written beside the old one and made durable before it takes its name; it may be one of the inputs.")]
+#[command(name = "prefixsort", version, after_help = AFTER_HELP, max_term_width = 100)]
+// GNU `sort -V` is another order, so it must not print the version and succeed.
+#[command(disable_version_flag = true, arg = version())]
 #[allow(clippy::struct_excessive_bools, reason = "independent command-line switches")]
-pub struct SortArgs {
+pub struct Args {
     /// Files to sort together; - or no file for stdin
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -83,7 +96,7 @@ pub struct SortArgs {
 
     /// Memory to use, in KiB or with a suffix: b K M G T P E, or % of the machine's [default: half
     /// of the available memory]
-    #[arg(long, short = 'S', value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, short = 'S', value_name = "SIZE", value_parser = Memory::parse)]
     pub buffer_size: Option<Memory>,
 
     /// Directory for temporary files; several are used in turn [default: TMPDIR, or /tmp]
@@ -103,10 +116,27 @@ pub struct SortArgs {
     pub quiet: bool,
 }
 
-impl SortArgs {
+impl Args {
     /// The kind of check; `None` if the input is to be sorted.
     pub fn check_as(&self) -> Option<CheckAs> {
         if self.check_quietly { Some(CheckAs::Quiet) } else { self.check }
+    }
+
+    /// The order to sort by, or to check.
+    pub fn order(&self) -> Order {
+        let end = if self.zero_terminated { 0 } else { b'\n' };
+        Order {
+            unit: self.record_size.map_or(Unit::Lines { end }, |size| Unit::Records(size as usize)),
+            keys: self.key.clone(),
+            separator: self.field_separator,
+            skip_blanks: self.ignore_leading_blanks,
+            reverse: self.reverse,
+            ties: match (self.unique, self.stable) {
+                (true, _) => Ties::FirstOnly,
+                (false, true) => Ties::AsTheyCame,
+                (false, false) => Ties::WholeRecord,
+            },
+        }
     }
 }
 
@@ -118,46 +148,19 @@ pub enum CheckAs {
     Quiet,
 }
 
-/// The arguments, with `-t=` of `flushmark sort` read as GNU `sort` does: the separator is the
-/// equals sign. clap would take the sign as the start of an empty value.
-pub fn with_separators(words: Vec<OsString>) -> Vec<OsString> {
-    if words.get(1).is_none_or(|verb| verb != "sort") {
-        return words;
-    }
+fn version() -> Arg {
+    Arg::new("version").long("version").action(ArgAction::Version).help("Print version")
+}
+
+/// The command line, with `-t=` read as GNU `sort` does: the separator is the equals sign. clap
+/// would take the sign as the start of an empty value.
+pub fn with_separators(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut options = true;
     let split = |word: OsString| {
         options &= word != "--";
         if options && word == "-t=" { vec!["-t".into(), "=".into()] } else { vec![word] }
     };
-    words.into_iter().flat_map(split).collect()
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
-    Bytes(u64),
-    /// Percentage of the machine's memory.
-    Percent(u64),
-}
-
-/// Reads a size as GNU `sort -S` does.
-fn parse_size(text: &str) -> Result<Memory, String> {
-    let wrong = || format!("invalid size {text:?}; expected one such as 512M, 2G or 25%");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let shift = match unit {
-        "%" if number <= 100 => return Ok(Memory::Percent(number)),
-        "%" => return Err(format!("{text} is more than the machine has")),
-        "b" => 0,
-        "" | "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        "t" | "T" => 40,
-        "P" => 50,
-        "E" => 60,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(1 << shift).map(Memory::Bytes).ok_or_else(wrong)
+    words.flat_map(split).collect()
 }
 
 fn parse_threads(text: &str) -> Result<usize, String> {
@@ -182,18 +185,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_those_of_gnu_sort() {
-        assert_eq!(parse_size("1"), Ok(Memory::Bytes(1024)));
-        assert_eq!(parse_size("7b"), Ok(Memory::Bytes(7)));
-        assert_eq!(parse_size("3G"), Ok(Memory::Bytes(3 << 30)));
-        assert_eq!(parse_size("512m"), Ok(Memory::Bytes(512 << 20)));
-        assert_eq!(parse_size("50%"), Ok(Memory::Percent(50)));
-        for wrong in ["", "G", "1X", "101%", "99999999999T", "-1"] {
-            assert!(parse_size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn a_separator_is_one_byte() {
         let parse = |text: &[u8]| parse_separator(OsStr::from_bytes(text));
         assert_eq!((parse(b","), parse(b"\xff")), (Ok(b','), Ok(0xff)));
@@ -203,21 +194,24 @@ mod tests {
 
     #[test]
     fn an_equals_sign_is_a_separator_too() {
-        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(with_separators(words("flushmark sort -t= -k2")), words("flushmark sort -t = -k2"));
-        for others in ["flushmark sort -- -t=", "flushmark sort --field-separator==", "flushmark run -t="] {
-            assert_eq!(with_separators(words(others)), words(others));
+        let read = |text: &str| with_separators(text.split(' ').map(OsString::from)).join(OsStr::new(" "));
+        assert_eq!(read("prefixsort -t= -k2"), "prefixsort -t = -k2");
+        for others in ["prefixsort -- -t=", "prefixsort --field-separator=="] {
+            assert_eq!(read(others), others);
         }
     }
 
     #[test]
     fn repeated_flags_are_accepted() {
-        let parse = |text: &str| SortArgs::try_parse_from(text.split(' '));
-        let twice = parse("sort -r -r -u -u -c -c -k1 -k2").unwrap();
+        let parse = |text: &str| Args::try_parse_from(text.split(' '));
+        let twice = parse("prefixsort -r -r -u -u -c -c -k1 -k2").unwrap();
         assert!(twice.reverse && twice.unique && twice.key.len() == 2);
         assert_eq!(twice.check_as(), Some(CheckAs::DiagnoseFirst));
-        assert_eq!(parse("sort --check=silent file").unwrap().check_as(), Some(CheckAs::Quiet));
-        assert_eq!(parse("sort --parallel 5000").unwrap().parallel, Some(5000));
-        assert!(parse("sort --parallel 0").is_err() && parse("sort -c --figures").is_err());
+        let silent = parse("prefixsort --check=silent file").unwrap();
+        assert_eq!(silent.check_as(), Some(CheckAs::Quiet));
+        assert_eq!(parse("prefixsort --parallel 5000").unwrap().parallel, Some(5000));
+        for wrong in ["prefixsort --parallel 0", "prefixsort -c --figures", "prefixsort -V"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

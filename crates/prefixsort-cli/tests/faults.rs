@@ -1,17 +1,17 @@
-//! `flushmark sort` when its temporary files are damaged or gone, or there is no space for them.
+//! `prefixsort` when its temporary files are damaged or gone, or there is no space for them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Mount, Run, entries, flushmark, needs_root};
+use testbed::{Mount, Run, entries, needs_root};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_prefixsort");
 
 /// A sort with little memory that waits for more input, and has runs in `spill`.
 struct Spilling {
@@ -26,8 +26,8 @@ impl Spilling {
         let out = tempfile::tempdir().unwrap();
         fs::write(out.path().join("out"), "old").unwrap();
         let spill = spill.canonicalize().unwrap();
-        let mut child = flushmark()
-            .args(["sort", "-S", "1M", "--parallel", "1", "-o", "out", "-T"])
+        let mut child = Command::new(PROGRAM)
+            .args(["-S", "1M", "--parallel", "1", "-o", "out", "-T"])
             .arg(&spill)
             .current_dir(out.path())
             .stdin(Stdio::piped())
@@ -94,7 +94,7 @@ fn a_run_with_a_flipped_bit_ends_it() {
     let mut byte = [0];
     run.read_exact_at(&mut byte, at).unwrap();
     run.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
-    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL is damaged: the checksum of block 1 is wrong. The sort was stopped; check the drive and its cabling, or use another directory");
+    insta::assert_snapshot!(sort.fails(), @"prefixsort: a run in SPILL is damaged: the checksum of block 1 is wrong. The sort was stopped; check the drive and its cabling, or use another directory");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_run_that_was_cut_short_ends_it() {
     sort.give(300_000);
     let run = sort.run();
     run.set_len(run.metadata().unwrap().len() / 2).unwrap();
-    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL is damaged: it is cut short in or after block 1. The sort was stopped; check the drive and its cabling, or use another directory");
+    insta::assert_snapshot!(sort.fails(), @"prefixsort: a run in SPILL is damaged: it is cut short in or after block 1. The sort was stopped; check the drive and its cabling, or use another directory");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_directory_that_vanishes_ends_it() {
     sort.run();
     directory.close().unwrap();
     sort.give(300_000);
-    insta::assert_snapshot!(sort.fails(), @"flushmark: cannot create a temporary file in SPILL: No such file or directory (os error 2)");
+    insta::assert_snapshot!(sort.fails(), @"prefixsort: cannot create a temporary file in SPILL: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_full_disk_ends_it() {
     let said = sort.fails();
     let (begin, end) = said.split_once(" KiB: ").unwrap();
     // How far it comes depends on what the filesystem keeps for itself.
-    assert!(begin.starts_with("flushmark: cannot write a run to "), "{said}");
+    assert!(begin.starts_with("prefixsort: cannot write a run to "), "{said}");
     insta::assert_snapshot!(end, @"No space left on device (os error 28). Use a directory with more space, or allow more memory");
     assert!(entries(&small.path).is_empty());
 }
@@ -148,8 +148,8 @@ fn a_full_disk_beside_another_is_no_fault() {
     fs::write(large.path().join("lines"), &lines).unwrap();
     let (file, out) = (large.path().join("lines"), large.path().join("out"));
     let run = Run::of(
-        flushmark()
-            .args(["sort", "-S", "1M", "--parallel", "1", "--figures", "-T", small.text(), "-T"])
+        Command::new(PROGRAM)
+            .args(["-S", "1M", "--parallel", "1", "--figures", "-T", small.text(), "-T"])
             .args([large.path(), &file, Path::new("-o"), &out])
             .output()
             .unwrap(),

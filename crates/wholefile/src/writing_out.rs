@@ -11,6 +11,7 @@ const PIECE: usize = 8 << 20;
 
 /// A file whose write-back starts as it grows. This makes nothing durable; it only shortens the
 /// sync at the end.
+#[derive(Debug)]
 pub struct WritingOut<W> {
     to: W,
     /// Bytes since write-back was last started.
@@ -18,6 +19,7 @@ pub struct WritingOut<W> {
 }
 
 impl<W: Write + AsFd> WritingOut<W> {
+    /// Writes to `to`. Anything but a file is written to as it is.
     pub fn of(to: W) -> Self {
         Self { to, kept: 0 }
     }

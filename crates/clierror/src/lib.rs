@@ -1,0 +1,156 @@
+//! Errors of a command-line program: one sentence on stderr, and an exit code.
+//!
+//! | exit code | meaning |
+//! | --- | --- |
+//! | [`WRONG_USE`] | the command line or a file that it names must be corrected |
+//! | [`REFUSED`] | the action could destroy data |
+//! | [`FAILED`] | any other error |
+//!
+//! ```
+//! use clierror::{FAILED, Program, WRONG_USE, WrongUse, code_of, sentence};
+//!
+//! const PROGRAM: Program = Program::named("prefixsort");
+//!
+//! let error = anyhow::Error::new(WrongUse("--check takes exactly one file".to_owned()));
+//! assert_eq!(code_of(&error), Some(WRONG_USE));
+//! // Prints `prefixsort: --check takes exactly one file`.
+//! let code = PROGRAM.failed(&error, |_| None);
+//!
+//! let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+//! let error = anyhow::Error::new(missing).context("cannot open urls.txt");
+//! assert_eq!(sentence(&error), "cannot open urls.txt: entity not found");
+//! assert_eq!(code_of(&error).unwrap_or(FAILED), 4);
+//! ```
+
+use std::io::{ErrorKind, Write as _};
+use std::process::ExitCode;
+
+/// Exit code of a usage error, which is also clap's.
+pub const WRONG_USE: u8 = 2;
+
+/// Exit code of an action that was refused because it could destroy data.
+pub const REFUSED: u8 = 3;
+
+/// Exit code of an I/O or system error.
+pub const FAILED: u8 = 4;
+
+/// A usage error.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUse(pub String);
+
+/// An action refused because it could destroy data.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// The program whose name begins each message.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    name: &'static str,
+}
+
+impl Program {
+    /// The program of this name.
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self { name }
+    }
+
+    /// Prints a message on stderr, with invisible characters escaped. Ignores write errors: a
+    /// closed stderr must not cause a panic.
+    pub fn complain(self, sentence: &str) {
+        let _ = writeln!(anstream::stderr(), "{}", self.message(sentence));
+    }
+
+    /// Prints an error and returns its exit code: that of [`code_of`], or else of `code_of_own`,
+    /// which knows the errors of the program's other crates, or else [`FAILED`]. An error that
+    /// [`is_broken_pipe`] is a success, and nothing is printed.
+    pub fn failed(self, error: &anyhow::Error, code_of_own: impl FnOnce(&anyhow::Error) -> Option<u8>) -> ExitCode {
+        if is_broken_pipe(error) {
+            return ExitCode::SUCCESS;
+        }
+        self.complain(&sentence(error));
+        ExitCode::from(code_of(error).or_else(|| code_of_own(error)).unwrap_or(FAILED))
+    }
+
+    fn message(self, sentence: &str) -> String {
+        let lines: Vec<_> = sentence.split('\n').map(unseen::escaped).collect();
+        format!("{}: {}", self.name, lines.join("\n"))
+    }
+}
+
+/// The exit code of [`WrongUse`] and [`Refused`]; `None` for any other error.
+pub fn code_of(error: &anyhow::Error) -> Option<u8> {
+    if error.is::<WrongUse>() {
+        Some(WRONG_USE)
+    } else if error.is::<Refused>() {
+        Some(REFUSED)
+    } else {
+        None
+    }
+}
+
+/// Returns whether the reader of the output went away (`flushmark suites | head`), which is not an
+/// error.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// An error with its causes. A cause that the text already contains is not repeated.
+pub fn sentence(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |said, cause| {
+        let cause = cause.to_string();
+        if said.contains(&cause) { said } else { format!("{said}: {cause}") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: Program = Program::named("program");
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot write: {0}")]
+    struct Unwritten(#[source] std::io::Error);
+
+    fn unwritten(kind: ErrorKind) -> anyhow::Error {
+        anyhow::Error::new(Unwritten(kind.into())).context("no result")
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        assert_eq!(sentence(&unwritten(ErrorKind::NotFound)), "no result: cannot write: entity not found");
+    }
+
+    #[test]
+    fn a_message_shows_what_is_unseen_and_keeps_its_lines() {
+        assert_eq!(PROGRAM.message("no \u{202e}file\nat all"), "program: no \\u{202e}file\nat all");
+    }
+
+    #[test]
+    fn context_does_not_change_the_code() {
+        let wrong = anyhow::Error::new(WrongUse("wrong".to_owned())).context("cannot begin");
+        let refused = anyhow::Error::new(Refused("in use".to_owned())).context("cannot write");
+        assert_eq!((code_of(&wrong), code_of(&refused)), (Some(WRONG_USE), Some(REFUSED)));
+        assert_eq!(PROGRAM.failed(&refused, |_| Some(1)), ExitCode::from(REFUSED));
+    }
+
+    #[test]
+    fn other_errors_have_the_code_of_the_program() {
+        let error = unwritten(ErrorKind::NotFound);
+        assert_eq!(PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(1)), ExitCode::from(1));
+        assert_eq!(PROGRAM.failed(&error, |_| None), ExitCode::from(FAILED));
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_a_success() {
+        assert!(is_broken_pipe(&unwritten(ErrorKind::BrokenPipe)));
+        assert_eq!(PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(1)), ExitCode::SUCCESS);
+        assert!(!is_broken_pipe(&unwritten(ErrorKind::NotFound)));
+    }
+}

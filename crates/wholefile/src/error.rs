@@ -1,0 +1,71 @@
+//! Why a file is not replaced.
+
+use std::io;
+use std::path::PathBuf;
+
+use drive::{DriveError, Occupied};
+use rustix::io::Errno;
+
+/// A file cannot be replaced. Except for [`ReplaceError::InUse`], the message does not contain the
+/// path: the caller knows what it wanted to write there.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// The file or device is in use as a drive.
+    #[error(
+        "{} is in use and will not be overwritten: {}; choose another file",
+        path.display(), reasons(by)
+    )]
+    InUse {
+        /// The file, without symbolic links, or the device as the caller named it.
+        path: PathBuf,
+        /// Who uses it; never empty.
+        by: Vec<Occupied>,
+    },
+    /// The kernel's tables do not show whether the file is in use.
+    #[error(transparent)]
+    Occupancy(#[from] DriveError),
+    /// The file or its directory cannot be opened, or the content cannot be written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl ReplaceError {
+    /// Returns whether the file could be written, but must not be.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, ReplaceError::InUse { .. })
+    }
+}
+
+impl From<Errno> for ReplaceError {
+    fn from(errno: Errno) -> Self {
+        ReplaceError::Io(errno.into())
+    }
+}
+
+fn reasons(by: &[Occupied]) -> String {
+    by.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_use_is_refused() {
+        let device = PathBuf::from("/dev/sdx");
+        let in_use = ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
+        assert!(in_use.is_refusal());
+        let said = in_use.to_string();
+        assert!(said.starts_with("/dev/sdx is in use and will not be overwritten: "), "{said}");
+        assert!(said.ends_with("; choose another file"), "{said}");
+        assert!(!ReplaceError::from(Errno::ACCESS).is_refusal());
+    }
+
+    /// A reader that goes away is found by its error, not by its words.
+    #[test]
+    fn the_kernels_error_is_a_cause() {
+        let error = ReplaceError::from(Errno::PIPE);
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+        assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::BrokenPipe));
+    }
+}

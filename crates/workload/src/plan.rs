@@ -91,6 +91,7 @@ impl Table {
 
 /// The work of one test.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a plan has a few dozen of them")]
 pub enum Work {
     /// One block pattern.
     Blocks(Workload),

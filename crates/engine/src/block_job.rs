@@ -1,6 +1,8 @@
 //! One job of a block pattern, in a separate thread: opens its files, sets up its interface, and
 //! runs its stage.
 
+use std::sync::Arc;
+
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{Content, JobPart, Layout, SyncCall, SyncMethod, Workload};
 
@@ -12,6 +14,7 @@ use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
 use crate::discard::DiscardDisk;
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
+use crate::flow::{FlowCounters, FlowShare};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
 use crate::open_files::OpenFiles;
@@ -37,6 +40,7 @@ pub struct BlockJob<'a> {
     /// The files of the job's part.
     pub files: &'a [Part],
     pub part: JobPart,
+    pub flow: Option<Arc<FlowCounters>>,
     pub clock: Clock,
     pub job: u32,
     /// Checked while reading back.
@@ -134,7 +138,7 @@ impl BlockJob<'_> {
     fn blocking<D: Disk>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
         let slots = if self.workload.content == Content::Zero { 1 } else { POOL_SLOTS };
         let mut buffers = self.buffers(slots)?;
-        let mut written = self.written();
+        let (mut written, mut flow) = (self.written(), self.flow());
         let mut report = stage.act(Vec::new(), |phase, bounds, tally, stop| {
             let (operations, clock) = (self.operations(phase), self.clock);
             if let Err(end) = start_over(disk, &operations) {
@@ -142,12 +146,19 @@ impl BlockJob<'_> {
             }
             let written = written.as_mut();
             let (disk_now, buffers) = (&mut *disk, &mut buffers);
-            let job = Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, written };
+            let flow = flow.as_mut();
+            let job = Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, written, flow };
             let end = operations.run(job);
             self.ended(phase, end, disk, tally)
         });
+        drop(flow);
         self.read_back(written, &mut report, disk, &mut buffers);
         Ok(report)
+    }
+
+    /// The job's share of its flow, until the measurement ends.
+    fn flow(&self) -> Option<FlowShare> {
+        self.workload.flow.zip(self.flow.clone()).map(|(flow, counters)| FlowShare::new(flow, counters))
     }
 
     /// A tracker of written blocks, if they are read back.
@@ -176,7 +187,7 @@ impl BlockJob<'_> {
     ) -> Report {
         let depth = self.workload.depth_effective();
         let mut batching = Batching::new(depth, self.clock);
-        let mut written = self.written();
+        let (mut written, mut flow) = (self.written(), self.flow());
         let mut report = stage.act(notes, |phase, bounds, tally, stop| {
             let operations = self.operations(phase);
             if let Err(end) = start_over(disk, &operations) {
@@ -196,12 +207,14 @@ impl BlockJob<'_> {
                 tally,
                 stop,
                 written,
+                flow: flow.as_mut(),
             }
             .run();
             self.ended(phase, end, disk, tally)
         });
         // Before the buffers, whose memory can be registered with the kernel.
         drop(queue);
+        drop(flow);
         self.read_back(written, &mut report, disk, &mut buffers);
         report
     }

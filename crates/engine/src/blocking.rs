@@ -8,6 +8,7 @@ use crate::buffers::{Buffers, PIECE};
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::disk::Disk;
+use crate::flow::FlowShare;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::readback::{self, Written};
@@ -28,6 +29,8 @@ pub struct Blocking<'a, D> {
     pub stop: &'a Stop,
     /// Tracks written blocks, if they are read back afterwards.
     pub written: Option<&'a mut Written>,
+    /// The job's share of a flow, if it is limited.
+    pub flow: Option<&'a mut FlowShare>,
 }
 
 impl<T: Disk> Loop for Blocking<'_, T> {
@@ -64,7 +67,7 @@ impl<T: Disk> Blocking<'_, T> {
         // if a block needs many stamps is the clock read again after them.
         let restamp = workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
-        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now);
+        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now, self.flow.take());
         loop {
             let reads = direction.next_reads();
             let (offset, block_bytes) = match &mut sizes {
@@ -182,7 +185,17 @@ mod tests {
         let operations = Operations::new(workload, JobPart::within_one_file(0, 100 * 4096), 0);
         let bounds = clock.bounds(limit, clock.ticks());
         let (buffers, stop) = (&mut buffers, Stop::new());
-        let job = Blocking { disk, clock, operations, bounds, buffers, tally: &tally, stop: &stop, written: None };
+        let job = Blocking {
+            disk,
+            clock,
+            operations,
+            bounds,
+            buffers,
+            tally: &tally,
+            stop: &stop,
+            written: None,
+            flow: None,
+        };
         (operations.run(job), tally)
     }
 

@@ -8,11 +8,12 @@ use workload::access::Operations;
 use workload::{Bounds, RateCheck, ThinkTime};
 
 use crate::clock::Clock;
+use crate::flow::FlowShare;
 use crate::job::{Failure, JobEnd, Stop};
 use crate::pace::wait_until;
 
 #[derive(Debug)]
-pub struct Checkpoints {
+pub struct Checkpoints<'a> {
     bounds: Bounds,
     nearest: Bounds,
     clock: Clock,
@@ -20,23 +21,38 @@ pub struct Checkpoints {
     think: Option<ThinkTime>,
     /// Number of operations before the next pause.
     think_at: u64,
+    /// The job's share in the operations of its flow, of a loop that has one operation in flight.
+    flow: Option<&'a mut FlowShare>,
 }
 
-impl Checkpoints {
-    /// The checkpoints of a phase that begins at `start`.
-    pub fn new(operations: &Operations<'_>, bounds: Bounds, clock: Clock, start: u64) -> Checkpoints {
+impl<'a> Checkpoints<'a> {
+    /// The checkpoints of a phase that begins at `start`. The share of a flow counts the first
+    /// operation, which is never too much.
+    pub fn new(
+        operations: &Operations<'_>,
+        bounds: Bounds,
+        clock: Clock,
+        start: u64,
+        mut flow: Option<&'a mut FlowShare>,
+    ) -> Checkpoints<'a> {
+        if let Some(flow) = &mut flow {
+            flow.take();
+        }
         let workload = operations.workload();
         let check = operations.rate_min().map(|min| RateCheck::new(min, start, |time| clock.ticks_of(time)));
         let think_at = workload.think.map_or(u64::MAX, |think| u64::from(think.every));
-        let mut checkpoints = Checkpoints { bounds, nearest: bounds, clock, check, think: workload.think, think_at };
+        let think = workload.think;
+        let mut checkpoints = Checkpoints { bounds, nearest: bounds, clock, check, think, think_at, flow };
         checkpoints.find_nearest();
         checkpoints
     }
 
     fn find_nearest(&mut self) {
-        self.nearest = match (&self.check, self.think) {
-            (None, None) => self.bounds,
-            (check, _) => self.bounds.or_at(check.as_ref().map_or(u64::MAX, RateCheck::due), self.think_at),
+        self.nearest = match (&self.check, self.think, &self.flow) {
+            (None, None, None) => self.bounds,
+            // Each operation needs its share.
+            (_, _, Some(_)) => self.bounds.or_at(0, 0),
+            (check, ..) => self.bounds.or_at(check.as_ref().map_or(u64::MAX, RateCheck::due), self.think_at),
         };
     }
 
@@ -69,6 +85,15 @@ impl Checkpoints {
             now = self.clock.ticks();
             if self.bounds.reached(now, ops) || stop.is_requested() {
                 return Ok(None);
+            }
+        }
+        if let Some(flow) = &mut self.flow {
+            while !flow.take() {
+                flow.wait();
+                now = self.clock.ticks();
+                if self.bounds.reached(now, ops) || stop.is_requested() {
+                    return Ok(None);
+                }
             }
         }
         self.find_nearest();

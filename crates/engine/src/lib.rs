@@ -34,6 +34,7 @@ mod crew;
 mod discard;
 mod disk;
 mod error;
+mod flow;
 mod janitor;
 mod job;
 mod libaio;

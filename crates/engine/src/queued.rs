@@ -16,6 +16,7 @@ use crate::buffers::Buffers;
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::disk::Disk;
+use crate::flow::{FlowShare, RETRY};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
@@ -46,6 +47,8 @@ pub struct Queued<'a, Q, D> {
     pub stop: &'a Stop,
     /// Tracks written blocks, if they are read back afterwards.
     pub written: Option<&'a mut Written>,
+    /// The job's share of a flow, if it is limited.
+    pub flow: Option<&'a mut FlowShare>,
 }
 
 impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
@@ -56,7 +59,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
         let varied = workload.sizes.is_some() || workload.verify;
-        let checked = workload.rate_min.is_some();
+        let checked = workload.rate_min.is_some() || self.flow.is_some();
         if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
         } else {
@@ -102,12 +105,13 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         self.batching.begin_phase();
         let mut started = 0;
         let mut now = clock.ticks();
-        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now);
+        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now, None);
         loop {
             let mut stopping = checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested();
             if stopping && !PLAIN {
                 stopping = checkpoints.pass(now, end, self.stop)?.is_none();
             }
+            let mut has_share = true;
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
             // A sync is also due after the last write.
             while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {
@@ -122,6 +126,15 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 let due = if PLAIN { None } else { pace.as_ref().map(Pace::due) };
                 if due.is_some_and(|due| due > now) {
                     break;
+                }
+                if flight.free.is_empty() {
+                    break;
+                }
+                if !PLAIN && let Some(flow) = &mut self.flow {
+                    has_share = flow.take();
+                    if !has_share {
+                        break;
+                    }
                 }
                 let Some(slot) = flight.free.pop() else { break };
                 let reads = direction.next_reads();
@@ -167,6 +180,11 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                     now = self.close(&mut group, &mut access, now, end)?;
                     continue;
                 }
+                if !has_share && let Some(flow) = &self.flow {
+                    flow.wait();
+                    now = clock.ticks();
+                    continue;
+                }
                 let Some(pace) = pace.as_ref().filter(|_| !stopping && self.bounds.room(started) > 0) else {
                     return Ok(());
                 };
@@ -177,7 +195,13 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             let until_due =
                 if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
             let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(WAIT_MAX));
-            let least = if PLAIN { self.batching.size().min(flight.count) } else { 1 };
+            let timeout = if has_share { timeout } else { Some(RETRY) };
+            let drains = !has_share && self.flow.as_ref().is_some_and(|flow| flow.drains());
+            let least = match (PLAIN, drains) {
+                (true, _) => self.batching.size().min(flight.count),
+                (false, true) => flight.count,
+                (false, false) => 1,
+            };
             self.submit(least, timeout)?;
             now = clock.ticks();
             while let Some(completion) = self.queue.next_completion() {
@@ -481,6 +505,7 @@ mod tests {
             tally: &tally,
             stop: &Stop::new(),
             written: None,
+            flow: None,
         };
         (job.run(), tally)
     }

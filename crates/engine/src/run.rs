@@ -18,6 +18,7 @@ use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
 use crate::crew::{Crew, CrewEnd, Report, Stage, SystemUse, Team, TeamEnd};
 use crate::error::EngineError;
+use crate::flow::flows;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
 use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
@@ -123,6 +124,7 @@ impl Run<'_> {
         }
         limits::open_files(tests)?;
         limits::memory(tests)?;
+        let flows = flows(tests);
         let mut asked = Vec::new();
         // Number 0 is reserved for a file shared by several jobs.
         let mut files = usize::from(tests.len() > 1);
@@ -130,7 +132,7 @@ impl Run<'_> {
             let one = match &test.work {
                 Work::Blocks(workload) => {
                     let first_file = if workload.sharing == Sharing::All { 0 } else { files };
-                    self.blocks(test, WorkloadRecord::among(test, tests), workload, first_file)?
+                    self.blocks(test, WorkloadRecord::among(test, tests), workload, first_file, &flows)?
                 }
                 Work::Steps(program) => self.steps(test, program)?,
                 Work::Sort(sort) => self.sort(test, sort)?,

@@ -478,3 +478,25 @@ fn a_job_that_is_too_slow_fails_and_the_others_go_on() {
         assert_ne!(both.code, Some(0));
     }
 }
+
+#[test]
+fn sections_share_operations_by_weight() {
+    let directory = tempfile::tempdir().unwrap();
+    for (engine, more) in [("psync", ""), ("libaio", "iodepth=8\n"), ("libaio", "iodepth=8\nflow_sleep=500\n")] {
+        let text = format!(
+            "[global]\nioengine={engine}\n{more}size=4m\nruntime=2\ntime_based\n[one]\nflow=1\nrw=write\n[four]\nflow=4\nrw=randread\n"
+        );
+        for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme,filesystem=ext4"] {
+            let both = job_file(directory.path(), &text, target);
+            assert_eq!(both.code, Some(0), "{}", both.stderr);
+            let results = both.document()["results"].clone();
+            let count = |index: usize, what: &str| results[index]["proof"][what].as_f64().unwrap();
+            let (writes, reads) = (count(0, "writes"), count(1, "reads"));
+            assert!(
+                writes > 10.0 && (3.6..4.4).contains(&(reads / writes)),
+                "{engine} {more}{target}: {reads}/{writes}"
+            );
+            assert_eq!(results[0]["workload"]["flow"]["weight"], 1);
+        }
+    }
+}

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, JobFiles, Jobs, Layout, Pattern, Rate, RateMin, Room, Sharing,
-    Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work, Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Flow, JobFiles, Jobs, Layout, Pattern, Rate, RateMin, Room,
+    Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -96,6 +96,10 @@ pub struct WorkloadRecord {
     /// Pauses of each job between its operations; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<ThinkTime>,
+    /// The share of each job in the operations of the tests that ran at the same time; absent: not
+    /// limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// The rate below which a job would have failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_min: Option<RateMin>,
@@ -179,6 +183,7 @@ impl WorkloadRecord {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
             && self.think.is_none()
+            && self.flow.is_none()
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
         constant.then_some(self.depth * self.jobs)
@@ -254,6 +259,7 @@ impl WorkloadRecord {
             start_delay_s: 0.0,
             ends_others: false,
             think: None,
+            flow: None,
             rate_min: None,
             end_fsync: false,
             order: BlockOrder::Plain,
@@ -300,6 +306,7 @@ impl WorkloadRecord {
             start_delay_s: workload.start_delay.as_secs_f64(),
             ends_others: workload.ends_others,
             think: workload.think,
+            flow: workload.flow,
             rate_min: workload.rate_min,
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),

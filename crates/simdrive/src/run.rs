@@ -15,6 +15,7 @@ mod blocks;
 mod steps;
 mod tally;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
@@ -23,8 +24,8 @@ use measurement::{
     CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
 };
 use workload::{
-    BelowRateMin, Bounds, Commits, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work,
-    Workload, WriteCache, format_bytes,
+    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test,
+    Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -130,6 +131,12 @@ trait Job {
     fn index(&self) -> JobIndex;
     /// Stops issuing operations.
     fn stop(&mut self);
+    /// Its share in the operations of a flow, if that is limited.
+    fn flow(&self) -> Option<Flow> {
+        None
+    }
+    /// Leaves its share to the other jobs.
+    fn leave_flow(&mut self, _world: &mut World) {}
     /// The reason why the job ended early, if it did.
     fn failure(&self) -> Option<&BelowRateMin> {
         None
@@ -165,6 +172,14 @@ struct World {
     dues: Agenda<u32>,
     /// One per test.
     tallies: Vec<Tally>,
+    flows: BTreeMap<u32, FlowCounters>,
+}
+
+/// The operations of all jobs of a flow, and the sum of their weights.
+#[derive(Debug, Clone, Copy, Default)]
+struct FlowCounters {
+    operations: u64,
+    weight: u64,
 }
 
 /// A call's tag contains the job in the upper bits, its slot in the lower ones.
@@ -366,6 +381,7 @@ impl Machine {
             host: Host::new(&self.model.host, block, files, journal_base),
             dues: Agenda::new(),
             tallies: tallies(now),
+            flows: BTreeMap::new(),
         };
         let warm_up = |team: &Team<'_>| ns(team.test.work.warm_up().0);
         let longest = teams.iter().map(warm_up).max().unwrap_or(0);
@@ -490,7 +506,13 @@ fn phase<J: Job>(
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
     let (mut uninterrupted, mut stopped) = (true, false);
-    // Pending waits of an earlier phase are obsolete.
+    // Pending waits and counters of an earlier phase are obsolete.
+    world.flows.clear();
+    for job in jobs.iter().filter(|job| phases[job.index().team].is_some()) {
+        if let Some(flow) = job.flow() {
+            world.flows.entry(flow.id).or_default().weight += u64::from(flow.weight);
+        }
+    }
     world.dues = Agenda::new();
     let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
     // The jobs that have not begun.
@@ -526,6 +548,7 @@ fn phase<J: Job>(
             let job = &mut jobs[(tag >> SLOT_BITS) as usize];
             job.resume(step, world);
             if job.is_done() {
+                job.leave_flow(world);
                 ends.count(job.index().team, now, phases);
             }
         }
@@ -542,6 +565,7 @@ fn phase<J: Job>(
                 job.resume(Step::Due { at }, world);
             }
             if job.is_done() {
+                job.leave_flow(world);
                 ends.count(job.index().team, now, phases);
             }
         }
@@ -560,6 +584,7 @@ fn phase<J: Job>(
                 job.stop();
                 // A job that waits has nothing in flight whose return would be its end.
                 if !was_done && job.is_done() {
+                    job.leave_flow(world);
                     ends.count(job.index().team, now, phases);
                 }
             }

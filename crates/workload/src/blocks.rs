@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::JobFiles;
 use crate::order::BlockOrder;
-use crate::pacing::{RateMin, ThinkTime};
+use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
@@ -439,6 +439,8 @@ pub struct Workload {
     pub rate: Option<Rate>,
     /// Pauses between operations, if any.
     pub think: Option<ThinkTime>,
+    /// Its share in the operations of the tests that run at the same time, if that is limited.
+    pub flow: Option<Flow>,
     /// The rate below which a job fails, if any.
     pub rate_min: Option<RateMin>,
     /// End each job with an `fsync`, within its measured time.
@@ -493,6 +495,7 @@ impl Workload {
             warm_up: WarmUp(Duration::from_millis(500)),
             rate: None,
             think: None,
+            flow: None,
             rate_min: None,
             end_fsync: false,
             verify: false,

@@ -148,7 +148,8 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
 /// section applies to all.
 fn ends_others(index: usize, sections: &[Section]) -> Result<bool, PlanError> {
     let (section, what) = (&sections[index], sections[index].exit_what()?);
-    if !sections.iter().any(|section| section.has("exitall")) {
+    section.flag("exitall")?;
+    if !sections.iter().any(|section| section.flag("exitall") == Ok(Some(true))) {
         return Ok(false);
     }
     let mut following = (index + 1..sections.len()).map(|later| sections[later].starts(&sections[..later]));

@@ -59,7 +59,7 @@ pub use bounds::Bounds;
 pub use commits::Commits;
 pub use files::{FileOrder, JobFiles, SyncedFile};
 pub use order::{BlockOrder, Zone};
-pub use pacing::{BelowRateMin, RateCheck, RateMin, ThinkTime};
+pub use pacing::{BelowRateMin, Flow, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};

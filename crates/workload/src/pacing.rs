@@ -37,6 +37,26 @@ impl RateMin {
     pub const CYCLE_MS: u64 = 1000;
 }
 
+/// The share of a job in the operations of all jobs of the same flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Flow {
+    /// The flow; jobs of different flows do not affect each other.
+    pub id: u32,
+    /// Weight of the job relative to the other jobs of the flow; at least 1.
+    pub weight: u32,
+    /// Pause in microseconds of a job that has exceeded its share, with nothing in flight; 0 if it
+    /// tries again at once.
+    pub sleep_us: u64,
+}
+
+impl Flow {
+    /// Returns `true` if a job with `own` of the flow's `all` operations has had more than its
+    /// share, given the `weights` of all jobs together.
+    pub fn is_exceeded(self, own: u64, all: u64, weights: u64) -> bool {
+        u128::from(own) * u128::from(weights) > u128::from(self.weight) * u128::from(all)
+    }
+}
+
 /// A job was slower than its [`RateMin`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a job {verb} {actual} B/s, less than the required {required} B/s")]
@@ -113,6 +133,23 @@ mod tests {
         assert_eq!(check.check(2650, 507, 0), Ok(()));
         let slow = check.check(3150, 1006, 0).unwrap_err();
         assert_eq!(slow.to_string(), "a job read 998 B/s, less than the required 1000 B/s");
+    }
+
+    #[test]
+    fn operations_are_shared_by_weight() {
+        let weights = [1, 8];
+        let mut own = [0; 2];
+        for turn in 0..9000 {
+            let exceeded = |job: usize| {
+                let flow = Flow { id: 0, weight: weights[job], sleep_us: 0 };
+                flow.is_exceeded(own[job], own.iter().sum(), 9)
+            };
+            let next = [turn % 2, 1 - turn % 2].into_iter().find(|job| !exceeded(*job)).unwrap();
+            own[next] += 1;
+        }
+        assert!(own[0].abs_diff(1000) < 3, "{own:?}");
+        // A job that is alone has the whole flow.
+        assert!(!Flow { id: 0, weight: 3, sleep_us: 0 }.is_exceeded(7, 7, 3));
     }
 
     #[test]

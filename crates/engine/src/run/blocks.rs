@@ -1,5 +1,7 @@
 //! Tests of block patterns.
 
+use std::sync::Arc;
+
 use measurement::{TargetKind, WorkloadRecord};
 use workload::{Area, Commits, JobPart, Layout, Parts, Room, Test, Workload};
 
@@ -9,6 +11,7 @@ use crate::carrier::{Carrier, choose};
 use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::error::EngineError;
+use crate::flow::{FlowCounters, Flows};
 use crate::prepare::{Part, PartSpec};
 use crate::uring::Uring;
 
@@ -20,6 +23,7 @@ impl Run<'_> {
         record: WorkloadRecord,
         workload: &'a Workload,
         first_file: usize,
+        flows: &Flows,
     ) -> Result<Planned<'a>, NotRun> {
         let kind = self.target.kind();
         if workload.layout.starts_over() && !matches!(kind, TargetKind::Directory | TargetKind::Null) {
@@ -56,8 +60,9 @@ impl Run<'_> {
         };
         let specs = parts.files.iter().enumerate().map(spec).collect();
         let writes_are_commits = workload.commits() == Commits::EachWrite;
+        let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
         let described = Described { test, record, carrier, note, writes_are_commits };
-        Ok(Planned { specs, ready: Box::new(move |files| self.blocks_ready(workload, &parts, described, files)) })
+        Ok(Planned { specs, ready: Box::new(move |files| self.blocks_ready(workload, &parts, flow, described, files)) })
     }
 
     /// `parts` is what the workload requested, `files` what was prepared.
@@ -65,6 +70,7 @@ impl Run<'_> {
         &'a self,
         workload: &'a Workload,
         parts: &Parts,
+        flow: Option<Arc<FlowCounters>>,
         mut described: Described<'a>,
         files: &[&Part],
     ) -> Result<Ready<'a>, NotRun> {
@@ -96,7 +102,9 @@ impl Run<'_> {
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let part = placed.jobs[job as usize];
             let files = &files[part.file..][..part.files as usize];
-            BlockJob { target: self.target, workload, carrier, files, part, clock, job, stop: self.stop }.run(stage)
+            let flow = flow.clone();
+            BlockJob { target: self.target, workload, carrier, files, part, flow, clock, job, stop: self.stop }
+                .run(stage)
         });
         Ok(Ready { team, work, described })
     }

@@ -188,6 +188,7 @@ impl Options {
             start_delay_s: 0.0,
             ends_others: false,
             think: None,
+            flow: None,
             rate_min: None,
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,

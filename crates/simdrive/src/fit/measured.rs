@@ -104,6 +104,7 @@ fn is_of_drive(result: &TestResult) -> bool {
         && record.direct
         && record.rate.is_none()
         && record.think.is_none()
+        && record.flow.is_none()
         && matches!(record.layout, None | Some(Layout::Overwrite))
         && record.sharing == Sharing::None
         && record.job_files.is_none()

@@ -2,13 +2,17 @@
 
 use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
 use workload::{
-    BelowRateMin, Bounds, Commits, JobPart, Layout, RateCheck, Submission, SyncMethod, SyncTiming, Workload,
+    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, RateCheck, Submission, SyncMethod, SyncTiming, Workload,
 };
 
 use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
+
+/// Time after which a job that has exceeded its share of a flow tries again, if the flow has no pause
+/// of its own.
+const FLOW_RETRY_NS: Ns = 20_000;
 
 pub struct BlockJob {
     workload: Workload,
@@ -32,6 +36,8 @@ pub struct BlockJob {
     /// Bytes read and written.
     moved: [u64; 2],
     failure: Option<BelowRateMin>,
+    /// Operations counted in the flow.
+    flow_operations: u64,
     bounds: Bounds,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -100,6 +106,7 @@ impl BlockJob {
             check: None,
             moved: [0; 2],
             failure: None,
+            flow_operations: 0,
             bounds: idle(),
             slots: vec![Slot { begun: 0, written: 0, bytes: 0, file, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
@@ -166,6 +173,16 @@ impl BlockJob {
                 }
                 self.renew(world);
             }
+            if let Some(flow) = self.workload.flow
+                && !self.takes_share(flow, world)
+            {
+                let pause = if flow.sleep_us > 0 { flow.sleep_us * 1000 } else { FLOW_RETRY_NS };
+                if !self.waits_for_due {
+                    self.waits_for_due = true;
+                    world.dues.enter((now + pause).min(self.bounds.deadline().max(now)), self.index.number);
+                }
+                return;
+            }
             let Some(slot) = self.free.pop() else { return };
             // Advance only now: an operation that cannot be issued yet is late, not dropped.
             if let Some(gaps) = &mut self.gaps {
@@ -176,6 +193,17 @@ impl BlockJob {
                 self.sync(now, world);
             }
         }
+    }
+
+    /// Counts the next operation of a flow, unless the job has had more than its share.
+    fn takes_share(&mut self, flow: Flow, world: &mut World) -> bool {
+        let counters = world.flows.entry(flow.id).or_default();
+        let has_share = !flow.is_exceeded(self.flow_operations, counters.operations, counters.weight);
+        if has_share {
+            counters.operations += 1;
+            self.flow_operations += 1;
+        }
+        has_share
     }
 
     #[inline]
@@ -322,6 +350,7 @@ impl Job for BlockJob {
         self.think_at = self.workload.think.map_or(u64::MAX, |think| u64::from(think.every));
         self.check = operations.rate_min().map(|min| RateCheck::new(min, now, |time| time.as_nanos() as Ns));
         self.failure = None;
+        self.flow_operations = 0;
         self.moved = [0; 2];
         self.bounds = bounds;
         self.free = (0..self.depth).rev().collect();
@@ -418,6 +447,19 @@ impl Job for BlockJob {
 
     fn stop(&mut self) {
         self.ending = true;
+    }
+
+    fn flow(&self) -> Option<Flow> {
+        self.workload.flow
+    }
+
+    fn leave_flow(&mut self, world: &mut World) {
+        if let Some(flow) = self.workload.flow
+            && let Some(counters) = world.flows.get_mut(&flow.id)
+        {
+            counters.operations -= std::mem::take(&mut self.flow_operations);
+            counters.weight -= u64::from(flow.weight);
+        }
     }
 
     fn failure(&self) -> Option<&BelowRateMin> {

@@ -8,7 +8,7 @@ use crate::blocks::{
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::order::BlockOrder;
-use crate::pacing::{RateMin, ThinkTime};
+use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::plan::PlanError;
 use crate::size::format_bytes;
@@ -151,6 +151,7 @@ impl Section {
         workload.rate = self.rate(&workload)?;
         workload.rate_min = self.rate_min(&workload)?;
         workload.think = self.think(&workload)?;
+        workload.flow = self.flow()?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
         if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
             let message = "startdelay: flushmark warms up before the common start of all sections; remove ramp_time";
@@ -523,6 +524,14 @@ impl Section {
             return Err(self.wrong("thinktime", message));
         }
         Ok(Some(ThinkTime { time_us: time.as_micros() as u64, every }))
+    }
+
+    /// The section's share of a flow. As in fio, a weight of 0 is no limit.
+    fn flow(&self) -> Result<Option<Flow>, PlanError> {
+        let id = self.whole("flow_id", 0, u32::MAX.into())?.unwrap_or(0) as u32;
+        let sleep_us = self.whole("flow_sleep", 0, 1_000_000_000)?.unwrap_or(0);
+        let weight = self.whole("flow", 0, 1_000_000)?.filter(|&weight| weight > 0);
+        Ok(weight.map(|weight| Flow { id, weight: weight as u32, sleep_us }))
     }
 
     /// The sections that `exitall` ends.

@@ -208,6 +208,19 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     used("thinktime_blocks", "1 to 1000000", "1", "operations before each pause"),
     used(
+        "flow",
+        "1 to 1000000",
+        "none",
+        "weight of each job; the operations of all concurrent jobs with the same `flow_id` are shared by weight",
+    ),
+    used("flow_id", "whole number", "0", "the flow of the section"),
+    used(
+        "flow_sleep",
+        "microseconds",
+        "0",
+        "pause of a job that has exceeded its share, after its operations in flight",
+    ),
+    used(
         "startdelay",
         "time",
         "0",

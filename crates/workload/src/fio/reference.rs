@@ -76,6 +76,9 @@ const CLOSING: &str = "
 - **Several files** (`nrfiles`) take turns as in fio, where a sync takes a turn, too: it covers the file that is next, not
   the one just written, and with two files and `fsync=1` one file is only written and the other only synced. flushmark
   does the same, and counts no commits. In a TOML plan (`files_per_job`), a sync covers the file of the last write.
+- **A pause** (`thinktime`) after the last operation is left out; fio includes it in the runtime.
+- **`exitall`** ends the sections that run at the same time, as `exit_what=stonewall`. fio's groups within them (`new_group`)
+  are rejected, as is `exit_what=all` before a later `stonewall`.
 - **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio reports the latency of
   the write without its sync, and that of the sync separately.
 - **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless `norandommap` is set).

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, JobFiles, Limit, Pattern, Rate, RateMin,
-    Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, Flow, JobFiles, Limit, Pattern, Rate,
+    RateMin, Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -245,12 +245,12 @@ fn all_options_that_are_not_understood_are_named_at_once() {
     );
     // An option used in several sections is reported once.
     insta::assert_snapshot!(
-        error("[t]\nflow=1\nsize=1m\natomic=1\n[u]\nflow=2\n[v]\nflow=3\n"),
-        @"job.fio:2: 2 unsupported options: `flow` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for the supported options"
+        error("[t]\nprio=1\nsize=1m\natomic=1\n[u]\nprio=2\n[v]\nprio=3\n"),
+        @"job.fio:2: 2 unsupported options: `prio` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for the supported options"
     );
     insta::assert_snapshot!(
-        error("[t]\nflow=1\n[u]\nflow=2\n"),
-        @"job.fio:2: unsupported option `flow` in lines 2 and 4; remove it, or see docs/fio.md for the supported options"
+        error("[t]\nprio=1\n[u]\nprio=2\n"),
+        @"job.fio:2: unsupported option `prio` in lines 2 and 4; remove it, or see docs/fio.md for the supported options"
     );
 }
 
@@ -550,6 +550,10 @@ fn sections_start_late_pause_and_end_each_other() {
     // One section sets it for all, as in fio.
     assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexitall\nexit_what=stonewall\n[c]\nsize=1m\nstonewall\n"), [true; 3]);
     assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexit_what=all\n"), [false; 2]);
+    let flow = |text: &str| only(&format!("[t]\nsize=1m\n{text}\n")).flow;
+    assert_eq!(flow("flow=8\nflow_sleep=1000"), Some(Flow { id: 0, weight: 8, sleep_us: 1000 }));
+    assert_eq!((flow("flow=2\nflow_id=3").map(|flow| flow.id), flow("flow=0")), (Some(3), None));
+    insta::assert_snapshot!(error("[t]\nsize=1m\nflow=-1\n"), @r#"job.fio:3: flow: "-1" is invalid: expected a whole number from 0 to 1000000"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nstartdelay=1-4\n"), @r#"job.fio:3: startdelay: "1-4" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nstartdelay=4\nramp_time=1\n"), @"job.fio:3: startdelay: flushmark warms up before the common start of all sections; remove ramp_time");
     insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nstonewall\nsize=1m\nstartdelay=4\n"), @"job.fio:6: startdelay: fio counts the delay from the start of the run, so only sections of the first group of concurrent sections can have one; remove it, or stonewall");

@@ -456,6 +456,14 @@ pub const FIELDS: &[Field] = &[
     ),
     field!(
         Test,
+        "flow_weight",
+        Kind::Whole(1, 1_000_000),
+        "none",
+        "Weight of each job. The operations of all jobs with a weight that run at the same time are shared in proportion, so no job gets ahead of the others.",
+        "flow_weight = 8"
+    ),
+    field!(
+        Test,
         "start_delay",
         Kind::Time { zero: true },
         "\"0s\"",

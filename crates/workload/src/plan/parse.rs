@@ -16,7 +16,7 @@ use crate::blocks::{
     SyncTiming, Until, WarmUp, Workload,
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
-use crate::pacing::{RateMin, ThinkTime};
+use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sort::{SortKeys, SortWork};
@@ -370,6 +370,7 @@ impl<'a> Fields<'a> {
         });
         let every = self.whole("think_every")?.unwrap_or(1) as u32;
         workload.think = self.time("think_time")?.map(|time| ThinkTime { time_us: time.as_micros() as u64, every });
+        workload.flow = self.whole("flow_weight")?.map(|weight| Flow { id: 0, weight: weight as u32, sleep_us: 0 });
         workload.start_delay = self.time("start_delay")?.unwrap_or(workload.start_delay);
         workload.ends_others = self.flag("ends_others")?.unwrap_or(false);
         self.check_blocks(&workload)?;

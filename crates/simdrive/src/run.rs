@@ -412,8 +412,8 @@ impl Machine {
         }
         let after = world.host.block_layer().device().activity();
         let ended = |team: usize| {
-            let failures = jobs.iter().filter(|job| job.index().team == team);
-            match failures.filter_map(Job::failure).next() {
+            let mut own = jobs.iter().filter(|job| job.index().team == team);
+            match own.find_map(Job::failure) {
                 Some(failure) => Ended::Failed { error: failure.to_string() },
                 None if uninterrupted => Ended::Limit,
                 None => Ended::Interrupted,
@@ -514,7 +514,7 @@ fn phase<J: Job>(
         }
     }
     world.dues = Agenda::new();
-    let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
+    let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], others_end: false };
     // The jobs that have not begun.
     let mut delayed = vec![false; jobs.len()];
     for (number, job) in jobs.iter_mut().enumerate() {
@@ -577,7 +577,7 @@ fn phase<J: Job>(
                 uninterrupted = false;
             }
         }
-        if (ends.ends_others || !uninterrupted) && !stopped {
+        if (ends.others_end || !uninterrupted) && !stopped {
             stopped = true;
             for (job, delayed) in jobs.iter_mut().zip(&mut delayed) {
                 let was_done = job.is_done() && !std::mem::take(delayed);
@@ -601,13 +601,13 @@ struct Ends {
     /// When each team was done.
     teams: Vec<Ns>,
     /// The jobs that are still running are to end.
-    ends_others: bool,
+    others_end: bool,
 }
 
 impl Ends {
     fn count(&mut self, team: usize, now: Ns, phases: &[Option<TeamPhase>]) {
         self.running[team] -= 1;
-        self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);
+        self.others_end |= phases[team].is_some_and(|phase| phase.ends_others);
         if self.running[team] == 0 {
             self.teams[team] = now;
         }

@@ -412,8 +412,8 @@ impl Machine {
         }
         let after = world.host.block_layer().device().activity();
         let ended = |team: usize| {
-            let failures = jobs.iter().filter(|job| job.index().team == team);
-            match failures.filter_map(Job::failure).next() {
+            let mut of_team = jobs.iter().filter(|job| job.index().team == team);
+            match of_team.find_map(Job::failure) {
                 Some(failure) => Ended::Failed { error: failure.to_string() },
                 None if uninterrupted => Ended::Limit,
                 None => Ended::Interrupted,
@@ -514,7 +514,7 @@ fn phase<J: Job>(
         }
     }
     world.dues = Agenda::new();
-    let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
+    let mut ends = Endings { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
     // The jobs that have not begun.
     let mut delayed = vec![false; jobs.len()];
     for (number, job) in jobs.iter_mut().enumerate() {
@@ -595,7 +595,7 @@ fn phase<J: Job>(
 }
 
 /// The ends of jobs in a phase.
-struct Ends {
+struct Endings {
     /// Number of jobs of each team that have not ended.
     running: Vec<usize>,
     /// When each team was done.
@@ -604,7 +604,7 @@ struct Ends {
     ends_others: bool,
 }
 
-impl Ends {
+impl Endings {
     fn count(&mut self, team: usize, now: Ns, phases: &[Option<TeamPhase>]) {
         self.running[team] -= 1;
         self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);

@@ -90,6 +90,7 @@ impl Table {
 }
 
 /// The work of one test.
+#[expect(clippy::large_enum_variant, reason = "nearly all tests are block patterns")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// One block pattern.

@@ -87,6 +87,7 @@ impl<Q: Queue, T: Disk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>
 }
 
 impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
+    #[expect(clippy::too_many_lines, reason = "the parts of the loop share all of its state")]
     fn repeat<const PLAIN: bool, A: Access, D: Direction>(
         &mut self,
         mut access: A,

@@ -412,8 +412,8 @@ impl Machine {
         }
         let after = world.host.block_layer().device().activity();
         let ended = |team: usize| {
-            let mut own = jobs.iter().filter(|job| job.index().team == team);
-            match own.find_map(Job::failure) {
+            let mut of_team = jobs.iter().filter(|job| job.index().team == team);
+            match of_team.find_map(Job::failure) {
                 Some(failure) => Ended::Failed { error: failure.to_string() },
                 None if uninterrupted => Ended::Limit,
                 None => Ended::Interrupted,
@@ -514,7 +514,7 @@ fn phase<J: Job>(
         }
     }
     world.dues = Agenda::new();
-    let mut ends = Ends { running: vec![0; phases.len()], teams: vec![start; phases.len()], others_end: false };
+    let mut ends = Endings { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
     // The jobs that have not begun.
     let mut delayed = vec![false; jobs.len()];
     for (number, job) in jobs.iter_mut().enumerate() {
@@ -577,7 +577,7 @@ fn phase<J: Job>(
                 uninterrupted = false;
             }
         }
-        if (ends.others_end || !uninterrupted) && !stopped {
+        if (ends.ends_others || !uninterrupted) && !stopped {
             stopped = true;
             for (job, delayed) in jobs.iter_mut().zip(&mut delayed) {
                 let was_done = job.is_done() && !std::mem::take(delayed);
@@ -595,19 +595,19 @@ fn phase<J: Job>(
 }
 
 /// The ends of jobs in a phase.
-struct Ends {
+struct Endings {
     /// Number of jobs of each team that have not ended.
     running: Vec<usize>,
     /// When each team was done.
     teams: Vec<Ns>,
     /// The jobs that are still running are to end.
-    others_end: bool,
+    ends_others: bool,
 }
 
-impl Ends {
+impl Endings {
     fn count(&mut self, team: usize, now: Ns, phases: &[Option<TeamPhase>]) {
         self.running[team] -= 1;
-        self.others_end |= phases[team].is_some_and(|phase| phase.ends_others);
+        self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);
         if self.running[team] == 0 {
             self.teams[team] = now;
         }

@@ -387,6 +387,26 @@ impl<'a> Fields<'a> {
         })
     }
 
+    fn check_pacing(&self, workload: &Workload) -> Result<(), PlanError> {
+        match workload.think {
+            None => self.refuse("think_every", "only valid with think_time")?,
+            Some(think) if think.time_us == 0 => {
+                return Err(self.error("think_time", "shorter than a microsecond; use at least \"1us\""));
+            }
+            Some(_) if workload.submission() == Submission::Asynchronous => {
+                return Err(self.error(
+                    "think_time",
+                    "a job pauses between operations, so nothing can be in flight; use depth 1 and psync",
+                ));
+            }
+            Some(_) => {}
+        }
+        if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
+            return Err(self.error("start_delay", "the warm-up precedes the common start; set warm_up = \"0s\""));
+        }
+        Ok(())
+    }
+
     fn check_files(&self, workload: &Workload) -> Result<(), PlanError> {
         let files = workload.files;
         if files.per_job == 1 {
@@ -459,7 +479,7 @@ impl<'a> Fields<'a> {
             }
         }
         self.check_files(workload)?;
-        self.check_pauses(workload)?;
+        self.check_pacing(workload)?;
         if workload.sharing == Sharing::None {
             self.refuse("offset_increment", "without sharing, the parts of the jobs are adjacent; set sharing")?;
         }
@@ -505,27 +525,6 @@ impl<'a> Fields<'a> {
             )),
             _ => Ok(()),
         }
-    }
-
-    /// A pause needs a job that has nothing in flight, and a delay starts with the measurement.
-    fn check_pauses(&self, workload: &Workload) -> Result<(), PlanError> {
-        match workload.think {
-            None => self.refuse("think_every", "only valid with think_time")?,
-            Some(think) if think.time_us == 0 => {
-                return Err(self.error("think_time", "shorter than a microsecond; use at least \"1us\""));
-            }
-            Some(_) if workload.submission() == Submission::Asynchronous => {
-                return Err(self.error(
-                    "think_time",
-                    "a job pauses between operations, so nothing can be in flight; use depth 1 and psync",
-                ));
-            }
-            Some(_) => {}
-        }
-        if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
-            return Err(self.error("start_delay", "the warm-up precedes the common start; set warm_up = \"0s\""));
-        }
-        Ok(())
     }
 
     /// A discard is a blocking system call that leaves nothing to sync.

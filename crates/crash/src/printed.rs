@@ -94,6 +94,17 @@ pub(crate) fn after_printing(text: &str) -> Pipe {
     Pipe::new(reader.into()).unwrap()
 }
 
+/// Waits for the end of a pipe whose writing end was dropped. A process that another test's thread
+/// forks meanwhile has a copy of it until it calls `exec`.
+#[cfg(test)]
+pub(crate) fn until_the_end(mut has_ended: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !has_ended() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "some process can still print");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -116,7 +127,7 @@ mod tests {
         assert!(drain(&mut heard).unwrap());
         assert_eq!(heard, b"one\ntwo");
         drop(writer);
-        assert!(!drain(&mut heard).unwrap());
+        until_the_end(|| !drain(&mut heard).unwrap());
     }
 
     #[test]

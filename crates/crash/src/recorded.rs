@@ -172,6 +172,7 @@ mod tests {
 
     use super::*;
     use crate::log::Entry;
+    use crate::printed::until_the_end;
 
     const CAPACITY: u64 = 8192;
 
@@ -224,7 +225,7 @@ mod tests {
         write!(printer, "last").unwrap();
         drop(printer);
         recorded.note_last_line().unwrap();
-        assert!(!recorded.note_lines().unwrap(), "no process can print any more");
+        until_the_end(|| !recorded.note_lines().unwrap());
         let tape = recorded.end().unwrap().unwrap();
         let name = |entry: &Entry| match entry {
             Entry::Write { .. } => "write".to_owned(),

@@ -150,11 +150,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 if reads {
                     self.queue.push(slot, Operation::Read, offset, bytes);
                 } else {
-                    let block = self.buffers.stamped(slot as usize, offset);
-                    if verify {
-                        readback::seal(block);
-                    }
-                    self.queue.push(slot, Operation::Write, offset, bytes);
+                    self.push_write(slot, offset, bytes, verify);
                 }
                 flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
                 if !PLAIN {
@@ -193,17 +189,12 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 now = clock.ticks();
                 continue;
             }
-            let until_due =
-                if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
-            let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(WAIT_MAX));
-            let timeout = if has_share { timeout } else { Some(RETRY) };
-            let drains = !has_share && self.flow.as_ref().is_some_and(|flow| flow.drains());
-            let least = match (PLAIN, drains) {
-                (true, _) => self.batching.size().min(flight.count),
-                (false, true) => flight.count,
-                (false, false) => 1,
-            };
-            self.submit(least, timeout)?;
+            let until_due = pace.as_ref().filter(|_| !stopping).map(|pace| pace.due().saturating_sub(now));
+            if PLAIN {
+                self.submit(self.batching.size().min(flight.count), None)?;
+            } else {
+                self.submit_until(until_due, has_share, flight.count)?;
+            }
             now = clock.ticks();
             while let Some(completion) = self.queue.next_completion() {
                 self.count(completion, now, flight, end)?;
@@ -212,6 +203,24 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 self.batching.note(now, end.reads + end.writes);
             }
         }
+    }
+
+    #[inline]
+    fn push_write(&mut self, slot: u32, offset: u64, bytes: u32, verify: bool) {
+        let block = self.buffers.stamped(slot as usize, offset);
+        if verify {
+            readback::seal(block);
+        }
+        self.queue.push(slot, Operation::Write, offset, bytes);
+    }
+
+    /// Submits, and waits for a completion, but no longer than until the next operation is due in
+    /// so many ticks, or until a job without a share of the flow may try again.
+    fn submit_until(&mut self, until_due: Option<u64>, has_share: bool, in_flight: u32) -> Result<(), Failure> {
+        let timeout = until_due.map(|ticks| Duration::from_nanos(self.clock.ns(ticks)).min(WAIT_MAX));
+        let timeout = if has_share { timeout } else { Some(RETRY) };
+        let drains = !has_share && self.flow.as_ref().is_some_and(|flow| flow.drains());
+        self.submit(if drains { in_flight } else { 1 }, timeout)
     }
 
     fn submit(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Failure> {

@@ -92,7 +92,6 @@ impl Table {
 /// The work of one test.
 #[expect(clippy::large_enum_variant, reason = "nearly all tests are block patterns")]
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a plan has a few dozen of them")]
 pub enum Work {
     /// One block pattern.
     Blocks(Workload),

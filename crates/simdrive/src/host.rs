@@ -31,6 +31,21 @@ const COPY_MB_PER_S: f64 = 8000.0;
 /// (`balance_dirty_pages`; the kernel's limit is a fraction of memory).
 const DIRTY_BYTES_MAX: u64 = 1 << 30;
 
+/// A write to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Write {
+    /// Index of the file.
+    pub file: usize,
+    /// Offset in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// The durability guarantee on return.
+    pub durable: Durable,
+    /// The content.
+    pub stamp: Stamp,
+}
+
 /// A system call of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
@@ -44,18 +59,7 @@ pub enum Call {
         bytes: u64,
     },
     /// Writes to a file.
-    Write {
-        /// Index of the file.
-        file: usize,
-        /// Offset in bytes.
-        offset: u64,
-        /// Length in bytes.
-        bytes: u64,
-        /// The durability guarantee on return.
-        durable: Durable,
-        /// The content.
-        stamp: Stamp,
-    },
+    Write(Write),
     /// Makes the completed writes to a file durable.
     Sync {
         /// Index of the file.
@@ -218,7 +222,7 @@ impl Host {
     pub fn call(&mut self, now: Ns, tag: u32, call: Call) {
         let processor = match call {
             Call::Sync { .. } | Call::SyncDirectory => self.sync_ns,
-            Call::Write { file, bytes, .. } if !self.files[file].direct => self.call_ns + self.copy.time(bytes),
+            Call::Write(write) if !self.files[write.file].direct => self.call_ns + self.copy.time(write.bytes),
             _ => self.call_ns,
         };
         let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
@@ -269,9 +273,7 @@ impl Host {
                     self.submit(index, Op::Read, base + offset, bytes, false, 0);
                 }
             }
-            Call::Write { file, offset, bytes, durable, stamp } => {
-                self.write(index, file, offset, bytes, durable, stamp, returned);
-            }
+            Call::Write(write) => self.write(index, write, returned),
             Call::Sync { file, data_only } => self.sync(index, file, data_only),
             Call::SyncDirectory => self.sync_transaction(index, self.directory_tid),
             Call::Truncate { file, length } => {
@@ -292,18 +294,9 @@ impl Host {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
     #[inline]
-    fn write(
-        &mut self,
-        index: u32,
-        file: usize,
-        offset: u64,
-        bytes: u64,
-        durable: Durable,
-        stamp: Stamp,
-        returned: &mut Vec<Returned>,
-    ) {
+    fn write(&mut self, index: u32, write: Write, returned: &mut Vec<Returned>) {
+        let Write { file, offset, bytes, durable, stamp } = write;
         let on_filesystem = self.filesystem != Filesystem::None;
         if on_filesystem {
             self.change_metadata(file, offset, bytes);

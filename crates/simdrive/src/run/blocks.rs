@@ -7,7 +7,7 @@ use workload::{
 
 use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
-use crate::host::{Call, Durable};
+use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
 /// Time after which a job that has exceeded its share of a flow tries again, if the flow has no pause
@@ -236,7 +236,7 @@ impl BlockJob {
             };
             self.stamp += 1;
             self.last_write = offset;
-            Call::Write { file, offset: within, bytes, durable, stamp: self.stamp }
+            Call::Write(Write { file, offset: within, bytes, durable, stamp: self.stamp })
         };
         let slot_now = &mut self.slots[slot as usize];
         slot_now.begun = begun;

@@ -7,7 +7,7 @@ use workload::{Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramSte
 
 use super::{ALONE, Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
-use crate::host::{Call, Durable};
+use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
 /// The files of one job, the first at `base`.
@@ -148,7 +148,7 @@ impl StepJob {
             Some(OpenFlag::OSync) => Durable::All { queued: false },
         };
         self.stamp += 1;
-        Call::Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp }
+        Call::Write(Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp })
     }
 
     /// Counts a completed call.

@@ -118,8 +118,11 @@ impl Engine {
     /// Performs the next step; returns whether there was one.
     pub(crate) fn step<K: Keys>(&mut self, keys: &K, entries: &mut [Entry]) -> bool {
         let Some(task) = self.pending.tasks.pop() else { return false };
-        let partition =
-            Partition { begin: task.begin as usize, end: task.end as usize, depth: task.depth as usize };
+        let partition = Partition {
+            begin: task.begin as usize,
+            end: task.end as usize,
+            depth: task.depth as usize,
+        };
         match task.state {
             State::Fresh(strikes) => self.fresh(keys, entries, partition, strikes),
             State::Windowed => self.windowed(keys, entries, partition),
@@ -127,7 +130,13 @@ impl Engine {
         true
     }
 
-    fn fresh<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], partition: Partition, strikes: u32) {
+    fn fresh<K: Keys>(
+        &mut self,
+        keys: &K,
+        entries: &mut [Entry],
+        partition: Partition,
+        strikes: u32,
+    ) {
         let Partition { begin, end, depth } = partition;
         let part = partition.of(entries);
         if part.len() <= FEW {
@@ -141,7 +150,8 @@ impl Engine {
             return self.windowed(keys, entries, Partition { depth: deeper, ..partition });
         }
         let Split { less, more, depth: deeper } = partition::split(keys, part, depth, self.gather);
-        let apart = |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
+        let apart =
+            |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
         let (left, right) = (apart(less), apart(part.len() - more));
         let middle = Partition { begin: begin + less, end: begin + more, depth: deeper };
         self.pending.push(partition.part(begin + more, end), right);
@@ -218,7 +228,11 @@ impl Pending {
             }
             from = to;
         }
-        for entry in tied.iter().flat_map(|tie| &entries[tie.clone()]).filter(|entry| entry.ends_at == GOES_ON) {
+        for entry in tied
+            .iter()
+            .flat_map(|tie| &entries[tie.clone()])
+            .filter(|entry| entry.ends_at == GOES_ON)
+        {
             keys.prefetch_key(entry.row, depth..depth + 16);
         }
         for tie in tied.iter().rev() {
@@ -336,7 +350,10 @@ mod tests {
         let mut engine = Engine::default();
         engine.start(rows, false);
         while engine.step(&keys, &mut entries) {}
-        (entries.iter().map(|entry| keys.keys[entry.row as usize].clone()).collect(), keys.reads.get())
+        (
+            entries.iter().map(|entry| keys.keys[entry.row as usize].clone()).collect(),
+            keys.reads.get(),
+        )
     }
 
     /// Keys that defeat every sample: the sampled keys begin with a byte that no other key begins
@@ -349,8 +366,12 @@ mod tests {
             for row in partition::looked_at(&entries) {
                 keys[row as usize] = [&[level][..], &[b'x'; 40], &row.to_be_bytes()].concat();
             }
-            let split =
-                partition::split(&Counted { keys: keys.clone(), reads: Cell::new(0) }, &mut entries, 0, Gather::here());
+            let split = partition::split(
+                &Counted { keys: keys.clone(), reads: Cell::new(0) },
+                &mut entries,
+                0,
+                Gather::here(),
+            );
             assert!(split.less > entries.len() / 2, "level {level} does not defeat the sample");
             entries.truncate(split.less);
         }
@@ -364,8 +385,9 @@ mod tests {
     fn a_small_partition_skips_the_shared_prefix() {
         let rows = SAMPLED_FROM - 1;
         let shared = [b'p'; 500];
-        let keys: Vec<Vec<u8>> =
-            (0..rows).map(|row| [&shared[..], &(row * 7919 % 1000).to_be_bytes()].concat()).collect();
+        let keys: Vec<Vec<u8>> = (0..rows)
+            .map(|row| [&shared[..], &(row * 7919 % 1000).to_be_bytes()].concat())
+            .collect();
         let mut expected = keys.clone();
         expected.sort();
         let (sorted, reads) = sorted(keys);

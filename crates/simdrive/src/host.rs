@@ -216,13 +216,16 @@ impl Host {
     /// Starts a call at `now`. Its completion has the same tag.
     #[expect(
         clippy::inline_always,
-        reason = "building the call on the stack and copying it would cost a tenth of a simulated write"
+        reason = "building the call on the stack and copying it would cost a tenth of a simulated \
+                  write"
     )]
     #[inline(always)]
     pub fn call(&mut self, now: Ns, tag: u32, call: Call) {
         let processor = match call {
             Call::Sync { .. } | Call::SyncDirectory => self.sync_ns,
-            Call::Write(write) if !self.files[write.file].direct => self.call_ns + self.copy.time(write.bytes),
+            Call::Write(write) if !self.files[write.file].direct => {
+                self.call_ns + self.copy.time(write.bytes)
+            }
             _ => self.call_ns,
         };
         let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
@@ -248,7 +251,8 @@ impl Host {
         loop {
             while !self.finished.is_empty() {
                 // Two lists alternate, because processing one can complete more calls immediately.
-                let mut batch = std::mem::replace(&mut self.finished, std::mem::take(&mut self.spare));
+                let mut batch =
+                    std::mem::replace(&mut self.finished, std::mem::take(&mut self.spare));
                 for owner in batch.drain(..) {
                     self.bio_done(owner, returned);
                 }
@@ -314,7 +318,9 @@ impl Host {
             }
             // A pure overwrite with O_DSYNC needs only FUA if the drive supports it
             // (`iomap_dio_bio_iter`).
-            Durable::Data { .. } if this.direct && !metadata_waits && self.block.passes_fua() => (true, Next::Return),
+            Durable::Data { .. } if this.direct && !metadata_waits && self.block.passes_fua() => {
+                (true, Next::Return)
+            }
             Durable::Data { .. } => (false, Next::Sync { file: number, data_only: true }),
             Durable::All { .. } => (false, Next::Sync { file: number, data_only: false }),
         };
@@ -332,7 +338,9 @@ impl Host {
                 self.calls.get_mut(index).next = Next::WrittenBack { file: number };
                 self.write_back(index, number);
             }
-            Next::Sync { file, data_only } | Next::Metadata { file, data_only } => self.sync(index, file, data_only),
+            Next::Sync { file, data_only } | Next::Metadata { file, data_only } => {
+                self.sync(index, file, data_only)
+            }
             Next::WrittenBack { .. } => {}
         }
     }
@@ -411,7 +419,15 @@ impl Host {
             Wanted::Seal { offset } => (offset, BLOCK_BYTES, true),
         };
         let offset = self.journal_base + offset;
-        let bio = Bio { owner: JOURNAL, op: Op::Write, offset, bytes, preflush: seal, fua: seal, stamp: 0 };
+        let bio = Bio {
+            owner: JOURNAL,
+            op: Op::Write,
+            offset,
+            bytes,
+            preflush: seal,
+            fua: seal,
+            stamp: 0,
+        };
         self.block.submit(self.now, bio, &mut self.finished);
     }
 

@@ -97,9 +97,9 @@ fn an_ordinary_user_has_a_drive_too() {
         (refused.code, refused.said(place, "PLACE").as_str()),
         (
             Some(4),
-            "flushmark: `PLACE/mnt` could not be mounted: this user may not open /dev/fuse, whose \
-             mode is 600; run \
-             `chmod 666 /dev/fuse` as root (the mode that udev gives it), or run flushmark as root"
+            "flushmark: cannot mount `PLACE/mnt`: this user may not open /dev/fuse, whose mode is \
+             600; run `chmod 666 /dev/fuse` as root (the mode that udev gives it), or run \
+             flushmark as root"
         )
     );
     let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);

@@ -13,7 +13,7 @@ pub fn check(text: &str, parsed: Result<Plan, PlanError>) {
             assert!(plan.tests.iter().all(|test| test.work.size_bytes(room) > 0), "each test has \
                 something to work on");
             assert_eq!(plan.clone().smoke().tests.len(), plan.tests.len());
-            let _ = plan.time_asked();
+            let _ = plan.requested_time();
         }
         Err(error) => {
             assert!((1..=text.lines().count() + 1).contains(&error.line), "{error}");

@@ -151,6 +151,7 @@ fn fio_verifies_what_it_wrote_at_depth() {
         let uri = format!("--uri={}", served.uri());
         // Blocks of one size: with several, fio's own writes overlap at depth, in any order.
         for block in ["--bs=512", "--bs=4k", "--bs=96k"] {
+            // By default fio leaves its verification state in the current directory.
             let args = [
                 "--name=x",
                 "--ioengine=nbd",
@@ -159,6 +160,7 @@ fn fio_verifies_what_it_wrote_at_depth() {
                 block,
                 "--iodepth=32",
                 "--size=24m",
+                "--verify_state_save=0",
             ];
             let rest = ["--verify=crc32c", "--verify_fatal=1"];
             system("fio", &[&args[..], &rest, more].concat()).unwrap();

@@ -39,7 +39,8 @@ pub fn flushmark_of_tests() -> anyhow::Result<PathBuf> {
 
 fn built(options: &[&str], directory: &str, program: &str) -> anyhow::Result<PathBuf> {
     shown("cargo", &[&["build", "--quiet"], options].concat())?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let binary = target.join(directory).join(program);
     binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))
 }

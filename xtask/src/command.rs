@@ -22,7 +22,8 @@ pub fn command(program: &str, args: &[&str]) -> Command {
 /// Runs a program, with its output shown.
 pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
     eprintln!("$ {program} {}", args.join(" "));
-    let status = command(program, args).status().with_context(|| format!("cannot start {program}"))?;
+    let status =
+        command(program, args).status().with_context(|| format!("cannot start {program}"))?;
     if !status.success() {
         bail!("{program} {} ended with {status}", args.join(" "));
     }
@@ -31,9 +32,15 @@ pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
 
 /// Runs a program and returns its stdout.
 pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
-    let output = command(program, args).output().with_context(|| format!("cannot start {program}"))?;
+    let output =
+        command(program, args).output().with_context(|| format!("cannot start {program}"))?;
     if !output.status.success() {
-        bail!("{program} {} ended with {}: {}", args.join(" "), output.status, text_of(&output.stderr).trim());
+        bail!(
+            "{program} {} ended with {}: {}",
+            args.join(" "),
+            output.status,
+            text_of(&output.stderr).trim()
+        );
     }
     Ok(text_of(&output.stdout))
 }
@@ -41,7 +48,11 @@ pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
 /// Runs a program and returns its stdout, and the share of one processor that it used between two
 /// moments after its start. This includes its threads, the kernel's workers for its io_uring, and
 /// its children.
-pub fn watched_output(program: &str, args: &[&str], window: Range<Duration>) -> anyhow::Result<(String, f64)> {
+pub fn watched_output(
+    program: &str,
+    args: &[&str],
+    window: Range<Duration>,
+) -> anyhow::Result<(String, f64)> {
     let begun = Instant::now();
     let mut command = command(program, args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -56,9 +67,16 @@ pub fn watched_output(program: &str, args: &[&str], window: Range<Duration>) -> 
         (last.1 - first.1) / (last.0 - first.0)
     });
     let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
-    let share = watcher.join().map_err(|_| anyhow::anyhow!("watching the processor time of {program} failed"))?;
+    let share = watcher
+        .join()
+        .map_err(|_| anyhow::anyhow!("watching the processor time of {program} failed"))?;
     if !output.status.success() {
-        bail!("{program} {} ended with {}: {}", args.join(" "), output.status, text_of(&output.stderr).trim());
+        bail!(
+            "{program} {} ended with {}: {}",
+            args.join(" "),
+            output.status,
+            text_of(&output.stderr).trim()
+        );
     }
     Ok((text_of(&output.stdout), share))
 }
@@ -74,13 +92,19 @@ fn processor_s(process: u32) -> f64 {
     // system time.
     let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ')).into_iter().flatten();
     let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
-    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|child| child.parse().ok()).map(processor_s);
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"))
+        .unwrap_or_default();
+    let children =
+        children.split_whitespace().filter_map(|child| child.parse().ok()).map(processor_s);
     ticks / rustix::param::clock_ticks_per_second() as f64 + children.sum::<f64>()
 }
 
 /// True if a program with this name exists and starts.
 pub fn is_there(program: &str, args: &[&str]) -> bool {
     let mut command = command(program, args);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }

@@ -5,7 +5,8 @@ use anyhow::Context as _;
 use crate::command::root;
 
 pub fn write() -> anyhow::Result<()> {
-    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+    let pretty =
+        |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
     let run = serde_json::to_value(measurement::document::json_schema())?;
     let files = [
         ("docs/plan.md", workload::plan::reference()),
@@ -14,10 +15,19 @@ pub fn write() -> anyhow::Result<()> {
         ("schemas/plan-1.json", pretty(&workload::plan::json_schema())?),
         ("schemas/run-1.json", pretty(&run)?),
         ("schemas/compare-1.json", pretty(&serde_json::to_value(compare::json_schema())?)?),
-        ("schemas/host-1.json", pretty(&serde_json::to_value(measurement::host_document::json_schema())?)?),
-        ("schemas/results-1.json", pretty(&serde_json::to_value(store::list_document::json_schema())?)?),
+        (
+            "schemas/host-1.json",
+            pretty(&serde_json::to_value(measurement::host_document::json_schema())?)?,
+        ),
+        (
+            "schemas/results-1.json",
+            pretty(&serde_json::to_value(store::list_document::json_schema())?)?,
+        ),
         ("schemas/verify-1.json", pretty(&serde_json::to_value(verify::document::json_schema())?)?),
-        ("schemas/drives-1.json", pretty(&serde_json::to_value(measurement::drives_document::json_schema())?)?),
+        (
+            "schemas/drives-1.json",
+            pretty(&serde_json::to_value(measurement::drives_document::json_schema())?)?,
+        ),
     ];
     for (name, text) in files {
         let path = root().join(name);

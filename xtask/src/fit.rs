@@ -41,7 +41,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         fitted_to: Some(drive.name.clone()),
         ..own.clone()
     };
-    let samples = published::samples(drive).map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
+    let samples = published::samples(drive)
+        .map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
     let fitted = fit(&start, &samples, &mut |misfit| eprintln!("misfit {misfit:.5}"))?;
     print(&fitted);
     if options.write {
@@ -60,7 +61,10 @@ fn print(fitted: &Fitted) {
         let (published, modelled) = (comparison.sample.figure.value(), comparison.modelled);
         let mark = if comparison.holds() { "" } else { "  too far" };
         let error = comparison.error() * 100.0;
-        println!("{:<60} {published:>10.1} {modelled:>10.1} {error:>+7.1}%{mark}", comparison.result.test);
+        println!(
+            "{:<60} {published:>10.1} {modelled:>10.1} {error:>+7.1}%{mark}",
+            comparison.result.test
+        );
     }
     println!("median error {:.1} %", median_error(&fitted.comparisons) * 100.0);
 }
@@ -74,7 +78,9 @@ fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
         let model = &fitted.model;
         let text = catalogue::models::model_text(start).context("no such model")?;
         let mut document: DocumentMut = text.parse()?;
-        for (key, value) in [("model", &model.model), ("label", &model.label), ("basis", &model.basis)] {
+        for (key, value) in
+            [("model", &model.model), ("label", &model.label), ("basis", &model.basis)]
+        {
             document[key] = toml_edit::value(value.as_str());
         }
         document["fitted_to"] = toml_edit::value(model.model.as_str());
@@ -83,10 +89,12 @@ fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
     let mut document: DocumentMut = text.parse()?;
     for (knob, _, to) in &fitted.turned {
         let is_array = document["drive"].get("member").is_some();
-        let place = if is_array { knob.replacen("drive.", "drive.member.", 1) } else { (*knob).to_owned() };
+        let place =
+            if is_array { knob.replacen("drive.", "drive.member.", 1) } else { (*knob).to_owned() };
         let mut item: &mut Item = document.as_item_mut();
         for key in place.split('.') {
-            item = item.get_mut(key).with_context(|| format!("{} has no {place}", path.display()))?;
+            item =
+                item.get_mut(key).with_context(|| format!("{} has no {place}", path.display()))?;
         }
         let value = item.as_value_mut().with_context(|| format!("{place} is not a value"))?;
         let decor = value.decor().clone();
@@ -97,7 +105,8 @@ fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
         };
         *value.decor_mut() = decor;
     }
-    std::fs::write(path, document.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
+    std::fs::write(path, document.to_string())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())
 }

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use crate::command::{command, is_there, output, root};
 
 /// The crates that measure, judge, keep and verify.
-const CRATES: [&str; 8] = ["measurement", "workload", "judge", "compare", "simdrive", "store", "verify", "crash"];
+const CRATES: [&str; 8] =
+    ["measurement", "workload", "judge", "compare", "simdrive", "store", "verify", "crash"];
 /// The share of viable mutants that the tests of each crate must catch.
 const SHARE_MIN: f64 = 0.9;
 
@@ -72,7 +73,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         bail!("cargo-mutants is missing; install it with `cargo install --locked cargo-mutants`");
     }
     let named = options.crates.iter().map(String::as_str);
-    let crates: Vec<&str> = if options.crates.is_empty() { CRATES.to_vec() } else { named.collect() };
+    let crates: Vec<&str> =
+        if options.crates.is_empty() { CRATES.to_vec() } else { named.collect() };
     let mut tallies = BTreeMap::new();
     for name in crates {
         tallies.insert(name, try_crate(name, options.sample)?);
@@ -80,11 +82,17 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     println!("{:<14} {:>8} {:>8} {:>8}  share", "crate", "caught", "missed", "unviable");
     for (name, tally) in &tallies {
         let (caught, missed, unviable) = (tally.caught, tally.missed.len(), tally.unviable);
-        println!("{name:<14} {caught:>8} {missed:>8} {unviable:>8}  {:.0} %", tally.share() * 100.0);
+        println!(
+            "{name:<14} {caught:>8} {missed:>8} {unviable:>8}  {:.0} %",
+            tally.share() * 100.0
+        );
         tally.missed.iter().for_each(|mutant| println!("    missed: {mutant}"));
     }
-    let short: Vec<&str> =
-        tallies.iter().filter(|(_, tally)| tally.share() < SHARE_MIN).map(|(name, _)| *name).collect();
+    let short: Vec<&str> = tallies
+        .iter()
+        .filter(|(_, tally)| tally.share() < SHARE_MIN)
+        .map(|(name, _)| *name)
+        .collect();
     ensure!(
         short.is_empty(),
         "fewer than {:.0} % of the mutants were caught in: {}",
@@ -98,13 +106,24 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     let listed = output("cargo", &["mutants", "--list", "--package", name])?;
     let shards = shards(listed.lines().count(), sample);
     let directory = root().join("target/mutants").join(name);
-    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let (shard, out) = (format!("0/{shards}"), directory.to_string_lossy());
     // Each mutant is compiled from scratch: optimising it takes longer than it saves in its tests,
     // and doc examples are compiled one by one.
     let quickly = format!("--cargo-arg=profile.dev.package.{name}.opt-level=1");
     let args = [
-        &["mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin", "--output", &out][..],
+        &[
+            "mutants",
+            "--package",
+            name,
+            "--shard",
+            &shard,
+            "--sharding",
+            "round-robin",
+            "--output",
+            &out,
+        ][..],
         &["--cargo-arg=--config", &quickly, "--cargo-test-arg=--tests"],
     ]
     .concat();
@@ -114,7 +133,10 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     let status = command("cargo", &args).env("CARGO_TARGET_DIR", target).status();
     let status = status.context("cannot start cargo mutants")?;
     // 2 and 3 mean that some mutants were missed, or timed out.
-    ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants of {name} ended with {status}");
+    ensure!(
+        matches!(status.code(), Some(0 | 2 | 3)),
+        "cargo mutants of {name} ended with {status}"
+    );
     read(&directory.join("mutants.out/outcomes.json"))
 }
 
@@ -124,7 +146,8 @@ fn shards(mutants: usize, sample: usize) -> usize {
 }
 
 fn read(path: &Path) -> anyhow::Result<Tally> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     tally(&text).with_context(|| format!("{} has an unexpected format", path.display()))
 }
 
@@ -133,7 +156,9 @@ fn tally(text: &str) -> anyhow::Result<Tally> {
     for Outcome { scenario, summary } in serde_json::from_str::<Outcomes>(text)?.outcomes {
         match (scenario, summary.as_str()) {
             (Scenario::Baseline, "Success") => {}
-            (Scenario::Baseline, failed) => bail!("the tests fail on the unchanged code ({failed})"),
+            (Scenario::Baseline, failed) => {
+                bail!("the tests fail on the unchanged code ({failed})")
+            }
             (Scenario::Mutant { .. }, "CaughtMutant" | "Timeout") => tally.caught += 1,
             (Scenario::Mutant { name }, "MissedMutant") => tally.missed.push(name),
             (Scenario::Mutant { .. }, "Unviable") => tally.unviable += 1,
@@ -165,8 +190,14 @@ mod tests {
             {"scenario": {"Mutant": {"name": "a.rs:4: replace d -> 1"}}, "summary": "Timeout"}
         ]}"#;
         let tally = tally(text).unwrap();
-        assert_eq!(tally, Tally { caught: 2, missed: vec!["a.rs:2: replace b -> 1".to_owned()], unviable: 1 });
+        assert_eq!(
+            tally,
+            Tally { caught: 2, missed: vec!["a.rs:2: replace b -> 1".to_owned()], unviable: 1 }
+        );
         assert!((tally.share() - 2.0 / 3.0).abs() < 1e-9);
-        assert!(super::tally(r#"{"outcomes": [{"scenario": "Baseline", "summary": "Failure"}]}"#).is_err());
+        assert!(
+            super::tally(r#"{"outcomes": [{"scenario": "Baseline", "summary": "Failure"}]}"#)
+                .is_err()
+        );
     }
 }

@@ -29,22 +29,28 @@ pub fn run() -> anyhow::Result<()> {
 pub fn page() -> anyhow::Result<String> {
     let mut all = Vec::new();
     for drive in catalogue::drives() {
-        let samples = published::samples(drive).map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
+        let samples = published::samples(drive)
+            .map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
         let machine = Machine::new(catalogue::find_model(&drive.name)?.clone());
         let rows = drive.rows.iter().zip(compare(&machine, &samples)?).collect();
         all.push(Reproduced { drive, rows });
     }
     let mut text = INTRODUCTION.to_owned();
     text += &summary(&all);
-    text += "\n## Write-cache matrix\n\nCeph performance (wiki): operations a second, MiB/s for blocks of 4 MiB.\n";
+    text += "\n## Write-cache matrix\n\nCeph performance (wiki): operations a second, MiB/s for \
+             blocks of 4 MiB.\n";
     text += &sections(&all, "write-cache matrix", write_cache);
-    text += "\n## SLOG list\n\nFreeBSD's `diskinfo -S`: microseconds for a write with its flush, as the tool prints them.\n";
+    text += "\n## SLOG list\n\nFreeBSD's `diskinfo -S`: microseconds for a write with its flush, \
+             as the tool prints them.\n";
     text += &sections(&all, "slog", slog);
-    text += "\n## fsync study\n\nSmall Datum, \"SSDs, power loss protection and fsync latency\": writes a second, and the mean of the sync. Each test was published twice.\n";
+    text += "\n## fsync study\n\nSmall Datum, \"SSDs, power loss protection and fsync latency\": \
+             writes a second, and the mean of the sync. Each test was published twice.\n";
     text += &sections(&all, "fsync study", fsync_study);
-    text += "\n## Read scaling\n\nCeph performance (wiki): operations a second by depth, MiB/s for blocks of 4 MiB.\n";
+    text += "\n## Read scaling\n\nCeph performance (wiki): operations a second by depth, MiB/s for \
+             blocks of 4 MiB.\n";
     text += &sections(&all, "read scaling", read_scaling);
-    text += "\n## Journal write\n\nChoosing SSDs for Ceph: 4 KiB at random, fsync after each, one at a time.\n\n";
+    text += "\n## Journal write\n\nChoosing SSDs for Ceph: 4 KiB at random, fsync after each, one \
+             at a time.\n\n";
     text += &journal(&all);
     Ok(text)
 }
@@ -60,7 +66,8 @@ typical of the drive's class or printed in its datasheet. A model may be off by 
 
 fn summary(all: &[Reproduced]) -> String {
     let rows = all.iter().map(|reproduced| {
-        let comparisons: Vec<Comparison> = reproduced.rows.iter().map(|(_, comparison)| comparison.clone()).collect();
+        let comparisons: Vec<Comparison> =
+            reproduced.rows.iter().map(|(_, comparison)| comparison.clone()).collect();
         let worst = comparisons
             .iter()
             .map(Comparison::error)
@@ -74,11 +81,18 @@ fn summary(all: &[Reproduced]) -> String {
             outside.to_string(),
         ]
     });
-    table(&["model", "rows", "median error", "largest", "rows too far off"], &rows.collect::<Vec<_>>())
+    table(
+        &["model", "rows", "median error", "largest", "rows too far off"],
+        &rows.collect::<Vec<_>>(),
+    )
 }
 
 /// A table for each drive that has rows of this workload, under the drive's name.
-fn sections(all: &[Reproduced], name: &str, draw: fn(&[&(&'static Row, Comparison)]) -> String) -> String {
+fn sections(
+    all: &[Reproduced],
+    name: &str,
+    draw: fn(&[&(&'static Row, Comparison)]) -> String,
+) -> String {
     let with_rows = all.iter().map(|reproduced| (reproduced.drive, reproduced.of(name)));
     with_rows
         .filter(|(_, rows)| !rows.is_empty())
@@ -107,7 +121,15 @@ fn write_cache(rows: &[&(&'static Row, Comparison)]) -> String {
         line
     });
     table(
-        &["test", "cache on: published", "modelled", "error", "cache off: published", "modelled", "error"],
+        &[
+            "test",
+            "cache on: published",
+            "modelled",
+            "error",
+            "cache off: published",
+            "modelled",
+            "error",
+        ],
         &lines.collect::<Vec<_>>(),
     )
 }
@@ -150,7 +172,10 @@ fn fsync_study(rows: &[&(&'static Row, Comparison)]) -> String {
 
 fn read_scaling(rows: &[&(&'static Row, Comparison)]) -> String {
     let lines = rows.iter().map(|(row, comparison)| {
-        let mut line = vec![format!("{} {}", row.pattern.name(), format_bytes(row.block_bytes)), row.depth.to_string()];
+        let mut line = vec![
+            format!("{} {}", row.pattern.name(), format_bytes(row.block_bytes)),
+            row.depth.to_string(),
+        ];
         line.extend(three(comparison));
         line
     });
@@ -171,8 +196,16 @@ fn journal(all: &[Reproduced]) -> String {
             lines.push(line);
         }
     }
-    let head =
-        ["drive", "published", "modelled", "error", "published write µs", "modelled", "published fsync µs", "modelled"];
+    let head = [
+        "drive",
+        "published",
+        "modelled",
+        "error",
+        "published write µs",
+        "modelled",
+        "published fsync µs",
+        "modelled",
+    ];
     table(&head, &lines)
 }
 
@@ -220,6 +253,9 @@ mod tests {
     #[test]
     fn the_committed_page_is_what_the_models_make() {
         let committed = include_str!("../../docs/models.md");
-        assert!(page().unwrap() == committed, "docs/models.md is out of date; run `cargo xtask docs`");
+        assert!(
+            page().unwrap() == committed,
+            "docs/models.md is out of date; run `cargo xtask docs`"
+        );
     }
 }

@@ -81,7 +81,10 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     let mut tally = Tally::default();
     steps.run("formatting", || shown("cargo", &["fmt", "--all", "--", "--check"]))?;
     steps.run("lints", || {
-        shown("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])
+        shown(
+            "cargo",
+            &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
+        )
     })?;
     steps.run("documentation", documentation)?;
     if rigs {
@@ -95,7 +98,9 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     if rigs {
         let with_components: [(&str, Step); 5] = [
             ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
-            ("database rig", |tally| rig(&Rig::Databases(rig::databases::Options::default()), tally)),
+            ("database rig", |tally| {
+                rig(&Rig::Databases(rig::databases::Options::default()), tally)
+            }),
             ("licences", licences),
             ("fuzzing", fuzz),
             ("Miri", miri),
@@ -104,7 +109,10 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
             match limit {
                 Some(limit) if steps.begun.elapsed() > limit * 2 / 3 => {
                     let gone = steps.begun.elapsed().as_secs() / 60;
-                    tally.skips.push(format!("{name}: {gone} of {} minutes had passed", limit.as_secs() / 60));
+                    tally.skips.push(format!(
+                        "{name}: {gone} of {} minutes had passed",
+                        limit.as_secs() / 60
+                    ));
                 }
                 _ => steps.run(name, || work(&mut tally))?,
             }
@@ -171,7 +179,8 @@ impl fmt::Display for Steps {
 
 fn documentation() -> anyhow::Result<()> {
     let mut cargo = command("cargo", &["doc", "--quiet", "--workspace", "--no-deps"]);
-    let status = cargo.env("RUSTDOCFLAGS", "--deny warnings").status().context("cannot start cargo")?;
+    let status =
+        cargo.env("RUSTDOCFLAGS", "--deny warnings").status().context("cannot start cargo")?;
     if !status.success() {
         bail!("cargo doc ended with {status}");
     }
@@ -180,8 +189,11 @@ fn documentation() -> anyhow::Result<()> {
 
 /// Installs the Debian packages that are missing.
 pub fn install(packages: &[&str]) -> anyhow::Result<()> {
-    let missing: Vec<&str> =
-        packages.iter().copied().filter(|package| !is_there("dpkg-query", &["--status", package])).collect();
+    let missing: Vec<&str> = packages
+        .iter()
+        .copied()
+        .filter(|package| !is_there("dpkg-query", &["--status", package]))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -214,7 +226,16 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     let names: BTreeSet<&str> = bare.skips.iter().filter_map(|skip| skipped_test(skip)).collect();
     let mut again = Tally::default();
     if !names.is_empty() {
-        let args = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--", "--nocapture"];
+        let args = [
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--no-fail-fast",
+            "--",
+            "--nocapture",
+        ];
         let mut cargo = command("cargo", &args);
         cargo.args(names).env("FLUSHMARK_RIGS", "1");
         tests(&mut cargo, &mut again)?;
@@ -229,7 +250,8 @@ impl Tally {
         // The tests of the second run have been counted as passed in the first.
         self.passed += first.passed;
         self.failed += first.failed + again.failed;
-        let has_run_again = |skip: &String| skipped_test(skip).is_some_and(|name| again.ran.contains(name));
+        let has_run_again =
+            |skip: &String| skipped_test(skip).is_some_and(|name| again.ran.contains(name));
         self.skips.extend(first.skips.into_iter().filter(|skip| !has_run_again(skip)));
         self.skips.extend(again.skips);
     }
@@ -240,7 +262,8 @@ fn skipped_test(skip: &str) -> Option<&str> {
     // `NAME: REASON`, `NAME (PART): REASON`, or NAME with its modules.
     let (path, _) = skip.split_once(' ')?;
     let name = path.trim_end_matches(':').rsplit("::").next()?;
-    let is_function = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_function =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     is_function.then_some(name)
 }
 
@@ -256,7 +279,8 @@ fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
     // Skips are printed on stderr; both streams are read together, so neither is lost.
     cargo.stderr(Stdio::piped());
     let mut child = cargo.spawn().context("cannot start cargo")?;
-    let (out, err) = (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
+    let (out, err) =
+        (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
     let (said, lines) = mpsc::channel();
     let reader = |stream: Box<dyn Read + Send>, kind: fn(String) -> Line| {
         let said = said.clone();
@@ -275,7 +299,10 @@ fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
-                bail!("the tests have printed nothing for {SILENCE_MAX:?}; those that hang are named above");
+                bail!(
+                    "the tests have printed nothing for {SILENCE_MAX:?}; those that hang are named \
+                     above"
+                );
             }
         };
         let (Line::Out(text) | Line::Err(text)) = &line;
@@ -338,10 +365,14 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
     // reach.
     match output("cargo", &["deny", "--workspace", "check", "advisories"]) {
         Ok(_) => tally.passed += 1,
-        Err(error) if error.to_string().contains("advisory database") || error.to_string().contains("fetch") => {
-            tally
-                .skips
-                .push("cargo deny check advisories: the advisory database cannot be fetched from here".to_owned());
+        Err(error)
+            if error.to_string().contains("advisory database")
+                || error.to_string().contains("fetch") =>
+        {
+            tally.skips.push(
+                "cargo deny check advisories: the advisory database cannot be fetched from here"
+                    .to_owned(),
+            );
         }
         Err(error) => return Err(error),
     }
@@ -350,9 +381,13 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result", "sort_keys"] {
+    for target in
+        ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result", "sort_keys"]
+    {
         if !is_there("cargo", &["+nightly", "--version"]) {
-            tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
+            tally.skips.push(format!(
+                "fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"
+            ));
             continue;
         }
         if !is_there("cargo", &["fuzz", "--version"]) {
@@ -365,8 +400,11 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
         // Without the address sanitizer: the fuzzed code is safe Rust, except the sort, which Miri
         // checks. With it the build took 8 minutes instead of 5.
         let build = ["--sanitizer", "none", "--codegen-units", "16"];
-        let cargo =
-            [&["+nightly", "fuzz", "run"], &build[..], &[target, &corpus, &seeds, "--", &seconds, "-verbosity=0"]];
+        let cargo = [
+            &["+nightly", "fuzz", "run"],
+            &build[..],
+            &[target, &corpus, &seeds, "--", &seconds, "-verbosity=0"],
+        ];
         shown("cargo", &cargo.concat())?;
         tally.passed += 1;
     }
@@ -376,19 +414,27 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
 /// Interprets the unsafe code of the sort, and fails on undefined behaviour.
 fn miri(tally: &mut Tally) -> anyhow::Result<()> {
     let components = ["component", "add", "--toolchain", "nightly", "miri", "rust-src"];
-    if !is_there("cargo", &["+nightly", "miri", "--version"]) && shown("rustup", &components).is_err() {
-        tally.skips.push("Miri on prefixsort: no nightly toolchain has it, and rustup cannot add it".to_owned());
+    if !is_there("cargo", &["+nightly", "miri", "--version"])
+        && shown("rustup", &components).is_err()
+    {
+        tally.skips.push(
+            "Miri on prefixsort: no nightly toolchain has it, and rustup cannot add it".to_owned(),
+        );
         return Ok(());
     }
     let modules = ["bits::", "huge_pages::", "permute::", "sort::"];
-    let mut miri = command("cargo", &["+nightly", "miri", "test", "--quiet", "--package", "prefixsort", "--lib", "--"]);
+    let mut miri = command(
+        "cargo",
+        &["+nightly", "miri", "test", "--quiet", "--package", "prefixsort", "--lib", "--"],
+    );
     // Interpreted programs have no access to files and clocks by default.
     miri.args(modules).env("MIRIFLAGS", "-Zmiri-disable-isolation");
     // What Miri "builds" of a test is a reference to its sources, which cargo never considers
     // outdated. In a target directory shared by two checkouts, one would interpret the other's
     // sources, or find them gone.
     let target = tempfile::tempdir()?;
-    let status = miri.env("CARGO_TARGET_DIR", target.path()).status().context("cannot start cargo")?;
+    let status =
+        miri.env("CARGO_TARGET_DIR", target.path()).status().context("cannot start cargo")?;
     if !status.success() {
         bail!("Miri ended with {status}");
     }
@@ -402,7 +448,8 @@ mod tests {
 
     #[test]
     fn counts_and_skips_are_read_from_libtest_s_output() {
-        let line = "test result: ok. 12 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s";
+        let line = "test result: ok. 12 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; \
+                    finished in 0.02s";
         assert_eq!(result_in(line), Some((12, 1)));
         assert_eq!(result_in("running 3 tests"), None);
         assert_eq!(skip_in("skipped: kill: no permission"), Some("kill: no permission".to_owned()));
@@ -421,8 +468,13 @@ mod tests {
     #[test]
     fn a_test_that_ran_again_counts_once_and_one_that_did_not_stays_skipped() {
         let skips = |reasons: &[&str]| reasons.iter().map(|&reason| reason.to_owned()).collect();
-        let bare = Tally { passed: 9, skips: skips(&["kill_it: no fio", "other: no root"]), ..Tally::default() };
-        let again = Tally { passed: 1, ran: ["kill_it".to_owned()].into(), skips: Vec::new(), failed: 0 };
+        let bare = Tally {
+            passed: 9,
+            skips: skips(&["kill_it: no fio", "other: no root"]),
+            ..Tally::default()
+        };
+        let again =
+            Tally { passed: 1, ran: ["kill_it".to_owned()].into(), skips: Vec::new(), failed: 0 };
         let mut tally = Tally::default();
         tally.add(bare, again);
         assert_eq!((tally.passed, tally.failed, tally.skips), (9, 0, skips(&["other: no root"])));

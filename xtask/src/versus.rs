@@ -115,8 +115,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     for bench in ["bare_loop", "crate_loop"] {
         shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", bench])?;
     }
-    let wanted =
-        |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()));
+    let wanted = |row: &&Row| {
+        options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()))
+    };
     let rigs = Rigs::set_up().context("cannot set up the devices for the measurements")?;
     let mut table = Vec::new();
     for row in ROWS.iter().filter(wanted) {
@@ -149,39 +150,75 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
         for (bare, samples) in loops.iter().zip(&mut of_loops) {
             samples.push(bare.measure(target, options.seconds, options.cpu)?);
         }
-        let last = [&ours, &theirs].into_iter().chain(&of_loops).filter_map(|samples| samples.last());
+        let last =
+            [&ours, &theirs].into_iter().chain(&of_loops).filter_map(|samples| samples.last());
         let figures: Vec<String> = last.map(|sample| format!("{:.0}", sample.iops)).collect();
         eprintln!("  round {}: {} IOPS", round + 1, figures.join(", "));
     }
-    let line = |what, ours: &[Sample], theirs: &[Sample], figure: fn(&Sample) -> f64, wanted| Compared {
-        row: row.name,
-        what,
-        ours: median(ours.iter().map(figure)),
-        theirs: median(theirs.iter().map(figure)),
-        wanted,
-    };
+    let line =
+        |what, ours: &[Sample], theirs: &[Sample], figure: fn(&Sample) -> f64, wanted| Compared {
+            row: row.name,
+            what,
+            ours: median(ours.iter().map(figure)),
+            theirs: median(theirs.iter().map(figure)),
+            wanted,
+        };
     let mut lines = vec![
         line("IOPS", &ours, &theirs, |sample| sample.iops, Wanted::AtLeast(row.iops_ratio)),
-        line("CPU s per million", &ours, &theirs, |sample| sample.cpu_s_per_million, Wanted::AtMost(row.cpu_ratio)),
+        line(
+            "CPU s per million",
+            &ours,
+            &theirs,
+            |sample| sample.cpu_s_per_million,
+            Wanted::AtMost(row.cpu_ratio),
+        ),
     ];
     for (bare, samples) in loops.iter().zip(&of_loops) {
-        lines.push(line(bare.name(), &ours, samples, |sample| sample.iops, Wanted::AtLeast(bare::SHARE_MIN)));
+        lines.push(line(
+            bare.name(),
+            &ours,
+            samples,
+            |sample| sample.iops,
+            Wanted::AtLeast(bare::SHARE_MIN),
+        ));
     }
     if let Some(queue) = row.queue {
         let depth = [Sample { in_flight: f64::from(queue.depth), ..Sample::default() }];
-        lines.push(line("in flight and asked for", &ours, &depth, |sample| sample.in_flight, Wanted::Within(0.02)));
+        lines.push(line(
+            "in flight and asked for",
+            &ours,
+            &depth,
+            |sample| sample.in_flight,
+            Wanted::Within(0.02),
+        ));
     }
     if row.commits {
-        lines.push(line("commit p50, µs", &ours, &theirs, |sample| sample.p50_us, Wanted::AtMost(1.0)));
+        lines.push(line(
+            "commit p50, µs",
+            &ours,
+            &theirs,
+            |sample| sample.p50_us,
+            Wanted::AtMost(1.0),
+        ));
     }
     if !bare.is_empty() {
-        lines.push(line("p50 and a bare loop's, µs", &ours, &bare, |sample| sample.p50_us, Wanted::AtMost(1.03)));
+        lines.push(line(
+            "p50 and a bare loop's, µs",
+            &ours,
+            &bare,
+            |sample| sample.p50_us,
+            Wanted::AtMost(1.03),
+        ));
     }
     Ok(lines)
 }
 
 /// The set-up of fio that does best in a short trial.
-fn best_setup(row: &'static Row, target: &str, options: &Options) -> anyhow::Result<&'static [&'static str]> {
+fn best_setup(
+    row: &'static Row,
+    target: &str,
+    options: &Options,
+) -> anyhow::Result<&'static [&'static str]> {
     let [first, others @ ..] = row.fio else { bail!("row {} has no fio set-up", row.name) };
     if others.is_empty() {
         return Ok(first);
@@ -207,7 +244,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn print(table: &[Compared]) {
-    println!("{:<32} {:<26} {:>12} {:>12} {:>7}  wanted", "row", "figure", "flushmark", "beside", "ratio");
+    println!(
+        "{:<32} {:<26} {:>12} {:>12} {:>7}  wanted",
+        "row", "figure", "flushmark", "beside", "ratio"
+    );
     for line in table {
         let ratio = if line.theirs > 0.0 { line.ours / line.theirs } else { 0.0 };
         let (wanted, holds) = match line.wanted {

@@ -56,7 +56,12 @@ pub fn laptop() -> Machine {
         )
         .swaps("/dev/nvme0n1p3                          partition\t23441916\t0\t-2\n")
         .file("proc/fs/ext4/nvme0n1p2/options", "rw\nbarrier\ndelalloc\ndata=ordered\ncommit=5\n")
-        .file("proc/cpuinfo", "processor\t: 0\nmodel name\t: 12th Gen Intel(R) Core(TM) i7-1260P\nflags\t\t: fpu vme tsc\n\nprocessor\t: 1\nmodel name\t: 12th Gen Intel(R) Core(TM) i7-1260P\nflags\t\t: fpu vme tsc\n")
+        .file(
+            "proc/cpuinfo",
+            "processor\t: 0\nmodel name\t: 12th Gen Intel(R) Core(TM) \
+                               i7-1260P\nflags\t\t: fpu vme tsc\n\nprocessor\t: 1\nmodel name\t: \
+                               12th Gen Intel(R) Core(TM) i7-1260P\nflags\t\t: fpu vme tsc\n",
+        )
         .file("proc/meminfo", "MemTotal:       16155648 kB\nMemFree:          500000 kB\n")
         .file("proc/sys/kernel/osrelease", "6.8.0-45-generic\n")
         .file("sys/devices/system/cpu/online", "0-1\n")
@@ -110,7 +115,11 @@ pub fn raid_server() -> Machine {
         page.extend(serial.bytes());
         machine.attribute(&disk, "device/vpd_pg80", &page);
         if index == 0 {
-            machine.disk("virtual/block/md0", "9:0", &[("size", "935471104"), ("md/level", "raid1")]);
+            machine.disk(
+                "virtual/block/md0",
+                "9:0",
+                &[("size", "935471104"), ("md/level", "raid1")],
+            );
         }
         machine.stack("virtual/block/md0", &format!("{disk}/{name}2"));
     }
@@ -152,7 +161,11 @@ pub fn cloud_vm() -> Machine {
             &[
                 ("size", "536870912"),
                 ("cache_type", "write back"),
-                ("stat", "29009 13726 3520978 7903 5334 11178 800816 1460 0 4016 9608 4701 14 221208 222 652 22"),
+                (
+                    "stat",
+                    "29009 13726 3520978 7903 5334 11178 800816 1460 0 4016 9608 4701 14 \
+                          221208 222 652 22",
+                ),
                 ("device/vendor", "0x1af4"),
                 ("queue/logical_block_size", "512"),
                 ("queue/rotational", "1"),

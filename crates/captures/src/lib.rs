@@ -33,9 +33,9 @@ pub const NAMES: [&str; 4] = [MACHINES[0].0, MACHINES[1].0, MACHINES[2].0, MACHI
 /// The text of a machine.
 fn text(name: &str) -> Result<&'static str, String> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, text)| *text)
-        .ok_or_else(|| format!("unknown captured machine `{name}`; expected one of {}", NAMES.join(", ")))
+    found.map(|(_, text)| *text).ok_or_else(|| {
+        format!("unknown captured machine `{name}`; expected one of {}", NAMES.join(", "))
+    })
 }
 
 /// Lays out the machine with this name.
@@ -73,9 +73,14 @@ mod tests {
             let machine = lay_out(name);
             let (_, text) = MACHINES.iter().find(|(known, _)| *known == name).unwrap();
             for entry in tree::parse(text).unwrap() {
-                let place = fs::canonicalize(machine.path().join(entry.path.trim_start_matches('/')));
+                let place =
+                    fs::canonicalize(machine.path().join(entry.path.trim_start_matches('/')));
                 let place = place.unwrap_or_else(|error| panic!("{name}: {}: {error}", entry.path));
-                assert!(place.starts_with(fs::canonicalize(machine.path()).unwrap()), "{name}: {}", entry.path);
+                assert!(
+                    place.starts_with(fs::canonicalize(machine.path()).unwrap()),
+                    "{name}: {}",
+                    entry.path
+                );
             }
         }
     }
@@ -85,7 +90,10 @@ mod tests {
         for name in NAMES {
             let machine = lay_out(name);
             let sys = machine.path().join("sys");
-            let devices: Vec<_> = fs::read_dir(sys.join("class/block")).unwrap().map(|entry| entry.unwrap()).collect();
+            let devices: Vec<_> = fs::read_dir(sys.join("class/block"))
+                .unwrap()
+                .map(|entry| entry.unwrap())
+                .collect();
             assert!(!devices.is_empty(), "{name}");
             for device in devices {
                 let Ok(number) = fs::read_to_string(device.path().join("dev")) else { continue };
@@ -99,12 +107,18 @@ mod tests {
     fn one_setting_can_be_changed() {
         let machine = lay_out("cloud-vm");
         machine.set("/sys/class/dmi/id/sys_vendor", "Amazon EC2");
-        assert_eq!(fs::read_to_string(machine.path().join("sys/class/dmi/id/sys_vendor")).unwrap(), "Amazon EC2\n");
+        assert_eq!(
+            fs::read_to_string(machine.path().join("sys/class/dmi/id/sys_vendor")).unwrap(),
+            "Amazon EC2\n"
+        );
     }
 
     #[test]
     fn an_unknown_machine_is_refused() {
         let refused = text("toaster").unwrap_err();
-        assert!(refused.starts_with("unknown captured machine `toaster`; expected one of nvme-server,"), "{refused}");
+        assert!(
+            refused.starts_with("unknown captured machine `toaster`; expected one of nvme-server,"),
+            "{refused}"
+        );
     }
 }

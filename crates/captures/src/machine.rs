@@ -13,7 +13,11 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Machine(TempDir);
 
-#[allow(clippy::missing_panics_doc, clippy::new_without_default, reason = "a test fails by panicking")]
+#[allow(
+    clippy::missing_panics_doc,
+    clippy::new_without_default,
+    reason = "a test fails by panicking"
+)]
 impl Machine {
     /// Creates a machine without any files.
     pub fn new() -> Self {
@@ -35,7 +39,8 @@ impl Machine {
 
     /// Writes a file, replacing an existing one.
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
-        fs::write(self.place(path), content).unwrap_or_else(|error| panic!("cannot lay out {path}: {error}"));
+        fs::write(self.place(path), content)
+            .unwrap_or_else(|error| panic!("cannot lay out {path}: {error}"));
         self
     }
 
@@ -49,7 +54,8 @@ impl Machine {
     pub fn link(&self, path: &str, target: &str) -> &Self {
         let up = "../".repeat(path.trim_start_matches('/').matches('/').count());
         let target = format!("{up}{}", target.trim_start_matches('/'));
-        symlink(target, self.place(path)).unwrap_or_else(|error| panic!("cannot lay out {path}: {error}"));
+        symlink(target, self.place(path))
+            .unwrap_or_else(|error| panic!("cannot lay out {path}: {error}"));
         self
     }
 
@@ -65,7 +71,10 @@ impl Machine {
 
     /// Writes the lines of `/proc/swaps` below its heading.
     pub fn swaps(&self, lines: &str) -> &Self {
-        self.file("proc/swaps", format!("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n{lines}"))
+        self.file(
+            "proc/swaps",
+            format!("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n{lines}"),
+        )
     }
 
     /// Adds a disk (or, with the attribute `partition`, a partition) with this number, and its
@@ -86,8 +95,14 @@ impl Machine {
 
     /// Stacks the device `upper` on the device `lower`, with links in `slaves` and `holders`.
     pub fn stack(&self, upper: &str, lower: &str) -> &Self {
-        self.link(&format!("sys/devices/{upper}/slaves/{}", name(lower)), &format!("sys/devices/{lower}"));
-        self.link(&format!("sys/devices/{lower}/holders/{}", name(upper)), &format!("sys/devices/{upper}"))
+        self.link(
+            &format!("sys/devices/{upper}/slaves/{}", name(lower)),
+            &format!("sys/devices/{lower}"),
+        );
+        self.link(
+            &format!("sys/devices/{lower}/holders/{}", name(upper)),
+            &format!("sys/devices/{upper}"),
+        )
     }
 }
 

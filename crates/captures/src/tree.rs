@@ -69,7 +69,8 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
             continue;
         }
         if let Some(section) = line.strip_prefix('[') {
-            directory = section.strip_suffix(']').ok_or(malformed("expected `]` after the directory"))?;
+            directory =
+                section.strip_suffix(']').ok_or(malformed("expected `]` after the directory"))?;
             continue;
         }
         let (path, content) = if let Some(path) = line.strip_suffix(" <<<") {
@@ -85,15 +86,20 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
         } else if let Some((path, target)) = line.split_once(" -> ") {
             (
                 path,
-                Content::Link(sound(target).ok_or(malformed("expected an absolute path as the target of the link"))?),
+                Content::Link(
+                    sound(target)
+                        .ok_or(malformed("expected an absolute path as the target of the link"))?,
+                ),
             )
         } else if let Some((path, value)) = line.split_once(" = ") {
             (path, Content::File(format!("{value}\n")))
         } else {
             return Err(malformed("expected `path = value`, `path -> target` or `path <<<`"));
         };
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("{directory}/{path}") };
-        let path = sound(&path).ok_or(malformed("expected an absolute path, or one after a directory in brackets"))?;
+        let path =
+            if path.starts_with('/') { path.to_owned() } else { format!("{directory}/{path}") };
+        let path = sound(&path)
+            .ok_or(malformed("expected an absolute path, or one after a directory in brackets"))?;
         if !places.insert(path.clone()) {
             return Err(malformed("this path is repeated"));
         }
@@ -105,7 +111,10 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
 /// The path, if it is absolute and has no `.`, `..` or empty parts.
 fn sound(path: &str) -> Option<String> {
     let below = path.strip_prefix('/')?;
-    below.split('/').all(|part| !matches!(part, "" | "." | "..") && part == part.trim()).then(|| path.to_owned())
+    below
+        .split('/')
+        .all(|part| !matches!(part, "" | "." | "..") && part == part.trim())
+        .then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -114,10 +123,14 @@ mod tests {
 
     #[test]
     fn every_form_is_parsed() {
-        let text =
-            "# comment\n/a/b = 1 = 2\n\n[/sys/x]\ndev = 8:0\nslaves/y -> /sys/y\n/proc/z <<<\n  two\n# lines\n>>>\n";
-        let file = |path: &str, text: &str| Entry { path: path.into(), content: Content::File(text.into()) };
-        let link = |path: &str, to: &str| Entry { path: path.into(), content: Content::Link(to.into()) };
+        let text = "# comment\n/a/b = 1 = 2\n\n[/sys/x]\ndev = 8:0\nslaves/y -> /sys/y\n/proc/z \
+                    <<<\n  two\n# lines\n>>>\n";
+        let file = |path: &str, text: &str| Entry {
+            path: path.into(),
+            content: Content::File(text.into()),
+        };
+        let link =
+            |path: &str, to: &str| Entry { path: path.into(), content: Content::Link(to.into()) };
         assert_eq!(
             parse(text),
             Ok(vec![
@@ -134,13 +147,23 @@ mod tests {
         for (text, message) in [
             ("/a = 1\n/b", "line 2: expected `path = value`, `path -> target` or `path <<<`"),
             ("/a = 1\n/a = 2", "line 2: this path is repeated"),
-            ("/../etc/passwd = 1", "line 1: expected an absolute path, or one after a directory in brackets"),
-            ("/a//b = 1", "line 1: expected an absolute path, or one after a directory in brackets"),
+            (
+                "/../etc/passwd = 1",
+                "line 1: expected an absolute path, or one after a directory in brackets",
+            ),
+            (
+                "/a//b = 1",
+                "line 1: expected an absolute path, or one after a directory in brackets",
+            ),
             ("/a -> b", "line 1: expected an absolute path as the target of the link"),
             ("/a <<<\nb", "line 1: expected `>>>` after the block"),
             ("[/a", "line 1: expected `]` after the directory"),
         ] {
-            assert_eq!(parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");
+            assert_eq!(
+                parse(text).map_err(|error| error.to_string()),
+                Err(message.to_owned()),
+                "{text}"
+            );
         }
     }
 }

@@ -53,7 +53,9 @@ static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
     // The files are part of the program: an invalid one is a bug, and a test reads each.
     FILES
         .iter()
-        .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded drives/{name}.toml: {error}")))
+        .map(|(name, text)| {
+            parse(text).unwrap_or_else(|error| panic!("the embedded drives/{name}.toml: {error}"))
+        })
         .collect()
 });
 
@@ -116,7 +118,8 @@ pub enum BadDriveFile {
     },
     /// A claim without its source, or a source without a claim.
     #[error(
-        "power_loss_protection is `{0}`: `yes` and `no` need a power_loss_protection_source, `unknown` must have none"
+        "power_loss_protection is `{0}`: `yes` and `no` need a power_loss_protection_source, \
+         `unknown` must have none"
     )]
     UnsourcedClaim(&'static str),
 }
@@ -156,9 +159,11 @@ pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
 
 impl RowFile {
     fn read(self, workload: &str) -> Result<Row, String> {
-        let pattern = Pattern::from_name(&self.pattern).ok_or(format!("unknown pattern `{}`", self.pattern))?;
+        let pattern = Pattern::from_name(&self.pattern)
+            .ok_or(format!("unknown pattern `{}`", self.pattern))?;
         let ByteSize(block_bytes) = self.block.parse().map_err(|error| format!("{error}"))?;
-        let sync = PublishedSync::from_name(&self.sync).ok_or(format!("unknown sync method `{}`", self.sync))?;
+        let sync = PublishedSync::from_name(&self.sync)
+            .ok_or(format!("unknown sync method `{}`", self.sync))?;
         if sync.is_durable() != self.sync_every.is_some() {
             return Err(format!("sync `{}` and sync_every contradict each other", self.sync));
         }
@@ -166,7 +171,9 @@ impl RowFile {
         if figures.iter().all(Option::is_none) {
             return Err("it has no figures".to_owned());
         }
-        if let Some(figure) = figures.iter().flatten().find(|figure| !(**figure > 0.0 && figure.is_finite())) {
+        if let Some(figure) =
+            figures.iter().flatten().find(|figure| !(**figure > 0.0 && figure.is_finite()))
+        {
             return Err(format!("invalid figure {figure}"));
         }
         if block_bytes == 0 || self.depth == 0 || self.jobs == 0 || self.sync_every == Some(0) {

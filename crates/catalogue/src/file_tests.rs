@@ -8,7 +8,8 @@ use crate::names::find;
 #[test]
 fn the_list_is_the_folder() {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/drives")).unwrap();
-    let folder: BTreeSet<String> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let folder: BTreeSet<String> =
+        folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let listed: BTreeSet<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
     assert_eq!(listed, folder);
     for (drive, (name, _)) in drives().iter().zip(FILES) {
@@ -19,7 +20,8 @@ fn the_list_is_the_folder() {
 
 #[test]
 fn nothing_of_what_was_published_is_missing() {
-    let counts: Vec<String> = drives().iter().map(|drive| format!("{} {}", drive.name, drive.rows.len())).collect();
+    let counts: Vec<String> =
+        drives().iter().map(|drive| format!("{} {}", drive.name, drive.rows.len())).collect();
     insta::assert_snapshot!(counts.join("\n"), @r"
     crucial-t500-2tb-ext4 12
     gcp-hyperdisk-balanced-1tb-ext4 12
@@ -37,7 +39,12 @@ fn nothing_of_what_was_published_is_missing() {
     assert_eq!(rows().count(), 115);
     // Sums over all rows, computed from the published figures independently of this program.
     let sum = |figure: fn(&Row) -> Option<f64>| rows().filter_map(figure).sum::<f64>();
-    let sums = [sum(|row| row.iops), sum(|row| row.mib_per_s), sum(|row| row.write_us), sum(|row| row.sync_us)];
+    let sums = [
+        sum(|row| row.iops),
+        sum(|row| row.mib_per_s),
+        sum(|row| row.write_us),
+        sum(|row| row.sync_us),
+    ];
     let expected = [1257305.9, 49541.383164, 109656.3, 49780.1];
     for (sum, expected) in sums.into_iter().zip(expected) {
         assert!((sum - expected).abs() < 0.01, "{sums:?}");
@@ -61,14 +68,19 @@ fn sampled_rows_are_as_published() {
 #[test]
 fn every_drive_names_its_source() {
     for drive in drives() {
-        assert!(!drive.source.is_empty() && drive.source_url.starts_with("https://"), "{}", drive.name);
+        assert!(
+            !drive.source.is_empty() && drive.source_url.starts_with("https://"),
+            "{}",
+            drive.name
+        );
         assert!(!drive.label.is_empty() && !drive.rows.is_empty(), "{}", drive.name);
     }
 }
 
 fn with_row(row: &str) -> String {
     format!(
-        "drive = \"x\"\nlabel = \"X\"\nclass = \"disk\"\nsource = \"s\"\nsource_url = \"https://s\"\npower_loss_protection = \"unknown\"\n\
+        "drive = \"x\"\nlabel = \"X\"\nclass = \"disk\"\nsource = \"s\"\nsource_url \
+         = \"https://s\"\npower_loss_protection = \"unknown\"\n\
          [[table]]\nworkload = \"t\"\nrows = [{{ {row} }}]\n"
     )
 }

@@ -35,7 +35,9 @@ static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
     // The files are part of the program: an invalid one is a bug, and a test reads each.
     FILES
         .iter()
-        .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded models/{name}.toml: {error}")))
+        .map(|(name, text)| {
+            parse(text).unwrap_or_else(|error| panic!("the embedded models/{name}.toml: {error}"))
+        })
         .collect()
 });
 
@@ -64,9 +66,12 @@ mod tests {
     #[test]
     fn the_folder_and_the_list_agree() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models");
-        let mut files: Vec<String> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        let mut listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut listed: Vec<String> =
+            FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
         files.sort();
         listed.sort();
         assert_eq!(files, listed);

@@ -63,7 +63,8 @@ pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
 /// Names that contain `name`, otherwise names within a few typing mistakes of it.
 fn nearest(wanted: &str, names: &[&'static str]) -> Vec<&'static str> {
     let names = || names.iter().copied();
-    let containing: Vec<_> = names().filter(|name| !wanted.is_empty() && name.contains(wanted)).collect();
+    let containing: Vec<_> =
+        names().filter(|name| !wanted.is_empty() && name.contains(wanted)).collect();
     if !containing.is_empty() {
         return containing.into_iter().take(SUGGESTIONS_MAX).collect();
     }
@@ -106,7 +107,9 @@ mod tests {
 
     #[test]
     fn distances_by_hand() {
-        for (from, to, distance) in [("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("ssd", "ssd", 0)] {
+        for (from, to, distance) in
+            [("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("ssd", "ssd", 0)]
+        {
             assert_eq!(edit_distance(from, to), distance, "{from} {to}");
         }
     }

@@ -112,7 +112,11 @@ impl Row {
     /// second, which leaves 27.3 µs for each).
     pub fn commit_us(&self) -> Option<f64> {
         let one_at_a_time = self.depth == 1 && self.jobs == 1 && self.sync_every == Some(1);
-        if !(one_at_a_time && self.pattern.writes() && !self.pattern.is_mixed() && self.sync.is_durable()) {
+        if !(one_at_a_time
+            && self.pattern.writes()
+            && !self.pattern.is_mixed()
+            && self.sync.is_durable())
+        {
             return None;
         }
         match self.iops {
@@ -146,7 +150,8 @@ mod tests {
     #[test]
     fn a_commit_s_time_is_one_turn_of_the_closed_loop() {
         assert_eq!(row().commit_us(), Some(1000.0));
-        let latencies_only = Row { iops: None, write_us: Some(20.0), sync_us: Some(1700.0), ..row() };
+        let latencies_only =
+            Row { iops: None, write_us: Some(20.0), sync_us: Some(1700.0), ..row() };
         assert_eq!(latencies_only.commit_us(), Some(1720.0));
         let write_only = Row { iops: None, write_us: Some(20.0), ..row() };
         assert_eq!(write_only.commit_us(), None);

@@ -32,7 +32,13 @@ impl Browser {
         let profile = tempfile::tempdir().map_err(ChromiumError::Start)?;
         let mut command = Command::new("chromium");
         command
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--remote-debugging-port=0",
+                "--no-first-run",
+            ])
             .args([
                 "--disable-background-networking",
                 "--disable-component-update",
@@ -86,15 +92,21 @@ impl Browser {
     /// If the connection cannot be made.
     pub fn page(&self) -> Result<Page, ChromiumError> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(ChromiumError::Start)?;
-        let path =
-            std::fs::read_to_string(self.profile.path().join("DevToolsActivePort")).map_err(ChromiumError::Start)?;
+        let path = std::fs::read_to_string(self.profile.path().join("DevToolsActivePort"))
+            .map_err(ChromiumError::Start)?;
         let path = path.lines().nth(1).unwrap_or_default().to_owned();
         Page::attach(stream, &format!("ws://127.0.0.1:{}{path}", self.port))
     }
 }
 
 fn port_in(file: &Path) -> Option<u16> {
-    std::fs::read_to_string(file).ok().filter(|text| text.lines().count() == 2)?.lines().next()?.parse().ok()
+    std::fs::read_to_string(file)
+        .ok()
+        .filter(|text| text.lines().count() == 2)?
+        .lines()
+        .next()?
+        .parse()
+        .ok()
 }
 
 impl Drop for Browser {

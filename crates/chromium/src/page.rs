@@ -30,18 +30,21 @@ pub struct Page {
 impl Page {
     pub(crate) fn attach(stream: TcpStream, address: &str) -> Result<Page, ChromiumError> {
         stream.set_read_timeout(Some(SILENCE_MAX)).map_err(ChromiumError::Start)?;
-        let (socket, _) = tungstenite::client(address, stream).map_err(|error| ChromiumError::Refused {
-            method: "the connection".to_owned(),
-            message: error.to_string(),
-        })?;
+        let (socket, _) =
+            tungstenite::client(address, stream).map_err(|error| ChromiumError::Refused {
+                method: "the connection".to_owned(),
+                message: error.to_string(),
+            })?;
         let mut page = Page { socket, session: None, last_id: 0, events: Vec::new() };
         let context = page.command("Target.createBrowserContext", &json!({}))?;
         let target = page.command(
             "Target.createTarget",
             &json!({"url": "about:blank", "browserContextId": context["browserContextId"]}),
         )?;
-        let session =
-            page.command("Target.attachToTarget", &json!({"targetId": target["targetId"], "flatten": true}))?;
+        let session = page.command(
+            "Target.attachToTarget",
+            &json!({"targetId": target["targetId"], "flatten": true}),
+        )?;
         page.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
             page.command(&format!("{domain}.enable"), &json!({}))?;
@@ -103,7 +106,10 @@ impl Page {
         self.events.clear();
         let answer = self.command("Page.navigate", &json!({"url": address}))?;
         if let Some(message) = answer["errorText"].as_str() {
-            return Err(ChromiumError::Refused { method: address.to_owned(), message: message.to_owned() });
+            return Err(ChromiumError::Refused {
+                method: address.to_owned(),
+                message: message.to_owned(),
+            });
         }
         // Its own load: that of the previous page may still be reported.
         let is_loaded = |event: &Value| {
@@ -128,7 +134,10 @@ impl Page {
         match answer.get("exceptionDetails") {
             Some(details) => Err(ChromiumError::Threw {
                 script: script.to_owned(),
-                message: details["exception"]["description"].as_str().unwrap_or_default().to_owned(),
+                message: details["exception"]["description"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
             }),
             None => Ok(answer["result"]["value"].clone()),
         }
@@ -156,10 +165,14 @@ impl Page {
             let params = &event["params"];
             match event["method"].as_str()? {
                 "Runtime.exceptionThrown" => Some(params["exceptionDetails"].to_string()),
-                "Runtime.consoleAPICalled" if ["error", "warning"].contains(&params["type"].as_str()?) => {
+                "Runtime.consoleAPICalled"
+                    if ["error", "warning"].contains(&params["type"].as_str()?) =>
+                {
                     Some(params["args"].to_string())
                 }
-                "Log.entryAdded" if ["error", "warning"].contains(&params["entry"]["level"].as_str()?) => {
+                "Log.entryAdded"
+                    if ["error", "warning"].contains(&params["entry"]["level"].as_str()?) =>
+                {
                     Some(params["entry"]["text"].to_string())
                 }
                 _ => None,
@@ -170,8 +183,10 @@ impl Page {
 
     /// The network requests of the page since it was opened, including its own.
     pub fn requests(&self) -> Vec<String> {
-        let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
-        sent.filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned())).collect()
+        let sent =
+            self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        sent.filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned()))
+            .collect()
     }
 
     /// Presses a key, with the name that DevTools uses: `Tab`, `Enter`, `ArrowDown`, or a
@@ -219,7 +234,8 @@ impl Page {
     /// # Errors
     /// If the connection broke.
     pub fn point(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
-        self.command("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y})).map(|_| ())
+        self.command("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y}))
+            .map(|_| ())
     }
 
     /// Emulates the user's preference for the colour scheme `light` or `dark`.
@@ -236,7 +252,8 @@ impl Page {
     /// # Errors
     /// If the connection broke.
     pub fn resize(&mut self, width: u32, height: u32) -> Result<(), ChromiumError> {
-        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.command("Emulation.setDeviceMetricsOverride", &metrics).map(|_| ())
     }
 
@@ -275,8 +292,7 @@ impl Page {
     /// # Errors
     /// If it cannot be written.
     pub fn print(&mut self, file: &Path) -> Result<Vec<u8>, ChromiumError> {
-        let params =
-            json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
+        let params = json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
         let answer = self.command("Page.printToPDF", &params)?;
         write_decoded(&answer, file)
     }

@@ -66,7 +66,11 @@ impl Program {
     /// Prints an error and returns its exit code: that of [`code_of`], or else of `code_of_own`,
     /// which knows the errors of the program's other crates, or else [`FAILED`]. An error that
     /// [`is_broken_pipe`] is a success, and nothing is printed.
-    pub fn failed(self, error: &anyhow::Error, code_of_own: impl FnOnce(&anyhow::Error) -> Option<u8>) -> ExitCode {
+    pub fn failed(
+        self,
+        error: &anyhow::Error,
+        code_of_own: impl FnOnce(&anyhow::Error) -> Option<u8>,
+    ) -> ExitCode {
         if is_broken_pipe(error) {
             return ExitCode::SUCCESS;
         }
@@ -124,7 +128,10 @@ mod tests {
 
     #[test]
     fn a_cause_is_said_once() {
-        assert_eq!(sentence(&unwritten(ErrorKind::NotFound)), "no result: cannot write: entity not found");
+        assert_eq!(
+            sentence(&unwritten(ErrorKind::NotFound)),
+            "no result: cannot write: entity not found"
+        );
     }
 
     #[test]
@@ -143,14 +150,20 @@ mod tests {
     #[test]
     fn other_errors_have_the_code_of_the_program() {
         let error = unwritten(ErrorKind::NotFound);
-        assert_eq!(PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(1)), ExitCode::from(1));
+        assert_eq!(
+            PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(1)),
+            ExitCode::from(1)
+        );
         assert_eq!(PROGRAM.failed(&error, |_| None), ExitCode::from(FAILED));
     }
 
     #[test]
     fn a_reader_that_goes_away_is_a_success() {
         assert!(is_broken_pipe(&unwritten(ErrorKind::BrokenPipe)));
-        assert_eq!(PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(1)), ExitCode::SUCCESS);
+        assert_eq!(
+            PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(1)),
+            ExitCode::SUCCESS
+        );
         assert!(!is_broken_pipe(&unwritten(ErrorKind::NotFound)));
     }
 }

@@ -168,7 +168,9 @@ impl Side {
             .iter()
             .map(|run| match run {
                 Seconds::Rates(values) => Run::new(values),
-                Seconds::Percentiles(values) => Run::new(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()),
+                Seconds::Percentiles(values) => {
+                    Run::new(&values.iter().map(|value| value.ln()).collect::<Vec<_>>())
+                }
             })
             .collect();
         if runs.is_empty() || runs.iter().any(|run| run.seconds == 0) {
@@ -180,7 +182,8 @@ impl Side {
     }
 
     fn level_of(&self, totals: impl Iterator<Item = (f64, usize)>) -> f64 {
-        let (total, seconds) = totals.fold((0.0, 0), |(total, seconds), (of, n)| (total + of, seconds + n));
+        let (total, seconds) =
+            totals.fold((0.0, 0), |(total, seconds), (of, n)| (total + of, seconds + n));
         let mean = total / seconds as f64;
         if self.geometric { mean } else { mean.ln() }
     }
@@ -195,8 +198,10 @@ impl Side {
 
     /// Standard deviation of the runs' levels.
     fn between(&self) -> f64 {
-        let off = |run: &Run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level;
-        (self.runs.iter().map(|run| off(run).powi(2)).sum::<f64>() / (self.runs.len() - 1) as f64).sqrt()
+        let off =
+            |run: &Run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level;
+        (self.runs.iter().map(|run| off(run).powi(2)).sum::<f64>() / (self.runs.len() - 1) as f64)
+            .sqrt()
     }
 
     /// Average seconds per run.
@@ -210,7 +215,9 @@ impl Side {
         match self.runs.as_slice() {
             [run] => {
                 let widened = widened * run.lost_correlation();
-                let level = |draw: &mut Draw| self.level_of(std::iter::once((run.resampled_total(draw), run.seconds)));
+                let level = |draw: &mut Draw| {
+                    self.level_of(std::iter::once((run.resampled_total(draw), run.seconds)))
+                };
                 (0..RESAMPLES).map(|_| widened * (level(draw) - self.level)).collect()
             }
             runs => {
@@ -256,7 +263,8 @@ fn widened(pieces: f64) -> f64 {
 fn long_enough(sides: &[Side; 2]) -> Result<(), NoInterval> {
     for (own, other) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
         let [run] = &own.runs[..] else { continue };
-        let half = if other.runs.len() > 1 { (other.length() / 2.0).ceil() as usize } else { SECONDS_MIN };
+        let half =
+            if other.runs.len() > 1 { (other.length() / 2.0).ceil() as usize } else { SECONDS_MIN };
         let least = half.min(SECONDS_MIN);
         if run.seconds < least {
             return Err(NoInterval::TooShort { seconds: run.seconds, least });
@@ -293,13 +301,18 @@ pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoI
         }
     }
     let [below, above] = &deviations;
-    let mut together: Vec<f64> = above.iter().zip(below).map(|(above, below)| above - below).collect();
+    let mut together: Vec<f64> =
+        above.iter().zip(below).map(|(above, below)| above - below).collect();
     if together.iter().any(|deviation| !deviation.is_finite()) {
         return Err(NoInterval::Stalled);
     }
     let variances = deviations.each_ref().map(|deviations| variance(deviations));
     let error = variances.iter().sum::<f64>().sqrt();
-    let joined: f64 = variances.iter().zip(pieces).map(|(variance, pieces)| variance * variance / (pieces - 1.0)).sum();
+    let joined: f64 = variances
+        .iter()
+        .zip(pieces)
+        .map(|(variance, pieces)| variance * variance / (pieces - 1.0))
+        .sum();
     let freedom = match lent {
         _ if error <= 0.0 => f64::INFINITY,
         // Both sides use the same estimate, and using it twice adds no information.

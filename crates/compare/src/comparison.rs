@@ -186,11 +186,18 @@ impl fmt::Display for Undecided {
                 write!(f, "the series does not have this figure, so its variation is unknown")
             }
             Undecided::TooShort { seconds, least } => {
-                write!(f, "a single run of {seconds} s is too short; {least} s or several runs are needed")
+                write!(
+                    f,
+                    "a single run of {seconds} s is too short; {least} s or several runs are needed"
+                )
             }
             Undecided::BrokenOff { seconds } => write!(f, "a run ended early, after {seconds} s"),
-            Undecided::Stalled => write!(f, "a run stalled for so long that its rate is a matter of chance"),
-            Undecided::FewSecondsDecide => write!(f, "a few seconds decide it; most seconds show something else"),
+            Undecided::Stalled => {
+                write!(f, "a run stalled for so long that its rate is a matter of chance")
+            }
+            Undecided::FewSecondsDecide => {
+                write!(f, "a few seconds decide it; most seconds show something else")
+            }
             Undecided::Zero => write!(f, "a value is 0"),
         }
     }
@@ -207,7 +214,10 @@ impl Comparison {
         Comparison {
             schema: SCHEMA.to_owned(),
             baseline: baseline.record(),
-            candidates: candidates.iter().map(|candidate| Against::of(baseline, candidate, pattern)).collect(),
+            candidates: candidates
+                .iter()
+                .map(|candidate| Against::of(baseline, candidate, pattern))
+                .collect(),
         }
     }
 
@@ -222,7 +232,9 @@ impl Comparison {
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(Comparison);
     schema.insert("title".to_owned(), format!("flushmark compare document, {SCHEMA}").into());
-    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
+    if let Some(own) =
+        schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut)
+    {
         own.insert("const".to_owned(), SCHEMA.into());
     }
     schema
@@ -237,7 +249,9 @@ impl Against {
         let runs = [baseline.runs.len(), candidate.runs.len()];
         let mut tests: Vec<TestComparison> = pairs
             .iter()
-            .filter(|pair| wanted(&pair.baseline.first().test) || wanted(&pair.candidate.first().test))
+            .filter(|pair| {
+                wanted(&pair.baseline.first().test) || wanted(&pair.candidate.first().test)
+            })
             .map(|pair| TestComparison::of(pair, runs))
             .collect();
         for metric in Metric::all() {
@@ -255,7 +269,8 @@ impl TestComparison {
         let rates = spread(pair, Metric::Iops);
         let broken_off = broken_off(pair);
         let compared = |metric: Metric| {
-            let (baseline, candidate) = (pair.baseline.value(metric)?, pair.candidate.value(metric)?);
+            let (baseline, candidate) =
+                (pair.baseline.value(metric)?, pair.candidate.value(metric)?);
             let spread = if metric.more_is_better() { rates } else { spread(pair, metric) };
             let spread = broken_off.map_or(spread, |seconds| Err(Undecided::BrokenOff { seconds }));
             Some(MetricComparison::of(metric, baseline, candidate, spread))
@@ -303,15 +318,22 @@ fn broken_off(pair: &Pair<'_>) -> Option<u64> {
 
 fn spread(pair: &Pair<'_>, metric: Metric) -> Result<Spread, Undecided> {
     let seconds = |test: &GroupTest<'_>| test.seconds(metric).ok_or(Undecided::NotInSeries);
-    bootstrap::spread(&seconds(&pair.baseline)?, &seconds(&pair.candidate)?).map_err(|none| match none {
-        NoInterval::NoSeries => Undecided::NoSeries,
-        NoInterval::TooShort { seconds, least } => Undecided::TooShort { seconds, least },
-        NoInterval::Stalled => Undecided::Stalled,
+    bootstrap::spread(&seconds(&pair.baseline)?, &seconds(&pair.candidate)?).map_err(|none| {
+        match none {
+            NoInterval::NoSeries => Undecided::NoSeries,
+            NoInterval::TooShort { seconds, least } => Undecided::TooShort { seconds, least },
+            NoInterval::Stalled => Undecided::Stalled,
+        }
     })
 }
 
 impl MetricComparison {
-    fn of(metric: Metric, baseline: f64, candidate: f64, spread: Result<Spread, Undecided>) -> MetricComparison {
+    fn of(
+        metric: Metric,
+        baseline: f64,
+        candidate: f64,
+        spread: Result<Spread, Undecided>,
+    ) -> MetricComparison {
         let ratio = (baseline > 0.0).then(|| candidate / baseline);
         let compared = MetricComparison {
             metric,
@@ -322,7 +344,8 @@ impl MetricComparison {
             interval: None,
             verdict: Verdict::Open { because: Undecided::Zero },
         };
-        let open = |because| MetricComparison { verdict: Verdict::Open { because }, ..compared.clone() };
+        let open =
+            |because| MetricComparison { verdict: Verdict::Open { because }, ..compared.clone() };
         let Some(ratio) = ratio.filter(|ratio| *ratio > 0.0) else { return compared };
         let spread = match spread {
             Ok(spread) => spread,
@@ -338,7 +361,9 @@ impl MetricComparison {
         let verdict = if low <= 1.0 && 1.0 <= high {
             Verdict::Open { because: Undecided::Noise }
         } else {
-            Verdict::Different { direction: if better { Direction::Better } else { Direction::Worse } }
+            Verdict::Different {
+                direction: if better { Direction::Better } else { Direction::Worse },
+            }
         };
         let interval = Interval { low, high, chance: spread.chance_of(ratio) };
         MetricComparison { interval: Some(interval), verdict, ..compared }
@@ -352,12 +377,15 @@ impl MetricComparison {
 
 /// Withdraws verdicts on a metric that may be due to chance among so many tests.
 fn guard_against_chance(tests: &mut [TestComparison], metric: Metric) {
-    let figures = tests.iter_mut().filter_map(|test| test.metrics.iter_mut().find(|figure| figure.metric == metric));
+    let figures = tests
+        .iter_mut()
+        .filter_map(|test| test.metrics.iter_mut().find(|figure| figure.metric == metric));
     let mut figures: Vec<(f64, &mut MetricComparison)> =
         figures.filter_map(|figure| Some((figure.interval?.chance, figure))).collect();
     figures.sort_by(|a, b| a.0.total_cmp(&b.0));
     let tests = figures.len();
-    let kept = (0..tests).rev().find(|&at| figures[at].0 <= FALSE_SHARE * (at + 1) as f64 / tests as f64);
+    let kept =
+        (0..tests).rev().find(|&at| figures[at].0 <= FALSE_SHARE * (at + 1) as f64 / tests as f64);
     let doubtful = kept.map_or(0, |kept| kept + 1);
     // A single figure was not picked from many; its interval is enough.
     for (_, figure) in figures.iter_mut().skip(doubtful).filter(|_| tests > 1) {
@@ -400,20 +428,32 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
         }
         if test.runs.len() < test.listed {
             notes.push(format!(
-                "{} runs of {side} count as {} because they are identical: one run listed twice, or one model with one seed",
+                "{} runs of {side} count as {} because they are identical: one run listed twice, \
+                 or one model with one seed",
                 test.listed,
                 test.runs.len()
             ));
         }
         if let Some(error) = test.merge_error() {
-            notes.push(format!("the runs of {side} cannot be merged, so it has rates but no percentiles: {error}"));
+            notes.push(format!(
+                "the runs of {side} cannot be merged, so it has rates but no percentiles: {error}"
+            ));
         }
-        let unsettled = test.runs.iter().filter(|run| run.steady_state.is_some_and(|steady| !steady.reached)).count();
+        let unsettled = test
+            .runs
+            .iter()
+            .filter(|run| run.steady_state.is_some_and(|steady| !steady.reached))
+            .count();
         match unsettled {
             0 => {}
-            _ if test.runs.len() == 1 => notes.push(format!("{side} had not reached a steady state")),
+            _ if test.runs.len() == 1 => {
+                notes.push(format!("{side} had not reached a steady state"))
+            }
             count => {
-                notes.push(format!("{count} of {} runs of {side} had not reached a steady state", test.runs.len()));
+                notes.push(format!(
+                    "{count} of {} runs of {side} had not reached a steady state",
+                    test.runs.len()
+                ));
             }
         }
         notes.extend(test.runs.iter().filter_map(|run| broke_off(side, run)));

@@ -149,7 +149,8 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         let refused = |part: &str, what: String| {
             // `part` is a slice of `text`, so its offset is known.
-            let start = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
+            let start =
+                (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
             let at = text.get(..start).unwrap_or(text).chars().count();
             ConditionError { text: text.to_owned(), at, length: part.chars().count(), what }
         };
@@ -158,16 +159,20 @@ impl FromStr for Condition {
         let rest = &text[name.len()..];
         let name = name.trim();
         if name.is_empty() {
-            return Err(refused(text, "expected METRIC > LIMIT, such as `commit_p99 > +10%`".to_owned()));
+            return Err(refused(
+                text,
+                "expected METRIC > LIMIT, such as `commit_p99 > +10%`".to_owned(),
+            ));
         }
         let metric = Metric::named(name).ok_or_else(|| {
             let names: Vec<String> = Metric::all().map(Metric::name).collect();
             refused(name, format!("unknown metric `{name}`; expected one of {}", names.join(", ")))
         })?;
-        let (sign, order) = Order::ALL.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(|| {
-            let found = if rest.is_empty() { end } else { &rest[..1] };
-            refused(found, format!("expected one of > >= < <= after `{name}`"))
-        })?;
+        let (sign, order) =
+            Order::ALL.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(|| {
+                let found = if rest.is_empty() { end } else { &rest[..1] };
+                refused(found, format!("expected one of > >= < <= after `{name}`"))
+            })?;
         let limit_text = rest[sign.len()..].trim();
         let limit = limit(metric, limit_text)
             .map_err(|what| refused(if limit_text.is_empty() { end } else { limit_text }, what))?;
@@ -177,10 +182,13 @@ impl FromStr for Condition {
 
 /// Parses a limit into the metric's unit.
 fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
-    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
+        .unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim());
     let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
-        "expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)".to_owned()
+        "expected a number with % for a change from the baseline (`+10%`) or a value with its unit \
+         (`5ms`)".to_owned()
     })?;
     if unit == "%" {
         return Ok(Limit::Change(number / 100.0));
@@ -200,10 +208,19 @@ fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
                 metric.name()
             ));
         }
-        _ => return Err(format!("invalid unit `{unit}`: `{}` is in {}", metric.name(), metric.unit())),
+        _ => {
+            return Err(format!(
+                "invalid unit `{unit}`: `{}` is in {}",
+                metric.name(),
+                metric.unit()
+            ));
+        }
     };
     if number < 0.0 {
-        return Err(format!("`{}` is never below 0; write a change from the baseline with %", metric.name()));
+        return Err(format!(
+            "`{}` is never below 0; write a change from the baseline with %",
+            metric.name()
+        ));
     }
     Ok(Limit::Value(number * factor))
 }
@@ -214,8 +231,11 @@ impl Condition {
         match self.limit {
             Limit::Value(limit) => self.order.holds(figure.candidate, limit),
             Limit::Change(limit) => {
-                let beyond_noise = figure.interval.is_none_or(|interval| interval.low > 1.0 || interval.high < 1.0);
-                beyond_noise && figure.change().is_some_and(|change| self.order.holds(change, limit))
+                let beyond_noise = figure
+                    .interval
+                    .is_none_or(|interval| interval.low > 1.0 || interval.high < 1.0);
+                beyond_noise
+                    && figure.change().is_some_and(|change| self.order.holds(change, limit))
             }
         }
     }
@@ -229,23 +249,31 @@ impl Condition {
     ///
     /// # Errors
     /// If no test has the figure: a limit that checked nothing was not kept.
-    pub fn failures<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Failure<'a>>, NothingChecked> {
+    pub fn failures<'a>(
+        &'a self,
+        comparison: &'a Comparison,
+    ) -> Result<Vec<Failure<'a>>, NothingChecked> {
         let mut judged = 0;
         let mut failures = Vec::new();
         for against in &comparison.candidates {
             let candidate = against.candidate.label.as_str();
-            let unheld = |test, because| Failure::Unchecked(Unchecked { condition: self, candidate, test, because });
+            let unheld = |test, because| {
+                Failure::Unchecked(Unchecked { condition: self, candidate, test, because })
+            };
             for test in &against.tests {
                 let name = test.test.as_str();
                 match test.metric(self.metric) {
                     Some(_) if test.broken_off => failures.push(unheld(name, Missing::BrokenOff)),
-                    Some(figure) if matches!(self.limit, Limit::Change(_)) && figure.ratio.is_none() => {
+                    Some(figure)
+                        if matches!(self.limit, Limit::Change(_)) && figure.ratio.is_none() =>
+                    {
                         failures.push(unheld(name, Missing::Zero));
                     }
                     Some(figure) => {
                         judged += 1;
                         if self.exceeded_by(figure) {
-                            let exceeded = Exceeded { condition: self, candidate, test: name, figure };
+                            let exceeded =
+                                Exceeded { condition: self, candidate, test: name, figure };
                             failures.push(Failure::Exceeded(exceeded));
                         }
                     }
@@ -257,21 +285,34 @@ impl Condition {
             }
             for test in against.unpaired.iter().filter(|test| test.lost.contains(&self.metric)) {
                 let because = match &test.reason {
-                    UnpairedReason::DifferentWorkload { fields } => Missing::DifferentWorkload(fields),
-                    UnpairedReason::OnlyInBaseline | UnpairedReason::OnlyInCandidate => Missing::Test,
+                    UnpairedReason::DifferentWorkload { fields } => {
+                        Missing::DifferentWorkload(fields)
+                    }
+                    UnpairedReason::OnlyInBaseline | UnpairedReason::OnlyInCandidate => {
+                        Missing::Test
+                    }
                 };
                 failures.push(unheld(&test.test, because));
             }
         }
-        if judged > 0 || !failures.is_empty() { Ok(failures) } else { Err(self.nothing(comparison)) }
+        if judged > 0 || !failures.is_empty() {
+            Ok(failures)
+        } else {
+            Err(self.nothing(comparison))
+        }
     }
 
     fn nothing(&self, comparison: &Comparison) -> NothingChecked {
         let tests = comparison.candidates.iter().flat_map(|against| &against.tests);
-        let mut names: Vec<String> = tests.flat_map(|test| &test.metrics).map(|figure| figure.metric.name()).collect();
+        let mut names: Vec<String> =
+            tests.flat_map(|test| &test.metrics).map(|figure| figure.metric.name()).collect();
         names.sort();
         names.dedup();
-        let but = if names.is_empty() { String::new() } else { format!("; they have {}", names.join(", ")) };
+        let but = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; they have {}", names.join(", "))
+        };
         NothingChecked { text: self.text.clone(), metric: self.metric.name(), but }
     }
 }
@@ -295,7 +336,10 @@ mod tests {
     fn changes_and_values() {
         let p99 = Metric::Latency(Operation::Commit, Point::P99);
         let condition = read(" commit_p99 > +10% ");
-        assert_eq!((condition.metric, condition.order, condition.limit), (p99, Order::Above, Limit::Change(0.1)));
+        assert_eq!(
+            (condition.metric, condition.order, condition.limit),
+            (p99, Order::Above, Limit::Change(0.1))
+        );
         assert_eq!(condition.text, "commit_p99 > +10%");
         assert_eq!(read("iops<-5%").limit, Limit::Change(-0.05));
         assert_eq!(read("commit_p99>=5ms").limit, Limit::Value(5000.0));
@@ -410,8 +454,14 @@ mod tests {
             baseline: 100.0,
             candidate: 100.0 * ratio,
             ratio: Some(ratio),
-            interval: ends.map(|(low, high)| crate::comparison::Interval { low, high, chance: 0.01 }),
-            verdict: crate::comparison::Verdict::Open { because: crate::comparison::Undecided::Noise },
+            interval: ends.map(|(low, high)| crate::comparison::Interval {
+                low,
+                high,
+                chance: 0.01,
+            }),
+            verdict: crate::comparison::Verdict::Open {
+                because: crate::comparison::Undecided::Noise,
+            },
         };
         let less = read("iops < -5%");
         assert!(less.exceeded_by(&figure(0.9, Some((0.8, 0.99)))));

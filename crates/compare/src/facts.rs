@@ -22,7 +22,9 @@ type Fact = (&'static str, fn(&RunDocument) -> Option<String>);
 
 /// Facts in display order, from the program that measured down to the drive.
 const FACTS: [Fact; 18] = [
-    ("measured by", |run| Some(run.source.as_ref().map_or("flushmark".to_owned(), |source| source.tool.clone()))),
+    ("measured by", |run| {
+        Some(run.source.as_ref().map_or("flushmark".to_owned(), |source| source.tool.clone()))
+    }),
     ("version", |run| match &run.source {
         Some(source) => source.version.clone(),
         None => Some(run.flushmark.clone()),
@@ -44,12 +46,17 @@ const FACTS: [Fact; 18] = [
     ("firmware", |run| device(run, |device| device.firmware.clone())),
     ("serial number", |run| device(run, |device| device.serial.clone())),
     ("scheduler", |run| device(run, |device| device.queue.scheduler.clone())),
-    ("kernel's view of the cache", |run| device(run, |device| written(device.queue.write_cache.as_ref()))),
+    ("kernel's view of the cache", |run| {
+        device(run, |device| written(device.queue.write_cache.as_ref()))
+    }),
     ("drive's cache", |run| device(run, |device| device.cache_type.clone())),
 ];
 
 /// Values of the drives under the target, each once.
-fn device(run: &RunDocument, fact: impl Fn(&drive::BlockDevice) -> Option<String>) -> Option<String> {
+fn device(
+    run: &RunDocument,
+    fact: impl Fn(&drive::BlockDevice) -> Option<String>,
+) -> Option<String> {
     let drives = run.drive.as_ref().and_then(Place::block_device)?.drives();
     let mut answers: Vec<String> = drives.into_iter().filter_map(fact).collect();
     answers.dedup();

@@ -108,7 +108,8 @@ impl<'a> GroupTest<'a> {
             (Err(_), Metric::Latency(..) | Metric::SortS) => None,
             (Err(_), _) => {
                 let elapsed_s: f64 = self.runs.iter().map(|run| run.elapsed_s).sum();
-                let counted: Option<f64> = self.runs.iter().map(|run| Some(metric.of(run)? * run.elapsed_s)).sum();
+                let counted: Option<f64> =
+                    self.runs.iter().map(|run| Some(metric.of(run)? * run.elapsed_s)).sum();
                 counted.filter(|_| elapsed_s > 0.0).map(|counted| counted / elapsed_s)
             }
         }
@@ -141,13 +142,22 @@ mod tests {
             merged_runs,
             ..run(vec![])
         };
-        let mut runs =
-            [of("2026-03-02", "wal", Some(4)), of("2026-03-01", "wal", None), of("2026-03-03", "slog", None)];
+        let mut runs = [
+            of("2026-03-02", "wal", Some(4)),
+            of("2026-03-01", "wal", None),
+            of("2026-03-03", "slog", None),
+        ];
         runs[1].smoke = true;
         let record = Group { label: "nights".to_owned(), runs: runs.iter().collect() }.record();
         assert_eq!((record.label.as_str(), record.runs, record.smoke), ("nights", 6, true));
-        assert_eq!((record.suites, record.targets.len()), (vec!["wal".to_owned(), "slog".to_owned()], 1));
-        assert_eq!((record.from.as_str(), record.until.as_str()), ("2026-03-01T10:00:00Z", "2026-03-03T10:00:00Z"));
+        assert_eq!(
+            (record.suites, record.targets.len()),
+            (vec!["wal".to_owned(), "slog".to_owned()], 1)
+        );
+        assert_eq!(
+            (record.from.as_str(), record.until.as_str()),
+            ("2026-03-01T10:00:00Z", "2026-03-03T10:00:00Z")
+        );
     }
 
     #[test]

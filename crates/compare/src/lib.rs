@@ -24,9 +24,12 @@ pub mod pairing;
 pub mod student;
 
 pub use comparison::{
-    Against, Comparison, Direction, MetricComparison, TestComparison, Undecided, Verdict, json_schema,
+    Against, Comparison, Direction, MetricComparison, TestComparison, Undecided, Verdict,
+    json_schema,
 };
-pub use condition::{Condition, ConditionError, Exceeded, Failure, Missing, NothingChecked, Unchecked};
+pub use condition::{
+    Condition, ConditionError, Exceeded, Failure, Missing, NothingChecked, Unchecked,
+};
 pub use facts::FactDifference;
 pub use group::{Group, GroupRecord};
 pub use metric::{Metric, Operation, Point};

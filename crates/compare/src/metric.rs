@@ -47,7 +47,8 @@ pub enum Metric {
 }
 
 impl Operation {
-    const ALL: [Operation; 4] = [Operation::Commit, Operation::Write, Operation::Sync, Operation::Read];
+    const ALL: [Operation; 4] =
+        [Operation::Commit, Operation::Write, Operation::Sync, Operation::Read];
 
     /// The part of a metric's name.
     pub const fn name(self) -> &'static str {
@@ -107,9 +108,12 @@ pub enum Seconds {
 impl Metric {
     /// All metrics, in display order.
     pub fn all() -> impl Iterator<Item = Metric> {
-        let latencies =
-            Operation::ALL.into_iter().flat_map(|of| Point::ALL.into_iter().map(move |at| Metric::Latency(of, at)));
-        [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS, Metric::SortS].into_iter().chain(latencies)
+        let latencies = Operation::ALL
+            .into_iter()
+            .flat_map(|of| Point::ALL.into_iter().map(move |at| Metric::Latency(of, at)));
+        [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS, Metric::SortS]
+            .into_iter()
+            .chain(latencies)
     }
 
     /// The name that users write: `iops`, `commit_p99`.
@@ -177,10 +181,14 @@ impl Metric {
     pub fn seconds(self, result: &TestResult) -> Option<Seconds> {
         let series = &result.series;
         let known = |values: &[Option<f64>]| {
-            Seconds::Percentiles(values.iter().copied().flatten().filter(|value| *value > 0.0).collect())
+            Seconds::Percentiles(
+                values.iter().copied().flatten().filter(|value| *value > 0.0).collect(),
+            )
         };
         match self {
-            Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => Some(Seconds::Rates(series.iops.clone())),
+            Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => {
+                Some(Seconds::Rates(series.iops.clone()))
+            }
             Metric::Latency(of, Point::P50) if Some(of) == awaited_operation(result) => {
                 Some(known(&series.commit_p50_us))
             }
@@ -246,7 +254,8 @@ mod tests {
             };
             Metric::SortS.of(&TestResult { sort, ..TestResult::new("sort", measured) })
         };
-        let figures = SortFigures { sorts: 4, sorting_s: 12.0, writing_s: 20.0, ..SortFigures::default() };
+        let figures =
+            SortFigures { sorts: 4, sorting_s: 12.0, writing_s: 20.0, ..SortFigures::default() };
         assert_eq!(of(Ended::Limit, Some(figures)), Some(8.0));
         assert_eq!(of(Ended::Interrupted, Some(figures)), None);
         assert_eq!(of(Ended::Limit, None), None);
@@ -260,11 +269,23 @@ mod tests {
         let summary = |of: Operation| {
             let at = operations.iter().position(|operation| *operation == of)?;
             let from = 10.0 * (at as f64 + 1.0);
-            let [mean, p50, p90, p99, p99_9] = [1.0, 2.0, 3.0, 4.0, 5.0].map(|figure| from + figure);
-            Some(LatencySummary { mean, min: 0.5, p50, p90, p99, p99_9, p99_99: 98.0, max: 99.0, count: 7 })
+            let [mean, p50, p90, p99, p99_9] =
+                [1.0, 2.0, 3.0, 4.0, 5.0].map(|figure| from + figure);
+            Some(LatencySummary {
+                mean,
+                min: 0.5,
+                p50,
+                p90,
+                p99,
+                p99_9,
+                p99_99: 98.0,
+                max: 99.0,
+                count: 7,
+            })
         };
         let [commit, write, sync, read] = Operation::ALL.map(summary);
-        (result.commit_us, result.write_us, result.sync_us, result.read_us) = (commit, write, sync, read);
+        (result.commit_us, result.write_us, result.sync_us, result.read_us) =
+            (commit, write, sync, read);
         result
     }
 
@@ -273,16 +294,22 @@ mod tests {
         let result = with(&Operation::ALL);
         let latencies = Metric::all().filter(|metric| matches!(metric, Metric::Latency(..)));
         let values: Vec<f64> = latencies.map(|metric| metric.of(&result).unwrap()).collect();
-        let expected: Vec<f64> =
-            [10, 20, 30, 40].into_iter().flat_map(|from| (1..=5).map(move |at| f64::from(from + at))).collect();
+        let expected: Vec<f64> = [10, 20, 30, 40]
+            .into_iter()
+            .flat_map(|from| (1..=5).map(move |at| f64::from(from + at)))
+            .collect();
         assert_eq!(values, expected);
-        assert_eq!(Metric::Latency(Operation::Sync, Point::P50).of(&with(&[Operation::Read])), None);
+        assert_eq!(
+            Metric::Latency(Operation::Sync, Point::P50).of(&with(&[Operation::Read])),
+            None
+        );
     }
 
     #[test]
     fn units_are_those_of_rates_and_times() {
         let p99 = Metric::Latency(Operation::Commit, Point::P99);
-        let units = [Metric::MibPerS, Metric::Iops, Metric::CommitsPerS, Metric::SortS, p99].map(Metric::unit);
+        let units = [Metric::MibPerS, Metric::Iops, Metric::CommitsPerS, Metric::SortS, p99]
+            .map(Metric::unit);
         assert_eq!(units, ["MiB/s", "1/s", "1/s", "s", "us"]);
         assert!(Metric::Iops.more_is_better() && !p99.more_is_better());
     }
@@ -303,7 +330,11 @@ mod tests {
             for operation in Operation::ALL {
                 for point in [Point::P50, Point::P99] {
                     let seconds = Metric::Latency(operation, point).seconds(&result);
-                    assert_eq!(seconds.is_some(), Some(operation) == of, "{operations:?}: {operation:?}");
+                    assert_eq!(
+                        seconds.is_some(),
+                        Some(operation) == of,
+                        "{operations:?}: {operation:?}"
+                    );
                 }
                 assert_eq!(Metric::Latency(operation, Point::Mean).seconds(&result), None);
             }

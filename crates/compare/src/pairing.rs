@@ -75,19 +75,25 @@ fn tests<'a>(group: &Group<'a>) -> Vec<GroupTest<'a>> {
 }
 
 /// Pairs in the baseline's order, and what remains on either side.
-pub(crate) fn pair<'a>(baseline: &Group<'a>, candidate: &Group<'a>) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
+pub(crate) fn pair<'a>(
+    baseline: &Group<'a>,
+    candidate: &Group<'a>,
+) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
     let mut ours: Vec<Option<GroupTest<'a>>> = tests(baseline).into_iter().map(Some).collect();
     let mut theirs: Vec<Option<GroupTest<'a>>> = tests(candidate).into_iter().map(Some).collect();
     let mut pairs: Vec<(usize, Pair<'a>)> = Vec::new();
-    let same_name = |our: &TestResult, their: &TestResult| our.test == their.test && kind(our) == kind(their);
+    let same_name =
+        |our: &TestResult, their: &TestResult| our.test == their.test && kind(our) == kind(their);
     // A renamed test must also agree in size: nothing else distinguishes the rows of a suite that
     // varies it.
-    let renamed = |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
+    let renamed =
+        |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
     for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed] {
         for (position, our) in ours.iter_mut().enumerate() {
             let Some(test) = our.as_ref() else { continue };
-            let counterpart =
-                theirs.iter_mut().find(|their| their.as_ref().is_some_and(|their| alike(test.first(), their.first())));
+            let counterpart = theirs.iter_mut().find(|their| {
+                their.as_ref().is_some_and(|their| alike(test.first(), their.first()))
+            });
             if let Some(candidate) = counterpart.and_then(Option::take)
                 && let Some(baseline) = our.take()
             {
@@ -107,7 +113,8 @@ fn unpaired(ours: &[Option<GroupTest<'_>>], theirs: &[Option<GroupTest<'_>>]) ->
         let reason = match theirs.iter().position(|their| their.test == our.test) {
             Some(position) => {
                 let their = theirs.remove(position);
-                let fields = our.workload.differences(&their.workload).iter().map(difference).collect();
+                let fields =
+                    our.workload.differences(&their.workload).iter().map(difference).collect();
                 UnpairedReason::DifferentWorkload { fields }
             }
             None => UnpairedReason::OnlyInBaseline,
@@ -145,7 +152,10 @@ mod tests {
 
     /// Name and number of runs of each test of a group.
     fn tests_of(runs: &[RunDocument]) -> Vec<(String, usize)> {
-        tests(&group(runs)).iter().map(|test| (test.first().test.clone(), test.runs.len())).collect()
+        tests(&group(runs))
+            .iter()
+            .map(|test| (test.first().test.clone(), test.runs.len()))
+            .collect()
     }
 
     #[test]
@@ -153,8 +163,13 @@ mod tests {
         let of = |tests: &[(&str, usize)]| -> Vec<(String, usize)> {
             tests.iter().map(|&(name, runs)| (name.to_owned(), runs)).collect()
         };
-        let pair =
-            |seed: u64| run(vec![named("a", 1000.0, seed), named("a", 1000.0, seed + 1), named("b", 1000.0, seed)]);
+        let pair = |seed: u64| {
+            run(vec![
+                named("a", 1000.0, seed),
+                named("a", 1000.0, seed + 1),
+                named("b", 1000.0, seed),
+            ])
+        };
         // Equal tests of one run are separate; those of another run are matched with them in order.
         assert_eq!(tests_of(&[pair(1)]), of(&[("a", 1), ("a", 1), ("b", 1)]));
         assert_eq!(tests_of(&[pair(1), pair(3)]), of(&[("a", 2), ("a", 2), ("b", 2)]));

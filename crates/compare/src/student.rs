@@ -55,8 +55,10 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
-    let floor = |value: f64| if value.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { value };
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
+    let floor =
+        |value: f64| if value.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { value };
     let mut above = 1.0;
     let mut below = 1.0 / floor(1.0 - (a + b) * x / (a + 1.0));
     let mut fraction = below;
@@ -87,7 +89,8 @@ fn ln_gamma(x: f64) -> f64 {
     }
     let inverse = 1.0 / x;
     let square = inverse * inverse;
-    let series = inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
+    let series =
+        inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
     shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
 }
 
@@ -106,8 +109,16 @@ mod tests {
             (30.0, 2.042, 2.750),
             (120.0, 1.980, 2.617),
         ] {
-            assert!((beyond(0.05, freedom) - at_5_percent).abs() < 6e-4, "{freedom}: {}", beyond(0.05, freedom));
-            assert!((beyond(0.01, freedom) - at_1_percent).abs() < 6e-4, "{freedom}: {}", beyond(0.01, freedom));
+            assert!(
+                (beyond(0.05, freedom) - at_5_percent).abs() < 6e-4,
+                "{freedom}: {}",
+                beyond(0.05, freedom)
+            );
+            assert!(
+                (beyond(0.01, freedom) - at_1_percent).abs() < 6e-4,
+                "{freedom}: {}",
+                beyond(0.01, freedom)
+            );
         }
         assert!((beyond(0.05, f64::INFINITY) - 1.95996).abs() < 1e-4);
     }
@@ -140,11 +151,15 @@ mod tests {
     fn for_whole_numbers_the_beta_function_is_a_binomial_sum() {
         // I_x(a, b) is the probability of at least a successes in a + b - 1 trials of probability
         // x.
-        let choose = |n: u32, k: u32| (0..k).fold(1.0, |product, at| product * f64::from(n - at) / f64::from(at + 1));
+        let choose = |n: u32, k: u32| {
+            (0..k).fold(1.0, |product, at| product * f64::from(n - at) / f64::from(at + 1))
+        };
         for (a, b) in [(1, 1), (1, 4), (2, 3), (5, 2), (9, 9), (3, 20)] {
             for x in [0.0, 0.01, 0.3, 0.5, 0.77, 0.99, 1.0_f64] {
                 let trials = a + b - 1;
-                let chance = |k: u32| choose(trials, k) * x.powi(k as i32) * (1.0 - x).powi((trials - k) as i32);
+                let chance = |k: u32| {
+                    choose(trials, k) * x.powi(k as i32) * (1.0 - x).powi((trials - k) as i32)
+                };
                 let exact: f64 = (a..=trials).map(chance).sum();
                 let found = incomplete_beta(x, f64::from(a), f64::from(b));
                 assert!((found - exact).abs() < 1e-10, "I_{x}({a}, {b}): {found} for {exact}");

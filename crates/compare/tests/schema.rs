@@ -7,9 +7,11 @@ use serde_json::Value;
 
 #[test]
 fn the_committed_schema_is_the_generated_one() {
-    let committed: Value = serde_json::from_str(include_str!("../../../schemas/compare-1.json")).unwrap();
+    let committed: Value =
+        serde_json::from_str(include_str!("../../../schemas/compare-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(compare::json_schema()).unwrap(),
-        "schemas/compare-1.json does not match the types. Run `cargo xtask docs` and review the difference."
+        "schemas/compare-1.json does not match the types. Run `cargo xtask docs` and review the \
+         difference."
     );
 }

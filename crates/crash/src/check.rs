@@ -74,7 +74,12 @@ impl CheckSlot {
     /// # Errors
     /// When this host cannot mount it, whatever its content; when the check cannot be started; and
     /// when the check leaves a process behind that uses the filesystem.
-    pub(crate) fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<CheckVerdict, CrashError> {
+    pub(crate) fn check(
+        &self,
+        check: &Check,
+        state: &State,
+        printed: &[u8],
+    ) -> Result<CheckVerdict, CrashError> {
         let failed = |source| CrashError::Check { state: state.clone(), source };
         std::fs::write(&self.printed, printed).map_err(failed)?;
         let Some(filesystem) = check.filesystem else {
@@ -85,10 +90,13 @@ impl CheckSlot {
             Err(NotMounted::Content(error)) => {
                 return Ok(CheckVerdict::Failed(format!("it cannot be mounted: {error}")));
             }
-            Err(NotMounted::Machine(source)) => return Err(CrashError::CannotMount { state: state.clone(), source }),
+            Err(NotMounted::Machine(source)) => {
+                return Err(CrashError::CannotMount { state: state.clone(), source });
+            }
         };
         let verdict = self.run(check, state, Some(&self.directory)).map_err(failed)?;
-        let held = |holders| CrashError::Held { who: format!("the check of state {state}"), holders };
+        let held =
+            |holders| CrashError::Held { who: format!("the check of state {state}"), holders };
         mounted.unmount().map_err(held)?;
         Ok(verdict)
     }
@@ -109,17 +117,28 @@ impl CheckSlot {
             None => Some(LoopDevice::attach(&self.file, QUEUE)?),
         };
         let device = own.as_ref().map_or(self.drive(), LoopDevice::path);
-        let mounted = Mounted::new(device, &self.directory, filesystem).map_err(|error| match error {
-            NotMounted::Content(source) => CrashError::DoesNotMount { state: state.clone(), source },
-            NotMounted::Machine(source) => CrashError::CannotMount { state: state.clone(), source },
-        })?;
+        let mounted =
+            Mounted::new(device, &self.directory, filesystem).map_err(|error| match error {
+                NotMounted::Content(source) => {
+                    CrashError::DoesNotMount { state: state.clone(), source }
+                }
+                NotMounted::Machine(source) => {
+                    CrashError::CannotMount { state: state.clone(), source }
+                }
+            })?;
         let result = work(device, &self.directory);
-        let held = |holders| CrashError::Held { who: format!("the inspection of state {state}"), holders };
+        let held =
+            |holders| CrashError::Held { who: format!("the inspection of state {state}"), holders };
         mounted.unmount().map_err(held)?;
         Ok(result)
     }
 
-    fn run(&self, check: &Check, state: &State, directory: Option<&Path>) -> std::io::Result<CheckVerdict> {
+    fn run(
+        &self,
+        check: &Check,
+        state: &State,
+        directory: Option<&Path>,
+    ) -> std::io::Result<CheckVerdict> {
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", &check.command])
@@ -147,7 +166,8 @@ impl CheckSlot {
         )?;
         // Processes left running would keep the filesystem mounted.
         drop(group);
-        let [said, complained] = [said, complained].map(|words| String::from_utf8_lossy(&words).trim().to_owned());
+        let [said, complained] =
+            [said, complained].map(|words| String::from_utf8_lossy(&words).trim().to_owned());
         Ok(match status {
             None => CheckVerdict::Failed(format!("it took longer than {} s", check.timeout_s)),
             Some(status) if !status.success() => {
@@ -155,7 +175,9 @@ impl CheckSlot {
                 CheckVerdict::Failed(if words.is_empty() { status.to_string() } else { words })
             }
             Some(_) => match &check.expect {
-                Some(expected) if said != *expected => CheckVerdict::Failed(format!("unexpected output: {said}")),
+                Some(expected) if said != *expected => {
+                    CheckVerdict::Failed(format!("unexpected output: {said}"))
+                }
                 _ => CheckVerdict::Passed,
             },
         })
@@ -180,14 +202,24 @@ mod tests {
         let failed = |why: &str| CheckVerdict::Failed(why.to_owned());
         assert_eq!(verdict("echo fine; echo careful >&2", None, 60), CheckVerdict::Passed);
         assert_eq!(verdict("cat $CRASH_DRIVE", Some("content"), 60), CheckVerdict::Passed);
-        assert_eq!(verdict("cat $CRASH_DRIVE", Some("contents"), 60), failed("unexpected output: content"));
-        assert_eq!(verdict("echo $CRASH_STATE; cat $CRASH_PRINTED; exit 2", None, 60), failed("3\none\ntwo"));
+        assert_eq!(
+            verdict("cat $CRASH_DRIVE", Some("contents"), 60),
+            failed("unexpected output: content")
+        );
+        assert_eq!(
+            verdict("echo $CRASH_STATE; cat $CRASH_PRINTED; exit 2", None, 60),
+            failed("3\none\ntwo")
+        );
         assert_eq!(verdict("echo fine; echo ' lost ' >&2; exit 2", None, 60), failed("lost"));
         assert_eq!(verdict("exit 2", Some(""), 60), failed("exit status: 2"));
         assert_eq!(verdict("sleep 60", None, 1), failed("it took longer than 1 s"));
         // In pieces, to exceed the limit of a single read.
-        let much = "head -c 3000 /dev/zero | tr '\\0' x; sleep 0.3; head -c 3000 /dev/zero | tr '\\0' y; exit 1";
-        assert_eq!(verdict(much, None, 60), failed(&("x".repeat(3000) + &"y".repeat(WORDS_BYTES_MAX - 3000))));
+        let much = "head -c 3000 /dev/zero | tr '\\0' x; sleep 0.3; head -c 3000 /dev/zero | tr \
+                    '\\0' y; exit 1";
+        assert_eq!(
+            verdict(much, None, 60),
+            failed(&("x".repeat(3000) + &"y".repeat(WORDS_BYTES_MAX - 3000)))
+        );
     }
 
     #[test]
@@ -197,14 +229,21 @@ mod tests {
         // Neither is a block device, and one does not even exist.
         std::fs::write(path("there"), [0; 4096]).unwrap();
         std::fs::create_dir(path("mounted")).unwrap();
-        let check =
-            Check { command: "true".to_owned(), expect: None, filesystem: Some(Filesystem::Ext4), timeout_s: 60 };
+        let check = Check {
+            command: "true".to_owned(),
+            expect: None,
+            filesystem: Some(Filesystem::Ext4),
+            timeout_s: 60,
+        };
         for file in ["there", "gone"] {
             let slot = CheckSlot::new(path(file), path("mounted"), path("printed"), false).unwrap();
             let checked = slot.check(&check, &State::whole(3), &[]);
             assert!(matches!(checked, Err(CrashError::CannotMount { .. })), "{checked:?}");
         }
-        let error = CrashError::CannotMount { state: State::whole(3), source: rustix::io::Errno::MFILE.into() };
+        let error = CrashError::CannotMount {
+            state: State::whole(3),
+            source: rustix::io::Errno::MFILE.into(),
+        };
         insta::assert_snapshot!(error, @"state 3 cannot be mounted for a reason unrelated to its content, so it has no verdict; fix the cause and continue with --resume");
     }
 }

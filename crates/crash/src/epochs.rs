@@ -39,7 +39,15 @@ mod tests {
     #[test]
     fn a_log_is_cut_at_its_flushes() {
         let write = || Entry::Zeros { offset: 0, bytes: 512 };
-        let log = [write(), write(), Entry::Flush, Entry::Flush, Entry::Printed(vec![]), write(), Entry::Flush];
+        let log = [
+            write(),
+            write(),
+            Entry::Flush,
+            Entry::Flush,
+            Entry::Printed(vec![]),
+            write(),
+            Entry::Flush,
+        ];
         let epoch = |writes: &[usize], end| Epoch { writes: writes.to_vec(), end };
         assert_eq!(epochs(&log), [epoch(&[0, 1], 2), epoch(&[5], 6), epoch(&[], 7)]);
     }

@@ -22,7 +22,10 @@ pub enum CrashError {
     /// The session's files cannot be used.
     #[error(transparent)]
     Session(#[from] SessionError),
-    #[error("mounting a filesystem needs root; without root, use --fs none to give the command the drive itself")]
+    #[error(
+        "mounting a filesystem needs root; without root, use --fs none to give the command the \
+         drive itself"
+    )]
     Root,
     #[error("cannot run `{command}`")]
     Command { command: String, source: io::Error },
@@ -34,13 +37,15 @@ pub enum CrashError {
     DoesNotMount { state: State, source: io::Error },
     /// This host cannot mount the filesystem of any state.
     #[error(
-        "state {state} cannot be mounted for a reason unrelated to its content, so it has no verdict; fix the cause and continue with --resume"
+        "state {state} cannot be mounted for a reason unrelated to its content, so it has no \
+         verdict; fix the cause and continue with --resume"
     )]
     CannotMount { state: State, source: io::Error },
     /// A process keeps a filesystem in use that has to be unmounted: otherwise the next state would
     /// be mounted on its remains.
     #[error(
-        "{who} left its filesystem in use by {holders}; all processes that it starts must end with it, including daemons"
+        "{who} left its filesystem in use by {holders}; all processes that it starts must end with \
+         it, including daemons"
     )]
     Held {
         /// The check, command or inspection that started the process.
@@ -48,7 +53,8 @@ pub enum CrashError {
         holders: Holders,
     },
     /// The log is incomplete, because a write to it failed.
-    #[error("the recording in `{}` is incomplete and cannot be used; is the disk full? Use --session to choose another directory", directory.display())]
+    #[error("the recording in `{}` is incomplete and cannot be used; is the disk full? Use \
+             --session to choose another directory", directory.display())]
     Recording { directory: PathBuf, source: io::Error },
     #[error("interrupted")]
     Stopped,
@@ -66,7 +72,8 @@ impl CrashError {
 /// Why a session's files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    #[error("`{}` exists: continue it with `flushmark crash --resume {}`, or choose another directory", .0.display(), .0.display())]
+    #[error("`{}` exists: continue it with `flushmark crash --resume {}`, or choose another \
+             directory", .0.display(), .0.display())]
     Exists(PathBuf),
     #[error("no crash test found in `{}` ({because})", directory.display())]
     None { directory: PathBuf, because: io::Error },

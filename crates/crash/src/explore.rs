@@ -26,7 +26,8 @@ pub fn states(recording: &Recording, plan: &Plan) -> Vec<State> {
     for (number, epoch) in epochs.iter().enumerate() {
         let tears = |(offset, bytes)| sampling::tears(offset, bytes, plan.atomic_bytes);
         let tears: Vec<Vec<u64>> = recording.ranges(epoch).into_iter().map(tears).collect();
-        let mut of_epoch = sampling::of_epoch(number, epoch, &tears, plan.samples, plan.seed).into_iter();
+        let mut of_epoch =
+            sampling::of_epoch(number, epoch, &tears, plan.samples, plan.seed).into_iter();
         boundaries.extend(of_epoch.next());
         // An epoch with all of its writes equals the boundary after it.
         let last = number + 1 == epochs.len();
@@ -39,7 +40,10 @@ pub fn states(recording: &Recording, plan: &Plan) -> Vec<State> {
 /// The binary logarithm of the number of possible states.
 pub fn possible_log2(recording: &Recording, plan: &Plan) -> f64 {
     let tears = |(offset, bytes)| sampling::tears(offset, bytes, plan.atomic_bytes).len();
-    let of_epochs = recording.epochs().iter().map(|epoch| recording.ranges(epoch).into_iter().map(tears).collect());
+    let of_epochs = recording
+        .epochs()
+        .iter()
+        .map(|epoch| recording.ranges(epoch).into_iter().map(tears).collect());
     sampling::possible_log2(&of_epochs.collect::<Vec<_>>())
 }
 
@@ -66,7 +70,12 @@ impl Explorer {
     ///
     /// # Errors
     /// When they cannot be set up.
-    pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, CrashError> {
+    pub fn new(
+        recording: Arc<Recording>,
+        plan: Plan,
+        jobs: usize,
+        work: &Path,
+    ) -> Result<Explorer, CrashError> {
         let drives = work.join("states");
         std::fs::create_dir_all(&drives).map_err(CrashError::call("creating a mount point"))?;
         let mounts = plan.check.filesystem.is_some();
@@ -75,7 +84,8 @@ impl Explorer {
         let mut slots = Vec::new();
         for job in 0..jobs {
             let directory = work.join(format!("mounted-{job}"));
-            std::fs::create_dir_all(&directory).map_err(CrashError::call("creating a mount point"))?;
+            std::fs::create_dir_all(&directory)
+                .map_err(CrashError::call("creating a mount point"))?;
             slots.push(CheckSlot::new(
                 served.path(&state_name(job)),
                 directory,
@@ -99,7 +109,9 @@ impl Explorer {
     /// # Errors
     /// When it could not be served as recorded: its verdict is void then.
     fn take_out(&self, job: usize) -> Result<(), CrashError> {
-        self.served.put(job, None).map_or(Ok(()), |error| Err(CrashError::call("reading the recording")(error)))
+        self.served
+            .put(job, None)
+            .map_or(Ok(()), |error| Err(CrashError::call("reading the recording")(error)))
     }
 
     /// # Errors
@@ -121,7 +133,9 @@ impl Explorer {
         self.served.put(0, Some(state));
         let slot = &self.slots[0];
         let result = match filesystem {
-            Some(filesystem) => slot.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
+            Some(filesystem) => {
+                slot.mounted(state, filesystem, |drive, directory| work(drive, Some(directory)))
+            }
             None => Ok(work(slot.drive(), None)),
         };
         self.take_out(0)?;
@@ -158,7 +172,9 @@ impl Explorer {
                 let (next, stop, lock) = (&next, &stop, &lock);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
-                        let Some(state) = states.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                        let Some(state) = states.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                            return;
+                        };
                         let outcome = self.one(job, state, lock);
                         let mut shared = lock();
                         match outcome {
@@ -197,7 +213,8 @@ impl Explorer {
             return Ok(verdict.clone());
         }
         let view = View::new(Arc::clone(&self.recording), state);
-        let fingerprint = (state.epoch, view.fingerprint().map_err(CrashError::call("reading the recording"))?);
+        let fingerprint =
+            (state.epoch, view.fingerprint().map_err(CrashError::call("reading the recording"))?);
         // The same content with the same printed lines: the verdict is known.
         {
             let mut shared = lock();
@@ -227,8 +244,9 @@ impl Explorer {
         };
         let untorn = State { torn: None, ..failed.clone() };
         let start = if failed.torn.is_some() && fails(&untorn)? { untorn } else { failed.clone() };
-        let lost =
-            minimise(&start.lost, |lost: &BTreeSet<usize>| fails(&State { lost: lost.clone(), ..start.clone() }))?;
+        let lost = minimise(&start.lost, |lost: &BTreeSet<usize>| {
+            fails(&State { lost: lost.clone(), ..start.clone() })
+        })?;
         Ok(State { lost, ..start })
     }
 
@@ -253,8 +271,9 @@ impl Explorer {
         let numbers = state.lost.iter().copied().chain(torn);
         let lost = numbers.filter_map(|number| {
             let (offset, bytes) = self.recording.entries()[*epoch.writes.get(number)?].range()?;
-            let owners =
-                owners.as_ref().map(|owners| owners.of_range(offset, bytes).into_iter().map(str::to_owned).collect());
+            let owners = owners.as_ref().map(|owners| {
+                owners.of_range(offset, bytes).into_iter().map(str::to_owned).collect()
+            });
             Some(Lost { write: number, offset, bytes, torn: torn == Some(number), owners })
         });
         Ok(lost.collect())
@@ -303,7 +322,12 @@ mod tests {
             filesystem: None,
             log_bytes: 0,
             log_entries: 0,
-            check: Check { command: command.to_owned(), expect: None, filesystem: None, timeout_s: 60 },
+            check: Check {
+                command: command.to_owned(),
+                expect: None,
+                filesystem: None,
+                timeout_s: 60,
+            },
             samples: 1000,
             seed: 1,
             atomic_bytes: 4096,
@@ -314,7 +338,8 @@ mod tests {
     fn recording(flushed: bool) -> Arc<Recording> {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
+        let mut recorded =
+            Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
         recorded.begin().unwrap();
         recorded.write(8192, &[[b'A'; 4096], [b'a'; 4096]].concat()).unwrap();
         recorded.write(16384, &[b'B'; 8192]).unwrap();
@@ -331,7 +356,10 @@ mod tests {
     fn check(directory: &Path) -> String {
         let seen = directory.join("seen").display().to_string();
         let letters = r#"tr -d '\0' < "$CRASH_DRIVE" | tr -s AaB"#;
-        format!("echo $CRASH_STATE >> {seen}; case $({letters}) in B|A|AB) exit 1;; esac; grep -q done $CRASH_PRINTED")
+        format!(
+            "echo $CRASH_STATE >> {seen}; case $({letters}) in B|A|AB) exit 1;; esac; grep -q done \
+             $CRASH_PRINTED"
+        )
     }
 
     fn seen(directory: &Path) -> usize {
@@ -339,7 +367,8 @@ mod tests {
     }
 
     fn explorer(test: &str, jobs: usize, directory: &Path) -> Option<Explorer> {
-        let explorer = Explorer::new(recording(true), plan(&check(directory)), jobs, &directory.join("work"));
+        let explorer =
+            Explorer::new(recording(true), plan(&check(directory)), jobs, &directory.join("work"));
         explorer.inspect_err(|error| eprintln!("skipped: {test}: {error}")).ok()
     }
 
@@ -358,10 +387,16 @@ mod tests {
         let mut states = tried(&flushed);
         assert_eq!(states[..2], ["0-0..2", "1"]);
         states.sort();
-        assert_eq!(states, ["0-0", "0-0,2", "0-0..1", "0-0..2", "0-1", "0-1..2", "0-2", "0~0.8", "0~1.8", "1"]);
+        assert_eq!(
+            states,
+            ["0-0", "0-0,2", "0-0..1", "0-0..2", "0-1", "0-1..2", "0-2", "0~0.8", "0~1.8", "1"]
+        );
         // Two writes are complete, lost or torn; the zeros are complete or lost; all complete is
         // the beginning of the next epoch.
-        assert!((possible_log2(&flushed, &plan("")).exp2() - (3.0 * 3.0 * 2.0 - 1.0 + 1.0)).abs() < 1e-9);
+        assert!(
+            (possible_log2(&flushed, &plan("")).exp2() - (3.0 * 3.0 * 2.0 - 1.0 + 1.0)).abs()
+                < 1e-9
+        );
         let open = tried(&recording(false));
         assert_eq!((open.len(), open[0].as_str()), (10, "0-0..2"));
         assert!(open.contains(&"0".to_owned()));
@@ -381,8 +416,12 @@ mod tests {
             true
         };
         let results = explorer.run(&states, &BTreeMap::new(), &mut log, false, &tell).unwrap();
-        let failed = results.iter().filter(|(_, verdict)| matches!(verdict, CheckVerdict::Failed(_)));
-        assert_eq!(failed.map(|(state, _)| state.to_string()).collect::<Vec<_>>(), ["0~0.8", "0-0", "0-0,2"]);
+        let failed =
+            results.iter().filter(|(_, verdict)| matches!(verdict, CheckVerdict::Failed(_)));
+        assert_eq!(
+            failed.map(|(state, _)| state.to_string()).collect::<Vec<_>>(),
+            ["0~0.8", "0-0", "0-0,2"]
+        );
         assert!(results.keys().eq(&states.iter().cloned().collect::<BTreeSet<_>>()));
         // Without the zeros, three states equal others in content.
         assert_eq!(seen(directory.path()), 10 - 3);
@@ -393,7 +432,10 @@ mod tests {
         assert_eq!(logged().into_iter().collect::<BTreeMap<_, _>>(), results);
         // Known states are neither checked nor recorded again.
         assert_eq!(explorer.run(&states, &results, &mut log, false, &tell).unwrap(), results);
-        assert_eq!((seen(directory.path()), logged().len(), report.lock().unwrap().last()), (7, 10, Some(&last)));
+        assert_eq!(
+            (seen(directory.path()), logged().len(), report.lock().unwrap().last()),
+            (7, 10, Some(&last))
+        );
     }
 
     #[test]
@@ -405,7 +447,10 @@ mod tests {
         let states = named(&["0-1", "0-0", "0-2"]);
         let done = |stop_at_first, go_on: bool| {
             let mut log = session.log_results().unwrap();
-            explorer.run(&states, &BTreeMap::new(), &mut log, stop_at_first, &|_| go_on).unwrap().len()
+            explorer
+                .run(&states, &BTreeMap::new(), &mut log, stop_at_first, &|_| go_on)
+                .unwrap()
+                .len()
         };
         assert_eq!((done(false, true), done(true, true), done(false, false)), (3, 2, 1));
     }
@@ -424,7 +469,9 @@ mod tests {
         let state: State = "0-1~0.8".parse().unwrap();
         let lost = |write, offset, torn| Lost { write, offset, bytes: 8192, torn, owners: None };
         assert_eq!(explorer.lost(&state).unwrap(), [lost(1, 16384, false), lost(0, 8192, true)]);
-        let look = |drive: &Path, mounted: Option<&Path>| (std::fs::read(drive).unwrap(), mounted.is_none());
+        let look = |drive: &Path, mounted: Option<&Path>| {
+            (std::fs::read(drive).unwrap(), mounted.is_none())
+        };
         let (held, unmounted) = explorer.with_state(&state, None, look).unwrap();
         assert!(unmounted && held.len() as u64 == CAPACITY);
         assert_eq!([8192, 12287, 12288, 16384].map(|at: usize| held[at]), [b'A', b'A', 0, 0]);
@@ -433,7 +480,11 @@ mod tests {
     #[test]
     fn several_jobs_come_to_the_same_verdicts() {
         let directory = tempfile::tempdir().unwrap();
-        let Some(explorer) = explorer("several_jobs_come_to_the_same_verdicts", 3, directory.path()) else { return };
+        let Some(explorer) =
+            explorer("several_jobs_come_to_the_same_verdicts", 3, directory.path())
+        else {
+            return;
+        };
         let session = Session::create(&directory.path().join("session")).unwrap();
         let states = states(&explorer.recording, &explorer.plan);
         let mut log = session.log_results().unwrap();
@@ -448,21 +499,31 @@ mod tests {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
         let shortened = base.try_clone().unwrap();
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
+        let mut recorded =
+            Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
         recorded.begin().unwrap();
         let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
         // This check sees the error, but passes anyway.
         let plan = plan("cat \"$CRASH_DRIVE\" > /dev/null 2>&1; true");
         let explorer = match Explorer::new(recording, plan, 1, directory.path()) {
             Ok(explorer) => explorer,
-            Err(error) => return eprintln!("skipped: an_unreadable_recording_is_not_a_verdict: {error}"),
+            Err(error) => {
+                return eprintln!("skipped: an_unreadable_recording_is_not_a_verdict: {error}");
+            }
         };
         let state = State::whole(0);
         assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed);
         shortened.set_len(4096).unwrap();
         let checked = explorer.check_one(&state);
-        assert!(matches!(checked, Err(CrashError::System { what: "reading the recording", .. })), "{checked:?}");
+        assert!(
+            matches!(checked, Err(CrashError::System { what: "reading the recording", .. })),
+            "{checked:?}"
+        );
         shortened.set_len(CAPACITY).unwrap();
-        assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed, "the slot still works");
+        assert_eq!(
+            explorer.check_one(&state).unwrap(),
+            CheckVerdict::Passed,
+            "the slot still works"
+        );
     }
 }

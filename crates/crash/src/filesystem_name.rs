@@ -4,16 +4,23 @@ use emulate::Filesystem;
 use serde::{Deserialize as _, Deserializer, Serializer};
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde's own form")]
-pub(crate) fn serialize<S: Serializer>(filesystem: &Option<Filesystem>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(
+    filesystem: &Option<Filesystem>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(filesystem.map_or("none", Filesystem::name))
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Filesystem>, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Filesystem>, D::Error> {
     match String::deserialize(deserializer)?.as_str() {
         "none" => Ok(None),
         "ext4" => Ok(Some(Filesystem::Ext4)),
         "xfs" => Ok(Some(Filesystem::Xfs)),
-        other => Err(serde::de::Error::custom(format!("unknown filesystem `{other}`; expected ext4, xfs or none"))),
+        other => Err(serde::de::Error::custom(format!(
+            "unknown filesystem `{other}`; expected ext4, xfs or none"
+        ))),
     }
 }
 

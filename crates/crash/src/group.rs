@@ -9,7 +9,8 @@ use std::process::{Child, Command, ExitStatus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open,
+    waitid,
 };
 
 use crate::printed::Pipe;
@@ -43,7 +44,8 @@ impl Group {
     pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
         let mut child = command.process_group(0).spawn()?;
         let (said, complained) = (child.stdout.take(), child.stderr.take());
-        let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).inspect_err(|_| drop(child.kill()))?;
+        let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
+            .inspect_err(|_| drop(child.kill()))?;
         let mut group = Group { child, end, said: None, complained: None };
         group.said = said.map(|pipe| Pipe::new(pipe.into())).transpose()?;
         group.complained = complained.map(|pipe| Pipe::new(pipe.into())).transpose()?;
@@ -80,7 +82,8 @@ impl Group {
                 Err(error) => return Err(error.into()),
             }
             let ended = !watched[0].revents().is_empty();
-            let streams = [(Stream::Stdout, &mut self.said), (Stream::Stderr, &mut self.complained)];
+            let streams =
+                [(Stream::Stdout, &mut self.said), (Stream::Stderr, &mut self.complained)];
             for (stream, pipe) in streams {
                 if let Some(open) = pipe
                     && !hear(stream, open)?
@@ -132,7 +135,8 @@ mod tests {
 
     fn shell(script: &str) -> Group {
         let mut command = Command::new("/bin/sh");
-        Group::start(command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped())).unwrap()
+        Group::start(command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()))
+            .unwrap()
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "what a pipe's drain takes")]
@@ -158,7 +162,8 @@ mod tests {
     #[test]
     fn each_exit_status_is_reported() {
         let told = |script: &str| {
-            let status = shell(script).attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap();
+            let status =
+                shell(script).attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap();
             (status.code(), status.signal())
         };
         assert_eq!(told("exit 0"), (Some(0), None));
@@ -171,7 +176,10 @@ mod tests {
     fn its_number_is_kept_until_the_group_has_been_killed() {
         let mut group = shell("exit 3");
         let pid = Pid::from_child(&group.child);
-        assert_eq!(group.attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap().code(), Some(3));
+        assert_eq!(
+            group.attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap().code(),
+            Some(3)
+        );
         assert_eq!(test_kill_process_group(pid), Ok(()));
         drop(group);
         assert_eq!(test_kill_process_group(pid), Err(Errno::SRCH));
@@ -199,7 +207,10 @@ mod tests {
         let begun = Instant::now();
         let mut group = shell("setsid sleep 600 & echo $!");
         let mut pid = String::new();
-        let status = group.attend(|| begun.elapsed() < PATIENCE, |_, pipe| pipe.drain(|words| add(&mut pid, words)));
+        let status = group.attend(
+            || begun.elapsed() < PATIENCE,
+            |_, pipe| pipe.drain(|words| add(&mut pid, words)),
+        );
         assert!(status.unwrap().unwrap().success());
         assert!(group.said.is_some(), "it is still open");
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -217,7 +228,10 @@ mod tests {
         );
         assert!(status.unwrap().is_none());
         drop(group);
-        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.borrow().trim())).unwrap_or_default();
+        let stat = || {
+            std::fs::read_to_string(format!("/proc/{}/stat", pid.borrow().trim()))
+                .unwrap_or_default()
+        };
         // It is gone, or its new parent has not reaped it yet.
         while !stat().is_empty() && !stat().contains(") Z ") {
             assert!(begun.elapsed() < 2 * PATIENCE, "{}", stat());
@@ -228,7 +242,8 @@ mod tests {
     #[test]
     fn an_error_of_the_listener_ends_it() {
         let refuse = |_: &[u8]| Err(io::ErrorKind::StorageFull.into());
-        let error = shell("echo one; sleep 60").attend(|| true, |_, pipe| pipe.drain(refuse)).unwrap_err();
+        let error =
+            shell("echo one; sleep 60").attend(|| true, |_, pipe| pipe.drain(refuse)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -23,7 +23,9 @@ impl Holders {
     /// The users of the filesystem on a device: by an open or mapped file, by their directory, or
     /// by a mount in another namespace.
     pub fn of(device: &Path) -> Holders {
-        let Ok(device) = std::fs::metadata(device).map(|metadata| metadata.rdev()) else { return Holders::default() };
+        let Ok(device) = std::fs::metadata(device).map(|metadata| metadata.rdev()) else {
+            return Holders::default();
+        };
         let Ok(entries) = std::fs::read_dir("/proc") else { return Holders::default() };
         let own_mounts = std::fs::read_link("/proc/self/ns/mnt").ok();
         let mut processes: Vec<(u32, String)> = entries
@@ -51,14 +53,18 @@ fn uses(process: &Path, device: u64, own_mounts: Option<&Path>) -> bool {
         let entries = std::fs::read_dir(process.join(directory)).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(on_it)
     };
-    if ["cwd", "root", "exe"].iter().any(|link| on_it(process.join(link))) || any_of("fd") || any_of("map_files") {
+    if ["cwd", "root", "exe"].iter().any(|link| on_it(process.join(link)))
+        || any_of("fd")
+        || any_of("map_files")
+    {
         return true;
     }
     // A copy of the mount in another mount namespace.
     let mounts = std::fs::read_link(process.join("ns/mnt")).ok();
     mounts.as_deref() != own_mounts && {
         let number = format!(" {major}:{minor} ");
-        std::fs::read_to_string(process.join("mountinfo")).is_ok_and(|mounts| mounts.contains(&number))
+        std::fs::read_to_string(process.join("mountinfo"))
+            .is_ok_and(|mounts| mounts.contains(&number))
     }
 }
 
@@ -83,7 +89,9 @@ mod tests {
 
     #[test]
     fn holders_are_named() {
-        let named = |count: u32| Holders { processes: (1..=count).map(|pid| (pid, "postgres".to_owned())).collect() };
+        let named = |count: u32| Holders {
+            processes: (1..=count).map(|pid| (pid, "postgres".to_owned())).collect(),
+        };
         assert_eq!(named(0).to_string(), "a process that is not found in /proc");
         assert_eq!(named(2).to_string(), "`postgres` (process 1), `postgres` (process 2)");
         assert!(named(7).to_string().ends_with("(process 5) and 2 more"));

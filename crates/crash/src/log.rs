@@ -42,7 +42,9 @@ impl Entry {
     /// Offset and length of a write or of zeros.
     pub const fn range(&self) -> Option<(u64, u64)> {
         match self {
-            Entry::Write { offset, bytes, .. } | Entry::Zeros { offset, bytes } => Some((*offset, *bytes)),
+            Entry::Write { offset, bytes, .. } | Entry::Zeros { offset, bytes } => {
+                Some((*offset, *bytes))
+            }
             Entry::Flush | Entry::Printed(_) => None,
         }
     }
@@ -83,7 +85,10 @@ impl LogWriter {
         }
     }
 
-    fn guarded(&mut self, work: impl FnOnce(&mut BufWriter<Arc<File>>) -> io::Result<()>) -> io::Result<()> {
+    fn guarded(
+        &mut self,
+        work: impl FnOnce(&mut BufWriter<Arc<File>>) -> io::Result<()>,
+    ) -> io::Result<()> {
         self.is_whole()?;
         work(&mut self.file).map_err(|error| {
             let told = again(&error);
@@ -152,7 +157,9 @@ pub(crate) fn read(file: &File) -> io::Result<Vec<Entry>> {
     while at + HEADER_BYTES <= length {
         let mut header = [0; HEADER_BYTES as usize];
         file.read_exact_at(&mut header, at)?;
-        let number = |from: usize| header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let number = |from: usize| {
+            header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
         let (offset, bytes) = (number(1), number(9));
         let data_at = at + HEADER_BYTES;
         let data_bytes = if matches!(header[0], 1 | 4) { bytes } else { 0 };
@@ -195,7 +202,10 @@ mod tests {
         writer.finish().unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(read(&file).unwrap(), entries);
-        assert_eq!(entries.iter().map(Entry::log_bytes).sum::<u64>(), file.metadata().unwrap().len());
+        assert_eq!(
+            entries.iter().map(Entry::log_bytes).sum::<u64>(),
+            file.metadata().unwrap().len()
+        );
         let Entry::Write { data_at, bytes, .. } = entries[4] else { panic!() };
         let mut data = [0; 512];
         file.read_exact_at(&mut data, data_at).unwrap();

@@ -49,7 +49,11 @@ pub(crate) enum NotMounted {
 impl NotMounted {
     /// Interprets the kernel's answer to `mount`.
     fn by(errno: Errno) -> NotMounted {
-        if OF_CONTENT.contains(&errno) { NotMounted::Content(errno.into()) } else { NotMounted::Machine(errno.into()) }
+        if OF_CONTENT.contains(&errno) {
+            NotMounted::Content(errno.into())
+        } else {
+            NotMounted::Machine(errno.into())
+        }
     }
 }
 
@@ -76,12 +80,18 @@ impl Mounted<'_> {
         open(device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .and_then(|opened| fadvise(&opened, 0, None, Advice::DontNeed))
             .map_err(|error| NotMounted::Machine(error.into()))?;
-        let options =
-            std::ffi::CString::new(filesystem.mount_options()).map_err(|error| NotMounted::Machine(error.into()))?;
+        let options = std::ffi::CString::new(filesystem.mount_options())
+            .map_err(|error| NotMounted::Machine(error.into()))?;
         let mut mounted = Ok(());
         // A new device may be claimed for a moment by a program that examines it.
         let _ = patiently(PATIENCE, || {
-            mounted = mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str());
+            mounted = mount(
+                device,
+                directory,
+                filesystem.name(),
+                MountFlags::empty(),
+                options.as_c_str(),
+            );
             mounted == Err(Errno::BUSY)
         });
         mounted.map_err(NotMounted::by)?;
@@ -178,10 +188,16 @@ mod tests {
         image.as_file().set_len(1 << 20).unwrap();
         let device = match LoopDevice::attach(image.path(), QUEUE) {
             Ok(device) => device,
-            Err(error) => return eprintln!("skipped: a_device_is_claimed_while_it_is_open_exclusively: {error}"),
+            Err(error) => {
+                return eprintln!(
+                    "skipped: a_device_is_claimed_while_it_is_open_exclusively: {error}"
+                );
+            }
         };
         assert!(!is_claimed(device.path()));
-        let claim = open(device.path(), OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let claim =
+            open(device.path(), OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty())
+                .unwrap();
         assert!(is_claimed(device.path()));
         drop(claim);
         assert!(!is_claimed(device.path()));
@@ -190,7 +206,9 @@ mod tests {
     #[test]
     fn only_content_speaks_against_a_state() {
         let is_content = |errno| matches!(NotMounted::by(errno), NotMounted::Content(_));
-        for errno in [Errno::UCLEAN, Errno::BADMSG, Errno::INVAL, Errno::IO, Errno::STALE, Errno::FBIG] {
+        for errno in
+            [Errno::UCLEAN, Errno::BADMSG, Errno::INVAL, Errno::IO, Errno::STALE, Errno::FBIG]
+        {
             assert!(is_content(errno), "{errno}");
         }
         let machine = [

@@ -31,13 +31,20 @@ impl Owners {
         walk(directory, &mut files);
         for files in files.chunks(FILES_AT_ONCE) {
             // A file that cannot be queried is reported on stderr, and skipped.
-            let output =
-                Command::new("filefrag").args(["-b1", "-e", "-v", "--"]).args(files).env("PATH", &path).output();
+            let output = Command::new("filefrag")
+                .args(["-b1", "-e", "-v", "--"])
+                .args(files)
+                .env("PATH", &path)
+                .output();
             owners.add_filefrag(&String::from_utf8_lossy(&output.ok()?.stdout), directory);
         }
         if filesystem == Filesystem::Ext4 {
             owners.ranges.entry(0).or_insert_with(|| (2048, "the superblock".to_owned()));
-            let output = Command::new("debugfs").args(["-R", "ex <8>"]).arg(device).env("PATH", &path).output();
+            let output = Command::new("debugfs")
+                .args(["-R", "ex <8>"])
+                .arg(device)
+                .env("PATH", &path)
+                .output();
             if let (Ok(output), Ok(block_bytes)) = (output, ext4_block_bytes(device)) {
                 owners.add_journal(&String::from_utf8_lossy(&output.stdout), block_bytes);
             }
@@ -61,7 +68,9 @@ impl Owners {
             if number.parse::<u32>().is_err() {
                 continue;
             }
-            let bounds = physical.split_once("..").map(|(from, to)| (from.trim().parse(), to.trim().parse::<u64>()));
+            let bounds = physical
+                .split_once("..")
+                .map(|(from, to)| (from.trim().parse(), to.trim().parse::<u64>()));
             if let Some((Ok(from), Ok(to))) = bounds {
                 self.ranges.insert(from, (to + 1, file.clone()));
             }
@@ -78,7 +87,8 @@ impl Owners {
             if let (Some(from), Some(to), Some(_)) =
                 (number(last.wrapping_sub(2)), number(last.wrapping_sub(1)), number(last))
             {
-                self.ranges.insert(from * block_bytes, ((to + 1) * block_bytes, "the journal".to_owned()));
+                self.ranges
+                    .insert(from * block_bytes, ((to + 1) * block_bytes, "the journal".to_owned()));
             }
         }
     }
@@ -129,14 +139,17 @@ mod tests {
     fn what_the_tools_print() {
         let mut owners = Owners::default();
         owners.add_filefrag(
-            "Filesystem type is: ef53\nFile size of /mnt/x/a b.db is 12288 (12288 blocks of 1 bytes)\n \
+            "Filesystem type is: ef53\nFile size of /mnt/x/a b.db is 12288 (12288 blocks of 1 \
+             bytes)\n \
              ext:     logical_offset:        physical_offset: length:   expected: flags:\n   \
              0:        0..    8191:  140509184.. 140517375:   8192:            \n   \
-             1:     8192..   12287:   20480..   24575:   4096:  140517376: last,eof\n/mnt/x/a b.db: 2 extents found\n",
+             1:     8192..   12287:   20480..   24575:   4096:  140517376: last,eof\n/mnt/x/a \
+             b.db: 2 extents found\n",
             Path::new("/mnt/x"),
         );
         owners.add_journal(
-            "Level Entries       Logical          Physical Length Flags\n 0/ 0   1/  1     0 -  1023  34816 - 35839   1024 \n",
+            "Level Entries       Logical          Physical Length Flags\n 0/ 0   1/  1     0 -  \
+             1023  34816 - 35839   1024 \n",
             4096,
         );
         assert_eq!(owners.of_range(20480, 512), ["a b.db"]);

@@ -33,7 +33,10 @@ impl Pipe {
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
-    pub(crate) fn drain(&mut self, mut hear: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+    pub(crate) fn drain(
+        &mut self,
+        mut hear: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<bool> {
         let mut bytes = 0;
         // A process that never stops printing does not block the reader.
         while bytes < PIPE_BYTES_MAX {
@@ -69,7 +72,11 @@ impl Lines {
     ///
     /// # Errors
     /// Those of `line`.
-    pub(crate) fn add(&mut self, piece: &[u8], mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        piece: &[u8],
+        mut line: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut parts = piece.split(|&byte| byte == b'\n');
         self.begun.extend(parts.next().unwrap_or_default());
         for part in parts {
@@ -100,7 +107,10 @@ pub(crate) fn after_printing(text: &str) -> Pipe {
 pub(crate) fn until_the_end(mut has_ended: impl FnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !has_ended() {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "some process can still print");
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(20),
+            "some process can still print"
+        );
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }

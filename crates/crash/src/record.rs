@@ -71,14 +71,21 @@ pub fn record(
     let recorded = Recorded::new(base, log, said, setup.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
-    let device = setup.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
+    let device =
+        setup.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
     let mut mounted = match (&device, setup.filesystem) {
         (Some(device), Some(filesystem)) => {
             // Data that was not synced is committed after one second, not five.
             let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
             let options = format!("{}{commits}", filesystem.mount_options());
-            Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, Blank::GetsAFilesystem)?)
+            Some(MountedFilesystem::mount(
+                device.path(),
+                &directory,
+                filesystem,
+                &options,
+                Blank::GetsAFilesystem,
+            )?)
         }
         _ => None,
     };
@@ -101,10 +108,13 @@ pub fn record(
     }
     // The current content is to be safe.
     if place.is_some() {
-        let opened = std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
-        rustix::fs::syncfs(&opened).map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
+        let opened =
+            std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
+        rustix::fs::syncfs(&opened)
+            .map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
     }
-    let broke_off = |source| CrashError::Recording { directory: session.directory().to_owned(), source };
+    let broke_off =
+        |source| CrashError::Recording { directory: session.directory().to_owned(), source };
     served.recorded(Recorded::begin).map_err(broke_off)?;
     let is_whole = || served.recorded(|recorded| recorded.is_whole());
     let go_on = || !stop() && is_whole().is_ok();
@@ -131,7 +141,10 @@ pub fn record(
         && !unmounted_by(|| mounted.unmount().is_ok())
     {
         mounted.unmount_lazily();
-        return Err(CrashError::Held { who: "the command".to_owned(), holders: Holders::of(device.path()) });
+        return Err(CrashError::Held {
+            who: "the command".to_owned(),
+            holders: Holders::of(device.path()),
+        });
     }
     let tape = served.recorded(Recorded::end).map_err(broke_off)?;
     drop(device);
@@ -141,9 +154,15 @@ pub fn record(
     Ok(Outcome { recording, status })
 }
 
-fn start(words: &[String], directory: Option<&Path>, drive: &Path, stdout: Stdio) -> Result<Group, CrashError> {
+fn start(
+    words: &[String],
+    directory: Option<&Path>,
+    drive: &Path,
+    stdout: Stdio,
+) -> Result<Group, CrashError> {
     let failed = |source| CrashError::Command { command: words.join(" "), source };
-    let (program, arguments) = words.split_first().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
     let mut command = Command::new(program);
     command.args(arguments).env("CRASH_DRIVE", drive).stdin(Stdio::null()).stdout(stdout);
     if let Some(directory) = directory {
@@ -176,7 +195,11 @@ mod tests {
     }
 
     /// `None` where this host cannot set up the drive.
-    fn recorded(test: &str, setup: &RecordingSetup, stop: bool) -> Option<Result<Outcome, CrashError>> {
+    fn recorded(
+        test: &str,
+        setup: &RecordingSetup,
+        stop: bool,
+    ) -> Option<Result<Outcome, CrashError>> {
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
         match record(setup, &session, &directory.path().join("work"), &|| stop) {
@@ -191,10 +214,13 @@ mod tests {
     #[test]
     fn what_a_command_writes_and_prints_is_recorded_in_its_order() {
         let put = |text: &str, at: u64, sync: &str| {
-            format!("printf {text} | dd of=$CRASH_DRIVE bs=512 seek={at} conv=notrunc{sync} status=none")
+            format!(
+                "printf {text} | dd of=$CRASH_DRIVE bs=512 seek={at} conv=notrunc{sync} status=none"
+            )
         };
         // The last line has no line end.
-        let command = format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
+        let command =
+            format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
         let prepare = format!("{}; echo unheard >&2", put("before", 0, ",fsync"));
         let test = "what_a_command_writes_and_prints_is_recorded_in_its_order";
         let Some(outcome) = recorded(test, &setup(&command, Some(&prepare)), false) else { return };
@@ -219,15 +245,22 @@ mod tests {
     #[test]
     fn a_failed_recording_reports_the_reason() {
         let test = "a_failed_recording_reports_the_reason";
-        let error = |setup: &RecordingSetup, stop| recorded(test, setup, stop).map(Result::unwrap_err);
+        let error =
+            |setup: &RecordingSetup, stop| recorded(test, setup, stop).map(Result::unwrap_err);
         let Some(unprepared) = error(&setup("true", Some("exit 3")), false) else { return };
         insta::assert_snapshot!(unprepared, @"`exit 3` failed (exit status: 3); nothing was recorded");
-        let unknown = RecordingSetup { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..setup("", None) };
+        let unknown = RecordingSetup {
+            command: vec!["/not/there".to_owned(), "-x".to_owned()],
+            ..setup("", None)
+        };
         insta::assert_snapshot!(error(&unknown, false).unwrap(), @"cannot run `/not/there -x`");
         let empty = RecordingSetup { command: Vec::new(), ..setup("", None) };
         assert!(matches!(error(&empty, false), Some(CrashError::Command { .. })));
         for prepare in [None, Some("sleep 60")] {
-            assert!(matches!(error(&setup("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
+            assert!(
+                matches!(error(&setup("sleep 60", prepare), true), Some(CrashError::Stopped)),
+                "{prepare:?}"
+            );
         }
     }
 
@@ -235,7 +268,8 @@ mod tests {
     fn what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners() {
         let test = "what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners";
         let filesystem = Some(Filesystem::Ext4);
-        let command = "seq 3001 5000 | dd of=file conv=notrunc status=none; mkdir new; sync file; echo kept";
+        let command =
+            "seq 3001 5000 | dd of=file conv=notrunc status=none; mkdir new; sync file; echo kept";
         let setup = RecordingSetup {
             filesystem,
             capacity_bytes: 16 << 20,
@@ -252,7 +286,8 @@ mod tests {
             outcome => Arc::new(outcome.unwrap().recording),
         };
         assert!(begun.elapsed() >= setup.settle, "the kernel needs time to write back");
-        let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) exit 1;; esac";
+        let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) \
+                    exit 1;; esac";
         let plan = Plan {
             command: Vec::new(),
             capacity_bytes: setup.capacity_bytes,
@@ -264,7 +299,9 @@ mod tests {
             seed: 1,
             atomic_bytes: 4096,
         };
-        let explorer = Explorer::new(Arc::clone(&recording), plan, 1, &directory.path().join("states")).unwrap();
+        let explorer =
+            Explorer::new(Arc::clone(&recording), plan, 1, &directory.path().join("states"))
+                .unwrap();
         let mut owners = BTreeSet::new();
         for (number, epoch) in recording.epochs().iter().enumerate() {
             let state = State::boundary(number, epoch.writes.len());
@@ -278,7 +315,9 @@ mod tests {
         let last = State::whole(recording.epochs().len() - 1);
         let mut left = None;
         let looked = explorer.with_state(&last, filesystem, |_, mounted| {
-            left = Some(Command::new("sleep").arg("60").current_dir(mounted.unwrap()).spawn().unwrap());
+            left = Some(
+                Command::new("sleep").arg("60").current_dir(mounted.unwrap()).spawn().unwrap(),
+            );
         });
         let mut left = left.unwrap();
         let expected = format!("`sleep` (process {})", left.id());
@@ -286,7 +325,10 @@ mod tests {
         left.wait().unwrap();
         match looked.unwrap_err() {
             CrashError::Held { who, holders } => {
-                assert_eq!((who, holders.to_string()), (format!("the inspection of state {last}"), expected));
+                assert_eq!(
+                    (who, holders.to_string()),
+                    (format!("the inspection of state {last}"), expected)
+                );
             }
             error => panic!("{error}"),
         }

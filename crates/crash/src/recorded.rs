@@ -144,7 +144,8 @@ impl Recorded {
         self.note_lines()?;
         match &mut self.stage {
             Stage::Preparing { .. } => {
-                let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+                let flags =
+                    rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
                 Ok(rustix::fs::fallocate(&*self.base, flags, offset, bytes)?)
             }
             Stage::Recording { writer, tape } => {
@@ -200,7 +201,10 @@ mod tests {
             recorded.flush().unwrap();
             [0, 512, 1024].map(|at| byte(recorded, at))
         };
-        assert_eq!((each(&mut recorded, &mut printer, 1), recorded.end().unwrap().is_none()), ([1, 0, 1], true));
+        assert_eq!(
+            (each(&mut recorded, &mut printer, 1), recorded.end().unwrap().is_none()),
+            ([1, 0, 1], true)
+        );
         let (reader, mut printer) = io::pipe().unwrap();
         let pipe = Pipe::new(reader.into()).unwrap();
         let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), pipe, CAPACITY);
@@ -239,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_log_that_is_full_is_not_whole() {
-        let (mut recorded, _base, _printer) = on(File::options().read(true).write(true).open("/dev/full").unwrap());
+        let (mut recorded, _base, _printer) =
+            on(File::options().read(true).write(true).open("/dev/full").unwrap());
         recorded.begin().unwrap();
         recorded.is_whole().unwrap();
         let full = io::ErrorKind::StorageFull;

@@ -19,15 +19,24 @@ use crate::state::State;
 /// The states to check in one epoch: the flush boundary before it, then at most `most` between that
 /// and the next flush. `tears` lists for each write the sector counts after which it may be torn.
 /// No state is listed twice.
-pub(crate) fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, seed: u64) -> Vec<State> {
+pub(crate) fn of_epoch(
+    number: usize,
+    epoch: &Epoch,
+    tears: &[Vec<u64>],
+    most: usize,
+    seed: u64,
+) -> Vec<State> {
     let count = epoch.writes.len();
     let boundary = State::boundary(number, count);
     if count == 0 {
         return vec![boundary];
     }
     let all: BTreeSet<usize> = (0..count).collect();
-    let without = |kept: &dyn Fn(usize) -> bool| all.iter().copied().filter(|&write| !kept(write)).collect();
-    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let without =
+        |kept: &dyn Fn(usize) -> bool| all.iter().copied().filter(|&write| !kept(write)).collect();
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(
+        seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    );
     let mut candidates = vec![State::whole(number)];
     // Each write missing alone, each write present alone, each prefix; shuffled, to spread a small
     // sample over all three.
@@ -58,7 +67,8 @@ pub(crate) fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: u
     }
     // A few writes have few subsets; drawing them all at random would take forever.
     for _ in 0..most.saturating_mul(4) {
-        let lost: BTreeSet<usize> = all.iter().copied().filter(|_| chance.next_u64() & 1 == 1).collect();
+        let lost: BTreeSet<usize> =
+            all.iter().copied().filter(|_| chance.next_u64() & 1 == 1).collect();
         if take(State { epoch: number, lost, torn: None }) {
             break;
         }
@@ -84,8 +94,10 @@ pub(crate) fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
 /// the number of positions where it may be torn. Independently of the others, a write is present,
 /// lost, or torn at one of these; an epoch with all of its writes is the beginning of the next one.
 pub(crate) fn possible_log2(tears: &[Vec<usize>]) -> f64 {
-    let of_epochs: Vec<f64> =
-        tears.iter().map(|epoch| epoch.iter().map(|&tears| (tears as f64 + 2.0).log2()).sum()).collect();
+    let of_epochs: Vec<f64> = tears
+        .iter()
+        .map(|epoch| epoch.iter().map(|&tears| (tears as f64 + 2.0).log2()).sum())
+        .collect();
     let largest = of_epochs.iter().copied().fold(0.0, f64::max);
     // Relative to the largest term, which may exceed any number type.
     let one = (-largest).exp2();
@@ -120,14 +132,18 @@ mod tests {
         assert!(states.iter().any(|state| state.torn.is_some()));
         assert_ne!(states, of_epoch(0, &epoch(100), &tears, 50, 2));
         assert_eq!(states, of_epoch(0, &epoch(100), &tears, 50, 1));
-        assert_ne!(of_epoch(5, &epoch(100), &tears, 50, 0), of_epoch(5, &epoch(100), &tears, 50, 1));
+        assert_ne!(
+            of_epoch(5, &epoch(100), &tears, 50, 0),
+            of_epoch(5, &epoch(100), &tears, 50, 1)
+        );
         // Only the boundaries.
         assert_eq!(of_epoch(0, &epoch(100), &tears, 0, 1).len(), 1);
     }
 
     #[test]
     fn each_write_is_lost_alone_kept_alone_torn_and_the_last_one_before_the_cut() {
-        let states: BTreeSet<State> = of_epoch(2, &epoch(100), &vec![vec![8, 16]; 100], 1000, 1).into_iter().collect();
+        let states: BTreeSet<State> =
+            of_epoch(2, &epoch(100), &vec![vec![8, 16]; 100], 1000, 1).into_iter().collect();
         let lost = |lost: &dyn Fn(usize) -> bool| State {
             epoch: 2,
             lost: (0..100).filter(|&write| lost(write)).collect(),
@@ -136,7 +152,11 @@ mod tests {
         for write in 0..100 {
             let torn = [8, 16].map(|kept| State { torn: Some((write, kept)), ..State::whole(2) });
             assert!(torn.iter().any(|state| states.contains(state)), "{write}");
-            for state in [lost(&|other| other == write), lost(&|other| other != write), lost(&|other| other > write)] {
+            for state in [
+                lost(&|other| other == write),
+                lost(&|other| other != write),
+                lost(&|other| other > write),
+            ] {
                 assert!(states.contains(&state), "{state}");
             }
         }
@@ -144,7 +164,8 @@ mod tests {
         let few = of_epoch(2, &epoch(100), &vec![vec![8]; 100], 40, 1);
         for half in [0..50, 50..100] {
             let torn = |state: &State| state.torn.is_some_and(|(write, _)| half.contains(&write));
-            let lost = |state: &State| state.lost.len() == 1 && half.contains(state.lost.first().unwrap());
+            let lost =
+                |state: &State| state.lost.len() == 1 && half.contains(state.lost.first().unwrap());
             assert!(few.iter().any(torn) && few.iter().any(lost));
         }
     }

@@ -140,7 +140,10 @@ impl Served {
                 serve(&served, &kernel);
             });
         });
-        let ended = |_| MountError::Failed { directory: directory.to_owned(), because: "its thread ended".to_owned() };
+        let ended = |_| MountError::Failed {
+            directory: directory.to_owned(),
+            because: "its thread ended".to_owned(),
+        };
         let mounted = told.recv().map_err(ended)??;
         Ok(Served { drives, mounted: Some(mounted), thread: Some(thread) })
     }
@@ -149,15 +152,21 @@ impl Served {
     ///
     /// # Errors
     /// Those of `work`, and when no drive is recorded.
-    pub(crate) fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
-        lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
+    pub(crate) fn recorded<T>(
+        &self,
+        work: impl FnOnce(&mut Recorded) -> io::Result<T>,
+    ) -> io::Result<T> {
+        lock(&self.drives.recorded)
+            .as_mut()
+            .map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
     /// Puts a state of the recording into a slot, or empties the slot. Returns the error if the
     /// previous state could not be served as recorded.
     pub(crate) fn put(&self, slot: usize, state: Option<&State>) -> Option<io::Error> {
         let recording = self.drives.recording.as_ref();
-        let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
+        let view =
+            recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
         let mut slot = lock(&self.drives.states[slot]);
         slot.handle += u64::from(self.drives.opened_by == OpenedBy::Checks);
         std::mem::replace(&mut slot.view, view).and_then(View::into_broke)
@@ -215,15 +224,19 @@ fn serve(drives: &Drives, mut kernel: &File) {
         let _ = match dispatch(&request, drives) {
             Next::NoReply => continue,
             Next::Answer(answer) => kernel.write(&answer),
-            Next::Do(wanted) => match drives.carry_out(request.node, request.handle, wanted, &mut data) {
-                Ok(Done::Read) => {
-                    let header = wire::data_header(request.unique, data.len() as u32);
-                    kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)])
+            Next::Do(wanted) => {
+                match drives.carry_out(request.node, request.handle, wanted, &mut data) {
+                    Ok(Done::Read) => {
+                        let header = wire::data_header(request.unique, data.len() as u32);
+                        kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)])
+                    }
+                    Ok(Done::Written(bytes)) => {
+                        kernel.write(&wire::written(request.unique, bytes as u32))
+                    }
+                    Ok(Done::Nothing) => kernel.write(&wire::answer(request.unique, |_| ())),
+                    Err(error) => kernel.write(&wire::refusal(request.unique, error)),
                 }
-                Ok(Done::Written(bytes)) => kernel.write(&wire::written(request.unique, bytes as u32)),
-                Ok(Done::Nothing) => kernel.write(&wire::answer(request.unique, |_| ())),
-                Err(error) => kernel.write(&wire::refusal(request.unique, error)),
-            },
+            }
         };
     }
 }
@@ -246,7 +259,8 @@ impl Files for Drives {
     }
 
     fn listed(&self) -> Vec<(u64, String)> {
-        let states = (0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot)));
+        let states =
+            (0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot)));
         let recorded = self.recording.is_none().then(|| (RECORDED, DRIVE.to_owned()));
         recorded.into_iter().chain(states).collect()
     }
@@ -263,10 +277,21 @@ impl Files for Drives {
 }
 
 impl Drives {
-    fn carry_out(&self, node: u64, handle: u64, wanted: Wanted<'_>, data: &mut Vec<u8>) -> Result<Done, Error> {
+    fn carry_out(
+        &self,
+        node: u64,
+        handle: u64,
+        wanted: Wanted<'_>,
+        data: &mut Vec<u8>,
+    ) -> Result<Done, Error> {
         if node == RECORDED {
             let mut recorded = lock(&self.recorded);
-            return carry_out(recorded.as_mut().ok_or(Error::NoEntry)?, self.capacity_bytes, wanted, data);
+            return carry_out(
+                recorded.as_mut().ok_or(Error::NoEntry)?,
+                self.capacity_bytes,
+                wanted,
+                data,
+            );
         }
         let slot = node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize));
         let mut slot = lock(slot.ok_or(Error::NoEntry)?);
@@ -408,7 +433,11 @@ mod tests {
         }
     }
 
-    fn drives(recorded: Option<Recorded>, recording: Option<Arc<Recording>>, states: usize) -> Drives {
+    fn drives(
+        recorded: Option<Recorded>,
+        recording: Option<Arc<Recording>>,
+        states: usize,
+    ) -> Drives {
         Drives {
             recorded: Mutex::new(recorded),
             recording,
@@ -429,14 +458,18 @@ mod tests {
             (drives(Some(recorded()), None, 0), &[(2, "drive", 0)][..]),
             (of_states, &[(3, "state-0", 0), (4, "state-1", 7)]),
         ] {
-            let expected: Vec<(u64, String)> = listed.iter().map(|&(node, name, _)| (node, name.to_owned())).collect();
+            let expected: Vec<(u64, String)> =
+                listed.iter().map(|&(node, name, _)| (node, name.to_owned())).collect();
             assert_eq!(drives.listed(), expected);
             for &(node, name, handle) in listed {
                 assert_eq!(drives.find(name.as_bytes()), Some(node));
                 assert_eq!(drives.facts(node), Some(FileFacts { bytes: CAPACITY, handle }));
             }
-            let unknown = ["drive", "state-0", "state-1", "state-2", "state-", "x"].map(str::as_bytes);
-            for name in unknown.into_iter().filter(|name| listed.iter().all(|(_, known, _)| known.as_bytes() != *name))
+            let unknown =
+                ["drive", "state-0", "state-1", "state-2", "state-", "x"].map(str::as_bytes);
+            for name in unknown
+                .into_iter()
+                .filter(|name| listed.iter().all(|(_, known, _)| known.as_bytes() != *name))
             {
                 assert_eq!(drives.find(name), None);
             }
@@ -455,9 +488,12 @@ mod tests {
         of_states.states[0].lock().unwrap().view = Some(state);
         let mut prepared = recorded();
         prepared.write(0, &vec![0xbb; CAPACITY as usize]).unwrap();
-        for (drives, node) in [(drives(Some(prepared), None, 0), RECORDED), (of_states, FIRST_STATE)] {
+        for (drives, node) in
+            [(drives(Some(prepared), None, 0), RECORDED), (of_states, FIRST_STATE)]
+        {
             let mut data = Vec::new();
-            let mut ask = |wanted: Wanted<'_>| drives.carry_out(node, 0, wanted, &mut data).map(drop);
+            let mut ask =
+                |wanted: Wanted<'_>| drives.carry_out(node, 0, wanted, &mut data).map(drop);
             for (offset, bytes) in [(256, 512), (512, 256)] {
                 assert_eq!(ask(Wanted::Trim { offset, bytes }), Err(Error::Invalid));
             }
@@ -474,7 +510,10 @@ mod tests {
             expected[1024..2048].fill(0xbb);
             expected[CAPACITY as usize - 1] = b'x';
             assert!(data == expected);
-            assert_eq!(drives.carry_out(FIRST_STATE + 1, 0, Wanted::Flush, &mut data).map(drop), Err(Error::NoEntry));
+            assert_eq!(
+                drives.carry_out(FIRST_STATE + 1, 0, Wanted::Flush, &mut data).map(drop),
+                Err(Error::NoEntry)
+            );
         }
     }
 
@@ -483,8 +522,13 @@ mod tests {
         let drives = drives(None, None, 1);
         let mut data = vec![1; 8];
         let read = Wanted::Read { offset: 0, bytes: 512 };
-        let ask = |node, handle, wanted, data: &mut _| drives.carry_out(node, handle, wanted, data).map(drop);
-        assert_eq!(ask(FIRST_STATE, 0, Wanted::Write { offset: 0, data: &[1; 512] }, &mut data), Ok(()));
+        let ask = |node, handle, wanted, data: &mut _| {
+            drives.carry_out(node, handle, wanted, data).map(drop)
+        };
+        assert_eq!(
+            ask(FIRST_STATE, 0, Wanted::Write { offset: 0, data: &[1; 512] }, &mut data),
+            Ok(())
+        );
         assert_eq!(ask(FIRST_STATE, 0, read, &mut data), Ok(()));
         assert_eq!(data, [0; 512]);
         assert_eq!(ask(FIRST_STATE, 1, Wanted::Flush, &mut data), Err(Error::Io));
@@ -499,8 +543,9 @@ mod tests {
 
     #[test]
     fn writes_may_begin_and_end_anywhere() {
-        let mounted =
-            mounted("writes_may_begin_and_end_anywhere", |directory| Served::of_recorded(directory, recorded()));
+        let mounted = mounted("writes_may_begin_and_end_anywhere", |directory| {
+            Served::of_recorded(directory, recorded())
+        });
         let Some((served, _directory)) = mounted else { return };
         served.recorded(Recorded::begin).unwrap();
         let file = File::options().read(true).write(true).open(served.path(DRIVE)).unwrap();
@@ -512,8 +557,12 @@ mod tests {
         let expected = [vec![0xbb; 100], vec![7; 9000], vec![0; 100]].concat();
         assert!(held == expected);
         let tape = served.recorded(Recorded::end).unwrap().unwrap();
-        let ranges: Vec<(u64, u64)> = tape.entries().iter().filter_map(crate::log::Entry::range).collect();
-        assert!(ranges.iter().all(|(offset, bytes)| (offset | bytes).is_multiple_of(SECTOR_BYTES)), "{ranges:?}");
+        let ranges: Vec<(u64, u64)> =
+            tape.entries().iter().filter_map(crate::log::Entry::range).collect();
+        assert!(
+            ranges.iter().all(|(offset, bytes)| (offset | bytes).is_multiple_of(SECTOR_BYTES)),
+            "{ranges:?}"
+        );
         assert_eq!(ranges.last(), Some(&(CAPACITY - 512, 512)));
     }
 
@@ -527,7 +576,8 @@ mod tests {
         });
         let Some((served, _directory)) = mounted else { return };
         let put = || served.put(0, Some(&State::whole(0)));
-        let open = || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();
+        let open =
+            || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();
         put();
         let stale = open();
         stale.write_all_at(&[7; 512], 0).unwrap();

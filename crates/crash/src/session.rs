@@ -103,8 +103,13 @@ impl Session {
     /// When they cannot be created.
     pub fn blank(&self, capacity_bytes: u64) -> Result<(File, File), SessionError> {
         let blank = |name: &str, bytes: u64| {
-            let made = OpenOptions::new().read(true).write(true).create_new(true).open(self.directory.join(name));
-            made.and_then(|file| file.set_len(bytes).map(|()| file)).map_err(|error| self.system(name, error))
+            let made = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(self.directory.join(name));
+            made.and_then(|file| file.set_len(bytes).map(|()| file))
+                .map_err(|error| self.system(name, error))
         };
         Ok((blank("base.img", capacity_bytes)?, blank("writes.log", 0)?))
     }
@@ -115,7 +120,8 @@ impl Session {
     /// When it cannot be written.
     pub fn keep(&self, plan: &Plan) -> Result<(), SessionError> {
         let text = serde_json::to_vec_pretty(plan).unwrap_or_default();
-        std::fs::write(self.directory.join("session.json"), text).map_err(|error| self.system("session.json", error))
+        std::fs::write(self.directory.join("session.json"), text)
+            .map_err(|error| self.system("session.json", error))
     }
 
     /// Opens the recording.
@@ -144,7 +150,11 @@ impl Session {
             _ => self.system(name, error),
         })?;
         let found = file.metadata().map_err(|error| self.system(name, error))?.len();
-        if found == bytes { Ok(file) } else { Err(damaged(format!("it has {found} bytes of {bytes}"))) }
+        if found == bytes {
+            Ok(file)
+        } else {
+            Err(damaged(format!("it has {found} bytes of {bytes}")))
+        }
     }
 
     /// The checked states. An incomplete line is ignored.
@@ -179,7 +189,8 @@ impl Session {
             .open(&path)
             .map_err(|source| SessionError::System { path: path.clone(), source })?;
         // After an incomplete line.
-        file.write_all(b"\n").map_err(|source| SessionError::System { path: path.clone(), source })?;
+        file.write_all(b"\n")
+            .map_err(|source| SessionError::System { path: path.clone(), source })?;
         Ok(ResultLog { file, path })
     }
 }
@@ -199,7 +210,9 @@ impl ResultLog {
     pub fn add(&mut self, state: &State, verdict: &CheckVerdict) -> Result<(), SessionError> {
         let checked = Checked { state: state.to_string(), verdict: verdict.clone() };
         let line = serde_json::to_string(&checked).unwrap_or_default() + "\n";
-        self.file.write_all(line.as_bytes()).map_err(|source| SessionError::System { path: self.path.clone(), source })
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(|source| SessionError::System { path: self.path.clone(), source })
     }
 }
 
@@ -214,10 +227,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("deep/crash");
         let session = Session::create(&directory).unwrap();
-        let said = |error: SessionError| error.to_string().replace(place.path().to_str().unwrap(), "DIR");
+        let said =
+            |error: SessionError| error.to_string().replace(place.path().to_str().unwrap(), "DIR");
         insta::assert_snapshot!(said(Session::create(&directory).unwrap_err()), @"`DIR/deep/crash` exists: continue it with `flushmark crash --resume DIR/deep/crash`, or choose another directory");
         insta::assert_snapshot!(said(Session::open(&directory).unwrap_err()), @"no crash test found in `DIR/deep/crash` (No such file or directory (os error 2))");
-        let check = Check { command: "true".to_owned(), expect: None, filesystem: None, timeout_s: 5 };
+        let check =
+            Check { command: "true".to_owned(), expect: None, filesystem: None, timeout_s: 5 };
         let plan = Plan {
             command: vec!["a".to_owned()],
             capacity_bytes: 1 << 20,
@@ -242,7 +257,8 @@ mod tests {
         let (session, again) = Session::open(&directory).unwrap();
         assert_eq!(again, plan);
         session.log_results().unwrap().add(&State::whole(6), &CheckVerdict::Passed).unwrap();
-        let states: Vec<String> = session.results().unwrap().iter().map(|(state, _)| state.to_string()).collect();
+        let states: Vec<String> =
+            session.results().unwrap().iter().map(|(state, _)| state.to_string()).collect();
         assert_eq!(states, ["3", "4-0..1", "6"]);
     }
 

@@ -59,7 +59,10 @@ impl fmt::Display for State {
 
 /// An invalid state name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid state `{0}`; expected EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as in the report")]
+#[error(
+    "invalid state `{0}`; expected EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as in the \
+     report"
+)]
 pub struct InvalidState(String);
 
 impl FromStr for State {
@@ -74,7 +77,8 @@ impl FromStr for State {
                 }
                 None => (text, None),
             };
-            let (epoch, lost) = rest.split_once('-').map_or((rest, None), |(epoch, lost)| (epoch, Some(lost)));
+            let (epoch, lost) =
+                rest.split_once('-').map_or((rest, None), |(epoch, lost)| (epoch, Some(lost)));
             let mut state = State { epoch: epoch.parse().ok()?, lost: BTreeSet::new(), torn };
             for part in lost.into_iter().flat_map(|lost| lost.split(',')) {
                 let (from, to) = part.split_once("..").unwrap_or((part, part));

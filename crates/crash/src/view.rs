@@ -58,7 +58,8 @@ impl Tape {
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let there = |index: u32| self.entries[index as usize].range();
         in_blocks(offset, buffer.len(), |block, within, part| {
-            buffer[part.clone()].copy_from_slice(&self.block(block, there)?[within..within + part.len()]);
+            buffer[part.clone()]
+                .copy_from_slice(&self.block(block, there)?[within..within + part.len()]);
             Ok(())
         })
     }
@@ -70,7 +71,8 @@ impl Tape {
         let start = block * BLOCK_BYTES;
         let writers = self.writers.get(&block).map_or(&[][..], Vec::as_slice);
         // Go back to the last entry that filled the whole block, then forward from there.
-        let covers = |(offset, bytes): (u64, u64)| offset <= start && offset + bytes >= start + BLOCK_BYTES;
+        let covers =
+            |(offset, bytes): (u64, u64)| offset <= start && offset + bytes >= start + BLOCK_BYTES;
         let first = writers.iter().rposition(|&index| there(index).is_some_and(covers));
         if first.is_none() {
             let length = BLOCK_BYTES.min(self.capacity_bytes - start) as usize;
@@ -84,7 +86,9 @@ impl Tape {
             }
             let part = &mut data[(from - start) as usize..(to - start) as usize];
             match self.entries[index as usize] {
-                Entry::Write { data_at, .. } => self.log.read_exact_at(part, data_at + from - offset)?,
+                Entry::Write { data_at, .. } => {
+                    self.log.read_exact_at(part, data_at + from - offset)?
+                }
                 _ => part.fill(0),
             }
         }
@@ -161,9 +165,11 @@ impl Recording {
     pub fn has(&self, state: &State) -> bool {
         self.epochs.get(state.epoch).is_some_and(|epoch| {
             let torn = state.torn.is_none_or(|(write, sectors)| {
-                let range = epoch.writes.get(write).and_then(|&index| self.tape.entries[index].range());
+                let range =
+                    epoch.writes.get(write).and_then(|&index| self.tape.entries[index].range());
                 // Some sectors survive, and some are lost.
-                let parts = range.is_some_and(|(_, bytes)| (1..bytes / SECTOR_BYTES).contains(&sectors));
+                let parts =
+                    range.is_some_and(|(_, bytes)| (1..bytes / SECTOR_BYTES).contains(&sectors));
                 parts && !state.lost.contains(&write)
             });
             torn && state.lost.last().is_none_or(|last| *last < epoch.writes.len())
@@ -172,7 +178,9 @@ impl Recording {
 }
 
 fn blocks(entry: &Entry) -> std::ops::Range<u64> {
-    entry.range().map_or(0..0, |(offset, bytes)| offset / BLOCK_BYTES..(offset + bytes).div_ceil(BLOCK_BYTES))
+    entry.range().map_or(0..0, |(offset, bytes)| {
+        offset / BLOCK_BYTES..(offset + bytes).div_ceil(BLOCK_BYTES)
+    })
 }
 
 type Block = [u8; BLOCK_BYTES as usize];
@@ -216,7 +224,14 @@ impl View {
             };
             kept.insert(index as u32, bytes);
         }
-        View { recording, epoch: state.epoch, before: before as u32, kept, own: HashMap::new(), broke: OnceCell::new() }
+        View {
+            recording,
+            epoch: state.epoch,
+            before: before as u32,
+            kept,
+            own: HashMap::new(),
+            broke: OnceCell::new(),
+        }
     }
 
     /// Reads a range, which must be within the drive.
@@ -226,8 +241,11 @@ impl View {
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         in_blocks(offset, buffer.len(), |block, within, part| {
             match self.own.get(&block) {
-                Some(own) => buffer[part.clone()].copy_from_slice(&own[within..within + part.len()]),
-                None => buffer[part.clone()].copy_from_slice(&self.recorded(block)?[within..within + part.len()]),
+                Some(own) => {
+                    buffer[part.clone()].copy_from_slice(&own[within..within + part.len()])
+                }
+                None => buffer[part.clone()]
+                    .copy_from_slice(&self.recorded(block)?[within..within + part.len()]),
             }
             Ok(())
         })
@@ -268,7 +286,9 @@ impl View {
                 self.kept.get(&index).map(|bytes| (offset, *bytes))
             }
         });
-        read.inspect_err(|error| drop(self.broke.set(io::Error::new(error.kind(), error.to_string()))))
+        read.inspect_err(|error| {
+            drop(self.broke.set(io::Error::new(error.kind(), error.to_string())))
+        })
     }
 
     /// A hash of the content: equal states need to be checked only once. It covers only what the

@@ -87,7 +87,8 @@ mod tests {
 
     fn entries(directory: &Path) -> Vec<String> {
         let names = std::fs::read_dir(directory).unwrap();
-        let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }

@@ -18,11 +18,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments.next().as_deref() {
         Some("on") => drive.set_write_cache(true)?,
         Some("off") => drive.set_write_cache(false)?,
-        Some(other) => return Err(format!("unknown setting `{other}`; expected `on` or `off`").into()),
+        Some(other) => {
+            return Err(format!("unknown setting `{other}`; expected `on` or `off`").into());
+        }
         None => {}
     }
     println!("{:#?}", drive.write_cache()?);
-    for answer in [drive.identity().map(|it| format!("{it:#?}")), drive.health().map(|it| format!("{it:#?}"))] {
+    for answer in
+        [drive.identity().map(|it| format!("{it:#?}")), drive.health().map(|it| format!("{it:#?}"))]
+    {
         println!("{}", answer.unwrap_or_else(|error| error.to_string()));
     }
     Ok(())

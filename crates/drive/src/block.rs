@@ -163,7 +163,9 @@ impl BlockDevice {
         for layer in &self.layers {
             layer.collect_drives(drives);
         }
-        if self.layers.is_empty() && !drives.iter().any(|drive| drive.disk_device() == self.disk_device()) {
+        if self.layers.is_empty()
+            && !drives.iter().any(|drive| drive.disk_device() == self.disk_device())
+        {
             drives.push(self);
         }
     }
@@ -201,7 +203,12 @@ struct Reader {
 
 impl Reader {
     /// `above` lists the devices on the path from the top to this one.
-    fn read(&mut self, place: &Path, device: DeviceNumber, above: &mut Vec<PathBuf>) -> BlockDevice {
+    fn read(
+        &mut self,
+        place: &Path,
+        device: DeviceNumber,
+        above: &mut Vec<PathBuf>,
+    ) -> BlockDevice {
         self.left = self.left.saturating_sub(1);
         let disk_place = disk_place(place);
         let own = Attributes { directory: place.to_owned() };
@@ -211,8 +218,12 @@ impl Reader {
         above.push(place.to_owned());
         let mut layers = Vec::new();
         for slave in disk.entries("slaves") {
-            let Ok(below) = fs::canonicalize(disk_place.join("slaves").join(slave)) else { continue };
-            let Some(number) = (Attributes { directory: below.clone() }).parsed("dev") else { continue };
+            let Ok(below) = fs::canonicalize(disk_place.join("slaves").join(slave)) else {
+                continue;
+            };
+            let Some(number) = (Attributes { directory: below.clone() }).parsed("dev") else {
+                continue;
+            };
             if self.left > 0 && !above.contains(&below) {
                 layers.push(self.read(&below, number, above));
             }
@@ -224,7 +235,9 @@ impl Reader {
             path: device_path(place),
             partition: (place != disk_place).then(|| Partition {
                 number: own.parsed("partition"),
-                start_bytes: own.parsed::<u64>("start").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+                start_bytes: own
+                    .parsed::<u64>("start")
+                    .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
                 disk: file_name(disk_place),
                 disk_device: disk.parsed("dev"),
             }),
@@ -235,8 +248,12 @@ impl Reader {
             // virtio publishes the number of its PCI vendor here, not a name.
             vendor: disk.text("device/vendor").filter(|vendor| !vendor.starts_with("0x")),
             serial: serial(&disk).or_else(|| usb_serial(disk_place)),
-            firmware: ["device/firmware_rev", "device/rev", "device/fwrev"].iter().find_map(|file| disk.text(file)),
-            size_bytes: own.parsed::<u64>("size").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+            firmware: ["device/firmware_rev", "device/rev", "device/fwrev"]
+                .iter()
+                .find_map(|file| disk.text(file)),
+            size_bytes: own
+                .parsed::<u64>("size")
+                .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
             read_only: own.flag("ro"),
             queue: Queue::read(&disk),
             cache_type: disk.text("cache_type").or_else(|| scsi_cache_type(&disk)),
@@ -299,7 +316,9 @@ impl Queue {
             physical_block_bytes: block_bytes("queue/physical_block_size"),
             minimum_io_bytes: disk.nonzero("queue/minimum_io_size"),
             optimal_io_bytes: disk.nonzero("queue/optimal_io_size"),
-            max_request_bytes: disk.nonzero("queue/max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+            max_request_bytes: disk
+                .nonzero("queue/max_sectors_kb")
+                .and_then(|kib| kib.checked_mul(1024)),
             rotational: disk.flag("queue/rotational"),
             scheduler: disk.text("queue/scheduler").and_then(|text| chosen(&text)),
             nr_requests: disk.nonzero("queue/nr_requests"),
@@ -379,7 +398,10 @@ mod tests {
         assert_eq!((crypt.name.as_str(), crypt.layer.as_deref()), ("dm-0", Some("crypt")));
         let raid = &crypt.layers[0];
         assert_eq!((raid.name.as_str(), raid.layer.as_deref()), ("md0", Some("raid1")));
-        assert_eq!(raid.layers.iter().map(|leg| leg.name.as_str()).collect::<Vec<_>>(), ["sda2", "sdb2"]);
+        assert_eq!(
+            raid.layers.iter().map(|leg| leg.name.as_str()).collect::<Vec<_>>(),
+            ["sda2", "sdb2"]
+        );
 
         let drives = volume.drives();
         assert_eq!(drives.len(), 2);
@@ -393,7 +415,8 @@ mod tests {
         }
         assert_eq!(drives[0].serial.as_deref(), Some("PHYF0001"));
         assert_eq!(drives[0].holders, ["md0"]);
-        let (sda, sdb) = (DeviceNumber { major: 8, minor: 0 }, DeviceNumber { major: 8, minor: 16 });
+        let (sda, sdb) =
+            (DeviceNumber { major: 8, minor: 0 }, DeviceNumber { major: 8, minor: 16 });
         assert_eq!(volume.flush_counting_devices(), [sda, sdb]);
     }
 
@@ -410,7 +433,11 @@ mod tests {
     #[test]
     fn a_loop_device_names_its_file() {
         let machine = built::cloud_vm();
-        machine.disk("virtual/block/loop0", "7:0", &[("size", "2048"), ("loop/backing_file", "/srv/disk image")]);
+        machine.disk(
+            "virtual/block/loop0",
+            "7:0",
+            &[("size", "2048"), ("loop/backing_file", "/srv/disk image")],
+        );
         let device = read(&machine, "7:0");
         assert_eq!(device.transport, Transport::Loop);
         assert_eq!(device.backing_file.as_deref(), Some(Path::new("/srv/disk image")));
@@ -449,8 +476,11 @@ mod tests {
 
     #[test]
     fn a_device_that_sysfs_does_not_list_is_an_error() {
-        let error = BlockDevice::read(&SystemRoot::new(Machine::new().path()), DeviceNumber { major: 8, minor: 0 })
-            .unwrap_err();
+        let error = BlockDevice::read(
+            &SystemRoot::new(Machine::new().path()),
+            DeviceNumber { major: 8, minor: 0 },
+        )
+        .unwrap_err();
         insta::assert_snapshot!(error, @"/sys/dev/block does not list the block device 8:0: is sysfs mounted, and is the device still there?");
     }
 

@@ -21,7 +21,10 @@ impl Attached {
 
     /// NUMA node of the nearest device above that reports one; -1 in sysfs means unknown.
     pub(crate) fn numa_node(&self) -> Option<u32> {
-        let number = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
+        let number = self
+            .place
+            .ancestors()
+            .find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
         number.trim().parse().ok()
     }
 
@@ -48,7 +51,9 @@ impl Attached {
 fn below_controller(disk: &Path) -> Option<PathBuf> {
     let subsystem = disk.parent().filter(|parent| name(parent).starts_with("nvme-subsys"))?;
     let links = Attributes { directory: subsystem.to_owned() }.entries("");
-    let controller = links.iter().find(|name| name.strip_prefix("nvme").is_some_and(|n| n.parse::<u32>().is_ok()))?;
+    let controller = links
+        .iter()
+        .find(|name| name.strip_prefix("nvme").is_some_and(|n| n.parse::<u32>().is_ok()))?;
     fs::canonicalize(subsystem.join(controller)).ok()
 }
 
@@ -72,9 +77,13 @@ fn is_pci_address(text: &str) -> bool {
         (from..=to).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
     let mut parts = text.split([':', '.']);
-    let sound =
-        [(4, 8), (2, 2), (2, 2), (1, 1)].iter().all(|&(from, to)| parts.next().is_some_and(|part| hex(part, from, to)));
-    sound && parts.next().is_none() && text.matches('.').count() == 1 && text.rfind('.') > text.rfind(':')
+    let sound = [(4, 8), (2, 2), (2, 2), (1, 1)]
+        .iter()
+        .all(|&(from, to)| parts.next().is_some_and(|part| hex(part, from, to)));
+    sound
+        && parts.next().is_none()
+        && text.matches('.').count() == 1
+        && text.rfind('.') > text.rfind(':')
 }
 
 #[cfg(test)]

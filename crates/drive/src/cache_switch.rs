@@ -28,7 +28,9 @@ pub use error::SwitchError;
 pub use identity::Identity;
 pub use in_use::{refuse_in_use, refuse_others_in_use};
 pub use restore::{Restored, left_over, restore};
-pub use state::{By, Change, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError, StoredRecord};
+pub use state::{
+    By, Change, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError, StoredRecord,
+};
 
 use std::path::{Path, PathBuf};
 
@@ -86,7 +88,11 @@ impl CacheSwitch<DiskCache> {
     /// # Errors
     /// When the device is not a whole disk, another flushmark process holds it, the state file is
     /// damaged or cannot be written, or the drive cannot be opened.
-    pub fn open(root: &SystemRoot, state: &StateDir, disk: &BlockDevice) -> Result<Self, SwitchError> {
+    pub fn open(
+        root: &SystemRoot,
+        state: &StateDir,
+        disk: &BlockDevice,
+    ) -> Result<Self, SwitchError> {
         if disk.partition.is_some() || !disk.layers.is_empty() {
             return Err(SwitchError::NoDrive { device: disk.path.clone() });
         }
@@ -96,7 +102,9 @@ impl CacheSwitch<DiskCache> {
         let record = state.lock(&Identity::of(root, disk)).map_err(|error| match error {
             // Where the node's permissions do not decide who may switch (virtio-blk), the state
             // directory's do.
-            StateError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            StateError::Io { source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
                 SwitchError::Command(CommandError::NeedsRoot { device: disk.path.clone() })
             }
             error => SwitchError::State(error),
@@ -154,7 +162,8 @@ impl<C: CacheControl> CacheSwitch<C> {
         }
         // Switching back undoes the user's own earlier change, and leaves nothing to restore.
         let undoes = self.record.last().is_some_and(|last| last.by == by && last.was_on == on);
-        let was_unflushed = before.enabled && self.control.kernel_believes() == Some(WriteCache::WriteThrough);
+        let was_unflushed =
+            before.enabled && self.control.kernel_believes() == Some(WriteCache::WriteThrough);
         if !undoes {
             self.record.push(Change::now(before.enabled, was_unflushed, by))?;
         }
@@ -177,8 +186,11 @@ impl<C: CacheControl> CacheSwitch<C> {
     pub fn undo(&mut self) -> Result<Option<CacheReading>, SwitchError> {
         let Some(last) = self.record.last().cloned() else { return Ok(None) };
         let now = self.reading()?;
-        let reading =
-            if now.enabled == last.was_on { now } else { self.switch_and_ask(last.was_on, last.was_unflushed)? };
+        let reading = if now.enabled == last.was_on {
+            now
+        } else {
+            self.switch_and_ask(last.was_on, last.was_unflushed)?
+        };
         self.record.pop()?;
         Ok(Some(reading))
     }
@@ -211,13 +223,17 @@ impl<C: CacheControl> CacheSwitch<C> {
     /// Returns to the previous state after a failed switch. The change leaves the record only if
     /// the drive confirms that state.
     fn revert(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
-        let is_back = |switch: &mut Self| switch.control.reading().is_ok_and(|now| now.enabled == was_on);
+        let is_back =
+            |switch: &mut Self| switch.control.reading().is_ok_and(|now| now.enabled == was_on);
         if !is_back(self) {
             // The next reading shows the result.
             let _ = self.control.switch(was_on);
         }
         if !is_back(self) {
-            return SwitchError::LeftUncertain { device: self.device.clone(), cause: Box::new(error) };
+            return SwitchError::LeftUncertain {
+                device: self.device.clone(),
+                cause: Box::new(error),
+            };
         }
         if keep_record {
             return error;

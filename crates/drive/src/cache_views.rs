@@ -99,7 +99,11 @@ pub enum Disagreement {
 
 impl CacheViews {
     /// Combines the views of a disk. Only root can ask the drive, and only on this machine.
-    pub fn of(disk: &BlockDevice, usage: Option<&Usage>, drive: Answer<CacheReading>) -> CacheViews {
+    pub fn of(
+        disk: &BlockDevice,
+        usage: Option<&Usage>,
+        drive: Answer<CacheReading>,
+    ) -> CacheViews {
         let kernel = KernelView {
             write_cache: disk.queue.write_cache,
             fua: disk.queue.fua,
@@ -134,7 +138,9 @@ impl CacheViews {
             (Some(_), Some(true), Some(WriteCache::WriteThrough)) => {
                 found.push(Disagreement::KernelSendsNoFlushes);
             }
-            (_, Some(true), Some(WriteCache::WriteThrough)) => found.push(Disagreement::BeliefOverridden),
+            (_, Some(true), Some(WriteCache::WriteThrough)) => {
+                found.push(Disagreement::BeliefOverridden)
+            }
             (Some(_), Some(false), Some(WriteCache::WriteBack)) => {
                 found.push(Disagreement::FlushesInVain);
             }
@@ -147,7 +153,10 @@ impl CacheViews {
                     let option = option.clone();
                     found.push(Disagreement::FilesystemSendsNoFlushes { mount_point, option });
                 } else if let Some(layer) = &view.stopped_by {
-                    found.push(Disagreement::LayerStopsFlushes { mount_point, layer: layer.clone() });
+                    found.push(Disagreement::LayerStopsFlushes {
+                        mount_point,
+                        layer: layer.clone(),
+                    });
                 }
             }
         }

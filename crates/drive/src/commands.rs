@@ -86,7 +86,8 @@ impl OpenDrive {
     /// belongs to another disk.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<OpenDrive, CommandError> {
         let device = || disk.path.clone();
-        let place = sysfs_place(root, disk.device).ok_or_else(|| CommandError::Gone { device: device() })?;
+        let place = sysfs_place(root, disk.device)
+            .ok_or_else(|| CommandError::Gone { device: device() })?;
         let command_set = CommandSet::of(disk, &Attributes { directory: place })
             .map_err(|because| CommandError::NotSupported { device: device(), because })?;
         let connection = || {
@@ -97,7 +98,9 @@ impl OpenDrive {
         Ok(OpenDrive(match command_set {
             CommandSet::Nvme => Opened::Nvme(connection()?),
             CommandSet::Scsi(ata) => Opened::Scsi { connection: connection()?, ata, dialect: None },
-            CommandSet::VirtioConfig(cache_type) => Opened::Virtio(VirtioConfig { device: device(), cache_type }),
+            CommandSet::VirtioConfig(cache_type) => {
+                Opened::Virtio(VirtioConfig { device: device(), cache_type })
+            }
         }))
     }
 
@@ -205,13 +208,17 @@ fn in_dialect<T>(
         (Err(gone @ CommandError::Gone { .. }), _) => Err(gone),
         // Users who may read the node may send MODE SENSE and LOG SENSE, but not ATA commands
         // (drivers/scsi/scsi_ioctl.c, `scsi_cmd_allowed`).
-        (Err(needs_root @ CommandError::NeedsRoot { .. }), _) => in_scsi(connection).map_err(|_| needs_root),
+        (Err(needs_root @ CommandError::NeedsRoot { .. }), _) => {
+            in_scsi(connection).map_err(|_| needs_root)
+        }
         // Behind a USB bridge, ATA was only a guess.
         (Err(_), Ata::BehindUsb) => in_scsi(connection),
-        (Err(error), Ata::Inside | Ata::IfItSaysSo) => in_scsi(connection).map_err(|second| match second {
-            gone @ CommandError::Gone { .. } => gone,
-            _ => error,
-        }),
+        (Err(error), Ata::Inside | Ata::IfItSaysSo) => {
+            in_scsi(connection).map_err(|second| match second {
+                gone @ CommandError::Gone { .. } => gone,
+                _ => error,
+            })
+        }
     }
 }
 
@@ -221,13 +228,15 @@ fn find_dialect(connection: &mut Connection, ata: Ata) -> Result<Dialect, Comman
     }
     let inquiry = ask::scsi::inquiry(connection)?;
     if !inquiry.is_disk {
-        return Err(connection.unsupported("its INQUIRY reports that it is not a disk, or not present"));
+        return Err(
+            connection.unsupported("its INQUIRY reports that it is not a disk, or not present")
+        );
     }
     if ata == Ata::BehindUsb {
         if inquiry.removable {
-            return Err(
-                connection.unsupported("USB sticks and card readers may hang on such commands, so none is sent")
-            );
+            return Err(connection.unsupported(
+                "USB sticks and card readers may hang on such commands, so none is sent",
+            ));
         }
         return Ok(Dialect::Ata);
     }

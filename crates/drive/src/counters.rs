@@ -87,7 +87,8 @@ impl Counters {
         /// sector size.
         const SECTOR_BYTES: u64 = 512;
 
-        let fields: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+        let fields: Vec<u64> =
+            line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
         let &[
             reads,
             _,
@@ -174,8 +175,11 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 /// so its flushes are counted at the paths (drivers/nvme/host/multipath.c); the paths have no
 /// device number.
 fn multipath_siblings(root: &SystemRoot, disk: &Path) -> Vec<std::path::PathBuf> {
-    let head = disk.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("nvme"));
-    let Some((subsystem, namespace)) = head.and_then(|name| name.split_once('n')) else { return Vec::new() };
+    let head =
+        disk.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("nvme"));
+    let Some((subsystem, namespace)) = head.and_then(|name| name.split_once('n')) else {
+        return Vec::new();
+    };
     let disks = root.attributes("sys/block");
     let paths = disks.entries("").into_iter().filter(|name| {
         name.strip_prefix("nvme")
@@ -199,9 +203,16 @@ mod tests {
 
     #[test]
     fn a_partition_is_counted_at_its_disk() {
-        let counters = Counters::read(&SystemRoot::new(built::laptop().path()), device("259:2")).unwrap();
-        assert_eq!((counters.reads, counters.read_bytes, counters.read_ms), (1000, 64000 * 512, 500));
-        assert_eq!((counters.writes, counters.written_bytes, counters.write_ms), (3000, 128000 * 512, 900));
+        let counters =
+            Counters::read(&SystemRoot::new(built::laptop().path()), device("259:2")).unwrap();
+        assert_eq!(
+            (counters.reads, counters.read_bytes, counters.read_ms),
+            (1000, 64000 * 512, 500)
+        );
+        assert_eq!(
+            (counters.writes, counters.written_bytes, counters.write_ms),
+            (3000, 128000 * 512, 900)
+        );
         assert_eq!((counters.in_flight, counters.busy_ms, counters.discards), (0, 1200, Some(5)));
         assert_eq!((counters.flushes, counters.flush_ms), (Some(700), Some(210)));
     }
@@ -232,7 +243,9 @@ mod tests {
         let machine = Machine::new();
         let stat = |flushes: u32| format!("1 0 8 1 10 0 80 1 0 1 1 0 0 0 0 {flushes} 40");
         machine.disk("virtual/nvme-subsystem/nvme-subsys0/nvme0n1", "259:0", &[("stat", &stat(0))]);
-        for (path, flushes) in [("nvme0c0n1", 30), ("nvme0c1n1", 12), ("nvme0c0n2", 500), ("nvme01c0n1", 500)] {
+        for (path, flushes) in
+            [("nvme0c0n1", 30), ("nvme0c1n1", 12), ("nvme0c0n2", 500), ("nvme01c0n1", 500)]
+        {
             machine.disk(
                 &format!("pci0000:00/nvme/nvme0/{path}"),
                 &format!("0:{flushes}{path}"),
@@ -248,7 +261,10 @@ mod tests {
         let before = Counters::parse("1 0 8 1 10 0 80 1 0 1 1 0 0 0 0 5 50").unwrap();
         let after = Counters::parse("2 0 16 1 110 0 880 4 3 9 9 1 0 0 0 105 950").unwrap();
         let run = after.since(&before);
-        assert_eq!((run.writes, run.written_bytes, run.flushes, run.flush_ms), (100, 800 * 512, Some(100), Some(900)));
+        assert_eq!(
+            (run.writes, run.written_bytes, run.flushes, run.flush_ms),
+            (100, 800 * 512, Some(100), Some(900))
+        );
         assert_eq!((run.reads, run.in_flight, run.discards), (1, 3, Some(1)));
         assert_eq!(before.since(&after).writes, 0);
     }
@@ -257,7 +273,8 @@ mod tests {
     fn errors_name_the_device() {
         let machine = Machine::new();
         machine.disk("virtual/block/strange0", "240:0", &[("stat", "1 2 three")]);
-        let malformed = Counters::read(&SystemRoot::new(machine.path()), device("240:0")).unwrap_err();
+        let malformed =
+            Counters::read(&SystemRoot::new(machine.path()), device("240:0")).unwrap_err();
         insta::assert_snapshot!(malformed, @"the counters of block device 240:0 in sysfs are malformed; please report them: 1 2 three");
         assert!(matches!(
             Counters::read(&SystemRoot::new(machine.path()), device("1:1")),

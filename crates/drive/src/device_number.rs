@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 /// assert!(!device.is_anonymous());
 /// # Ok::<(), drive::device_number::NotADeviceNumber>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(into = "String", try_from = "String")]
 pub struct DeviceNumber {
     /// Identifies the driver.

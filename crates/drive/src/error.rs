@@ -44,7 +44,8 @@ pub enum DriveError {
 
     /// A line of the mount table cannot be parsed, so what is mounted is unknown.
     #[error(
-        "line {line} of /proc/self/mountinfo is malformed, so flushmark cannot tell what is mounted; please report it: {text}"
+        "line {line} of /proc/self/mountinfo is malformed, so flushmark cannot tell what is \
+         mounted; please report it: {text}"
     )]
     MalformedMount {
         /// Counted from 1.
@@ -54,21 +55,27 @@ pub enum DriveError {
     },
 
     /// No mount contains the path (possible in a chroot without mounts).
-    #[error("no mount in /proc/self/mountinfo contains {}: run outside the chroot, or mount the directory into it", .path.display())]
+    #[error("no mount in /proc/self/mountinfo contains {}: run outside the chroot, or mount the \
+             directory into it", .path.display())]
     NoMount {
         /// The path after following links.
         path: PathBuf,
     },
 
     /// sysfs does not know the device.
-    #[error("/sys/dev/block does not list the block device {device}: is sysfs mounted, and is the device still there?")]
+    #[error(
+        "/sys/dev/block does not list the block device {device}: is sysfs mounted, and is the \
+         device still there?"
+    )]
     NoSuchDevice {
         /// Major and minor number of the device.
         device: DeviceNumber,
     },
 
     /// The device's counters cannot be parsed.
-    #[error("the counters of block device {device} in sysfs are malformed; please report them: {text}")]
+    #[error(
+        "the counters of block device {device} in sysfs are malformed; please report them: {text}"
+    )]
     MalformedCounters {
         /// Major and minor number of the whole disk.
         device: DeviceNumber,

@@ -34,7 +34,11 @@ pub(crate) struct NamedFile<'a> {
 
 impl<'a> NamedFile<'a> {
     /// `path` is canonical.
-    pub(crate) fn new(root: &'a SystemRoot, mounts: &'a MountTable, path: &'a Path) -> NamedFile<'a> {
+    pub(crate) fn new(
+        root: &'a SystemRoot,
+        mounts: &'a MountTable,
+        path: &'a Path,
+    ) -> NamedFile<'a> {
         NamedFile { root, mounts, path, identity: FileIdentity::of(&root.path(path)).ok() }
     }
 
@@ -57,9 +61,12 @@ impl<'a> NamedFile<'a> {
         // A server that does not answer would block this process unkillably. The file's own server
         // has just answered.
         let holder = self.mounts.holding(name, None);
-        if holder.is_some_and(|mount| mount.file_server().is_some() && mount.device != identity.device) {
+        if holder
+            .is_some_and(|mount| mount.file_server().is_some() && mount.device != identity.device)
+        {
             return false;
         }
-        name.is_absolute() && FileIdentity::of(&self.root.path(name)).is_ok_and(|found| found == identity)
+        name.is_absolute()
+            && FileIdentity::of(&self.root.path(name)).is_ok_and(|found| found == identity)
     }
 }

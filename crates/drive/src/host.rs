@@ -14,8 +14,8 @@ mod power;
 mod captured;
 
 pub use facts::{
-    Array, Controller, CpuFacts, DiskSettings, FilesystemFacts, FrequencyPolicy, IdleFacts, IdleState, Interrupt,
-    MemoryFacts, Mitigation, NumaNode, PowerFacts, SataLink, VirtualDisk,
+    Array, Controller, CpuFacts, DiskSettings, FilesystemFacts, FrequencyPolicy, IdleFacts,
+    IdleState, Interrupt, MemoryFacts, Mitigation, NumaNode, PowerFacts, SataLink, VirtualDisk,
 };
 
 use schemars::JsonSchema;
@@ -111,24 +111,30 @@ impl HostFacts {
                 system_vendor.as_deref().unwrap_or_default(),
                 product_name.as_deref().unwrap_or_default()
             ),
-            field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            field(&cpuinfo, "flags")
+                .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         );
         let disks = disks::attached(root);
         HostFacts {
             kernel_release: all.text("proc/sys/kernel/osrelease"),
             cpu_model: field(&cpuinfo, "model name").map(str::to_owned),
-            logical_cpus: online_cpus(&all.text("sys/devices/system/cpu/online").unwrap_or_default())
-                .or_else(|| u32::try_from(cpuinfo.lines().filter(|line| line.starts_with("processor")).count()).ok())
-                .filter(|&count| count > 0),
+            logical_cpus: online_cpus(
+                &all.text("sys/devices/system/cpu/online").unwrap_or_default(),
+            )
+            .or_else(|| {
+                u32::try_from(cpuinfo.lines().filter(|line| line.starts_with("processor")).count())
+                    .ok()
+            })
+            .filter(|&count| count > 0),
             memory_bytes: all.text("proc/meminfo").as_deref().and_then(total_memory_bytes),
             virtualisation,
             system_vendor,
             product_name,
-            clocksource: all.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            cpu_governor: all
-                .entries("sys/devices/system/cpu")
-                .into_iter()
-                .find_map(|cpu| all.text(format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))),
+            clocksource: all
+                .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            cpu_governor: all.entries("sys/devices/system/cpu").into_iter().find_map(|cpu| {
+                all.text(format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))
+            }),
             cpu: CpuFacts::read(root),
             memory: MemoryFacts::read(root),
             power: PowerFacts::read(root),
@@ -164,7 +170,11 @@ fn online_cpus(list: &str) -> Option<u32> {
 
 /// The firmware's strings come first, because a cloud's name is more specific than its
 /// hypervisor's; the bare flag comes last.
-fn virtualisation(hypervisor_type: Option<&str>, dmi: &str, hypervisor_flag: bool) -> Option<Virtualisation> {
+fn virtualisation(
+    hypervisor_type: Option<&str>,
+    dmi: &str,
+    hypervisor_flag: bool,
+) -> Option<Virtualisation> {
     const WORDS: &[(&str, Virtualisation)] = &[
         ("Google Compute Engine", Virtualisation::GoogleCompute),
         ("VMware", Virtualisation::VmWare),

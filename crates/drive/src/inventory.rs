@@ -10,8 +10,8 @@ use crate::bus::Attached;
 use crate::system_root::Attributes;
 use crate::usage::{claimed_by_unknown, natural};
 use crate::{
-    Answer, BlockDevice, CacheReading, CacheViews, CommandError, DeviceNumber, Health, OpenDrive, SystemRoot,
-    Transport, Usage,
+    Answer, BlockDevice, CacheReading, CacheViews, CommandError, DeviceNumber, Health, OpenDrive,
+    SystemRoot, Transport, Usage,
 };
 
 /// All facts about a disk, or a layer that looks like one.
@@ -124,7 +124,8 @@ impl DriveRecord {
     /// fail.
     #[must_use]
     pub fn with_claim(self, root: &SystemRoot) -> DriveRecord {
-        let claimed = (*root == SystemRoot::default()).then(|| claimed_by_unknown(root, &self.device));
+        let claimed =
+            (*root == SystemRoot::default()).then(|| claimed_by_unknown(root, &self.device));
         DriveRecord { claimed, ..self }
     }
 
@@ -145,7 +146,9 @@ fn ask(root: &SystemRoot, device: &mut BlockDevice) -> (Answer<CacheReading>, An
         Err(error) => {
             let health = match &error {
                 CommandError::NeedsRoot { .. } => Answer::NeedsRoot,
-                CommandError::NotSupported { because, .. } => Answer::NotAsked { because: because.clone() },
+                CommandError::NotSupported { because, .. } => {
+                    Answer::NotAsked { because: because.clone() }
+                }
                 error => Answer::Failed { error: error.to_string() },
             };
             return (Err(error).into(), health);

@@ -58,7 +58,9 @@ mod lossy_path;
 
 pub use block::{BlockDevice, Partition, Queue, WriteCache};
 pub use cache_views::{CacheViews, Disagreement, FilesystemView, KernelView};
-pub use commands::{AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy};
+pub use commands::{
+    AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy,
+};
 pub use counters::Counters;
 pub use device_number::DeviceNumber;
 pub use error::DriveError;

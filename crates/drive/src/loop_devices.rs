@@ -54,7 +54,10 @@ pub(crate) fn attached(root: &SystemRoot) -> Vec<LoopDevice> {
         .collect();
     let nodes: Vec<Node> = attached
         .iter()
-        .map(|device| Node { path: root.path(device.path()), number: devices.parsed(format!("{}/dev", device.name)) })
+        .map(|device| Node {
+            path: root.path(device.path()),
+            number: devices.parsed(format!("{}/dev", device.name)),
+        })
         .collect();
     for (device, status) in attached.iter_mut().zip(status::ask(&nodes)) {
         device.status = status;
@@ -70,7 +73,11 @@ mod tests {
     fn device(inode: u64, offset_bytes: u64, limit_bytes: u64) -> LoopDevice {
         let file = FileIdentity { device: DeviceNumber { major: 8, minor: 1 }, inode };
         let status = LoopStatus { file, block_device: None, offset_bytes, limit_bytes };
-        LoopDevice { name: "loop0".to_owned(), backing_path: "/srv/image".into(), status: Some(status) }
+        LoopDevice {
+            name: "loop0".to_owned(),
+            backing_path: "/srv/image".into(),
+            status: Some(status),
+        }
     }
 
     #[test]

@@ -24,14 +24,19 @@ pub(crate) mod option {
 
     // serde defines this signature: `with` passes a reference to the field, an `Option`.
     #[allow(clippy::ref_option)]
-    pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match path {
             Some(path) => serializer.collect_str(&path.display()),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<String>::deserialize(deserializer)?.map(PathBuf::from))
     }
 }

@@ -62,8 +62,10 @@ impl Mount {
     /// `None` if the kernel itself serves the files.
     pub(crate) fn file_server(&self) -> Option<FileServer> {
         match self.fs_type.as_str() {
-            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs" | "beegfs"
-            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(FileServer::AnotherMachine),
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs"
+            | "beegfs" | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => {
+                Some(FileServer::AnotherMachine)
+            }
             "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(FileServer::AnotherProgram),
             fs_type if fs_type.starts_with("fuse") => Some(FileServer::AnotherProgram),
             _ => None,
@@ -97,7 +99,8 @@ impl MountTable {
     ///
     /// [`DriveError::MalformedMount`] for the first line that does not follow the format.
     pub fn parse(bytes: &[u8]) -> Result<Self, DriveError> {
-        let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+        let lines =
+            bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
         let mounts = lines.map(|(index, line)| {
             parse_line(line).ok_or_else(|| DriveError::MalformedMount {
                 line: index + 1,
@@ -142,7 +145,10 @@ impl MountTable {
                     Some(parent) => mount.parent_id == parent.id && mount.id != parent.id,
                     // The parent of the topmost mount is outside this process's view, or is the
                     // mount itself.
-                    None => self.mounts.iter().all(|other| other.id != mount.parent_id || other.id == mount.id),
+                    None => self
+                        .mounts
+                        .iter()
+                        .all(|other| other.id != mount.parent_id || other.id == mount.id),
                 })
                 .rev()
                 .min_by_key(|mount| mount.mount_point.components().count()) // the last in the table on a tie
@@ -230,13 +236,16 @@ mod tests {
     }
 
     fn mount_id(table: &MountTable, path: &str, device: Option<&str>) -> Option<u64> {
-        table.holding(path.as_ref(), device.map(|number| number.parse().unwrap())).map(|mount| mount.id)
+        table
+            .holding(path.as_ref(), device.map(|number| number.parse().unwrap()))
+            .map(|mount| mount.id)
     }
 
     #[test]
     fn reads_every_field() {
         let table = table(
-            "36 35 98:0 /mnt1 /mnt\\0402/a\\134b rw,noatime master:1 shared:7 - ext3 /dev/root rw,errors=continue,data=journal\n",
+            "36 35 98:0 /mnt1 /mnt\\0402/a\\134b rw,noatime master:1 shared:7 - ext3 /dev/root \
+             rw,errors=continue,data=journal\n",
         );
         let mount = &table.mounts()[0];
         assert_eq!((mount.id, mount.parent_id), (36, 35));
@@ -258,7 +267,9 @@ mod tests {
 
     #[test]
     fn a_malformed_line_is_named() {
-        let error = MountTable::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:21 / /proc rw\n").unwrap_err();
+        let error =
+            MountTable::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:21 / /proc rw\n")
+                .unwrap_err();
         insta::assert_snapshot!(error, @"line 2 of /proc/self/mountinfo is malformed, so flushmark cannot tell what is mounted; please report it: 28 27 0:21 / /proc rw");
     }
 
@@ -289,7 +300,8 @@ mod tests {
         assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(30));
         // The same when both have one parent, as after a mount through a path that was opened
         // before.
-        let siblings = table.mounts.iter().cloned().map(|mount| Mount { parent_id: 27, ..mount }).collect();
+        let siblings =
+            table.mounts.iter().cloned().map(|mount| Mount { parent_id: 27, ..mount }).collect();
         assert_eq!(mount_id(&MountTable { mounts: siblings }, "/srv/other", None), Some(30));
     }
 
@@ -311,7 +323,8 @@ mod tests {
     #[test]
     fn a_table_in_a_circle_ends() {
         let table = table(
-            "1 3 8:1 / / rw - ext4 a rw\n2 1 8:2 / / rw - ext4 b rw\n3 2 8:3 / / rw - ext4 c rw\n4 4 8:4 / / rw - ext4 d rw\n",
+            "1 3 8:1 / / rw - ext4 a rw\n2 1 8:2 / / rw - ext4 b rw\n3 2 8:3 / / rw - ext4 c rw\n4 \
+             4 8:4 / / rw - ext4 d rw\n",
         );
         assert_eq!(mount_id(&table, "/x", None), Some(4));
     }

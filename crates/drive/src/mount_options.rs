@@ -68,7 +68,9 @@ impl Mount {
     /// does nothing at all).
     pub fn flushes_disabled_by(&self) -> Option<&str> {
         self.all_options().find(|option| match *option {
-            "nobarrier" | "barrier=0" | "barrier=none" | "barrier=off" | "fsync_mode=nobarrier" => true,
+            "nobarrier" | "barrier=0" | "barrier=none" | "barrier=off" | "fsync_mode=nobarrier" => {
+                true
+            }
             "volatile" => self.fs_type == "overlay",
             _ => false,
         })
@@ -95,7 +97,8 @@ impl Mount {
     /// waits for. Btrfs's `discard=async`, its default on flash since Linux 6.2, is done by a
     /// background worker.
     pub fn discards_online(&self) -> bool {
-        self.all_options().any(|option| option == "discard" || option == "discard=sync") && !self.has("nodiscard")
+        self.all_options().any(|option| option == "discard" || option == "discard=sync")
+            && !self.has("nodiscard")
     }
 
     /// What goes through the journal, for ext3 and ext4; `None` if unknown. The mount table omits
@@ -199,15 +202,22 @@ mod tests {
     fn a_superblock_default_that_the_mount_table_hides_is_seen() {
         let mut mount = mount("ext4", "rw,relatime", "rw");
         assert!(!mount.barriers_off());
-        mount.effective_options = Some(["rw", "nobarrier", "data=ordered"].map(String::from).to_vec());
+        mount.effective_options =
+            Some(["rw", "nobarrier", "data=ordered"].map(String::from).to_vec());
         assert_eq!(mount.flushes_disabled_by(), Some("nobarrier"));
         assert_eq!(mount.options_that_matter(), ["relatime", "nobarrier"]);
     }
 
     #[test]
     fn the_journal_mode_is_none_where_it_is_unknown() {
-        assert_eq!(mount("ext4", "rw", "rw,data=journal").journal_mode(), Some(JournalMode::Journal));
-        assert_eq!(mount("ext3", "rw", "rw,data=writeback").journal_mode(), Some(JournalMode::Writeback));
+        assert_eq!(
+            mount("ext4", "rw", "rw,data=journal").journal_mode(),
+            Some(JournalMode::Journal)
+        );
+        assert_eq!(
+            mount("ext3", "rw", "rw,data=writeback").journal_mode(),
+            Some(JournalMode::Writeback)
+        );
         let mut silent = mount("ext4", "rw", "rw");
         assert_eq!(silent.journal_mode(), None);
         silent.effective_options = Some(vec!["barrier".to_owned(), "data=ordered".to_owned()]);
@@ -219,7 +229,8 @@ mod tests {
 
     #[test]
     fn single_options_are_distinguished() {
-        let busy = mount("ext4", "ro,sync,noatime,lazytime", "rw,discard,journal_async_commit,stripe=4");
+        let busy =
+            mount("ext4", "ro,sync,noatime,lazytime", "rw,discard,journal_async_commit,stripe=4");
         assert!(busy.read_only() && busy.synchronous() && busy.discards_online());
         assert!(busy.journal_async_commit() && busy.no_access_times() && busy.lazy_times());
         assert_eq!(

@@ -150,7 +150,10 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
         let by_source = root.device_at(&mount.source);
         for (number, path) in &members {
             if mount.device == *number || by_source == Some(*number) {
-                found.push(Occupied::Mount { device: path.clone(), mount_point: mount.mount_point.clone() });
+                found.push(Occupied::Mount {
+                    device: path.clone(),
+                    mount_point: mount.mount_point.clone(),
+                });
             }
         }
     }
@@ -201,10 +204,14 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
     }
     // EROFS and FUSE filesystems mount a file without a loop device.
     let from_files = mounts.mounts().iter().filter(|mount| mount.device.is_anonymous());
-    for mount in from_files.filter(|mount| mount.source.is_absolute() && file.is_named(&mount.source)) {
+    for mount in
+        from_files.filter(|mount| mount.source.is_absolute() && file.is_named(&mount.source))
+    {
         found.push(Occupied::Mount { device: own(), mount_point: mount.mount_point.clone() });
     }
-    if swaps.iter().any(|swap| file.is_named(swap)) || (!swaps.is_empty() && is_swapped_on(&file.real_path())) {
+    if swaps.iter().any(|swap| file.is_named(swap))
+        || (!swaps.is_empty() && is_swapped_on(&file.real_path()))
+    {
         found.push(Occupied::Swap { device: own() });
     }
     Ok(found)
@@ -223,7 +230,11 @@ impl Family<'_> {
     fn add(&mut self, place: &Path) {
         if self.add_alone(place) {
             let names = Attributes { directory: place.to_owned() }.entries("");
-            for partition in names.iter().map(|name| place.join(name)).filter(|dir| dir.join("partition").exists()) {
+            for partition in names
+                .iter()
+                .map(|name| place.join(name))
+                .filter(|dir| dir.join("partition").exists())
+            {
                 self.add(&partition);
             }
         }
@@ -244,7 +255,10 @@ impl Family<'_> {
                 self.found.push(Occupied::Holder { device: path.clone(), holder: holder_path });
                 self.add(&holder);
             } else {
-                self.found.push(Occupied::Holder { device: path.clone(), holder: Path::new("/dev").join(holder) });
+                self.found.push(Occupied::Holder {
+                    device: path.clone(),
+                    holder: Path::new("/dev").join(holder),
+                });
             }
         }
         let itself = self.loops.iter().find(|device| place.ends_with(&device.name));
@@ -252,12 +266,17 @@ impl Family<'_> {
             let loop_device = device.path();
             if device.shows_device(self.root, number) {
                 self.found.push(Occupied::Loop { device: path.clone(), loop_device });
-            } else if itself.is_some_and(|itself| itself.overlaps(device)) && !self.holds(&loop_device) {
-                self.found.push(Occupied::SharedFile { loop_device: path.clone(), other: loop_device });
+            } else if itself.is_some_and(|itself| itself.overlaps(device))
+                && !self.holds(&loop_device)
+            {
+                self.found
+                    .push(Occupied::SharedFile { loop_device: path.clone(), other: loop_device });
             } else {
                 continue;
             }
-            if let Ok(loop_place) = fs::canonicalize(self.root.path("sys/class/block").join(&device.name)) {
+            if let Ok(loop_place) =
+                fs::canonicalize(self.root.path("sys/class/block").join(&device.name))
+            {
                 self.add(&loop_place);
             }
         }
@@ -290,7 +309,8 @@ pub(crate) fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> 
         Err(source) => return Err(DriveError::Table { path, source }),
     };
     let lines = bytes.split(|&byte| byte == b'\n').skip(1).filter(|line| line.starts_with(b"/"));
-    let column = |line: &[u8]| line.split(u8::is_ascii_whitespace).next().unwrap_or_default().to_owned();
+    let column =
+        |line: &[u8]| line.split(u8::is_ascii_whitespace).next().unwrap_or_default().to_owned();
     Ok(lines.map(|line| std::ffi::OsString::from_vec(unescape(&column(line))).into()).collect())
 }
 
@@ -306,7 +326,9 @@ fn claimed(node: &Path) -> bool {
 /// (`generic_file_rw_checks` in fs/read_write.c, since Linux 5.3). A file that cannot be opened for
 /// writing cannot be overwritten either.
 fn is_swapped_on(path: &Path) -> bool {
-    let Ok(file) = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()) else {
+    let Ok(file) =
+        rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+    else {
         return false;
     };
     let copied = rustix::fs::copy_file_range(&file, Some(&mut 0), &file, Some(&mut 0), 0);
@@ -395,7 +417,10 @@ mod tests {
         machine.disk("virtual/block/dm-0", "253:0", &[]).disk("virtual/block/dm-1", "253:1", &[]);
         machine.stack("virtual/block/dm-0", "virtual/block/dm-1");
         machine.stack("virtual/block/dm-1", "virtual/block/dm-0");
-        assert_eq!(occupancy(&SystemRoot::new(machine.path()), "253:0".parse().unwrap()).unwrap().len(), 2);
+        assert_eq!(
+            occupancy(&SystemRoot::new(machine.path()), "253:0".parse().unwrap()).unwrap().len(),
+            2
+        );
     }
 
     #[test]
@@ -403,7 +428,10 @@ mod tests {
         let machine = Machine::new();
         machine.disk("virtual/block/vdz", "254:9", &[]);
         let device = "254:9".parse().unwrap();
-        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), device), Err(DriveError::Table { .. })));
+        assert!(matches!(
+            occupancy(&SystemRoot::new(machine.path()), device),
+            Err(DriveError::Table { .. })
+        ));
         machine.mounts("garbage\n");
         assert!(matches!(
             occupancy(&SystemRoot::new(machine.path()), device),
@@ -415,9 +443,15 @@ mod tests {
             "a kernel without swap has no /proc/swaps"
         );
         let absent = "254:10".parse().unwrap();
-        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), absent), Err(DriveError::NoSuchDevice { .. })));
+        assert!(matches!(
+            occupancy(&SystemRoot::new(machine.path()), absent),
+            Err(DriveError::NoSuchDevice { .. })
+        ));
         fs::create_dir(machine.path().join("proc/swaps")).unwrap();
-        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), device), Err(DriveError::Table { .. })));
+        assert!(matches!(
+            occupancy(&SystemRoot::new(machine.path()), device),
+            Err(DriveError::Table { .. })
+        ));
     }
 
     #[test]

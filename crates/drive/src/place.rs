@@ -114,11 +114,19 @@ impl fmt::Display for NoBlockDevice {
             Self::Overlay { upper: Some(upper) } => {
                 write!(f, "overlay writes to {} on the host", upper.display())
             }
-            Self::Overlay { upper: None } => write!(f, "overlay without an upper directory is read-only"),
+            Self::Overlay { upper: None } => {
+                write!(f, "overlay without an upper directory is read-only")
+            }
             Self::Network { fs_type } => write!(f, "{fs_type} stores files on another machine"),
-            Self::Served { fs_type } => write!(f, "{fs_type} stores files through another program or the hypervisor"),
-            Self::Pool { source } => write!(f, "zfs does not report the devices of the pool of {source}"),
-            Self::NotInSysfs { device } => write!(f, "sysfs does not list the block device {device}"),
+            Self::Served { fs_type } => {
+                write!(f, "{fs_type} stores files through another program or the hypervisor")
+            }
+            Self::Pool { source } => {
+                write!(f, "zfs does not report the devices of the pool of {source}")
+            }
+            Self::NotInSysfs { device } => {
+                write!(f, "sysfs does not list the block device {device}")
+            }
             Self::Unresolved { fs_type, source } => {
                 write!(f, "{fs_type} mounted from `{source}` does not report its block device")
             }
@@ -161,7 +169,9 @@ impl DirectIo {
     }
 
     fn of_path(path: &Path) -> Option<Self> {
-        let found = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
+        let found =
+            rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN)
+                .ok()?;
         Self::of_statx(&found)
     }
 
@@ -193,7 +203,8 @@ impl Place {
         };
         let canonical = fs::canonicalize(path).map_err(refused)?;
         let metadata = fs::metadata(&canonical).map_err(refused)?;
-        let kind = kind_of(&metadata).map_err(|kind| DriveError::WrongKind { path: canonical.clone(), kind })?;
+        let kind = kind_of(&metadata)
+            .map_err(|kind| DriveError::WrongKind { path: canonical.clone(), kind })?;
         let (device, space) = match kind {
             PlaceKind::BlockDevice => (metadata.rdev(), None),
             _ => (metadata.dev(), Some(Space::of(&canonical).map_err(refused)?)),
@@ -249,7 +260,8 @@ impl Found {
         } else {
             let table = MountTable::read(root)?;
             let mount = table.holding(&self.path, Some(self.device));
-            let mut mount = mount.cloned().ok_or(DriveError::NoMount { path: self.path.clone() })?;
+            let mut mount =
+                mount.cloned().ok_or(DriveError::NoMount { path: self.path.clone() })?;
             let backing = backing_of(root, &mount, self.device);
             if let Backing::BlockDevice(device) = &backing {
                 mount.effective_options = effective_options(root, &mount, &device.name);
@@ -257,7 +269,9 @@ impl Found {
             (Some(mount), backing)
         };
         let device_bytes = match &backing {
-            Backing::BlockDevice(device) if self.kind == PlaceKind::BlockDevice => device.size_bytes,
+            Backing::BlockDevice(device) if self.kind == PlaceKind::BlockDevice => {
+                device.size_bytes
+            }
             _ => None,
         };
         Ok(Place {
@@ -331,9 +345,12 @@ fn reason(mount: &Mount) -> NoBlockDevice {
         None => {}
     }
     match fs_type.as_str() {
-        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs" => NoBlockDevice::Memory { fs_type },
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs" => {
+            NoBlockDevice::Memory { fs_type }
+        }
         "overlay" => {
-            let upper = mount.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
+            let upper =
+                mount.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
             NoBlockDevice::Overlay { upper: upper.map(PathBuf::from) }
         }
         "zfs" => NoBlockDevice::Pool { source: source() },
@@ -342,12 +359,18 @@ fn reason(mount: &Mount) -> NoBlockDevice {
 }
 
 /// ext4 lists all options in force, one per line, under the kernel's name of its device.
-pub(crate) fn effective_options(root: &SystemRoot, mount: &Mount, device_name: &str) -> Option<Vec<String>> {
+pub(crate) fn effective_options(
+    root: &SystemRoot,
+    mount: &Mount,
+    device_name: &str,
+) -> Option<Vec<String>> {
     // ext4 serves ext3 as well, and lists both in its directory.
     if !matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
         return None;
     }
-    let text = root.attributes("proc/fs/ext4").text(format!("{}/options", device_name.replace('/', "!")))?;
+    let text = root
+        .attributes("proc/fs/ext4")
+        .text(format!("{}/options", device_name.replace('/', "!")))?;
     Some(text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect())
 }
 
@@ -362,7 +385,12 @@ mod tests {
         explain(machine, path, device, PlaceKind::Directory).unwrap()
     }
 
-    fn explain(machine: &Machine, path: &str, device: &str, kind: PlaceKind) -> Result<Place, DriveError> {
+    fn explain(
+        machine: &Machine,
+        path: &str,
+        device: &str,
+        kind: PlaceKind,
+    ) -> Result<Place, DriveError> {
         let device = device.parse().unwrap();
         Found { path: path.into(), kind, device, space: None, direct_io: None, size_bytes: None }
             .explain(&SystemRoot::new(machine.path()))
@@ -379,7 +407,10 @@ mod tests {
         assert_eq!(place.mount.as_ref().and_then(Mount::journal_mode), Some(JournalMode::Ordered));
         let device = place.block_device().unwrap();
         assert_eq!((device.name.as_str(), device.transport), ("nvme0n1p2", Transport::Nvme));
-        assert_eq!((device.queue.write_cache, device.queue.fua), (Some(WriteCache::WriteBack), Some(true)));
+        assert_eq!(
+            (device.queue.write_cache, device.queue.fua),
+            (Some(WriteCache::WriteBack), Some(true))
+        );
     }
 
     #[test]
@@ -424,9 +455,13 @@ mod tests {
     fn every_other_reason_has_words() {
         let machine = Machine::new();
         let mut lines = Vec::new();
-        for (fs_type, source) in
-            [("nfs4", "nas:/export"), ("9p", "share"), ("fuse.mergerfs", "a:b"), ("zfs", "tank/db"), ("newfs", "x")]
-        {
+        for (fs_type, source) in [
+            ("nfs4", "nas:/export"),
+            ("9p", "share"),
+            ("fuse.mergerfs", "a:b"),
+            ("zfs", "tank/db"),
+            ("newfs", "x"),
+        ] {
             machine.mounts(&format!("28 1 0:31 / / rw - {fs_type} {source} rw\n"));
             lines.push(why(&directory(&machine, "/srv", "0:31")));
         }
@@ -447,7 +482,8 @@ mod tests {
 
     #[test]
     fn a_raw_device_has_no_mount() {
-        let place = explain(&built::laptop(), "/dev/nvme0n1p3", "259:3", PlaceKind::BlockDevice).unwrap();
+        let place =
+            explain(&built::laptop(), "/dev/nvme0n1p3", "259:3", PlaceKind::BlockDevice).unwrap();
         assert_eq!((place.mount.as_ref(), place.size_bytes), (None, Some(46883840 * 512)));
         let absent = explain(&built::laptop(), "/dev/sda", "8:0", PlaceKind::BlockDevice);
         assert!(matches!(absent, Err(DriveError::NoSuchDevice { .. })));
@@ -484,9 +520,10 @@ mod tests {
 
     #[test]
     fn a_place_survives_json_and_has_a_schema() {
-        for place in
-            [directory(&built::raid_server(), "/srv/data", "253:1"), directory(&built::container(), "/", "0:60")]
-        {
+        for place in [
+            directory(&built::raid_server(), "/srv/data", "253:1"),
+            directory(&built::container(), "/", "0:60"),
+        ] {
             let json = serde_json::to_string(&place).unwrap();
             assert_eq!(serde_json::from_str::<Place>(&json).unwrap(), place);
         }

@@ -65,7 +65,9 @@ impl SystemRoot {
             return self.mapped_device(name.to_str()?);
         }
         let node_name = node.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        node_name.and_then(|name| self.device_named(name)).or_else(|| self.device_named(below_dev.to_str()?))
+        node_name
+            .and_then(|name| self.device_named(name))
+            .or_else(|| self.device_named(below_dev.to_str()?))
     }
 
     fn mapped_device(&self, dm_name: &str) -> Option<DeviceNumber> {
@@ -122,7 +124,8 @@ impl Attributes {
     /// The names in a subdirectory, sorted to make output reproducible.
     pub(crate) fn entries(&self, directory: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.directory.join(directory)) else { return Vec::new() };
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         names
     }

@@ -93,8 +93,9 @@ impl Transport {
         // `ata3`, but not `ata` or `atapi`: the word followed by a number.
         let numbered = |word: &str| {
             parts.iter().any(|part| {
-                part.strip_prefix(word)
-                    .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+                part.strip_prefix(word).is_some_and(|rest| {
+                    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
+                })
             })
         };
         let starting = |word: &str| parts.iter().any(|part| part.starts_with(word));
@@ -152,28 +153,43 @@ mod tests {
     #[test]
     fn sysfs_paths_determine_the_transport() {
         for (place, expected) in [
-            ("/sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1", Transport::Nvme),
+            (
+                "/sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1",
+                Transport::Nvme,
+            ),
             ("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1", Transport::Nvme),
             ("/sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1", Transport::NvmeFabrics),
-            ("/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda", Transport::Sata),
+            (
+                "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda",
+                Transport::Sata,
+            ),
             (
                 "/sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sdb",
                 Transport::Sas,
             ),
-            ("/sys/devices/pci0000:00/0000:00:05.0/0000:02:00.0/host0/target0:2:0/0:2:0:0/block/sda", Transport::Scsi),
+            (
+                "/sys/devices/pci0000:00/0000:00:05.0/0000:02:00.0/host0/target0:2:0/0:2:0:0/block/sda",
+                Transport::Scsi,
+            ),
             ("/sys/devices/platform/host9/session1/target9:0:0/9:0:0:1/block/sdc", Transport::Scsi),
             (
                 "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdd",
                 Transport::Usb,
             ),
             ("/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda", Transport::Virtio),
-            ("/sys/devices/pci0000:00/0000:00:04.0/virtio2/host2/target2:0:0/2:0:0:1/block/sda", Transport::Virtio),
+            (
+                "/sys/devices/pci0000:00/0000:00:04.0/virtio2/host2/target2:0:0/2:0:0:1/block/sda",
+                Transport::Virtio,
+            ),
             (
                 "/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00/fd1d2cbd/host0/target0:0:0/0:0:0:0/block/sda",
                 Transport::HyperV,
             ),
             ("/sys/devices/vbd-51712/block/xvda", Transport::Xen),
-            ("/sys/devices/platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0", Transport::Mmc),
+            (
+                "/sys/devices/platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0",
+                Transport::Mmc,
+            ),
             ("/sys/devices/virtual/block/loop0", Transport::Loop),
             ("/sys/devices/virtual/block/zram0", Transport::Zram),
             ("/sys/devices/virtual/block/ram0", Transport::Ram),

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::block::{device_path, sysfs_place};
 use crate::place::effective_options;
 use crate::system_root::Attributes;
-use crate::{BlockDevice, DeviceNumber, MountTable, Occupied, Partition, SystemRoot, WriteCache, occupancy};
+use crate::{
+    BlockDevice, DeviceNumber, MountTable, Occupied, Partition, SystemRoot, WriteCache, occupancy,
+};
 
 /// Deeper than any real stack of devices.
 const DEPTH_MAX: usize = 16;
@@ -74,14 +76,17 @@ impl Usage {
 
     /// Every mounted filesystem on it, at any layer.
     pub fn filesystems(&self) -> impl Iterator<Item = (&Usage, &MountedOn)> {
-        self.all().into_iter().flat_map(|usage| usage.mounts.iter().map(move |mount| (usage, mount)))
+        self.all()
+            .into_iter()
+            .flat_map(|usage| usage.mounts.iter().map(move |mount| (usage, mount)))
     }
 }
 
 /// Returns whether the disk has a user that no table names (ZFS, Ceph, another program). Asks the
 /// kernel by opening the disk exclusively for a moment.
 pub fn claimed_by_unknown(root: &SystemRoot, disk: &BlockDevice) -> bool {
-    occupancy(root, disk.device).is_ok_and(|all| all.iter().any(|one| matches!(one, Occupied::Claim { .. })))
+    occupancy(root, disk.device)
+        .is_ok_and(|all| all.iter().any(|one| matches!(one, Occupied::Claim { .. })))
 }
 
 struct Tables<'a> {
@@ -98,20 +103,31 @@ impl Tables<'_> {
         let mut parts = Vec::new();
         if above.len() < DEPTH_MAX {
             let names = own.entries("");
-            let partitions = names.iter().map(|name| place.join(name)).filter(|path| path.join("partition").exists());
+            let partitions = names
+                .iter()
+                .map(|name| place.join(name))
+                .filter(|path| path.join("partition").exists());
             let holders = own.entries("holders");
-            let holders = holders.iter().filter_map(|name| fs::canonicalize(place.join("holders").join(name)).ok());
-            let mut below: Vec<PathBuf> = partitions.chain(holders).filter(|path| !above.contains(path)).collect();
+            let holders = holders
+                .iter()
+                .filter_map(|name| fs::canonicalize(place.join("holders").join(name)).ok());
+            let mut below: Vec<PathBuf> =
+                partitions.chain(holders).filter(|path| !above.contains(path)).collect();
             below.sort_by_key(|path| natural(path));
             for path in below {
-                let Some(number) = (Attributes { directory: path.clone() }).parsed("dev") else { continue };
+                let Some(number) = (Attributes { directory: path.clone() }).parsed("dev") else {
+                    continue;
+                };
                 parts.push(self.usage(&path, number, above));
             }
         }
         above.remove(place);
         let read = BlockDevice::read(self.root, number).ok();
         let path = device_path(place);
-        let name = place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default();
+        let name = place
+            .file_name()
+            .map(|name| name.to_string_lossy().replace('!', "/"))
+            .unwrap_or_default();
         Usage {
             layer: read.as_ref().and_then(|device| device.layer.clone()),
             size_bytes: read.as_ref().and_then(|device| device.size_bytes),
@@ -129,14 +145,18 @@ impl Tables<'_> {
     /// Each mounted Btrfs filesystem lists its devices; the mount table lists only one.
     fn btrfs_with(&self, name: &str) -> Option<String> {
         let filesystems = self.root.attributes("sys/fs/btrfs");
-        filesystems.entries("").into_iter().find(|uuid| filesystems.exists(format!("{uuid}/devices/{name}")))
+        filesystems
+            .entries("")
+            .into_iter()
+            .find(|uuid| filesystems.exists(format!("{uuid}/devices/{name}")))
     }
 
     fn mounts_of(&self, number: DeviceNumber, name: &str) -> Vec<MountedOn> {
         let mounts = self.mounts.iter().flat_map(MountTable::mounts);
         let here = mounts.filter(|mount| {
             mount.device == number
-                || (mount.device.is_anonymous() && self.root.device_at(&mount.source) == Some(number))
+                || (mount.device.is_anonymous()
+                    && self.root.device_at(&mount.source) == Some(number))
         });
         let mut found: Vec<MountedOn> = Vec::new();
         for mount in here {
@@ -168,7 +188,10 @@ fn swaps(root: &SystemRoot) -> Vec<DeviceNumber> {
 pub(crate) fn natural(path: &Path) -> Vec<(usize, String)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // In these series, letters count like digits: a longer name comes later.
-    let series = ["xvd", "sd", "hd", "vd"].into_iter().find(|prefix| name.starts_with(prefix)).unwrap_or_default();
+    let series = ["xvd", "sd", "hd", "vd"]
+        .into_iter()
+        .find(|prefix| name.starts_with(prefix))
+        .unwrap_or_default();
     let mut key = vec![(0, series.to_owned())];
     let mut rest = &name[series.len()..];
     while let Some(first) = rest.chars().next() {

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use drive::{
-    BlockDevice, Counters, DirectIo, Occupied, Place, PlaceKind, SignatureKind, SystemRoot, Transport, WriteCache,
-    file_occupancy, occupancy, read_signatures,
+    BlockDevice, Counters, DirectIo, Occupied, Place, PlaceKind, SignatureKind, SystemRoot,
+    Transport, WriteCache, file_occupancy, occupancy, read_signatures,
 };
 
 struct LoopDevice {
@@ -96,11 +96,17 @@ fn whoever_uses_it_is_named() {
     let Some(device) = LoopDevice::attach("whoever_uses_it_is_named") else { return };
     assert_eq!(device.reasons(), Vec::<String>::new());
     let image = file_occupancy(&SystemRoot::default(), &device.image).unwrap();
-    assert!(matches!(&image[..], [Occupied::Loop { loop_device, .. }] if *loop_device == device.path), "{image:?}");
+    assert!(
+        matches!(&image[..], [Occupied::Loop { loop_device, .. }] if *loop_device == device.path),
+        "{image:?}"
+    );
 
     let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
     let claim = OpenOptions::new().read(true).custom_flags(exclusive).open(&device.path).unwrap();
-    let expected = format!("{} is claimed for exclusive use by another program or filesystem", device.path.display());
+    let expected = format!(
+        "{} is claimed for exclusive use by another program or filesystem",
+        device.path.display()
+    );
     assert_eq!(device.reasons(), [expected]);
     drop(claim);
 
@@ -112,8 +118,11 @@ fn whoever_uses_it_is_named() {
     assert_eq!(read_signatures(&device.path).unwrap()[0].kind, SignatureKind::Ext4);
     let mount_point = device.directory.path().join("mounted");
     fs::create_dir(&mount_point).unwrap();
-    let mounted =
-        Command::new("mount").args(["-t", "ext4", "-o", "nobarrier"]).arg(&device.path).arg(&mount_point).status();
+    let mounted = Command::new("mount")
+        .args(["-t", "ext4", "-o", "nobarrier"])
+        .arg(&device.path)
+        .arg(&mount_point)
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("skipped: whoever_uses_it_is_named (mounted): this user may not mount");
         return;
@@ -124,10 +133,19 @@ fn whoever_uses_it_is_named() {
     assert!(unmounted.success());
 
     let mount_point = fs::canonicalize(&mount_point).unwrap();
-    assert_eq!(reasons, [format!("{} is mounted on {}", device.path.display(), mount_point.display())]);
+    assert_eq!(
+        reasons,
+        [format!("{} is mounted on {}", device.path.display(), mount_point.display())]
+    );
     let inside = inside.unwrap();
     let mount = inside.mount.as_ref().unwrap();
-    assert_eq!((mount.mount_point.as_path(), mount.flushes_disabled_by()), (mount_point.as_path(), Some("nobarrier")));
-    assert_eq!(inside.block_device().map(|block| block.path.as_path()), Some(device.path.as_path()));
+    assert_eq!(
+        (mount.mount_point.as_path(), mount.flushes_disabled_by()),
+        (mount_point.as_path(), Some("nobarrier"))
+    );
+    assert_eq!(
+        inside.block_device().map(|block| block.path.as_path()),
+        Some(device.path.as_path())
+    );
     assert_eq!(mount.source, Path::new(&device.path));
 }

@@ -28,7 +28,8 @@ fn check(test: &str, image_bytes: u64, command: &str, expected: &[SignatureKind]
         eprintln!("skipped: {test}: `{command}`: the tool is not installed");
         return;
     }
-    let found: Vec<_> = read_signatures(&image).unwrap().iter().map(|signature| signature.kind).collect();
+    let found: Vec<_> =
+        read_signatures(&image).unwrap().iter().map(|signature| signature.kind).collect();
     assert_eq!(found, expected, "{command}");
 }
 
@@ -42,15 +43,24 @@ fn run(command: &str, image: &Path, source: &Path) -> bool {
         word => word,
     });
     // A user's PATH often lacks the directories of mkfs.
-    let path = format!("{}:/usr/local/sbin:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-    let child =
-        Command::new("env").env("PATH", path).arg(words.next().unwrap()).args(words).stdin(Stdio::null()).output();
+    let path =
+        format!("{}:/usr/local/sbin:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let child = Command::new("env")
+        .env("PATH", path)
+        .arg(words.next().unwrap())
+        .args(words)
+        .stdin(Stdio::null())
+        .output();
     match child {
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => panic!("{command}: {error}"),
         Ok(output) if output.status.code() == Some(127) => false, // env(1): no such command
         Ok(output) => {
-            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{command}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             true
         }
     }
@@ -98,7 +108,8 @@ fn other_marks() {
 fn luks() {
     for (version, expected) in [("luks1", Luks1), ("luks2", Luks2)] {
         let format = format!(
-            "cryptsetup luksFormat -q --type {version} --key-file KEY --pbkdf pbkdf2 --pbkdf-force-iterations 1000 IMAGE"
+            "cryptsetup luksFormat -q --type {version} --key-file KEY --pbkdf pbkdf2 \
+             --pbkdf-force-iterations 1000 IMAGE"
         );
         check("luks", 32 * MIB, &format, &[expected]);
     }

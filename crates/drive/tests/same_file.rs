@@ -12,11 +12,16 @@ use drive::{Occupied, Place, SystemRoot, file_occupancy, occupancy};
 
 /// Runs a system program; returns its output on success.
 fn system(program: &str, args: &[&str]) -> Result<String, String> {
-    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    let output =
+        Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     } else {
-        Err(format!("{program} {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+        Err(format!(
+            "{program} {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))
     }
 }
 
@@ -42,7 +47,9 @@ impl Attached {
         let image = fs::canonicalize(directory.path()).unwrap().join("im.img");
         File::create(&image).unwrap().set_len(16 << 20).unwrap();
         match attach(&image, &[]) {
-            Ok(loop_device) => Some(Attached { image, loop_device, mounts: Vec::new(), _directory: directory }),
+            Ok(loop_device) => {
+                Some(Attached { image, loop_device, mounts: Vec::new(), _directory: directory })
+            }
             Err(reason) => {
                 eprintln!("skipped: {test}: {reason}");
                 None
@@ -90,7 +97,10 @@ fn detach(loop_device: &Path) {
     let shown = fs::read_to_string(&backing_file).ok();
     let _ = system("losetup", &["--detach", text(loop_device)]);
     let until = Instant::now() + Duration::from_secs(5);
-    while shown.is_some() && fs::read_to_string(&backing_file).ok() == shown && Instant::now() < until {
+    while shown.is_some()
+        && fs::read_to_string(&backing_file).ok() == shown
+        && Instant::now() < until
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -101,8 +111,7 @@ fn users(path: &Path) -> Vec<Occupied> {
 
 fn is_on_loop(path: &Path, expected: &Path) -> bool {
     let found = users(path);
-    let matches =
-        matches!(&found[..], [Occupied::Loop { device, loop_device }] if device == path && loop_device == expected);
+    let matches = matches!(&found[..], [Occupied::Loop { device, loop_device }] if device == path && loop_device == expected);
     matches || panic!("{}: {found:?}", path.display())
 }
 
@@ -134,7 +143,9 @@ fn by_its_other_names() {
 
 #[test]
 fn under_a_name_that_the_user_of_the_file_has_lost() {
-    let Some(attached) = Attached::new("under_a_name_that_the_user_of_the_file_has_lost") else { return };
+    let Some(attached) = Attached::new("under_a_name_that_the_user_of_the_file_has_lost") else {
+        return;
+    };
     let moved = attached.beside("moved.img");
     fs::hard_link(&attached.image, &moved).unwrap();
     fs::remove_file(&attached.image).unwrap();
@@ -189,7 +200,11 @@ fn as_an_ordinary_user_by_name() {
             matches!(one, Occupied::LoopByName { file, loop_device, backing_file }
                 if file == path && *loop_device == attached.loop_device && *backing_file == attached.image)
         };
-        assert_eq!(found.iter().filter(|one| by_name(one)).count(), usize::from(is_used), "{found:?}");
+        assert_eq!(
+            found.iter().filter(|one| by_name(one)).count(),
+            usize::from(is_used),
+            "{found:?}"
+        );
         assert_eq!(found.len(), usize::from(is_used), "{found:?}");
     }
 }
@@ -272,13 +287,15 @@ fn a_swap_file_by_its_other_names() {
     fs::create_dir(&mounted_on).unwrap();
     let [swap, second, other] = ["swap", "second", "other"].map(|name| mounted_on.join(name));
     let device = text(&place.loop_device).to_owned();
-    let made = system("mkfs.ext4", &["-q", &device]).and_then(|_| place.mount(&[&device], &mounted_on));
+    let made =
+        system("mkfs.ext4", &["-q", &device]).and_then(|_| place.mount(&[&device], &mounted_on));
     let made = made.and_then(|()| {
         fs::write(&swap, vec![0; 1 << 20]).unwrap();
         fs::write(&other, [0; 4096]).unwrap();
         fs::set_permissions(&swap, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         fs::hard_link(&swap, &second).unwrap();
-        system("mkswap", &[text(&swap)]).and_then(|_| system("swapon", &["--priority", "0", text(&swap)]))
+        system("mkswap", &[text(&swap)])
+            .and_then(|_| system("swapon", &["--priority", "0", text(&swap)]))
     });
     if let Err(reason) = made {
         eprintln!("skipped: {TEST}: {reason}");

@@ -30,7 +30,8 @@ pub enum AddressError {
     #[error("`{0}` is in use by another server: choose another address")]
     InUse(Address),
     /// A server that has ended left its socket file.
-    #[error("`{path}` is a stale socket that no server listens on: remove it (`rm {path}`) or choose another path", path = .0.display())]
+    #[error("`{path}` is a stale socket that no server listens on: remove it (`rm {path}`) or \
+             choose another path", path = .0.display())]
     Left(PathBuf),
     /// A file that is not a socket has this name.
     #[error("`{}` exists and is not a socket: choose another path", .0.display())]
@@ -52,14 +53,20 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Address, String> {
         let tcp = |host: &str, port: &str| {
-            let port = port
-                .parse()
-                .map_err(|_| format!("invalid port `{port}`; expected HOST:PORT or the path of a socket"))?;
-            let host = if host.is_empty() { "127.0.0.1" } else { host.trim_start_matches('[').trim_end_matches(']') };
+            let port = port.parse().map_err(|_| {
+                format!("invalid port `{port}`; expected HOST:PORT or the path of a socket")
+            })?;
+            let host = if host.is_empty() {
+                "127.0.0.1"
+            } else {
+                host.trim_start_matches('[').trim_end_matches(']')
+            };
             Ok(Address::Tcp(host.to_owned(), port))
         };
         if text.is_empty() {
-            return Err("the address is empty; expected HOST:PORT or the path of a socket".to_owned());
+            return Err(
+                "the address is empty; expected HOST:PORT or the path of a socket".to_owned()
+            );
         }
         if text.contains('/') {
             return Ok(Address::Unix(PathBuf::from(text)));
@@ -105,7 +112,8 @@ impl Address {
         match self {
             Address::Unix(path) => Ok(Listener::Unix(listen_unix(path)?)),
             Address::Tcp(host, port) => {
-                let addresses: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
+                let addresses: Vec<SocketAddr> =
+                    (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
                 TcpListener::bind(&addresses[..]).map(Listener::Tcp).map_err(failed)
             }
         }
@@ -127,9 +135,11 @@ pub(crate) fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
             Err(_) => AddressError::Left(path.to_owned()),
         });
     }
-    let listener = UnixListener::bind(path).map_err(|source| AddressError::System { address: address(), source })?;
+    let listener = UnixListener::bind(path)
+        .map_err(|source| AddressError::System { address: address(), source })?;
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(path, owner_only).map_err(|source| AddressError::System { address: address(), source })?;
+    std::fs::set_permissions(path, owner_only)
+        .map_err(|source| AddressError::System { address: address(), source })?;
     Ok(listener)
 }
 
@@ -154,7 +164,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let refused = |name: &str| {
             let path = directory.path().join(name);
-            listen_unix(&path).unwrap_err().to_string().replace(directory.path().to_str().unwrap(), "DIR")
+            listen_unix(&path)
+                .unwrap_err()
+                .to_string()
+                .replace(directory.path().to_str().unwrap(), "DIR")
         };
         std::fs::write(directory.path().join("file"), b"").unwrap();
         insta::assert_snapshot!(refused("file"), @"`DIR/file` exists and is not a socket: choose another path");

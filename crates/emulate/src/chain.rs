@@ -78,7 +78,8 @@ pub enum ChainError {
     },
     /// The drive contains a partition table.
     #[error(
-        "the drive contains {0} and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
+        "the drive contains {0} and no filesystem, and is not overwritten: pass another --image, \
+         or serve it with --fuse DIR --loop and mount the partition that you want"
     )]
     Partitions(SignatureKind),
     /// The drive contains something that no `--fs` can mount.
@@ -89,7 +90,8 @@ pub enum ChainError {
     Unreadable(#[from] drive::DriveError),
     /// The drive was written to, but contains no known filesystem.
     #[error(
-        "the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image"
+        "the drive was written to but contains no known filesystem, and is not overwritten: \
+         examine it with --fuse DIR --loop, or pass another --image"
     )]
     Nothing,
     /// A device or mount is in use.
@@ -110,17 +112,27 @@ fn listed(kinds: &[SignatureKind]) -> String {
 }
 
 fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainError> {
-    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> =
+        arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = || format!("{program} {}", words.join(" "));
     // The PATH of ordinary users lacks these directories.
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     match Command::new(program).args(arguments).env("PATH", path).output() {
-        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no message").to_owned();
+            let said = String::from_utf8_lossy(&output.stderr)
+                .trim()
+                .lines()
+                .next()
+                .unwrap_or("no message")
+                .to_owned();
             Err(ChainError::Failed { command: command(), said })
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChainError::Missing(program.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(ChainError::Missing(program.to_owned()))
+        }
         Err(source) => Err(ChainError::System { what: command(), source }),
     }
 }
@@ -190,7 +202,8 @@ const WRITE_BACK: &str = "write back";
 fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
     let name = device.file_name().unwrap_or_default();
     let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
-    std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
+    std::fs::write(&path, value)
+        .map_err(|source| ChainError::System { what: path.display().to_string(), source })
 }
 
 /// Detaches a loop device. The kernel keeps the queue settings for the device's next user (seen on
@@ -236,7 +249,9 @@ impl MountedFilesystem {
             (Content::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
             (Content::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
             (Content::Filesystem(found), _) if found == filesystem => {}
-            (Content::Filesystem(found), _) => return Err(ChainError::OtherFilesystem { found, wanted: filesystem }),
+            (Content::Filesystem(found), _) => {
+                return Err(ChainError::OtherFilesystem { found, wanted: filesystem });
+            }
             (Content::Partitions(table), _) => return Err(ChainError::Partitions(table)),
             (Content::Other(content), _) => return Err(ChainError::OtherContent(content)),
         }
@@ -260,7 +275,9 @@ impl MountedFilesystem {
 
     fn is_there(&self) -> bool {
         let table = drive::MountTable::read(&drive::SystemRoot::default());
-        table.is_ok_and(|table| table.mounts().iter().any(|mount| mount.mount_point == self.directory))
+        table.is_ok_and(|table| {
+            table.mounts().iter().any(|mount| mount.mount_point == self.directory)
+        })
     }
 
     /// Removes it from the directory tree; its users keep it.
@@ -291,9 +308,11 @@ impl Content {
     /// A partition table counts as content only if nothing else does: a filesystem may keep its
     /// remains. If a device has more than one signature, none of them is trusted.
     fn of(signatures: &[Signature]) -> Content {
-        let is_table =
-            |kind: &SignatureKind| matches!(kind, SignatureKind::Mbr | SignatureKind::Gpt | SignatureKind::GptBackup);
-        let (tables, others): (Vec<_>, Vec<_>) = signatures.iter().map(|signature| signature.kind).partition(is_table);
+        let is_table = |kind: &SignatureKind| {
+            matches!(kind, SignatureKind::Mbr | SignatureKind::Gpt | SignatureKind::GptBackup)
+        };
+        let (tables, others): (Vec<_>, Vec<_>) =
+            signatures.iter().map(|signature| signature.kind).partition(is_table);
         match (&others[..], tables.first()) {
             ([], None) => Content::Nothing,
             ([], Some(&table)) => Content::Partitions(table),
@@ -313,7 +332,15 @@ fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
             let journal = format!("size={}", ext4_journal_mib(size_bytes(device)?));
             run(
                 "mkfs.ext4",
-                words!["-q", "-E", "lazy_itable_init=1,lazy_journal_init=0,nodiscard", "-J", &journal, "--", device],
+                words![
+                    "-q",
+                    "-E",
+                    "lazy_itable_init=1,lazy_journal_init=0,nodiscard",
+                    "-J",
+                    &journal,
+                    "--",
+                    device
+                ],
             )
         }
         Filesystem::Xfs => run("mkfs.xfs", words!["-q", "-K", device]),
@@ -349,12 +376,15 @@ pub(crate) fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     }
     let own = own?;
     let table = drive::MountTable::read(&drive::SystemRoot::default()).ok();
-    if let Some(mount) = table.iter().flat_map(drive::MountTable::mounts).find(|mount| mount.source == own) {
+    if let Some(mount) =
+        table.iter().flat_map(drive::MountTable::mounts).find(|mount| mount.source == own)
+    {
         return Some(format!("{}, mounted on {}", own.display(), mount.mount_point.display()));
     }
     // Swap, part of another device, or mounted in another mount namespace: the kernel grants
     // exclusive access to nobody else meanwhile.
-    let opened = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
+    let opened =
+        rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
     opened.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
 }
 
@@ -411,7 +441,9 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
     let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
     let on_it = |device: std::fs::DirEntry| {
         let file = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        Path::new(file.trim_end()).starts_with(directory).then(|| Path::new("/dev").join(device.file_name()))
+        Path::new(file.trim_end())
+            .starts_with(directory)
+            .then(|| Path::new("/dev").join(device.file_name()))
     };
     devices.flatten().filter_map(on_it).collect()
 }
@@ -443,8 +475,10 @@ impl LeftMount {
         for device in &self.loops {
             let_go(device)?;
         }
-        crate::fuse::mount::detach(&self.directory, true)
-            .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })?;
+        crate::fuse::mount::detach(&self.directory, true).map_err(|source| ChainError::System {
+            what: format!("unmount {}", self.directory.display()),
+            source,
+        })?;
         if crate::runtime::is_private(&self.directory) {
             // Files that someone has put there are kept.
             let _ = std::fs::remove_dir(&self.directory);
@@ -476,7 +510,8 @@ mod tests {
 
     #[test]
     fn what_is_not_overwritten_is_named() {
-        let other = ChainError::OtherFilesystem { found: Filesystem::Xfs, wanted: Filesystem::Ext4 };
+        let other =
+            ChainError::OtherFilesystem { found: Filesystem::Xfs, wanted: Filesystem::Ext4 };
         insta::assert_snapshot!(other, @"the drive contains xfs, not ext4, and is not overwritten: pass --fs xfs or another --image");
         insta::assert_snapshot!(ChainError::Partitions(SignatureKind::Mbr), @"the drive contains an MBR partition table and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
         let several = ChainError::OtherContent(vec![SignatureKind::Ext4, SignatureKind::Md10]);

@@ -28,10 +28,12 @@ pub(crate) struct ImageMetadata {
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
     /// The file does not belong to an emulated drive.
-    #[error("`{}` exists and was not created by an emulated drive: choose another file, or add --destroy-data", .0.display())]
+    #[error("`{}` exists and was not created by an emulated drive: choose another file, or add \
+             --destroy-data", .0.display())]
     Foreign(PathBuf),
     /// The file stores a drive of another size.
-    #[error("`{}` stores a drive of {stored_bytes} bytes ({model}), but this one has {wanted_bytes}: choose another file, or add `,capacity={stored_bytes}` to the model", path.display())]
+    #[error("`{}` stores a drive of {stored_bytes} bytes ({model}), but this one has \
+             {wanted_bytes}: choose another file, or add `,capacity={stored_bytes}` to the model", path.display())]
     OtherSize {
         /// The file.
         path: PathBuf,
@@ -94,11 +96,18 @@ fn sentence(occupied: &[Occupied]) -> String {
 ///
 /// # Errors
 /// When the file is not a drive's, in use, of another size, or cannot be opened.
-pub(crate) fn open(path: &Path, wanted: &ImageMetadata, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
+pub(crate) fn open(
+    path: &Path,
+    wanted: &ImageMetadata,
+    destroy_data: bool,
+) -> Result<(Image, bool), ContainerError> {
     let system = |source| ContainerError::System { path: path.to_owned(), source };
     let beside = metadata_path(path);
     let stored: Option<ImageMetadata> = match std::fs::read(&beside) {
-        Ok(bytes) => Some(serde_json::from_slice(&bytes).map_err(|_| ContainerError::ForeignMetadata(beside.clone()))?),
+        Ok(bytes) => Some(
+            serde_json::from_slice(&bytes)
+                .map_err(|_| ContainerError::ForeignMetadata(beside.clone()))?,
+        ),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ContainerError::System { path: beside, source }),
     };

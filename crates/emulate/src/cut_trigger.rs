@@ -24,7 +24,8 @@ pub enum CutAfter {
 /// An invalid moment for a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "invalid moment for a power cut `{0}`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms"
+    "invalid moment for a power cut `{0}`; expected writes=N, flushes=N, time=T or random=T \
+     (random, with mean T), where T is a time such as 30s or 250ms"
 )]
 pub struct InvalidCutAfter(String);
 
@@ -129,7 +130,8 @@ mod tests {
     #[test]
     fn random_moments_have_the_mean_that_was_asked_for() {
         let mean_s: f64 =
-            (0..2000).map(|seed| armed("random=1s", seed).at().unwrap() as f64 / 1e9).sum::<f64>() / 2000.0;
+            (0..2000).map(|seed| armed("random=1s", seed).at().unwrap() as f64 / 1e9).sum::<f64>()
+                / 2000.0;
         assert!((0.9..1.1).contains(&mean_s), "{mean_s}");
     }
 

@@ -69,7 +69,13 @@ impl Drive {
     /// A drive of a model that tracks contents, over an image of the same size. `request_bytes_max`
     /// is the largest command in bytes that it takes in one piece; larger ones are split, as a
     /// host's block layer would do. `seed` determines all random decisions.
-    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_bytes_max: u64, seed: u64) -> Drive {
+    pub fn new(
+        device: Box<dyn Device>,
+        image: Image,
+        honesty: Honesty,
+        request_bytes_max: u64,
+        seed: u64,
+    ) -> Drive {
         let queue = CommandQueue::new(device, request_bytes_max, seed);
         Drive {
             power: PowerSupply::on(),
@@ -184,7 +190,12 @@ impl Drive {
                 self.faults.write(self.contents.image(), offset, data)?;
                 let stamp = self.contents.write(offset, data)?;
                 let id = self.commands.begin(InProgress { fua, ..InProgress::new(tag, Op::Write) });
-                self.send_write(id, offset, data.len() as u64, Stamps { first: stamp, last: stamp });
+                self.send_write(
+                    id,
+                    offset,
+                    data.len() as u64,
+                    Stamps { first: stamp, last: stamp },
+                );
             }
             Command::Zero { offset, bytes, fua, keeps_space } => {
                 self.check_write(offset, bytes)?;
@@ -248,7 +259,8 @@ impl Drive {
         self.promises.go_on(self.queue.clock());
         let history = self.contents.history();
         let newest = history.newest();
-        let left_by_model = |sector| if self.barriers.model_knows() { self.queue.stamp_of(sector) } else { 0 };
+        let left_by_model =
+            |sector| if self.barriers.model_knows() { self.queue.stamp_of(sector) } else { 0 };
         let left = losses::left(&newest, history, &self.promises, left_by_model);
         let mut cut = losses::count(&newest, &left, history, &self.promises);
         self.promises.reset();

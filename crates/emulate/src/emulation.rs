@@ -15,7 +15,9 @@ use simdrive::device::{Device, Identity};
 use simdrive::run::Machine;
 
 use crate::address::{Address, AddressError};
-use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, LoopQueue, MountedFilesystem, StoppedMount};
+use crate::chain::{
+    self, Blank, ChainError, Filesystem, LoopDevice, LoopQueue, MountedFilesystem, StoppedMount,
+};
 use crate::container::{self, ContainerError, ImageMetadata};
 use crate::cut_trigger::{CutAfter, CutTrigger};
 use crate::drive::Drive;
@@ -146,7 +148,8 @@ pub enum EmulateError {
     #[error("`{}` is not empty, and its files would be hidden: choose an empty directory", .0.display())]
     NotEmpty(PathBuf),
     /// The filesystem does not fit on the drive.
-    #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
+    #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such \
+             as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
     TooSmall {
         /// The requested filesystem.
         filesystem: Filesystem,
@@ -302,16 +305,20 @@ impl Emulation {
     ///
     /// # Errors
     /// When any step fails; everything set up before is taken down again.
-    pub fn start(config: &EmulationConfig, progress: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
+    pub fn start(
+        config: &EmulationConfig,
+        progress: &dyn Fn(&str),
+    ) -> Result<Emulation, EmulateError> {
         check_access(&config.files)?;
         let (drive, is_new) = new_drive(config)?;
         let facts = Facts::of(config, &drive)?;
         let access = Access::open(config, is_new)?;
         let mut emulation = Emulation::serve(config, drive, facts, access)?;
         progress("measuring the cost of the transport");
-        emulation
-            .measure(config)
-            .map_err(|source| EmulateError::System { what: "cannot measure the cost of the transport", source })?;
+        emulation.measure(config).map_err(|source| EmulateError::System {
+            what: "cannot measure the cost of the transport",
+            source,
+        })?;
         let blank = if is_new { Blank::GetsAFilesystem } else { Blank::IsRefused };
         emulation.build(&config.files, blank, progress)?;
         emulation.handle.ready(0, Ok(()));
@@ -364,8 +371,11 @@ impl Emulation {
             let probe = file.with_file_name(PROBE);
             let floors = match &config.files {
                 Files::Device(_) | Files::Mounted(..) => {
-                    let device = LoopDevice::attach(&probe, LoopQueue { flushes, rotational: false, depth: u32::MAX })
-                        .map_err(io::Error::other)?;
+                    let device = LoopDevice::attach(
+                        &probe,
+                        LoopQueue { flushes, rotational: false, depth: u32::MAX },
+                    )
+                    .map_err(io::Error::other)?;
                     probe::of_file(&self.handle, device.path(), flushes)?
                 }
                 _ => probe::of_file(&self.handle, &probe, flushes)?,
@@ -393,16 +403,28 @@ impl Emulation {
         }
     }
 
-    fn build(&mut self, files: &Files, blank: Blank, progress: &dyn Fn(&str)) -> Result<(), EmulateError> {
-        let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
+    fn build(
+        &mut self,
+        files: &Files,
+        blank: Blank,
+        progress: &dyn Fn(&str),
+    ) -> Result<(), EmulateError> {
+        let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else {
+            return Ok(());
+        };
         let Facts { wants_flushes: flushes, rotational, queue_depth: depth, .. } = self.facts;
         let device = LoopDevice::attach(file, LoopQueue { flushes, rotational, depth })?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
             progress(&format!("creating and mounting {}", filesystem.name()));
-            let mounted =
-                MountedFilesystem::mount(device.path(), directory, *filesystem, filesystem.mount_options(), blank)?;
+            let mounted = MountedFilesystem::mount(
+                device.path(),
+                directory,
+                *filesystem,
+                filesystem.mount_options(),
+                blank,
+            )?;
             self.filesystem = Some(mounted);
             self.facts.mounted = Some(directory.clone());
         }
@@ -506,7 +528,8 @@ fn new_drive(config: &EmulationConfig) -> Result<(Drive, bool), EmulateError> {
     {
         return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
     }
-    let mut drive = Drive::new(device, image, honesty.clone(), model.request_bytes_max(), config.seed);
+    let mut drive =
+        Drive::new(device, image, honesty.clone(), model.request_bytes_max(), config.seed);
     if matches!(model, Model::Ideal { .. }) && honesty.ack_early.is_none() {
         drive = drive.without_history();
     }
@@ -519,7 +542,9 @@ fn new_drive(config: &EmulationConfig) -> Result<(Drive, bool), EmulateError> {
 
 /// A lie about a promise that this drive does not make would have no effect.
 fn check_lies(honesty: &Honesty, identity: &Identity, model: &str) -> Result<(), EmulateError> {
-    let refused = |lie, because| Err(EmulateError::NothingToLieAbout { lie, model: model.to_owned(), because });
+    let refused = |lie, because| {
+        Err(EmulateError::NothingToLieAbout { lie, model: model.to_owned(), because })
+    };
     if honesty.ignores_flush && !identity.volatile_cache {
         return refused("ignore-flush", "it has no volatile cache, so hosts send no flushes");
     }
@@ -549,7 +574,11 @@ fn check_empty(directory: &Path) -> Result<(), EmulateError> {
     let here = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let stopped = StoppedMount::find_all().unwrap_or_default();
     if let Some(stopped) = stopped.iter().find(|stopped| stopped.mounts.contains(&here)) {
-        return Err(MountError::Stopped { directory: directory.to_owned(), process: stopped.process }.into());
+        return Err(MountError::Stopped {
+            directory: directory.to_owned(),
+            process: stopped.process,
+        }
+        .into());
     }
     let mut entries = std::fs::read_dir(directory).map_err(because)?;
     match entries.next() {

@@ -29,7 +29,13 @@ impl Fixed {
 
     /// A drive whose every command takes `takes`, and which reports a volatile cache or none.
     pub(crate) fn new(capacity_bytes: u64, takes: Ns, volatile_cache: bool) -> Fixed {
-        Fixed { capacity_bytes, takes, volatile_cache, done: VecDeque::new(), activity: Activity::default() }
+        Fixed {
+            capacity_bytes,
+            takes,
+            volatile_cache,
+            done: VecDeque::new(),
+            activity: Activity::default(),
+        }
     }
 }
 

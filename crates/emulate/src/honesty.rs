@@ -9,7 +9,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Faults at a power cut, apart from lies about flushes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// Some bits of a write are flipped.
@@ -82,7 +84,8 @@ pub enum Lie {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLie {
     /// Unknown name.
-    #[error("unknown lie `{0}`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write {writes}, or per cut {cuts}", writes = names(false), cuts = names(true))]
+    #[error("unknown lie `{0}`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: \
+             with a probability per write {writes}, or per cut {cuts}", writes = names(false), cuts = names(true))]
     Name(String),
     /// Missing or invalid probability.
     #[error("`{0}` needs a probability between 0 and 1, such as {0}=0.001")]
@@ -104,8 +107,10 @@ impl FromStr for Lie {
     type Err = InvalidLie;
 
     fn from_str(text: &str) -> Result<Lie, InvalidLie> {
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let plain = |lie, name| if value.is_some() { Err(InvalidLie::Plain(name)) } else { Ok(lie) };
+        let (name, value) =
+            text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let plain =
+            |lie, name| if value.is_some() { Err(InvalidLie::Plain(name)) } else { Ok(lie) };
         match name {
             "ignore-flush" => plain(Lie::IgnoreFlush, "ignore-flush"),
             "ignore-fua" => plain(Lie::IgnoreFua, "ignore-fua"),
@@ -113,8 +118,12 @@ impl FromStr for Lie {
             _ => {
                 let fault = Fault::ALL.into_iter().find(|fault| fault.name() == name);
                 let fault = fault.ok_or_else(|| InvalidLie::Name(text.to_owned()))?;
-                let chance = value.and_then(|value| value.parse().ok()).filter(|chance| (0.0..=1.0).contains(chance));
-                chance.map(|chance| Lie::Fault(fault, chance)).ok_or(InvalidLie::Chance(fault.name()))
+                let chance = value
+                    .and_then(|value| value.parse().ok())
+                    .filter(|chance| (0.0..=1.0).contains(chance));
+                chance
+                    .map(|chance| Lie::Fault(fault, chance))
+                    .ok_or(InvalidLie::Chance(fault.name()))
             }
         }
     }
@@ -131,7 +140,8 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
         _ => return None,
     };
     // At most a year: times are added up in 64 bits of nanoseconds.
-    let seconds = Some(number.parse::<f64>().ok()? * unit_s).filter(|seconds| *seconds <= 31_536_000.0)?;
+    let seconds =
+        Some(number.parse::<f64>().ok()? * unit_s).filter(|seconds| *seconds <= 31_536_000.0)?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
@@ -202,9 +212,10 @@ mod tests {
 
     #[test]
     fn lies_as_they_are_typed() {
-        let lies: Vec<Lie> = ["ignore-flush", "ack-early=1.5ms", "shorn=0.01", "dead=1", "shorn=0.5"]
-            .map(|lie| lie.parse().unwrap())
-            .into();
+        let lies: Vec<Lie> =
+            ["ignore-flush", "ack-early=1.5ms", "shorn=0.01", "dead=1", "shorn=0.5"]
+                .map(|lie| lie.parse().unwrap())
+                .into();
         let honesty = Honesty::of(&lies);
         assert_eq!(honesty.ack_early, Some(Duration::from_micros(1500)));
         assert_eq!((honesty.chance(Fault::Shorn), honesty.chance(Fault::Flying)), (0.5, 0.0));

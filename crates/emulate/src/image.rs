@@ -27,7 +27,10 @@ impl Image {
     /// An empty image in memory.
     pub fn in_memory(bytes: u64) -> Image {
         let pieces = bytes.div_ceil(PIECE_BYTES) as usize;
-        Image { bytes, medium: Medium::Memory(std::iter::repeat_with(|| None).take(pieces).collect()) }
+        Image {
+            bytes,
+            medium: Medium::Memory(std::iter::repeat_with(|| None).take(pieces).collect()),
+        }
     }
 
     /// The first `bytes` of a file, which must be at least that long and open for reading and
@@ -98,7 +101,8 @@ impl Image {
                 let mut rest = data;
                 for (piece, within, length) in split(offset, rest.len()) {
                     let (part, behind) = rest.split_at(length);
-                    let content = pieces[piece].get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
+                    let content = pieces[piece]
+                        .get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
                     content[within..within + length].copy_from_slice(part);
                     rest = behind;
                 }
@@ -111,7 +115,9 @@ impl Image {
     /// Returns whether a range is known to be zeros because nothing was ever written near it.
     pub fn is_untouched(&self, offset: u64, bytes: u64) -> bool {
         match &self.medium {
-            Medium::Memory(pieces) => split(offset, bytes as usize).all(|(piece, ..)| pieces[piece].is_none()),
+            Medium::Memory(pieces) => {
+                split(offset, bytes as usize).all(|(piece, ..)| pieces[piece].is_none())
+            }
             Medium::File(_) => false,
         }
     }
@@ -136,7 +142,12 @@ impl Image {
         match &self.medium {
             Medium::Memory(_) => self.clear(offset, bytes),
             Medium::File(file) => {
-                match fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, bytes) {
+                match fallocate(
+                    file,
+                    FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE,
+                    offset,
+                    bytes,
+                ) {
                     Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, offset, bytes),
                     other => Ok(other?),
                 }
@@ -161,7 +172,12 @@ impl Image {
                 Ok(())
             }
             Medium::File(file) => {
-                let punched = fallocate(&*file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes);
+                let punched = fallocate(
+                    &*file,
+                    FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+                    offset,
+                    bytes,
+                );
                 match punched {
                     // A filesystem that cannot punch holes gets zeros.
                     Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, offset, bytes),

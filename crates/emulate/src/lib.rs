@@ -48,7 +48,10 @@ mod serve;
 mod smart;
 
 pub use address::{Address, AddressError};
-pub use chain::{Blank, ChainError, Filesystem, LeftMount, LoopDevice, LoopQueue, MountedFilesystem, StoppedMount};
+pub use chain::{
+    Blank, ChainError, Filesystem, LeftMount, LoopDevice, LoopQueue, MountedFilesystem,
+    StoppedMount,
+};
 pub use container::ContainerError;
 pub use cut_trigger::{CutAfter, CutTrigger, InvalidCutAfter};
 pub use drive::{Command, Cut, Done, Drive, InjectedFault, Power, Refused, Status};

@@ -32,7 +32,8 @@ impl Nominal {
         let mut done = Vec::new();
         let mut time = |op, block: u64| {
             // Sequential positions would gain from where the last command ended.
-            let offset = if op == Op::Flush { 0 } else { block.wrapping_mul(7919) % blocks * BLOCK_BYTES };
+            let offset =
+                if op == Op::Flush { 0 } else { block.wrapping_mul(7919) % blocks * BLOCK_BYTES };
             let bytes = if op == Op::Flush { 0 } else { BLOCK_BYTES };
             device.submit(now, Request { id: 0, op, offset, bytes, fua: false, stamp: 0 });
             let begun = now;
@@ -75,10 +76,12 @@ mod tests {
 
     #[test]
     fn a_consumer_drive_waits_for_its_flush() {
-        let machine = simdrive::run::Machine::new(catalogue::find_model("consumer-nvme").unwrap().clone());
+        let machine =
+            simdrive::run::Machine::new(catalogue::find_model("consumer-nvme").unwrap().clone());
         let nominal = Nominal::of(machine.drive(false).unwrap());
         assert!(nominal.write_ns < 30_000 && nominal.flush_ns > 1_000_000, "{nominal:?}");
-        let machine = simdrive::run::Machine::new(catalogue::find_model("enterprise-nvme").unwrap().clone());
+        let machine =
+            simdrive::run::Machine::new(catalogue::find_model("enterprise-nvme").unwrap().clone());
         assert_eq!(Nominal::of(machine.drive(false).unwrap()).flush_ns, 0);
     }
 }

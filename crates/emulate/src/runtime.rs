@@ -29,7 +29,9 @@ fn own_directories() -> Vec<PathBuf> {
 pub fn in_memory() -> Vec<PathBuf> {
     // linux/magic.h: TMPFS_MAGIC, RAMFS_MAGIC.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-    let is_memory = |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|fs| IN_MEMORY.contains(&(fs.f_type as u64)));
+    let is_memory = |path: &PathBuf| {
+        rustix::fs::statfs(path).is_ok_and(|fs| IN_MEMORY.contains(&(fs.f_type as u64)))
+    };
     own_directories().into_iter().filter(is_memory).collect()
 }
 
@@ -121,9 +123,14 @@ mod tests {
     #[test]
     fn names_contain_their_process() {
         let own = socket("consumer-nvme", "ctl");
-        assert_eq!(process_of(own.file_name().unwrap().to_str().unwrap()), Some(std::process::id()));
+        assert_eq!(
+            process_of(own.file_name().unwrap().to_str().unwrap()),
+            Some(std::process::id())
+        );
         assert_eq!(process_of("flushmark-17"), Some(17));
-        for other in ["flushmark", "flushmark-ideal", "flushmark-a-17.txt", "other-17", "flushmark-.ctl"] {
+        for other in
+            ["flushmark", "flushmark-ideal", "flushmark-a-17.txt", "other-17", "flushmark-.ctl"]
+        {
             assert_eq!(process_of(other), None, "{other}");
         }
     }

@@ -259,7 +259,9 @@ impl Server {
     /// any.
     fn serve_those_with_room(&mut self) -> bool {
         let has_room = |token: &u64| match self.clients.get(token) {
-            Some(Client::Nbd { connection, drive, .. }) => connection.has_room(&self.drives[*drive]),
+            Some(Client::Nbd { connection, drive, .. }) => {
+                connection.has_room(&self.drives[*drive])
+            }
             _ => true,
         };
         let with_room: Vec<u64> = self.full.iter().copied().filter(has_room).collect();
@@ -300,7 +302,9 @@ impl Server {
 
     fn send_all(&mut self) {
         while let Some(token) = self.talking.pop_first() {
-            let Some(Client::Nbd { connection, drive, .. }) = self.clients.get_mut(&token) else { continue };
+            let Some(Client::Nbd { connection, drive, .. }) = self.clients.get_mut(&token) else {
+                continue;
+            };
             if connection.send(&self.drives[*drive]) == ConnectionState::Closed {
                 self.dismiss(token);
             } else {
@@ -313,13 +317,20 @@ impl Server {
     /// again and again.
     #[inline]
     fn watch_client(&mut self, token: u64) {
-        let Some(Client::Nbd { connection, drive, watched }) = self.clients.get_mut(&token) else { return };
+        let Some(Client::Nbd { connection, drive, watched }) = self.clients.get_mut(&token) else {
+            return;
+        };
         let mut wanted = epoll::EventFlags::empty();
         wanted.set(epoll::EventFlags::OUT, connection.has_output());
         wanted.set(epoll::EventFlags::IN, connection.has_room(&self.drives[*drive]));
         if wanted != *watched {
             *watched = wanted;
-            let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(token), wanted);
+            let _ = epoll::modify(
+                &self.epoll,
+                &connection.socket,
+                epoll::EventData::new_u64(token),
+                wanted,
+            );
         }
         if !wanted.contains(epoll::EventFlags::IN) {
             self.full.insert(token);
@@ -332,7 +343,12 @@ impl Server {
         if wanted != self.directory_watched {
             self.directory_watched = wanted;
             let flags = if wanted { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
-            epoll::modify(&self.epoll, &directory.kernel, epoll::EventData::new_u64(DIRECTORY), flags)?;
+            epoll::modify(
+                &self.epoll,
+                &directory.kernel,
+                epoll::EventData::new_u64(DIRECTORY),
+                flags,
+            )?;
         }
         Ok(())
     }
@@ -355,8 +371,13 @@ impl Server {
             served.forget(now);
         }
         let look_again = served.is_crowded().then_some(now + CROWDED_WAIT_NS);
-        let next =
-            self.drives.iter().filter_map(Drive::next_event).chain(self.cut_trigger.at()).chain(look_again).min();
+        let next = self
+            .drives
+            .iter()
+            .filter_map(Drive::next_event)
+            .chain(self.cut_trigger.at())
+            .chain(look_again)
+            .min();
         let Some(next) = next else {
             let begun = Instant::now();
             while events.is_empty() && begun.elapsed() < LINGER {
@@ -375,15 +396,25 @@ impl Server {
         let sleep = self.clock.sleep_until(next);
         if !sleep.is_zero() {
             // epoll itself counts in milliseconds on kernels before 5.11.
-            let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
-            ignore_interruption(poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)))?;
+            let timeout = Timespec {
+                tv_sec: sleep.as_secs() as i64,
+                tv_nsec: i64::from(sleep.subsec_nanos()),
+            };
+            ignore_interruption(poll(
+                &mut [PollFd::new(&self.epoll, PollFlags::IN)],
+                Some(&timeout),
+            ))?;
         }
         self.look(events)
     }
 
     #[inline]
     fn look(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&Timespec::default())))
+        ignore_interruption(epoll::wait(
+            &self.epoll,
+            spare_capacity(events),
+            Some(&Timespec::default()),
+        ))
     }
 
     /// Handles pending messages. Returns whether to continue.
@@ -460,7 +491,13 @@ impl Server {
             let token = self.next_client;
             let watched = self.clients.len() < CLIENTS_MAX
                 && stream.set_nonblocking(true).is_ok()
-                && epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
+                && epoll::add(
+                    &self.epoll,
+                    &stream,
+                    epoll::EventData::new_u64(token),
+                    epoll::EventFlags::IN,
+                )
+                .is_ok();
             if watched {
                 self.next_client += 1;
                 self.clients.insert(token, Client::Control { stream, line: Vec::new() });
@@ -482,10 +519,15 @@ impl Server {
                     return;
                 }
                 // The probe is used to measure the floor.
-                let floor = if *drive == PROBE { TransportCosts::default() } else { self.nbd_floor };
+                let floor =
+                    if *drive == PROBE { TransportCosts::default() } else { self.nbd_floor };
                 let drive = &mut self.drives[*drive];
-                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number))
-                    == ConnectionState::Closed
+                if connection.receive(
+                    drive,
+                    now,
+                    |kind| floor.of(kind),
+                    |number| tag(token, number),
+                ) == ConnectionState::Closed
                 {
                     self.dismiss(token);
                     return;
@@ -504,7 +546,12 @@ impl Server {
     fn serve_directory(&mut self) -> io::Result<ConnectionState> {
         let Some(directory) = &mut self.directory else { return Ok(ConnectionState::Closed) };
         let (now, floor) = (self.clock.now(), self.directory_floor);
-        directory.receive(&mut self.drives, now, |kind| floor.of(kind), |number| tag(DIRECTORY, number))
+        directory.receive(
+            &mut self.drives,
+            now,
+            |kind| floor.of(kind),
+            |number| tag(DIRECTORY, number),
+        )
     }
 
     fn serve_control(&mut self, token: u64) {
@@ -512,7 +559,14 @@ impl Server {
         let mut buffer = [0; ORDER_BYTES_MAX];
         let came = match stream.read(&mut buffer) {
             Ok(bytes) if bytes > 0 => &buffer[..bytes],
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                return;
+            }
             _ => return self.dismiss(token),
         };
         line.extend_from_slice(came);
@@ -547,13 +601,15 @@ impl Server {
         match result {
             Ok(()) => {
                 let status = self.drives[SERVED].status(self.clock.now());
-                let floors =
-                    serde_json::json!({ "nbd_floor": self.nbd_floor.max, "fuse_floor": self.directory_floor.max });
+                let floors = serde_json::json!({ "nbd_floor": self.nbd_floor.max, "fuse_floor": self.directory_floor.max });
                 let mut answer = serde_json::to_value(status).unwrap_or_default();
-                if let (Some(answer), serde_json::Value::Object(floors)) = (answer.as_object_mut(), floors) {
+                if let (Some(answer), serde_json::Value::Object(floors)) =
+                    (answer.as_object_mut(), floors)
+                {
                     answer.extend(floors);
                     answer.insert("clients".to_owned(), self.clients.len().into());
-                    answer.insert("ready".to_owned(), matches!(self.stack, StackState::Ready).into());
+                    answer
+                        .insert("ready".to_owned(), matches!(self.stack, StackState::Ready).into());
                     if let StackState::Failed(because) = &self.stack {
                         answer.insert("trouble".to_owned(), because.as_str().into());
                     }

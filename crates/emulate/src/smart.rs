@@ -10,7 +10,9 @@ const FUSE_MAGIC: u64 = 0x6573_5546;
 /// Number of power cuts of an emulated drive; `None` if `file` does not belong to an emulated
 /// drive, or if the drive does not know because its image is older than its process.
 pub fn unsafe_shutdowns(file: &Path) -> Option<u64> {
-    if file.file_name()? != DRIVE || rustix::fs::statfs(file.parent()?).ok()?.f_type as u64 != FUSE_MAGIC {
+    if file.file_name()? != DRIVE
+        || rustix::fs::statfs(file.parent()?).ok()?.f_type as u64 != FUSE_MAGIC
+    {
         return None;
     }
     std::fs::read_to_string(file.with_file_name(UNSAFE_SHUTDOWNS)).ok()?.trim().parse().ok()

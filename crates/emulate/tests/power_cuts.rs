@@ -51,7 +51,8 @@ impl Witness {
         } else {
             Image::in_memory(capacity)
         };
-        let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
+        let drive =
+            Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
         let (sectors, writes, flushes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         Witness { drive, now: 1000, chance, next_tag: 1, sectors, writes, flushes }
@@ -80,7 +81,9 @@ impl Witness {
     fn write(&mut self) {
         let count = [1, 2, 8, 8, 8, 32, 2048][self.below(7) as usize];
         let first = self.below(PLAYGROUND / SECTOR_BYTES / count) * count;
-        let overlaps = |&(other, others, _): &(u64, u64, bool)| first < other + others && other < first + count;
+        let overlaps = |&(other, others, _): &(u64, u64, bool)| {
+            first < other + others && other < first + count
+        };
         // Hosts do not write to the same place twice at once.
         if self.writes.values().any(overlaps) || self.drive.under_way() > 20 {
             return;
@@ -91,14 +94,23 @@ impl Witness {
         let value = if self.below(10) == 0 { 0 } else { tag };
         if value == 0 {
             self.drive
-                .submit(self.now, tag, Command::Zero { offset, bytes, fua, keeps_space: tag.is_multiple_of(2) })
+                .submit(
+                    self.now,
+                    tag,
+                    Command::Zero { offset, bytes, fua, keeps_space: tag.is_multiple_of(2) },
+                )
                 .unwrap();
         } else {
             let data = value.to_le_bytes().repeat(bytes as usize / 8);
             self.drive.submit(self.now, tag, Command::Write { offset, data: &data, fua }).unwrap();
         }
         for sector in first..first + count {
-            self.sectors.entry(sector).or_default().push(Written { tag, value, acknowledged: false, safe: false });
+            self.sectors.entry(sector).or_default().push(Written {
+                tag,
+                value,
+                acknowledged: false,
+                safe: false,
+            });
         }
         self.writes.insert(tag, (first, count, fua));
     }
@@ -110,7 +122,8 @@ impl Witness {
         let tag = self.tag();
         self.drive.submit(self.now, tag, Command::Flush).unwrap();
         let covered = self.sectors.iter().flat_map(|(&sector, history)| {
-            let acknowledged = history.iter().filter(|written| written.acknowledged && !written.safe);
+            let acknowledged =
+                history.iter().filter(|written| written.acknowledged && !written.safe);
             acknowledged.map(move |written| (sector, written.tag))
         });
         let covered = covered.collect();
@@ -120,7 +133,13 @@ impl Witness {
     fn read(&mut self) {
         let sector = self.below(PLAYGROUND / SECTOR_BYTES);
         let tag = self.tag();
-        self.drive.submit(self.now, tag, Command::Read { offset: sector * SECTOR_BYTES, bytes: SECTOR_BYTES }).unwrap();
+        self.drive
+            .submit(
+                self.now,
+                tag,
+                Command::Read { offset: sector * SECTOR_BYTES, bytes: SECTOR_BYTES },
+            )
+            .unwrap();
     }
 
     fn go_on(&mut self) {
@@ -270,7 +289,9 @@ fn lies_about_flushes_are_found_out() {
 
 #[test]
 fn faults_break_promises() {
-    for lie in ["bit-corruption=0.05", "shorn=0.05", "flying=0.05", "unserializable=0.05", "metadata=0.05"] {
+    for lie in
+        ["bit-corruption=0.05", "shorn=0.05", "flying=0.05", "unserializable=0.05", "metadata=0.05"]
+    {
         let (broken, owned) = found_out("enterprise-nvme", &[lie], 20);
         assert!(broken > 5 && owned >= broken, "{lie}: {broken} of {owned}");
     }
@@ -298,8 +319,9 @@ fn dead_and_read_only_drives() {
 fn what_lies_beyond_the_end_or_between_sectors_is_refused() {
     let mut witness = Witness::new("consumer-nvme", &[], false, 1);
     let capacity = witness.drive.identity().capacity_bytes;
-    let mut refused =
-        |offset, bytes| witness.drive.submit(0, 1, Command::Read { offset, bytes }).unwrap_err().to_string();
+    let mut refused = |offset, bytes| {
+        witness.drive.submit(0, 1, Command::Read { offset, bytes }).unwrap_err().to_string()
+    };
     assert_eq!(refused(capacity, 512), format!("the drive ends at {capacity} bytes"));
     assert_eq!(refused(u64::MAX - 511, 512), format!("the drive ends at {capacity} bytes"));
     assert_eq!(refused(0, 100), "the drive has sectors of 512 bytes");
@@ -337,7 +359,9 @@ fn wear_and_fill_lose_nothing() {
 #[test]
 fn drives_that_were_filled_and_worn_keep_working() {
     for (seed, model) in
-        ["consumer-nvme", "enterprise-sata", "samsung-980-1tb", "gcp-local-nvme-x2-raid0-ext4"].into_iter().enumerate()
+        ["consumer-nvme", "enterprise-sata", "samsung-980-1tb", "gcp-local-nvme-x2-raid0-ext4"]
+            .into_iter()
+            .enumerate()
     {
         for (fill, wear) in [(80.0, 0.0), (0.0, 1.3), (80.0, 1.3), (100.0, 0.01)] {
             let mut witness = Witness::new(model, &[], false, seed as u64);
@@ -368,12 +392,16 @@ fn drives_that_were_filled_and_worn_keep_working() {
 #[test]
 fn what_was_never_flushed_is_not_safe_for_being_old() {
     let lost = |flushed: bool, wait_ns: u64| {
-        let mut witness = Witness::new("disk-7200rpm-cache-on", &["ack-early=50ms".parse().unwrap()], false, 3);
+        let mut witness =
+            Witness::new("disk-7200rpm-cache-on", &["ack-early=50ms".parse().unwrap()], false, 3);
         let data = [7; 4096];
         for at in 0..200 {
             // Far apart: the disk arm needs milliseconds for each.
             let offset = at * 7919 % 200 * (10 << 20);
-            witness.drive.submit(witness.now, at, Command::Write { offset, data: &data, fua: false }).unwrap();
+            witness
+                .drive
+                .submit(witness.now, at, Command::Write { offset, data: &data, fua: false })
+                .unwrap();
         }
         let mut done = Vec::new();
         while done.len() < 200 {
@@ -399,7 +427,9 @@ fn a_large_range_of_zeros_is_one_command() {
     let mut witness = Witness::new("consumer-nvme", &[], false, 3);
     let bytes = 100 << 20;
     let zero = Command::Zero { offset: 512, bytes, fua: true, keeps_space: false };
-    for (tag, command) in [(1, Command::Write { offset: 50 << 20, data: &[9; 4096], fua: true }), (2, zero)] {
+    for (tag, command) in
+        [(1, Command::Write { offset: 50 << 20, data: &[9; 4096], fua: true }), (2, zero)]
+    {
         witness.drive.submit(witness.now, tag, command).unwrap();
         let mut done = Vec::new();
         while done.is_empty() {
@@ -425,7 +455,11 @@ fn zeros_do_not_make_other_writes_safe() {
         let (mut done, mut tag) = (Vec::new(), 2);
         while !done.iter().any(|done: &Done| done.tag == 1) {
             // One write for each event.
-            let write = Command::Write { offset: (1 << 30) + tag * 7919 % 1000 * 4096, data: &[7; 4096], fua: false };
+            let write = Command::Write {
+                offset: (1 << 30) + tag * 7919 % 1000 * 4096,
+                data: &[7; 4096],
+                fua: false,
+            };
             witness.drive.submit(witness.now, tag, write).unwrap();
             tag += 1;
             witness.now = witness.drive.next_event().unwrap();

@@ -55,6 +55,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let ops = latencies.len();
     let (_, median, _) = latencies.select_nth_unstable(ops / 2);
-    println!("{{\"iops\": {:.1}, \"p50_us\": {:.3}}}", ops as f64 / elapsed.as_secs_f64(), median.as_secs_f64() * 1e6);
+    println!(
+        "{{\"iops\": {:.1}, \"p50_us\": {:.3}}}",
+        ops as f64 / elapsed.as_secs_f64(),
+        median.as_secs_f64() * 1e6
+    );
     Ok(())
 }

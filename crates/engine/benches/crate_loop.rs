@@ -29,18 +29,22 @@ fn main() -> Result<(), Failure> {
         println!("usage: crate_loop read|write TARGET SECONDS DEPTH; nothing to do");
         return Ok(());
     };
-    let (writes, depth, seconds) = (what == "write", depth.parse::<u32>()?, seconds.parse::<f64>()?);
-    let file = OpenOptions::new().read(true).write(writes).custom_flags(libc::O_DIRECT).open(target)?;
+    let (writes, depth, seconds) =
+        (what == "write", depth.parse::<u32>()?, seconds.parse::<f64>()?);
+    let file =
+        OpenOptions::new().read(true).write(writes).custom_flags(libc::O_DIRECT).open(target)?;
     let mut ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth)?;
     let mut blocks = vec![Block([0; BLOCK]); depth as usize];
-    let vector = libc::iovec { iov_base: blocks.as_mut_ptr().cast(), iov_len: BLOCK * depth as usize };
+    let vector =
+        libc::iovec { iov_base: blocks.as_mut_ptr().cast(), iov_len: BLOCK * depth as usize };
     ring.submitter().register_files(&[file.as_raw_fd()])?;
     // SAFETY: `blocks` lives until the ring is dropped.
     #[expect(unsafe_code, reason = "the kernel writes into the blocks")]
     unsafe {
         ring.submitter().register_buffers(&[vector])?;
     }
-    let mut work = Work { ring: &mut ring, blocks: &mut blocks, writes, state: 0x9e37_79b9_7f4a_7c15 };
+    let mut work =
+        Work { ring: &mut ring, blocks: &mut blocks, writes, state: 0x9e37_79b9_7f4a_7c15 };
     (0..depth).try_for_each(|slot| work.push(slot))?;
     let mut best = (0.0, depth);
     for batch in [1, depth / 4, depth] {

@@ -1,6 +1,8 @@
 //! CPU affinity of a job's thread.
 
-use rustix::thread::{CpuSet, UnshareFlags, sched_getaffinity, sched_getcpu, sched_setaffinity, unshare_unsafe};
+use rustix::thread::{
+    CpuSet, UnshareFlags, sched_getaffinity, sched_getcpu, sched_setaffinity, unshare_unsafe,
+};
 
 /// Processors available to this process, starting with the current one: the scheduler chose it
 /// because it was idle.

@@ -52,8 +52,11 @@ impl Batching {
         let doubled = std::iter::successors(Some(1), |size| Some(size * 2));
         let sizes = doubled.take_while(|size| *size < depth).chain([depth]);
         let sizes: Vec<(u32, Vec<f64>)> = sizes.map(|size| (size, Vec::new())).collect();
-        let state =
-            if sizes.len() == 1 { State::Decided(1) } else { State::Trying(Trials { sizes, current: 0, began: None }) };
+        let state = if sizes.len() == 1 {
+            State::Decided(1)
+        } else {
+            State::Trying(Trials { sizes, current: 0, began: None })
+        };
         Batching { clock, depth, state }
     }
 
@@ -109,7 +112,8 @@ impl Trials {
             rates.sort_by(f64::total_cmp);
             rates[rates.len() / 2]
         };
-        let medians: Vec<(u32, f64)> = self.sizes.iter_mut().map(|(size, rates)| (*size, median(rates))).collect();
+        let medians: Vec<(u32, f64)> =
+            self.sizes.iter_mut().map(|(size, rates)| (*size, median(rates))).collect();
         let most = medians.iter().map(|&(_, rate)| rate).fold(0.0, f64::max);
         let as_good = medians.iter().rev().find(|&&(_, rate)| rate >= most * NEAR_BEST);
         as_good.map_or(1, |&(size, _)| size)
@@ -143,7 +147,10 @@ mod tests {
         assert_eq!(decided(32, |size| 5_000 + 1_000 * u64::from(size)), 32);
         assert_eq!(decided(128, |size| 5_000 + 1_000 * u64::from(size)), 128);
         // A device that runs dry: waiting for more than 8 completions loses time.
-        assert_eq!(decided(32, |size| if size > 8 { 4_000 } else { 500 } * u64::from(size) + 2_000), 8);
+        assert_eq!(
+            decided(32, |size| if size > 8 { 4_000 } else { 500 } * u64::from(size) + 2_000),
+            8
+        );
     }
 
     #[test]

@@ -57,8 +57,11 @@ impl BlockJob<'_> {
 
     fn open(&self) -> Result<OpenFiles, Failure> {
         let flags = open_flags(self.workload.sync.open_flag());
-        let open = |file: &Part| open_part(self.target, &file.name, file.direct, flags).map(|(file, _)| file);
-        let failed = |errno| Failure::Errno { operation: "opening the job's file", offset: None, errno };
+        let open = |file: &Part| {
+            open_part(self.target, &file.name, file.direct, flags).map(|(file, _)| file)
+        };
+        let failed =
+            |errno| Failure::Errno { operation: "opening the job's file", offset: None, errno };
         let mut files = self.files.iter().map(open);
         let first = files.next().unwrap_or(Err(Errno::NOENT)).map_err(failed)?;
         Ok(OpenFiles::new(self.part, first, files.collect::<Result<_, _>>().map_err(failed)?))
@@ -76,11 +79,15 @@ impl BlockJob<'_> {
         }
         let files = self.open()?;
         if self.workload.pattern.trims() {
-            let failed = |errno| Failure::Errno { operation: "querying the target", offset: None, errno };
+            let failed =
+                |errno| Failure::Errno { operation: "querying the target", offset: None, errno };
             return self.blocking(&mut DiscardDisk::new(files).map_err(failed)?, stage);
         }
-        let write_flags =
-            if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+        let write_flags = if self.workload.sync == SyncMethod::RwfDsync {
+            ReadWriteFlags::DSYNC
+        } else {
+            ReadWriteFlags::empty()
+        };
         let renewal = match self.workload.layout {
             Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
@@ -93,13 +100,16 @@ impl BlockJob<'_> {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
                 let queued = self.workload.queued_sync();
-                let uring =
-                    Uring::new(UringSetup { files: disk.files(), depth, write_flags, linked, queued }, &buffers)
-                        .map_err(|errno| setting_up("io_uring", errno))?;
+                let uring = Uring::new(
+                    UringSetup { files: disk.files(), depth, write_flags, linked, queued },
+                    &buffers,
+                )
+                .map_err(|errno| setting_up("io_uring", errno))?;
                 let mut notes = Vec::new();
                 if !uring.has_registered_buffers() {
                     notes.push(
-                        "the limit on locked memory (ulimit -l) prevented registered buffers; each I/O uses slightly more CPU time"
+                        "the limit on locked memory (ulimit -l) prevented registered buffers; each \
+                         I/O uses slightly more CPU time"
                             .to_owned(),
                     );
                 }
@@ -107,8 +117,14 @@ impl BlockJob<'_> {
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
-                let libaio = Libaio::new(disk.files(), depth, write_flags, self.workload.queued_sync(), &buffers)
-                    .map_err(|errno| setting_up("libaio", errno))?;
+                let libaio = Libaio::new(
+                    disk.files(),
+                    depth,
+                    write_flags,
+                    self.workload.queued_sync(),
+                    &buffers,
+                )
+                .map_err(|errno| setting_up("libaio", errno))?;
                 Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
         }
@@ -118,7 +134,8 @@ impl BlockJob<'_> {
         let mut draws = generator(self.workload.seed, self.job);
         let block_bytes = self.workload.largest_bytes() as usize;
         // Discards transfer no data.
-        let content = if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
+        let content =
+            if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
         Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| Failure::Errno {
             operation: "allocating memory",
             offset: None,
@@ -147,7 +164,17 @@ impl BlockJob<'_> {
             let written = written.as_mut();
             let (disk_now, buffers) = (&mut *disk, &mut buffers);
             let flow = flow.as_mut();
-            let job = Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, written, flow };
+            let job = Blocking {
+                disk: disk_now,
+                clock,
+                operations,
+                bounds,
+                buffers,
+                tally,
+                stop,
+                written,
+                flow,
+            };
             let end = operations.run(job);
             self.ended(phase, end, disk, tally)
         });
@@ -158,7 +185,10 @@ impl BlockJob<'_> {
 
     /// The job's share of its flow, until the measurement ends.
     fn flow(&self) -> Option<FlowShare> {
-        self.workload.flow.zip(self.flow.clone()).map(|(flow, counters)| FlowShare::new(flow, counters))
+        self.workload
+            .flow
+            .zip(self.flow.clone())
+            .map(|(flow, counters)| FlowShare::new(flow, counters))
     }
 
     /// A tracker of written blocks, if they are read back.
@@ -167,7 +197,13 @@ impl BlockJob<'_> {
     }
 
     /// Reads back what the job has written, after its measured time.
-    fn read_back(&self, written: Option<Written>, report: &mut Report, disk: &mut impl Disk, buffers: &mut Buffers) {
+    fn read_back(
+        &self,
+        written: Option<Written>,
+        report: &mut Report,
+        disk: &mut impl Disk,
+        buffers: &mut Buffers,
+    ) {
         let Some(written) = written.filter(|_| report.end.failure.is_none()) else { return };
         match written.read_back(disk, buffers.slot_mut(0), self.stop) {
             Ok(_) => {
@@ -236,7 +272,9 @@ impl BlockJob<'_> {
                     tally.sync.record(self.clock.ns(self.clock.ticks().saturating_sub(begun)));
                     end.syncs += 1;
                 }
-                Err(errno) => end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno }),
+                Err(errno) => {
+                    end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno })
+                }
             }
         }
         end

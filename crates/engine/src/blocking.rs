@@ -67,7 +67,8 @@ impl<T: Disk> Blocking<'_, T> {
         // if a block needs many stamps is the clock read again after them.
         let restamp = workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
-        let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now, self.flow.take());
+        let mut checkpoints =
+            Checkpoints::new(&self.operations, self.bounds, clock, now, self.flow.take());
         loop {
             let reads = direction.next_reads();
             let (offset, block_bytes) = match &mut sizes {
@@ -80,7 +81,9 @@ impl<T: Disk> Blocking<'_, T> {
             if let Some(pace) = &mut pace {
                 while clock.ticks() < pace.due() {
                     pace.wait(self.bounds.deadline());
-                    if self.stop.is_requested() || self.bounds.reached(clock.ticks(), end.reads + end.writes) {
+                    if self.stop.is_requested()
+                        || self.bounds.reached(clock.ticks(), end.reads + end.writes)
+                    {
                         return Ok(());
                     }
                 }
@@ -100,7 +103,8 @@ impl<T: Disk> Blocking<'_, T> {
                 if verify {
                     readback::seal(block);
                 }
-                begin = take_due(&mut pace).unwrap_or_else(|| if restamp { clock.ticks() } else { now });
+                begin = take_due(&mut pace)
+                    .unwrap_or_else(|| if restamp { clock.ticks() } else { now });
                 let moved = self.disk.write(block, offset);
                 now = clock.ticks();
                 Failure::check(self.disk.write_name(), offset, block_bytes, moved)?;
@@ -119,10 +123,16 @@ impl<T: Disk> Blocking<'_, T> {
                         unsynced = 0;
                         let synced = self.disk.sync(call, access.synced(offset));
                         let durable = clock.ticks();
-                        synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
+                        synced.map_err(|errno| Failure::Errno {
+                            operation: call.name(),
+                            offset: None,
+                            errno,
+                        })?;
                         self.tally.sync.record(clock.ns(durable.saturating_sub(now)));
                         if syncs_commit {
-                            self.tally.commit.record(clock.ns(durable.saturating_sub(commit_start)));
+                            self.tally
+                                .commit
+                                .record(clock.ns(durable.saturating_sub(commit_start)));
                         }
                         end.syncs += 1;
                         now = durable;
@@ -165,8 +175,8 @@ mod tests {
 
     use rustix::io::Errno;
     use workload::{
-        Arrivals, BlockBytes, BlockSizes, Content, JobPart, Layout, Limit, Pattern, Rate, SizeShare, SyncCall,
-        SyncMethod, Workload,
+        Arrivals, BlockBytes, BlockSizes, Content, JobPart, Layout, Limit, Pattern, Rate,
+        SizeShare, SyncCall, SyncMethod, Workload,
     };
 
     use super::*;
@@ -217,7 +227,10 @@ mod tests {
         let (end, tally) = run(&mut disk, &workload, Limit::Count(100));
         assert_eq!((end.writes, end.syncs), (4, 3));
         assert_eq!(tally.commit.count(), 3);
-        assert_eq!(end.failure, Some(Failure::Errno { operation: "fdatasync", offset: None, errno: Errno::IO }));
+        assert_eq!(
+            end.failure,
+            Some(Failure::Errno { operation: "fdatasync", offset: None, errno: Errno::IO })
+        );
     }
 
     #[test]
@@ -285,7 +298,8 @@ mod tests {
         let mut cells = vec![0; crate::recorder::CELLS];
         tally.write.add_to(&mut cells);
         let late = crate::recorder::histogram_of(&cells);
-        let delayed = late.count() - (late.share_at_or_below(2_000_000) * late.count() as f64).round() as u64;
+        let delayed =
+            late.count() - (late.share_at_or_below(2_000_000) * late.count() as f64).round() as u64;
         assert!(delayed >= 45, "{delayed} operations were charged");
     }
 }

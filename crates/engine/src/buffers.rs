@@ -46,7 +46,8 @@ impl Buffers {
         // Populated, because untouched pages would all be the kernel's shared zero page. Direct I/O
         // can pin that page only in a slow way (a special page table entry ends `gup_fast`), at 150
         // ns per write.
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
         // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
         let mut buffers = Buffers { memory: memory.cast(), length, slot_bytes, content, writes: 0 };

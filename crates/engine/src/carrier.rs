@@ -64,15 +64,17 @@ pub fn choose(
     let depth = workload.depth_effective();
     let linked = workload.sync.linked_call().is_some();
     match asked.unwrap_or(workload.engine) {
-        EngineChoice::Psync if depth > 1 => {
-            Err(Refusal::Skip(format!("psync performs one operation at a time, but this test has depth {depth}")))
-        }
+        EngineChoice::Psync if depth > 1 => Err(Refusal::Skip(format!(
+            "psync performs one operation at a time, but this test has depth {depth}"
+        ))),
         EngineChoice::Psync | EngineChoice::Libaio if linked => Err(Refusal::Skip(format!(
             "only io_uring can link a sync to a write, as required by {}",
             workload.sync.name()
         ))),
         EngineChoice::IoUring | EngineChoice::Libaio if workload.think.is_some() => {
-            Err(Refusal::Skip("a job that pauses between operations (think_time) requires psync".to_owned()))
+            Err(Refusal::Skip(
+                "a job that pauses between operations (think_time) requires psync".to_owned(),
+            ))
         }
         EngineChoice::Psync => Ok((Carrier::Psync, None)),
         EngineChoice::Libaio => Ok((Carrier::Libaio, None)),
@@ -90,7 +92,10 @@ pub fn choose(
             ))),
             Err(errno) => Ok((
                 Carrier::Libaio,
-                Some(format!("io_uring is not available ({}); used libaio instead", absence_reason(errno))),
+                Some(format!(
+                    "io_uring is not available ({}); used libaio instead",
+                    absence_reason(errno)
+                )),
             )),
         },
     }
@@ -100,7 +105,9 @@ pub fn choose(
 fn absence_reason(errno: Errno) -> &'static str {
     match errno {
         Errno::NOSYS => "not supported by the kernel, or blocked by a container's seccomp filter",
-        Errno::PERM | Errno::ACCESS => "disabled by kernel.io_uring_disabled or a container's seccomp filter",
+        Errno::PERM | Errno::ACCESS => {
+            "disabled by kernel.io_uring_disabled or a container's seccomp filter"
+        }
         Errno::NOMEM => "the limit on locked memory (ulimit -l) is too low",
         Errno::MFILE | Errno::NFILE => "the limit on open files is reached",
         _ => "the kernel refused the setup",
@@ -133,19 +140,26 @@ mod tests {
 
     #[test]
     fn without_io_uring_depth_falls_back_and_says_so() {
-        let (carrier, note) = choose(&at_depth(32, SyncMethod::None), None, || Err(Errno::PERM)).unwrap();
+        let (carrier, note) =
+            choose(&at_depth(32, SyncMethod::None), None, || Err(Errno::PERM)).unwrap();
         assert_eq!(carrier, Carrier::Libaio);
         insta::assert_snapshot!(note.unwrap(), @"io_uring is not available (disabled by kernel.io_uring_disabled or a container's seccomp filter); used libaio instead");
-        let refusal = choose(&at_depth(1, SyncMethod::LinkedFsync), None, || Err(Errno::NOSYS)).unwrap_err();
+        let refusal =
+            choose(&at_depth(1, SyncMethod::LinkedFsync), None, || Err(Errno::NOSYS)).unwrap_err();
         assert_eq!(
             refusal,
-            Refusal::Skip("linked_fsync requires io_uring, which is not available: not supported by the kernel, or blocked by a container's seccomp filter".to_owned())
+            Refusal::Skip(
+                "linked_fsync requires io_uring, which is not available: not supported \
+                           by the kernel, or blocked by a container's seccomp filter"
+                    .to_owned()
+            )
         );
     }
 
     #[test]
     fn what_is_asked_for_by_name_is_not_replaced() {
-        let asked = |engine| choose(&at_depth(32, SyncMethod::None), Some(engine), || Err(Errno::NOSYS));
+        let asked =
+            |engine| choose(&at_depth(32, SyncMethod::None), Some(engine), || Err(Errno::NOSYS));
         assert!(matches!(asked(EngineChoice::IoUring), Err(Refusal::Missing { .. })));
         assert!(matches!(asked(EngineChoice::Psync), Err(Refusal::Skip(_))));
         assert_eq!(asked(EngineChoice::Libaio).unwrap().0, Carrier::Libaio);

@@ -39,10 +39,13 @@ impl<'a> Checkpoints<'a> {
             flow.take();
         }
         let workload = operations.workload();
-        let check = operations.rate_min().map(|min| RateCheck::new(min, start, |time| clock.ticks_of(time)));
+        let check = operations
+            .rate_min()
+            .map(|min| RateCheck::new(min, start, |time| clock.ticks_of(time)));
         let think_at = workload.think.map_or(u64::MAX, |think| u64::from(think.every));
         let think = workload.think;
-        let mut checkpoints = Checkpoints { bounds, nearest: bounds, clock, check, think, think_at, flow };
+        let mut checkpoints =
+            Checkpoints { bounds, nearest: bounds, clock, check, think, think_at, flow };
         checkpoints.find_nearest();
         checkpoints
     }
@@ -52,7 +55,9 @@ impl<'a> Checkpoints<'a> {
             (None, None, None) => self.bounds,
             // Each operation needs its share.
             (_, _, Some(_)) => self.bounds.or_at(0, 0),
-            (check, ..) => self.bounds.or_at(check.as_ref().map_or(u64::MAX, RateCheck::due), self.think_at),
+            (check, ..) => {
+                self.bounds.or_at(check.as_ref().map_or(u64::MAX, RateCheck::due), self.think_at)
+            }
         };
     }
 
@@ -68,7 +73,12 @@ impl<'a> Checkpoints<'a> {
     /// # Errors
     /// Fails if the job is too slow.
     #[cold]
-    pub fn pass(&mut self, mut now: u64, end: &JobEnd, stop: &Stop) -> Result<Option<u64>, Failure> {
+    pub fn pass(
+        &mut self,
+        mut now: u64,
+        end: &JobEnd,
+        stop: &Stop,
+    ) -> Result<Option<u64>, Failure> {
         let ops = end.reads + end.writes;
         if self.bounds.reached(now, ops) || stop.is_requested() {
             return Ok(None);
@@ -78,7 +88,8 @@ impl<'a> Checkpoints<'a> {
         }
         if let Some(think) = self.think.filter(|_| ops >= self.think_at) {
             self.think_at = ops + u64::from(think.every);
-            let until = now.saturating_add(self.clock.ticks_of(think.time())).min(self.bounds.deadline());
+            let until =
+                now.saturating_add(self.clock.ticks_of(think.time())).min(self.bounds.deadline());
             while self.clock.ticks() < until && !stop.is_requested() {
                 wait_until(self.clock, until);
             }

@@ -27,7 +27,9 @@ impl Clock {
     /// The machine's clock. The first call calibrates it, which takes 20 ms if the counter is used.
     pub fn calibrated() -> Clock {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
-        *CLOCK.get_or_init(|| if counter::is_trusted() { Clock::calibrate() } else { Clock::MONOTONIC })
+        *CLOCK.get_or_init(|| {
+            if counter::is_trusted() { Clock::calibrate() } else { Clock::MONOTONIC }
+        })
     }
 
     const MONOTONIC: Clock = Clock { counter: false, ns_per_tick: 1 << FRACTION_BITS };
@@ -58,7 +60,8 @@ impl Clock {
 
     /// Converts a duration to ticks.
     pub fn ticks_of(&self, span: Duration) -> u64 {
-        u64::try_from((span.as_nanos() << FRACTION_BITS) / u128::from(self.ns_per_tick.max(1))).unwrap_or(u64::MAX)
+        u64::try_from((span.as_nanos() << FRACTION_BITS) / u128::from(self.ns_per_tick.max(1)))
+            .unwrap_or(u64::MAX)
     }
 
     /// The end of a phase with this limit that starts at `start`.
@@ -76,7 +79,8 @@ fn paired_reading() -> (u64, u64) {
         let after = counter::read();
         (after.wrapping_sub(before), before + after.wrapping_sub(before) / 2, ns)
     };
-    let (_, ticks, ns) = (0..16).map(|_| attempt()).min_by_key(|&(width, ..)| width).unwrap_or((0, 0, 0));
+    let (_, ticks, ns) =
+        (0..16).map(|_| attempt()).min_by_key(|&(width, ..)| width).unwrap_or((0, 0, 0));
     (ticks, ns)
 }
 

@@ -72,7 +72,11 @@ pub struct Report {
 impl Report {
     /// The report of a job that failed before its first operation.
     pub fn failed(failure: Failure) -> Report {
-        Report { end: JobEnd { failure: Some(failure), ..JobEnd::new() }, notes: Vec::new(), ended: 0 }
+        Report {
+            end: JobEnd { failure: Some(failure), ..JobEnd::new() },
+            notes: Vec::new(),
+            ended: 0,
+        }
     }
 }
 
@@ -159,19 +163,30 @@ impl Crew<'_> {
                     // The observer keeps receiving until every job has reported or terminated.
                     let _ = sender.send((index, report));
                 };
-                match std::thread::Builder::new().name(format!("job {number}")).spawn_scoped(scope, body) {
+                match std::thread::Builder::new()
+                    .name(format!("job {number}"))
+                    .spawn_scoped(scope, body)
+                {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         halt.request();
                         gate.open(clock.ticks());
                         let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-                        return Err(EngineError::Threads { job: number as u32, jobs: everyone, errno });
+                        return Err(EngineError::Threads {
+                            job: number as u32,
+                            jobs: everyone,
+                            errno,
+                        });
                     }
                 }
             }
             drop(sender);
             let longest = self.teams.iter().map(|team| team.warm_up).max().unwrap_or_default();
-            observe(&Progress { elapsed_s: -longest.as_secs_f64(), iops: None, commit_p99_us: None });
+            observe(&Progress {
+                elapsed_s: -longest.as_secs_f64(),
+                iops: None,
+                commit_p99_us: None,
+            });
             while !gate.wait_for_warm(everyone) {
                 if self.stop.is_requested() {
                     halt.request();
@@ -187,7 +202,8 @@ impl Crew<'_> {
                 match receiver.recv_timeout(OBSERVE_INTERVAL) {
                     Ok((index, report)) => {
                         let report: Report = report;
-                        let breaks = report.end.failure.as_ref().is_some_and(Failure::breaks_target);
+                        let breaks =
+                            report.end.failure.as_ref().is_some_and(Failure::breaks_target);
                         if breaks || self.teams[index].ends_others {
                             // The other jobs would continue on a target that is broken, or are to
                             // end with this one.
@@ -203,8 +219,8 @@ impl Crew<'_> {
                 }
             }
             let cpu = cpu_use();
-            let counters =
-                counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
+            let counters = counters_before
+                .and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
             threads.into_iter().for_each(|thread| drop(thread.join()));
             Ok(CrewEnd {
                 teams: teams.into_iter().map(|team| team.end(clock)).collect(),
@@ -225,7 +241,14 @@ impl Crew<'_> {
             let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
             let begun = begun + self.clock.ticks_of(team.start_delay);
             let watch = Watch::new(own.to_vec(), team.headline, self.clock, begun);
-            Watched { watch, ends: Vec::new(), notes: Vec::new(), begun, last: begun, working: team.jobs }
+            Watched {
+                watch,
+                ends: Vec::new(),
+                notes: Vec::new(),
+                begun,
+                last: begun,
+                working: team.jobs,
+            }
         };
         self.teams.iter().map(&mut of_team).collect()
     }
@@ -285,7 +308,8 @@ impl Gate {
     /// Waits briefly for all jobs to announce themselves; returns `true` once they have.
     fn wait_for_warm(&self, jobs: u32) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(state, OBSERVE_INTERVAL, |state| state.warm < jobs);
+        let waited =
+            self.changed.wait_timeout_while(state, OBSERVE_INTERVAL, |state| state.warm < jobs);
         waited.unwrap_or_else(PoisonError::into_inner).0.warm >= jobs
     }
 

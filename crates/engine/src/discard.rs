@@ -78,7 +78,10 @@ mod tests {
         let mut disk = DiscardDisk::new(OpenFiles::single(file.into())).unwrap();
         match disk.write(&[0; 16 << 10], 16 << 10) {
             Err(Errno::OPNOTSUPP) => {
-                eprintln!("skipped: a_discarded_block_has_no_space_and_reads_as_zeros: no holes on this filesystem");
+                eprintln!(
+                    "skipped: a_discarded_block_has_no_space_and_reads_as_zeros: no holes on this \
+                     filesystem"
+                );
                 return;
             }
             answer => assert_eq!(answer, Ok(16 << 10)),

@@ -158,7 +158,9 @@ pub struct MemoryDisk(HashMap<u64, Box<[u8]>>);
 impl Disk for MemoryDisk {
     fn read(&mut self, block: &mut [u8], offset: u64) -> Result<usize, Errno> {
         // Reading an offset that was never written is treated as end of file.
-        let Some(kept) = self.0.get(&offset).filter(|kept| kept.len() == block.len()) else { return Ok(0) };
+        let Some(kept) = self.0.get(&offset).filter(|kept| kept.len() == block.len()) else {
+            return Ok(0);
+        };
         block.copy_from_slice(kept);
         Ok(block.len())
     }

@@ -26,7 +26,8 @@ pub enum Blame {
 pub enum EngineError {
     /// The target has an unknown prefix.
     #[error(
-        "unknown kind of target `{scheme}:` in `{given}`; expected a directory, a file, a device under /dev, sim:MODEL, or null:"
+        "unknown kind of target `{scheme}:` in `{given}`; expected a directory, a file, a device \
+         under /dev, sim:MODEL, or null:"
     )]
     UnknownScheme {
         /// The target as given by the user.
@@ -60,7 +61,8 @@ pub enum EngineError {
         path: PathBuf,
     },
     /// Existing content would be overwritten, without permission from the user.
-    #[error("{} would be overwritten{}; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files", .path.display(), holds(.signatures))]
+    #[error("{} would be overwritten{}; to allow this, add --destroy-data, or use a directory, \
+             where flushmark creates temporary files", .path.display(), holds(.signatures))]
     WouldOverwrite {
         /// The device or file.
         path: PathBuf,
@@ -76,13 +78,15 @@ pub enum EngineError {
         occupied: Vec<Occupied>,
     },
     /// Another run is using the same directory.
-    #[error("another flushmark run is using {}; concurrent runs would distort each other's results, so wait until it ends", .path.display())]
+    #[error("another flushmark run is using {}; concurrent runs would distort each other's \
+             results, so wait until it ends", .path.display())]
     AnotherRun {
         /// The directory.
         path: PathBuf,
     },
     /// Not enough free space.
-    #[error("{} has {} free, of which flushmark uses at most half, but this test needs {}; free some space or use a smaller size", .path.display(), format_bytes_rounded(*.free_bytes), format_bytes(*.needed_bytes))]
+    #[error("{} has {} free, of which flushmark uses at most half, but this test needs {}; free \
+             some space or use a smaller size", .path.display(), format_bytes_rounded(*.free_bytes), format_bytes(*.needed_bytes))]
     NoSpace {
         /// The directory.
         path: PathBuf,
@@ -102,7 +106,8 @@ pub enum EngineError {
         needed_bytes: u64,
     },
     /// Not enough memory for the buffers.
-    #[error("{jobs} jobs with {depth} blocks of {} in flight need {} of memory, but only {} may be used; use fewer jobs or a lower depth", format_bytes(*.block_bytes), format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
+    #[error("{jobs} jobs with {depth} blocks of {} in flight need {} of memory, but only {} may be \
+             used; use fewer jobs or a lower depth", format_bytes(*.block_bytes), format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
     NoMemory {
         /// Number of jobs.
         jobs: u32,
@@ -116,7 +121,8 @@ pub enum EngineError {
         available_bytes: u64,
     },
     /// Not enough memory for the sorts.
-    #[error("{jobs} sorts, including runs kept in memory by `null:`, need {} of memory, but only {} may be used; use less memory per sort, fewer records or fewer jobs", format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
+    #[error("{jobs} sorts, including runs kept in memory by `null:`, need {} of memory, but only \
+             {} may be used; use less memory per sort, fewer records or fewer jobs", format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
     NoMemoryForSorts {
         /// Number of concurrent sorts.
         jobs: u32,
@@ -127,7 +133,8 @@ pub enum EngineError {
     },
     /// The limit on open files is too low.
     #[error(
-        "{jobs} jobs need {needed} open files, but the limit is {limit}; raise it (ulimit -n {needed}) or use fewer jobs"
+        "{jobs} jobs need {needed} open files, but the limit is {limit}; raise it (ulimit -n \
+         {needed}) or use fewer jobs"
     )]
     OpenFiles {
         /// Number of jobs.
@@ -139,7 +146,8 @@ pub enum EngineError {
     },
     /// A thread could not be started.
     #[error(
-        "cannot start a thread for job {job} of {jobs} ({}); raise the limit (ulimit -u) or use fewer jobs",
+        "cannot start a thread for job {job} of {jobs} ({}); raise the limit (ulimit -u) or use \
+         fewer jobs",
         plain(*.errno)
     )]
     Threads {
@@ -180,10 +188,12 @@ impl EngineError {
     pub fn blame(&self) -> Blame {
         match self {
             EngineError::UnknownScheme { .. }
-            | EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => Blame::Usage,
-            EngineError::WouldOverwrite { .. } | EngineError::Occupied { .. } | EngineError::AnotherRun { .. } => {
-                Blame::Safety
+            | EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => {
+                Blame::Usage
             }
+            EngineError::WouldOverwrite { .. }
+            | EngineError::Occupied { .. }
+            | EngineError::AnotherRun { .. } => Blame::Safety,
             _ => Blame::System,
         }
     }
@@ -195,7 +205,8 @@ impl EngineError {
             Errno::ACCESS | Errno::PERM => EngineError::Permission {
                 action: "open",
                 path,
-                advice: "run as a user with access (devices require root), or use a directory that you own",
+                advice: "run as a user with access (devices require root), or use a directory that \
+                         you own",
             },
             Errno::ROFS => EngineError::ReadOnlyDevice { path },
             errno => EngineError::Call { action: "open", path, errno },
@@ -207,7 +218,8 @@ fn holds(signatures: &[Signature]) -> String {
     match signatures {
         [] => String::new(),
         some => {
-            let names: Vec<String> = some.iter().map(|signature| signature.kind.to_string()).collect();
+            let names: Vec<String> =
+                some.iter().map(|signature| signature.kind.to_string()).collect();
             format!(" and holds {}", names.join(", "))
         }
     }
@@ -221,7 +233,10 @@ fn reasons(occupied: &[Occupied]) -> String {
 fn format_bytes_rounded(bytes: u64) -> String {
     for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes >= 1 << shift {
-            return format!("{:.1} {unit}", bytes as f64 / f64::from(1 << (shift / 2)) / f64::from(1 << (shift / 2)));
+            return format!(
+                "{:.1} {unit}",
+                bytes as f64 / f64::from(1 << (shift / 2)) / f64::from(1 << (shift / 2))
+            );
         }
     }
     format!("{bytes} B")
@@ -243,7 +258,8 @@ mod tests {
             EngineError::WouldOverwrite { path: path.clone(), signatures },
             @"/dev/sdb would be overwritten and holds an XFS filesystem; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files"
         );
-        let occupied = vec![Occupied::Mount { device: "/dev/sdb1".into(), mount_point: "/srv".into() }];
+        let occupied =
+            vec![Occupied::Mount { device: "/dev/sdb1".into(), mount_point: "/srv".into() }];
         insta::assert_snapshot!(
             EngineError::Occupied { path: path.clone(), occupied },
             @"/dev/sdb is in use and will not be overwritten: /dev/sdb1 is mounted on /srv; use another target"

@@ -51,7 +51,11 @@ impl FlowShare {
     /// Counts the next operation, unless the job has had more than its share.
     pub fn take(&mut self) -> bool {
         let (all, weights) = (&self.counters.operations, &self.counters.weight);
-        if self.flow.is_exceeded(self.own, all.load(Ordering::Relaxed), weights.load(Ordering::Relaxed)) {
+        if self.flow.is_exceeded(
+            self.own,
+            all.load(Ordering::Relaxed),
+            weights.load(Ordering::Relaxed),
+        ) {
             return false;
         }
         all.fetch_add(1, Ordering::Relaxed);
@@ -66,7 +70,11 @@ impl FlowShare {
 
     /// Leaves time to the other jobs.
     pub fn wait(&self) {
-        std::thread::sleep(if self.drains() { Duration::from_micros(self.flow.sleep_us) } else { RETRY });
+        std::thread::sleep(if self.drains() {
+            Duration::from_micros(self.flow.sleep_us)
+        } else {
+            RETRY
+        });
     }
 }
 

@@ -6,7 +6,10 @@
 //! However the run ends, `kill -9` included, the kernel closes the pipe and the child removes the
 //! files that are left.
 
-#![expect(unsafe_code, reason = "fork has no safe wrapper, and the child may only make system calls")]
+#![expect(
+    unsafe_code,
+    reason = "fork has no safe wrapper, and the child may only make system calls"
+)]
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -35,11 +38,18 @@ impl Janitor {
         // existing memory: no allocation, and no lock that another thread could have held at the
         // time of the fork.
         match unsafe { libc::fork() } {
-            -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN)),
+            -1 => {
+                Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN))
+            }
             // SAFETY: the descriptors are open, and the name is a C string that is copied into the
             // child by the fork.
             0 => unsafe {
-                wait_and_clean_up(end_of_run.as_raw_fd(), pipe.as_raw_fd(), parent.as_raw_fd(), name.as_ptr())
+                wait_and_clean_up(
+                    end_of_run.as_raw_fd(),
+                    pipe.as_raw_fd(),
+                    parent.as_raw_fd(),
+                    name.as_ptr(),
+                )
             },
             child => Ok(Janitor { pipe: Some(pipe), child }),
         }
@@ -81,7 +91,12 @@ unsafe fn wait_and_clean_up(
             libc::_exit(1);
         }
         libc::close(2);
-        libc::syscall(libc::SYS_close_range, 2 as libc::c_uint, libc::c_uint::MAX, 0 as libc::c_uint);
+        libc::syscall(
+            libc::SYS_close_range,
+            2 as libc::c_uint,
+            libc::c_uint::MAX,
+            0 as libc::c_uint,
+        );
         let mut byte = [0u8; 1];
         while libc::read(0, byte.as_mut_ptr().cast(), 1) > 0 {}
         let directory = libc::openat(1, name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
@@ -109,13 +124,19 @@ unsafe fn remove_files(directory: libc::c_int) {
         unsafe {
             libc::lseek(directory, 0, libc::SEEK_SET);
             loop {
-                let filled = libc::syscall(libc::SYS_getdents64, directory, buffer.as_mut_ptr(), buffer.len());
+                let filled = libc::syscall(
+                    libc::SYS_getdents64,
+                    directory,
+                    buffer.as_mut_ptr(),
+                    buffer.len(),
+                );
                 if filled <= 0 {
                     break;
                 }
                 let mut start = 0;
                 while start < filled as usize {
-                    let length = u16::from_ne_bytes([buffer[start + LENGTH], buffer[start + LENGTH + 1]]);
+                    let length =
+                        u16::from_ne_bytes([buffer[start + LENGTH], buffer[start + LENGTH + 1]]);
                     let name = buffer.as_ptr().add(start + NAME);
                     removed |= libc::unlinkat(directory, name.cast(), 0) == 0;
                     start += usize::from(length).max(1);

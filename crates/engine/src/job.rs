@@ -20,7 +20,12 @@ pub struct Tally {
 
 impl Tally {
     pub fn new() -> Tally {
-        Tally { read: Recorder::new(), write: Recorder::new(), sync: Recorder::new(), commit: Recorder::new() }
+        Tally {
+            read: Recorder::new(),
+            write: Recorder::new(),
+            sync: Recorder::new(),
+            commit: Recorder::new(),
+        }
     }
 }
 
@@ -69,7 +74,16 @@ pub struct JobEnd {
 
 impl JobEnd {
     pub const fn new() -> JobEnd {
-        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, read_bytes: 0, written_bytes: 0, sort: None, failure: None }
+        JobEnd {
+            reads: 0,
+            writes: 0,
+            syncs: 0,
+            turns: 0,
+            read_bytes: 0,
+            written_bytes: 0,
+            sort: None,
+            failure: None,
+        }
     }
 }
 
@@ -140,7 +154,9 @@ impl Failure {
     ) -> Result<(), Failure> {
         match moved {
             Ok(moved) if moved == asked => Ok(()),
-            Ok(moved) => Err(Failure::Short { operation, offset, moved: moved as u64, asked: asked as u64 }),
+            Ok(moved) => {
+                Err(Failure::Short { operation, offset, moved: moved as u64, asked: asked as u64 })
+            }
             Err(errno) => Err(Failure::Errno { operation, offset: Some(offset), errno }),
         }
     }
@@ -160,27 +176,46 @@ impl std::fmt::Display for Failure {
                 // io_setup(2): EAGAIN means only that limit. io_uring_setup(2): ENOMEM means the
                 // limit on locked memory, or no memory.
                 let cause = match (*interface, *errno) {
-                    ("libaio", Errno::AGAIN) => "the system limit on requests in flight (fs.aio-max-nr) is reached",
-                    (_, Errno::NOMEM) => "the limit on locked memory (ulimit -l) is reached, or memory is exhausted",
-                    (_, Errno::MFILE | Errno::NFILE) => "the limit on open files (ulimit -n) is reached",
-                    (_, other) => return write!(f, "setting up {interface} failed: {}", plain(other)),
+                    ("libaio", Errno::AGAIN) => {
+                        "the system limit on requests in flight (fs.aio-max-nr) is reached"
+                    }
+                    (_, Errno::NOMEM) => {
+                        "the limit on locked memory (ulimit -l) is reached, or memory is exhausted"
+                    }
+                    (_, Errno::MFILE | Errno::NFILE) => {
+                        "the limit on open files (ulimit -n) is reached"
+                    }
+                    (_, other) => {
+                        return write!(f, "setting up {interface} failed: {}", plain(other));
+                    }
                 };
-                write!(f, "setting up {interface} failed: {cause}; raise the limit, or use fewer jobs or a lower depth")
+                write!(
+                    f,
+                    "setting up {interface} failed: {cause}; raise the limit, or use fewer jobs or \
+                     a lower depth"
+                )
             }
             Failure::Short { operation, offset, moved, asked } => {
                 // The causes named by write(2) and read(2). No error number distinguishes them.
-                let cause = if *operation == "read" { "the file ends there" } else { "the disk is full" };
+                let cause =
+                    if *operation == "read" { "the file ends there" } else { "the disk is full" };
                 write!(
                     f,
-                    "{operation} at offset {offset} transferred only {moved} of {asked} bytes, as happens when {cause}"
+                    "{operation} at offset {offset} transferred only {moved} of {asked} bytes, as \
+                     happens when {cause}"
                 )
             }
             Failure::Mismatch { offset, mismatch } => {
-                write!(f, "the block at offset {offset} differs from what was written there: {mismatch}")
+                write!(
+                    f,
+                    "the block at offset {offset} differs from what was written there: {mismatch}"
+                )
             }
             Failure::BelowRateMin(below) => below.fmt(f),
             Failure::Sort(what) => f.write_str(what),
-            Failure::Panic => f.write_str("a job of the engine panicked; this is a bug in flushmark"),
+            Failure::Panic => {
+                f.write_str("a job of the engine panicked; this is a bug in flushmark")
+            }
         }
     }
 }
@@ -205,7 +240,8 @@ mod tests {
 
     #[test]
     fn failures_are_sentences() {
-        let errno = |operation, errno| Failure::Errno { operation, offset: Some(8192), errno }.to_string();
+        let errno =
+            |operation, errno| Failure::Errno { operation, offset: Some(8192), errno }.to_string();
         insta::assert_snapshot!(errno("write", Errno::NOSPC), @"write at offset 8192 failed: the disk is full (ENOSPC)");
         insta::assert_snapshot!(errno("read", Errno::IO), @"read at offset 8192 failed: the device reported an I/O error (EIO)");
         insta::assert_snapshot!(errno("write", Errno::INVAL), @"write at offset 8192 failed: invalid argument");

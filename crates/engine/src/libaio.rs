@@ -86,7 +86,9 @@ impl Libaio {
     ) -> Result<Libaio, Errno> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one context number.
-        check(unsafe { libc::syscall(libc::SYS_io_setup, depth as libc::c_uint, &raw mut context) })?;
+        check(unsafe {
+            libc::syscall(libc::SYS_io_setup, depth as libc::c_uint, &raw mut context)
+        })?;
         let request = |slot: u32| {
             let (address, length) = buffers.address(slot as usize);
             Request {
@@ -118,7 +120,8 @@ impl Libaio {
 
 /// Converts a system call's return value.
 fn check(answer: libc::c_long) -> Result<usize, Errno> {
-    usize::try_from(answer).map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    usize::try_from(answer)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
 impl Queue for Libaio {
@@ -146,7 +149,9 @@ impl Queue for Libaio {
             // SAFETY: the pointers refer to `requests` and `syncs`, which neither move nor shrink
             // during the lifetime of the context. These refer to memory and files that the job
             // keeps until it has drained the queue.
-            let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
+            let taken = unsafe {
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr())
+            };
             first += check(taken)?;
         }
         self.prepared.clear();
@@ -181,7 +186,8 @@ impl Queue for Libaio {
     fn next_completion(&mut self) -> Option<Completion> {
         let event = self.events[..self.there].get(self.taken)?;
         self.taken += 1;
-        let moved = usize::try_from(event.result).map_err(|_| Errno::from_raw_os_error(-(event.result as i32)));
+        let moved = usize::try_from(event.result)
+            .map_err(|_| Errno::from_raw_os_error(-(event.result as i32)));
         Some(Completion { slot: event.slot as u32, linked_sync: false, moved })
     }
 }

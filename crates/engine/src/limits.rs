@@ -14,7 +14,10 @@ const OTHER_FILES: u64 = 32;
 /// Fails if the hard limit is too low.
 pub fn open_files(tests: &[Test]) -> Result<(), EngineError> {
     let jobs = tests.iter().map(|test| test.work.jobs()).sum();
-    let files = tests.iter().map(|test| u64::from(test.work.jobs()) * files_per_job(&test.work)).sum::<u64>();
+    let files = tests
+        .iter()
+        .map(|test| u64::from(test.work.jobs()) * files_per_job(&test.work))
+        .sum::<u64>();
     raise_open_files(jobs, files + OTHER_FILES)
 }
 
@@ -55,11 +58,17 @@ pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
         Some((u64::from(jobs) * u64::from(depth) * block_bytes, jobs, depth, block_bytes))
     };
     let needed_bytes = tests.iter().filter_map(buffers).map(|(bytes, ..)| bytes).sum();
-    let Some((_, jobs, depth, block_bytes)) = tests.iter().filter_map(buffers).max() else { return Ok(()) };
+    let Some((_, jobs, depth, block_bytes)) = tests.iter().filter_map(buffers).max() else {
+        return Ok(());
+    };
     match available_bytes() {
-        Some(available) if needed_bytes > available / 2 => {
-            Err(EngineError::NoMemory { jobs, depth, block_bytes, needed_bytes, available_bytes: available / 2 })
-        }
+        Some(available) if needed_bytes > available / 2 => Err(EngineError::NoMemory {
+            jobs,
+            depth,
+            block_bytes,
+            needed_bytes,
+            available_bytes: available / 2,
+        }),
         _ => Ok(()),
     }
 }
@@ -71,9 +80,11 @@ pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
 pub fn memory_of_sorts(jobs: u32, each_bytes: u64) -> Result<(), EngineError> {
     let needed_bytes = u64::from(jobs).saturating_mul(each_bytes);
     match available_bytes() {
-        Some(available) if needed_bytes > available / 2 => {
-            Err(EngineError::NoMemoryForSorts { jobs, needed_bytes, available_bytes: available / 2 })
-        }
+        Some(available) if needed_bytes > available / 2 => Err(EngineError::NoMemoryForSorts {
+            jobs,
+            needed_bytes,
+            available_bytes: available / 2,
+        }),
         _ => Ok(()),
     }
 }
@@ -104,11 +115,20 @@ mod tests {
     fn the_largest_workload_is_refused_with_its_figures() {
         let (large, small) = (test(256, 1024, 64 << 20), test(1, 1, 4096));
         let error = memory(std::slice::from_ref(&large)).unwrap_err();
-        assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
+        assert!(
+            matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }),
+            "{error}"
+        );
         assert!(memory(std::slice::from_ref(&small)).is_ok());
         // Concurrent tests need the sum of both; the error names the larger one.
         let error = memory(&[small, large]).unwrap_err();
-        assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_1000, jobs: 256, .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                EngineError::NoMemory { needed_bytes: 0x1000_0000_1000, jobs: 256, .. }
+            ),
+            "{error}"
+        );
         let error = memory_of_sorts(4, 1 << 50).unwrap_err();
         assert!(matches!(error, EngineError::NoMemoryForSorts { jobs: 4, .. }), "{error}");
         assert!(memory_of_sorts(1, 4 << 20).is_ok());

@@ -67,7 +67,9 @@ mod tests {
             (FallocateFlags::PUNCH_HOLE, libc::FALLOC_FL_PUNCH_HOLE),
             (FallocateFlags::ZERO_RANGE, libc::FALLOC_FL_ZERO_RANGE),
         ];
-        fallocate.iter().for_each(|&(ours, theirs)| assert_eq!(ours.bits() as i32, theirs, "{ours:?}"));
+        fallocate
+            .iter()
+            .for_each(|&(ours, theirs)| assert_eq!(ours.bits() as i32, theirs, "{ours:?}"));
         let at = [
             (AtFlags::EMPTY_PATH, libc::AT_EMPTY_PATH),
             (AtFlags::REMOVEDIR, libc::AT_REMOVEDIR),
@@ -82,6 +84,9 @@ mod tests {
         assert_eq!(FlockOperation::NonBlockingLockShared as i32, libc::LOCK_SH | libc::LOCK_NB);
         assert_eq!((MapFlags::SHARED.bits(), MapFlags::PRIVATE.bits()), (1, 2));
         assert_eq!(MapFlags::POPULATE.bits() as i32, libc::MAP_POPULATE);
-        assert_eq!((ProtFlags::READ | ProtFlags::WRITE).bits() as i32, libc::PROT_READ | libc::PROT_WRITE);
+        assert_eq!(
+            (ProtFlags::READ | ProtFlags::WRITE).bits() as i32,
+            libc::PROT_READ | libc::PROT_WRITE
+        );
     }
 }

@@ -53,7 +53,8 @@ pub fn wait_until(clock: Clock, until: u64) {
         }
         if until - now > spin {
             // In slices, so a stop is noticed promptly even at one operation per minute.
-            let sleep = Duration::from_nanos(clock.ns(until - now - spin)).min(Duration::from_millis(50));
+            let sleep =
+                Duration::from_nanos(clock.ns(until - now - spin)).min(Duration::from_millis(50));
             std::thread::sleep(sleep);
             if sleep == Duration::from_millis(50) {
                 return;

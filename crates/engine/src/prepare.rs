@@ -81,7 +81,11 @@ pub struct Prepared {
 ///
 /// # Errors
 /// Fails without space or permission, or if writing fails.
-pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>) -> Result<Prepared, EngineError> {
+pub fn prepare(
+    target: &Target,
+    specs: &[PartSpec],
+    preparation: Preparation<'_>,
+) -> Result<Prepared, EngineError> {
     let mut notes = Vec::new();
     let sizes = sizes(target, specs, &mut notes)?;
     let unopened = |errno| EngineError::opening(target.path(), errno);
@@ -89,28 +93,40 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
     let mut parts = Vec::new();
     let mut start = 0;
     for (spec, size_bytes) in specs.iter().zip(sizes) {
-        let failed = |action| move |errno| EngineError::Call { action, path: target.path().to_owned(), errno };
-        let mut part = Part { name: spec.name.clone(), start: 0, size_bytes, direct: false, alignment_bytes: 1 };
+        let failed = |action| {
+            move |errno| EngineError::Call { action, path: target.path().to_owned(), errno }
+        };
+        let mut part = Part {
+            name: spec.name.clone(),
+            start: 0,
+            size_bytes,
+            direct: false,
+            alignment_bytes: 1,
+        };
         match target.opened() {
             Opened::Null => {}
             Opened::Existing(_) => {
                 part.start = start;
                 start += size_bytes;
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
+                    .map_err(unopened)?;
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 part.start = part.start.next_multiple_of(spec.unit_bytes);
                 if let Some(from) = spec.precondition {
                     let filler = Filler { preparation, content: spec.content, time_left: None };
                     let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
-                    filler.overwrite(&file, start, bytes).map_err(failed("write the test area of"))?;
+                    filler
+                        .overwrite(&file, start, bytes)
+                        .map_err(failed("write the test area of"))?;
                 }
             }
             Opened::Directory { scratch, .. } => {
                 if spec.layout.needs_new_file() {
                     scratch.remove(&spec.name);
                 }
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
+                    .map_err(unopened)?;
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 match spec.layout {
@@ -121,7 +137,8 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                             .map_err(failed("reserve space (fallocate) in"))?;
                     }
                     Layout::Overwrite => {
-                        let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
+                        let left =
+                            preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
                         let filler = Filler { preparation, content: spec.content, time_left: left };
                         let written = filler
                             .fill(&file, size_bytes, part.alignment_bytes)
@@ -139,7 +156,11 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
             }
         }
         if spec.direct && !part.direct && target.kind() != TargetKind::Null {
-            notes.push("this filesystem does not support O_DIRECT; measured through the page cache instead".to_owned());
+            notes.push(
+                "this filesystem does not support O_DIRECT; measured through the page cache \
+                        instead"
+                    .to_owned(),
+            );
         }
         if preparation.stop.is_requested() {
             return Err(EngineError::Interrupted);
@@ -154,7 +175,8 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
         }
         if part.size_bytes < size_bytes {
             notes.push(format!(
-                "used {} MiB instead of {} MiB, which is what could be written in the time for preparation",
+                "used {} MiB instead of {} MiB, which is what could be written in the time for \
+                 preparation",
                 part.size_bytes >> 20,
                 size_bytes >> 20
             ));
@@ -169,13 +191,22 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
 ///
 /// # Errors
 /// As the kernel reports them.
-pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), Errno> {
+pub fn open_part(
+    target: &Target,
+    name: &str,
+    direct: bool,
+    flags: OFlags,
+) -> Result<(OwnedFd, bool), Errno> {
     let open = |flags: OFlags| match target.opened() {
         Opened::Null => Err(Errno::NOENT),
         Opened::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
         Opened::Existing(existing) => {
             let access = if existing.writable { OFlags::RDWR } else { OFlags::RDONLY };
-            rustix::fs::open(&existing.path, flags | access | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+            rustix::fs::open(
+                &existing.path,
+                flags | access | OFlags::CLOEXEC,
+                rustix::fs::Mode::empty(),
+            )
         }
     };
     if direct {
@@ -189,7 +220,11 @@ pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Re
 }
 
 /// The size of each part: as requested, or all reduced by the same factor.
-fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result<Vec<u64>, EngineError> {
+fn sizes(
+    target: &Target,
+    specs: &[PartSpec],
+    notes: &mut Vec<String>,
+) -> Result<Vec<u64>, EngineError> {
     let asked: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
     let least: u64 = specs.iter().map(|spec| spec.unit_bytes).sum();
     let room = match target.opened() {
@@ -198,7 +233,11 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
             let needed_bytes = least.max(TOTAL_BYTES_MIN.min(asked));
             if *budget_bytes < needed_bytes {
                 let free_bytes = place.space.map_or(0, |space| space.available_bytes);
-                return Err(EngineError::NoSpace { path: target.path().to_owned(), free_bytes, needed_bytes });
+                return Err(EngineError::NoSpace {
+                    path: target.path().to_owned(),
+                    free_bytes,
+                    needed_bytes,
+                });
             }
             *budget_bytes
         }
@@ -247,7 +286,8 @@ impl Filler<'_> {
     /// Overwrites a range of an existing file or device and makes it durable.
     fn overwrite(&self, file: &OwnedFd, start: u64, bytes: u64) -> Result<(), Errno> {
         let mut draws = generator(self.preparation.seed, 0);
-        let mut buffers = Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
+        let mut buffers =
+            Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
         let (mut offset, end) = (start, start + bytes);
         while offset < end && !self.preparation.stop.is_requested() {
             let piece = PIECE_BYTES.min((end - offset) as usize);
@@ -267,10 +307,13 @@ impl Filler<'_> {
         }
         let begun = Instant::now();
         let mut draws = generator(self.preparation.seed, 0);
-        let mut buffers = Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
+        let mut buffers =
+            Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
         let mut written = there / PIECE_BYTES as u64 * PIECE_BYTES as u64;
         while written < size_bytes {
-            if self.preparation.stop.is_requested() || self.time_left.is_some_and(|left| begun.elapsed() >= left) {
+            if self.preparation.stop.is_requested()
+                || self.time_left.is_some_and(|left| begun.elapsed() >= left)
+            {
                 break;
             }
             // The file ends on a whole page, because direct I/O would reject an odd remainder.

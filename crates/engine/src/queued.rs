@@ -108,7 +108,8 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let mut now = clock.ticks();
         let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now, None);
         loop {
-            let mut stopping = checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested();
+            let mut stopping =
+                checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested();
             if stopping && !PLAIN {
                 stopping = checkpoints.pass(now, end, self.stop)?.is_none();
             }
@@ -182,14 +183,17 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                     now = clock.ticks();
                     continue;
                 }
-                let Some(pace) = pace.as_ref().filter(|_| !stopping && self.bounds.room(started) > 0) else {
+                let Some(pace) =
+                    pace.as_ref().filter(|_| !stopping && self.bounds.room(started) > 0)
+                else {
                     return Ok(());
                 };
                 pace.wait(self.bounds.deadline());
                 now = clock.ticks();
                 continue;
             }
-            let until_due = pace.as_ref().filter(|_| !stopping).map(|pace| pace.due().saturating_sub(now));
+            let until_due =
+                pace.as_ref().filter(|_| !stopping).map(|pace| pace.due().saturating_sub(now));
             if PLAIN {
                 self.submit(self.batching.size().min(flight.count), None)?;
             } else {
@@ -216,8 +220,14 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
 
     /// Submits, and waits for a completion, but no longer than until the next operation is due in
     /// so many ticks, or until a job without a share of the flow may try again.
-    fn submit_until(&mut self, until_due: Option<u64>, has_share: bool, in_flight: u32) -> Result<(), Failure> {
-        let timeout = until_due.map(|ticks| Duration::from_nanos(self.clock.ns(ticks)).min(WAIT_MAX));
+    fn submit_until(
+        &mut self,
+        until_due: Option<u64>,
+        has_share: bool,
+        in_flight: u32,
+    ) -> Result<(), Failure> {
+        let timeout =
+            until_due.map(|ticks| Duration::from_nanos(self.clock.ns(ticks)).min(WAIT_MAX));
         let timeout = if has_share { timeout } else { Some(RETRY) };
         let drains = !has_share && self.flow.as_ref().is_some_and(|flow| flow.drains());
         self.submit(if drains { in_flight } else { 1 }, timeout)
@@ -249,7 +259,11 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 // The write before it failed and reported that itself.
                 return Ok(());
             }
-            completion.moved.map_err(|errno| Failure::Errno { operation: "fsync", offset: None, errno })?;
+            completion.moved.map_err(|errno| Failure::Errno {
+                operation: "fsync",
+                offset: None,
+                errno,
+            })?;
             self.tally.sync.record(clock.ns(now - slot.written));
             self.tally.commit.record(elapsed);
             end.syncs += 1;
@@ -323,7 +337,13 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
     }
 
     /// Syncs the completed writes to the file that contains `covered`. Returns the time.
-    fn sync(&mut self, group: &mut Group, covered: u64, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
+    fn sync(
+        &mut self,
+        group: &mut Group,
+        covered: u64,
+        now: u64,
+        end: &mut JobEnd,
+    ) -> Result<u64, Failure> {
         let Some(call) = self.operations.workload().sync.call() else { return Ok(now) };
         let clock = self.clock;
         let synced = self.disk.sync(call, covered);
@@ -345,7 +365,9 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         loop {
             // Collect available completions first: no further wait would return them.
             while let Some(completion) = self.queue.next_completion() {
-                let last = completion.linked_sync || !self.linked() || flight.slots[completion.slot as usize].reads;
+                let last = completion.linked_sync
+                    || !self.linked()
+                    || flight.slots[completion.slot as usize].reads;
                 flight.count -= u32::from(last);
             }
             if flight.count == 0 || self.queue.submit_and_wait(1, None).is_err() {
@@ -378,12 +400,17 @@ struct Flight {
 
 impl Flight {
     fn new(depth: u32) -> Flight {
-        Flight { slots: vec![Slot::default(); depth as usize], free: (0..depth).rev().collect(), count: 0 }
+        Flight {
+            slots: vec![Slot::default(); depth as usize],
+            free: (0..depth).rev().collect(),
+            count: 0,
+        }
     }
 
     #[inline]
     fn begin(&mut self, slot: u32, reads: bool, offset: u64, bytes: u32, begun: u64) {
-        self.slots[slot as usize] = Slot { begun, written: 0, offset, bytes, reads, syncs: false, in_flight: true };
+        self.slots[slot as usize] =
+            Slot { begun, written: 0, offset, bytes, reads, syncs: false, in_flight: true };
         self.count += 1;
     }
 
@@ -403,8 +430,15 @@ impl Flight {
     /// Starts a sync. `commit_begun` is the start of the commit that it completes.
     fn begin_sync(&mut self, slot: u32, begun: u64, commit_begun: u64) {
         let (offset, bytes) = (0, 0);
-        self.slots[slot as usize] =
-            Slot { begun, written: commit_begun, offset, bytes, reads: false, syncs: true, in_flight: false };
+        self.slots[slot as usize] = Slot {
+            begun,
+            written: commit_begun,
+            offset,
+            bytes,
+            reads: false,
+            syncs: true,
+            in_flight: false,
+        };
         self.count += 1;
     }
 }
@@ -500,7 +534,8 @@ mod tests {
         let mut workload = workload.clone();
         workload.depth = Depth::new(depth.into()).unwrap();
         let tally = Tally::new();
-        let mut buffers = Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
+        let mut buffers =
+            Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let clock = Clock::calibrated();
         let mut batching = Batching::new(depth, clock);
         let job = Queued {
@@ -535,7 +570,10 @@ mod tests {
 
     impl Queue for Checking {
         fn push(&mut self, slot: u32, operation: Operation, _: u64, _: u32) {
-            assert!(!self.in_flight.iter().any(|&(other, _)| other == slot), "slot {slot} is in flight already");
+            assert!(
+                !self.in_flight.iter().any(|&(other, _)| other == slot),
+                "slot {slot} is in flight already"
+            );
             self.in_flight.push((slot, operation));
             self.most = self.most.max(self.in_flight.len());
         }
@@ -604,7 +642,10 @@ mod tests {
         assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (6, 2, 2, 1));
         let mut queue = Checking { fail_at: Some(4), ..Checking::default() };
         let (end, _) = run(&mut queue, 1, &workload, 6);
-        assert!(matches!(end.failure, Some(Failure::Errno { operation: "fsync", errno: Errno::IO, .. })));
+        assert!(matches!(
+            end.failure,
+            Some(Failure::Errno { operation: "fsync", errno: Errno::IO, .. })
+        ));
     }
 
     #[test]
@@ -619,10 +660,17 @@ mod tests {
     fn an_error_ends_it_and_nothing_stays_in_flight() {
         for linked in [false, true] {
             let mut queue = Checking { fail_at: Some(10), linked, ..Checking::default() };
-            let (end, _) =
-                run(&mut queue, 4, &writes(if linked { SyncMethod::LinkedFsync } else { SyncMethod::None }), 100);
+            let (end, _) = run(
+                &mut queue,
+                4,
+                &writes(if linked { SyncMethod::LinkedFsync } else { SyncMethod::None }),
+                100,
+            );
             assert_eq!(end.writes, 9);
-            assert!(matches!(end.failure, Some(Failure::Errno { operation: "write", errno: Errno::IO, .. })));
+            assert!(matches!(
+                end.failure,
+                Some(Failure::Errno { operation: "write", errno: Errno::IO, .. })
+            ));
             assert!(queue.in_flight.is_empty());
         }
     }

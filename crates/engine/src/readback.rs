@@ -25,7 +25,8 @@ fn mismatch(block: &[u8], offset: u64) -> Option<&'static str> {
     if block[CHECKSUM] != checksum(block).to_le_bytes() {
         return Some("checksum mismatch");
     }
-    (block[8..STAMP] != offset.to_le_bytes()).then_some("misdirected write, its stamp names another offset")
+    (block[8..STAMP] != offset.to_le_bytes())
+        .then_some("misdirected write, its stamp names another offset")
 }
 
 /// The set of blocks of a region that were written.
@@ -51,7 +52,12 @@ impl Written {
     ///
     /// # Errors
     /// Fails at the first block that cannot be read or does not match.
-    pub fn read_back(&self, disk: &mut impl Disk, memory: &mut [u8], stop: &Stop) -> Result<u64, Failure> {
+    pub fn read_back(
+        &self,
+        disk: &mut impl Disk,
+        memory: &mut [u8],
+        stop: &Stop,
+    ) -> Result<u64, Failure> {
         let block = &mut memory[..self.region.block_bytes as usize];
         let mut count = 0;
         for index in 0..self.region.blocks {

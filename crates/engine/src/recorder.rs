@@ -60,7 +60,8 @@ impl Recorder {
 #[inline]
 fn index_of(latency_ns: u64) -> usize {
     let latency_ns = latency_ns.min(HIGHEST_NS);
-    let doubling = (u64::BITS - LINEAR_BITS) - (latency_ns | ((1 << LINEAR_BITS) - 1)).leading_zeros();
+    let doubling =
+        (u64::BITS - LINEAR_BITS) - (latency_ns | ((1 << LINEAR_BITS) - 1)).leading_zeros();
     (doubling as usize) * HALF + (latency_ns >> doubling) as usize
 }
 
@@ -79,7 +80,11 @@ pub fn histogram_of(cells: &[u64]) -> Histogram {
 
 /// The non-empty cells, lowest first: the smallest latency and the count of each.
 pub fn counts_of(cells: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
-    cells.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(index, &count)| (latency_of(index), count))
+    cells
+        .iter()
+        .enumerate()
+        .filter(|&(_, &count)| count > 0)
+        .map(|(index, &count)| (latency_of(index), count))
 }
 
 /// The latency at or below which this share of the counts lies, or `None` if there are none.

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{
-    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TestResult, WorkloadRecord,
+    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TestResult,
+    WorkloadRecord,
 };
 use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 
@@ -52,7 +53,9 @@ pub fn run(
 ) -> Result<Vec<Outcome>, EngineError> {
     let run = Run { target, options, stop };
     match run.tests(tests, observe) {
-        Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
+        Ok(results) => {
+            Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect())
+        }
         Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
         Err(NotRun::Error(error)) => Err(error),
     }
@@ -74,9 +77,12 @@ impl From<Refusal> for NotRun {
     fn from(refusal: Refusal) -> NotRun {
         match refusal {
             Refusal::Skip(because) => NotRun::Skip(because),
-            Refusal::Missing { engine, errno } => {
-                EngineError::Interface { engine, errno, advice: "omit --engine to let flushmark choose" }.into()
+            Refusal::Missing { engine, errno } => EngineError::Interface {
+                engine,
+                errno,
+                advice: "omit --engine to let flushmark choose",
             }
+            .into(),
         }
     }
 }
@@ -118,7 +124,11 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Runs tests at the same time; usually a single one.
-    fn tests(&self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> Result<Vec<TestResult>, NotRun> {
+    fn tests(
+        &self,
+        tests: &[Test],
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Result<Vec<TestResult>, NotRun> {
         if tests.len() > 1 {
             Test::together(tests).map_err(NotRun::Skip)?;
         }
@@ -132,7 +142,13 @@ impl Run<'_> {
             let one = match &test.work {
                 Work::Blocks(workload) => {
                     let first_file = if workload.sharing == Sharing::All { 0 } else { files };
-                    self.blocks(test, WorkloadRecord::among(test, tests), workload, first_file, &flows)?
+                    self.blocks(
+                        test,
+                        WorkloadRecord::among(test, tests),
+                        workload,
+                        first_file,
+                        &flows,
+                    )?
                 }
                 Work::Steps(program) => self.steps(test, program)?,
                 Work::Sort(sort) => self.sort(test, sort)?,
@@ -143,23 +159,28 @@ impl Run<'_> {
         let specs = merged_specs(asked.iter().flat_map(|one| &one.specs));
         self.target.make_room(&specs);
         let seed = tests.first().map_or(0, |test| test.work.seed());
-        let preparation = Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop };
+        let preparation =
+            Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop };
         let Prepared { parts, notes } = prepare(self.target, &specs, preparation)?;
-        let prepared: BTreeMap<&str, &Part> = parts.iter().map(|part| (part.name.as_str(), part)).collect();
+        let prepared: BTreeMap<&str, &Part> =
+            parts.iter().map(|part| (part.name.as_str(), part)).collect();
         let mut ready = Vec::new();
         for one in asked {
-            let own: Vec<&Part> = one.specs.iter().filter_map(|spec| prepared.get(&*spec.name).copied()).collect();
+            let own: Vec<&Part> =
+                one.specs.iter().filter_map(|spec| prepared.get(&*spec.name).copied()).collect();
             ready.push((one.ready)(&own)?);
         }
         self.rest(tests.iter().map(|test| test.work.rest()).max().unwrap_or_default())?;
 
         let crew = self.crew(ready.iter().map(|one| one.team).collect());
-        let CrewEnd { teams, system } = crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
+        let CrewEnd { teams, system } =
+            crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
         for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
             // The next test could not use it.
             self.target.remove_file(&spec.name);
         }
-        let of_test = |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &system, &notes);
+        let of_test =
+            |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &system, &notes);
         Ok(ready.into_iter().zip(teams).map(of_test).collect())
     }
 
@@ -196,7 +217,13 @@ impl Run<'_> {
         )
     }
 
-    fn result(&self, described: Described<'_>, team: TeamEnd, system: &SystemUse, notes: &[String]) -> TestResult {
+    fn result(
+        &self,
+        described: Described<'_>,
+        team: TeamEnd,
+        system: &SystemUse,
+        notes: &[String],
+    ) -> TestResult {
         let Described { test, record, carrier, note, writes_are_commits } = described;
         let TeamEnd { elapsed_s, ends, notes: of_jobs, watch } = team;
         let mut notes: Vec<String> = notes.iter().cloned().chain(note).chain(of_jobs).collect();
@@ -220,9 +247,12 @@ impl Run<'_> {
         let counters = system.counters.as_ref().filter(|_| record.beside.is_empty());
         if !record.beside.is_empty() {
             let others = record.beside.join(", ");
-            notes.push(format!("ran at the same time as {others}; the CPU time includes all of them"));
+            notes.push(format!(
+                "ran at the same time as {others}; the CPU time includes all of them"
+            ));
         }
-        let device = |counters| DeviceProof::new(&device_counts(counters), proof.commits, written_bytes);
+        let device =
+            |counters| DeviceProof::new(&device_counts(counters), proof.commits, written_bytes);
         let proof = Proof { device: counters.map(device), ..proof };
         let is_program = matches!(test.work, Work::Steps(_));
         let measured = Measured {

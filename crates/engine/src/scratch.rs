@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::error::EngineError;
@@ -43,7 +45,8 @@ impl Scratch {
     pub fn create(path: &Path) -> Result<Scratch, EngineError> {
         let call = |action| move |errno| EngineError::Call { action, path: path.to_owned(), errno };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| EngineError::opening(path, errno))?;
+        let parent = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| EngineError::opening(path, errno))?;
         // Some network filesystems do not support locks. Nothing then prevents a second run, but no
         // data is at risk.
         if flock(&parent, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
@@ -58,12 +61,23 @@ impl Scratch {
                 advice: "use a directory that you own",
             },
             Errno::ROFS => EngineError::ReadOnlyFilesystem { path: path.to_owned() },
-            errno => EngineError::Call { action: "create a directory in", path: path.to_owned(), errno },
+            errno => {
+                EngineError::Call { action: "create a directory in", path: path.to_owned(), errno }
+            }
         })?;
-        let directory = openat(&parent, &name, flags, Mode::empty()).map_err(call("open the new directory in"))?;
+        let directory = openat(&parent, &name, flags, Mode::empty())
+            .map_err(call("open the new directory in"))?;
         let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
-        let janitor = Janitor::watch(parent.as_fd(), &name).map_err(call("start the cleanup process"))?;
-        Ok(Scratch { janitor: Some(janitor), directory, name, parent, parent_path: path.to_owned(), leftovers })
+        let janitor =
+            Janitor::watch(parent.as_fd(), &name).map_err(call("start the cleanup process"))?;
+        Ok(Scratch {
+            janitor: Some(janitor),
+            directory,
+            name,
+            parent,
+            parent_path: path.to_owned(),
+            leftovers,
+        })
     }
 
     /// The run's directory.
@@ -86,15 +100,24 @@ impl Scratch {
     /// # Errors
     /// As the kernel reports them; `EINVAL` for `O_DIRECT` if the filesystem does not support it.
     pub fn open(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        openat(&self.directory, name, flags | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
+        openat(
+            &self.directory,
+            name,
+            flags | OFlags::CREATE | OFlags::CLOEXEC,
+            Mode::RUSR | Mode::WUSR,
+        )
     }
 
     /// The run's files with their sizes, except those for which `keep` returns `true`.
     pub fn files_except(&self, keep: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
         let Ok(entries) = Dir::read_from(&self.directory) else { return Vec::new() };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-        let size =
-            |name: &str| statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size as u64);
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+        let size = |name: &str| {
+            statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(0, |stat| stat.st_size as u64)
+        };
         names
             .filter(|name| !matches!(name.as_str(), "." | "..") && !keep(name))
             .map(|name| {
@@ -195,7 +218,9 @@ mod tests {
     fn a_directory_without_permission_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         if rustix::process::geteuid().is_root() {
-            eprintln!("skipped: a_directory_without_permission_is_refused: root may write anywhere");
+            eprintln!(
+                "skipped: a_directory_without_permission_is_refused: root may write anywhere"
+            );
             return;
         }
         let parent = tempfile::tempdir().unwrap();

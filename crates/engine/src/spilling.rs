@@ -58,7 +58,9 @@ const RUN_PER_BYTE: f64 = 1.05;
 /// wasted.
 pub fn extent_bytes(sort: &SortWork) -> u64 {
     let block_bytes = u64::from(sort.block_bytes.get());
-    (sort.memory_bytes / 16).clamp(block_bytes, EXTENT_BYTES_MAX.max(block_bytes)).next_multiple_of(block_bytes)
+    (sort.memory_bytes / 16)
+        .clamp(block_bytes, EXTENT_BYTES_MAX.max(block_bytes))
+        .next_multiple_of(block_bytes)
 }
 
 /// Maximum number of runs that `prefixsort` merges at a time.
@@ -143,12 +145,26 @@ impl SortJob<'_> {
             return Ok(Box::<MemoryDisk>::default());
         }
         let (file, _) = open_part(self.target, &self.part.name, self.part.direct, OFlags::empty())
-            .map_err(|errno| Failure::Errno { operation: "opening the file for runs", offset: None, errno })?;
-        Ok(Box::new(FileDisk::new(OpenFiles::single(file), ReadWriteFlags::empty(), Renewal::Unneeded)))
+            .map_err(|errno| Failure::Errno {
+                operation: "opening the file for runs",
+                offset: None,
+                errno,
+            })?;
+        Ok(Box::new(FileDisk::new(
+            OpenFiles::single(file),
+            ReadWriteFlags::empty(),
+            Renewal::Unneeded,
+        )))
     }
 
     /// `drive` is set if there is a drive to wait for.
-    fn measured(&self, disk: Box<dyn Disk + Send>, drive: bool, tally: &Arc<Tally>, stop: &Arc<Stop>) -> JobEnd {
+    fn measured(
+        &self,
+        disk: Box<dyn Disk + Send>,
+        drive: bool,
+        tally: &Arc<Tally>,
+        stop: &Arc<Stop>,
+    ) -> JobEnd {
         let shape = Shape {
             path: self.target.path().to_owned(),
             start: self.part.start,
@@ -200,7 +216,8 @@ impl SortJob<'_> {
             descending: false,
             expected: Some(self.bytes),
         };
-        let mut external = ExternalSorter::spilling_to(&options, vec![Arc::new(region.clone())]).map_err(failed)?;
+        let mut external = ExternalSorter::spilling_to(&options, vec![Arc::new(region.clone())])
+            .map_err(failed)?;
         let mut records = Records::new(self.sort.keys, self.sort.seed, self.job);
         let (mut batch, mut given, mut bytes) = (Batch::default(), Rows::default(), 0);
         while bytes < self.bytes && !stop.is_requested() {
@@ -248,7 +265,14 @@ impl SortJob<'_> {
         if came == given { Ok(()) } else { Err(Failure::Sort(WRONG.to_owned())) }
     }
 
-    fn figures(&self, begun: Span, ended: Span, times: &Times, figures: &Figures, done: &Done) -> SortFigures {
+    fn figures(
+        &self,
+        begun: Span,
+        ended: Span,
+        times: &Times,
+        figures: &Figures,
+        done: &Done,
+    ) -> SortFigures {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let (calls, sorting_ns) = (done.calls(), figures.sorting.as_nanos() as u64);
         let last = Taken { at: ended, calls, sorting_ns };
@@ -258,7 +282,8 @@ impl SortJob<'_> {
         let taking = taken.at - begun - times.input - taken.calls;
         let (first_sorting_ns, coding_ns) = taking.split(taken.sorting_ns);
         let giving = ended - taken.at - (calls - taken.calls);
-        let (last_sorting_ns, merging_ns) = giving.split(sorting_ns.saturating_sub(taken.sorting_ns));
+        let (last_sorting_ns, merging_ns) =
+            giving.split(sorting_ns.saturating_sub(taken.sorting_ns));
         let block_bytes = u64::from(self.sort.block_bytes.get());
         SortFigures {
             sorts: 1,
@@ -271,7 +296,9 @@ impl SortJob<'_> {
             sorting_s: seconds(first_sorting_ns + last_sorting_ns),
             coding_s: seconds(coding_ns),
             merging_s: seconds(merging_ns),
-            waiting_s: seconds(times.input.off_cpu_ns() + taking.off_cpu_ns() + giving.off_cpu_ns()),
+            waiting_s: seconds(
+                times.input.off_cpu_ns() + taking.off_cpu_ns() + giving.off_cpu_ns(),
+            ),
             writing_s: seconds(done.writing.wall_ns),
             writing_cpu_s: seconds(done.writing.cpu_ns),
             reading_s: seconds(done.reading.wall_ns),
@@ -281,7 +308,8 @@ impl SortJob<'_> {
     }
 }
 
-const WRONG: &str = "the sort returned different rows, or rows in the wrong order; this is a bug in flushmark";
+const WRONG: &str =
+    "the sort returned different rows, or rows in the wrong order; this is a bug in flushmark";
 
 impl Rows {
     fn add(&mut self, payload: &[u8]) {

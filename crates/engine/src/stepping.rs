@@ -52,13 +52,13 @@ impl<'a> Stepping<'a> {
         let bytes = program.write_bytes_max().max(1) as usize;
         let slots = ((1 << 20) / bytes).clamp(2, 64);
         let mut draws = generator(program.seed, job);
-        let buffers = Buffers::new(slots, bytes, program.content, &mut draws).map_err(|_| Failure::Errno {
-            operation: "allocating memory",
-            offset: None,
-            errno: Errno::NOMEM,
+        let buffers = Buffers::new(slots, bytes, program.content, &mut draws).map_err(|_| {
+            Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM }
         })?;
         let files = program.files.iter().zip(parts);
-        let files = files.map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false }).collect();
+        let files = files
+            .map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false })
+            .collect();
         let mut stepping = Stepping { target, program, clock, job, files, buffers };
         for file in 0..stepping.files.len() {
             stepping.handle(file)?;
@@ -73,7 +73,13 @@ impl<'a> Stepping<'a> {
         end
     }
 
-    fn repeat(&mut self, bounds: Bounds, tally: &Tally, stop: &Stop, end: &mut JobEnd) -> Result<(), Failure> {
+    fn repeat(
+        &mut self,
+        bounds: Bounds,
+        tally: &Tally,
+        stop: &Stop,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
         let mut draws = generator(self.program.seed, self.job);
         loop {
             let begin = self.clock.ticks();
@@ -123,7 +129,10 @@ impl<'a> Stepping<'a> {
             Step::Rename { from, to } => self.rename(from, to),
             Step::Unlink { file } => {
                 let directory = self.directory()?;
-                failed("unlink", unlinkat(directory, &self.files[file].part.name, AtFlags::empty()))?;
+                failed(
+                    "unlink",
+                    unlinkat(directory, &self.files[file].part.name, AtFlags::empty()),
+                )?;
                 self.files[file].handle = None;
                 self.files[file].next = 0;
                 Ok(())
@@ -221,7 +230,11 @@ impl<'a> Stepping<'a> {
     fn directory(&self) -> Result<rustix::fd::BorrowedFd<'a>, Failure> {
         match self.target.opened() {
             Opened::Directory { scratch, .. } => Ok(scratch.directory()),
-            _ => Err(Failure::Errno { operation: "a directory operation", offset: None, errno: Errno::NOTDIR }),
+            _ => Err(Failure::Errno {
+                operation: "a directory operation",
+                offset: None,
+                errno: Errno::NOTDIR,
+            }),
         }
     }
 
@@ -234,7 +247,9 @@ impl<'a> Stepping<'a> {
             let Some(handle) = &open.handle else { continue };
             let mut renewed = ftruncate(handle, 0);
             if open.spec.layout == Layout::Preallocated {
-                renewed = renewed.and_then(|()| fallocate(handle, FallocateFlags::empty(), 0, open.part.size_bytes));
+                renewed = renewed.and_then(|()| {
+                    fallocate(handle, FallocateFlags::empty(), 0, open.part.size_bytes)
+                });
             }
             failed("emptying the file", renewed.and_then(|()| fsync(handle)))?;
             open.next = 0;

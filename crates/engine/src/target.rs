@@ -33,7 +33,9 @@ impl Intent {
     pub fn of(plan: &Plan, destroy_data: bool) -> Intent {
         let writes = |test: &Test| match &test.work {
             Work::Blocks(workload) => workload.pattern.writes(),
-            Work::Steps(program) => program.steps.iter().any(|step| !matches!(step, Step::Sync { .. })),
+            Work::Steps(program) => {
+                program.steps.iter().any(|step| !matches!(step, Step::Sync { .. }))
+            }
             // A sort writes its runs.
             Work::Sort(_) => true,
         };
@@ -85,7 +87,10 @@ impl Target {
         let opened = if TargetName::parse(given) == TargetName::Null {
             Opened::Null
         } else if let Some(scheme) = unknown_scheme(given) {
-            return Err(EngineError::UnknownScheme { given: given.to_owned(), scheme: scheme.to_owned() });
+            return Err(EngineError::UnknownScheme {
+                given: given.to_owned(),
+                scheme: scheme.to_owned(),
+            });
         } else {
             let place = Place::of(root, Path::new(given))?;
             match place.kind {
@@ -108,7 +113,9 @@ impl Target {
         match &self.opened {
             Opened::Null => TargetKind::Null,
             Opened::Directory { .. } => TargetKind::Directory,
-            Opened::Existing(existing) if existing.place.kind == PlaceKind::BlockDevice => TargetKind::BlockDevice,
+            Opened::Existing(existing) if existing.place.kind == PlaceKind::BlockDevice => {
+                TargetKind::BlockDevice
+            }
             Opened::Existing(_) => TargetKind::File,
         }
     }
@@ -127,7 +134,8 @@ impl Target {
         match &self.opened {
             Opened::Directory { scratch, .. } if scratch.leftovers() > 0 => {
                 vec![format!(
-                    "removed leftover test files of earlier runs that a crash of the machine had interrupted: {} directories",
+                    "removed leftover test files of earlier runs that a crash of the machine had \
+                     interrupted: {} directories",
                     scratch.leftovers()
                 )]
             }
@@ -170,7 +178,10 @@ impl Target {
 
     /// The devices whose counters are read.
     pub(crate) fn counting_devices(&self) -> Vec<DeviceNumber> {
-        self.place().and_then(Place::block_device).map(drive::BlockDevice::flush_counting_devices).unwrap_or_default()
+        self.place()
+            .and_then(Place::block_device)
+            .map(drive::BlockDevice::flush_counting_devices)
+            .unwrap_or_default()
     }
 
     /// The required alignment of offsets, lengths and addresses for direct I/O on `file`.
@@ -189,7 +200,8 @@ const SECTOR_BYTES: u64 = 512;
 /// A prefix `name:` that is neither part of a path nor a known kind of target.
 fn unknown_scheme(given: &str) -> Option<&str> {
     let (scheme, _) = given.split_once(':')?;
-    let is_word = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_word = !scheme.is_empty()
+        && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     (is_word && !Path::new(given).exists()).then_some(scheme)
 }
 
@@ -216,8 +228,11 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
         if is_device && place.block_device().is_some_and(|device| device.read_only == Some(true)) {
             return Err(EngineError::ReadOnlyDevice { path });
         }
-        let occupied: Vec<Occupied> =
-            if is_device { drive::occupancy(root, place.device)? } else { drive::file_occupancy(root, &path)? };
+        let occupied: Vec<Occupied> = if is_device {
+            drive::occupancy(root, place.device)?
+        } else {
+            drive::file_occupancy(root, &path)?
+        };
         if !occupied.is_empty() {
             return Err(EngineError::Occupied { path, occupied });
         }
@@ -233,19 +248,21 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
         (true, false) => OFlags::RDWR,
         (false, _) => OFlags::RDONLY,
     };
-    let claim = rustix::fs::open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| match errno {
-        Errno::BUSY => {
-            EngineError::Occupied { path: path.clone(), occupied: vec![Occupied::Claim { device: path.clone() }] }
-        }
-        errno => EngineError::opening(&path, errno),
-    })?;
+    let claim =
+        rustix::fs::open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
+            match errno {
+                Errno::BUSY => EngineError::Occupied {
+                    path: path.clone(),
+                    occupied: vec![Occupied::Claim { device: path.clone() }],
+                },
+                errno => EngineError::opening(&path, errno),
+            }
+        })?;
     if flock(&claim, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         return Err(EngineError::AnotherRun { path });
     }
-    let size_bytes = rustix::fs::seek(&claim, rustix::fs::SeekFrom::End(0)).map_err(|errno| EngineError::Call {
-        action: "find the size of",
-        path: path.clone(),
-        errno,
+    let size_bytes = rustix::fs::seek(&claim, rustix::fs::SeekFrom::End(0)).map_err(|errno| {
+        EngineError::Call { action: "find the size of", path: path.clone(), errno }
     })?;
     Ok(Existing { place, path, size_bytes, writable: intent.writes, _claim: claim })
 }

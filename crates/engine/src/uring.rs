@@ -63,7 +63,8 @@ impl Uring {
         let registered_buffers = Uring::register(&ring, buffers);
         for slot in 0..depth {
             let (address, length) = buffers.address(slot as usize);
-            let link = if linked.is_some() { IoringSqeFlags::IO_LINK } else { IoringSqeFlags::empty() };
+            let link =
+                if linked.is_some() { IoringSqeFlags::IO_LINK } else { IoringSqeFlags::empty() };
             *ring.entry(slot) = Entry {
                 flags: (IoringSqeFlags::FIXED_FILE | link).bits(),
                 address,
@@ -154,7 +155,8 @@ impl Queue for Uring {
         let finished = self.ring.next_completion_entry()?;
         let index = finished.user_data as u32;
         let is_sync = index >= self.depth;
-        let moved = usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));
+        let moved = usize::try_from(finished.result)
+            .map_err(|_| Errno::from_raw_os_error(-finished.result));
         let slot = if is_sync { index - self.depth } else { index };
         Some(Completion { slot, linked_sync: is_sync && self.linked, moved })
     }

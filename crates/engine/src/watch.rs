@@ -24,7 +24,15 @@ pub struct Watch {
 impl Watch {
     /// Starts the observation at `start`.
     pub fn new(tallies: Vec<Arc<Tally>>, headline: Headline, clock: Clock, start: u64) -> Watch {
-        Watch { tallies, headline, clock, start, seen: vec![0; CELLS], seen_ops: 0, series: Series::new() }
+        Watch {
+            tallies,
+            headline,
+            clock,
+            start,
+            seen: vec![0; CELLS],
+            seen_ops: 0,
+            series: Series::new(),
+        }
     }
 
     /// Seconds since the start.
@@ -36,7 +44,8 @@ impl Watch {
     /// are filled in evenly.
     pub fn look(&mut self) -> Progress {
         let elapsed_s = self.elapsed_s();
-        let missing = (elapsed_s / self.series.interval_s) as usize - self.series.iops.len().min(elapsed_s as usize);
+        let missing = (elapsed_s / self.series.interval_s) as usize
+            - self.series.iops.len().min(elapsed_s as usize);
         if missing > 0 {
             self.add_interval(missing);
         }
@@ -71,11 +80,15 @@ impl Watch {
         let rate = (ops - self.seen_ops) as f64 / (intervals as f64 * self.series.interval_s);
         let bins = binned(counts_of(&fresh));
         for interval in 0..intervals as u64 {
-            let share = |count: u64| count * (interval + 1) / intervals as u64 - count * interval / intervals as u64;
+            let share = |count: u64| {
+                count * (interval + 1) / intervals as u64 - count * interval / intervals as u64
+            };
             self.series.iops.push(rate);
             self.series.commit_p50_us.push(us(0.50));
             self.series.commit_p99_us.push(us(0.99));
-            self.series.commit_bins.push(bins.iter().map(|&(bin, count)| (bin, share(count))).collect());
+            self.series
+                .commit_bins
+                .push(bins.iter().map(|&(bin, count)| (bin, share(count))).collect());
         }
         self.seen = cells;
         self.seen_ops = ops;
@@ -91,8 +104,12 @@ impl Watch {
         };
         let write = merged(|tally| &tally.write);
         let commit = if writes_are_commits { write.clone() } else { merged(|tally| &tally.commit) };
-        let histograms =
-            Histograms { read: merged(|tally| &tally.read), write, sync: merged(|tally| &tally.sync), commit };
+        let histograms = Histograms {
+            read: merged(|tally| &tally.read),
+            write,
+            sync: merged(|tally| &tally.sync),
+            commit,
+        };
         (histograms, self.series)
     }
 }

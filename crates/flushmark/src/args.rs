@@ -62,7 +62,8 @@ pub enum Command {
 
 /// Adds a hint to clap's error about `flushmark sort`, which is a separate program.
 pub fn with_hint(mut error: clap::Error) -> clap::Error {
-    let is_sort = |verb: &ContextValue| matches!(verb, ContextValue::String(verb) if verb == "sort");
+    let is_sort =
+        |verb: &ContextValue| matches!(verb, ContextValue::String(verb) if verb == "sort");
     if error.get(ContextKind::InvalidSubcommand).is_some_and(is_sort) {
         // clap would suggest `report`.
         error.remove(ContextKind::SuggestedSubcommand);
@@ -387,21 +388,28 @@ fn parse_fail_on(text: &str) -> Result<FailOn, String> {
         .into_iter()
         .find(|candidate| candidate.name() == fit_for)
         .ok_or_else(|| format!("unknown use `{fit_for}`; expected one of {}", uses()))?;
-    let at_least = grades
-        .into_iter()
-        .find(|candidate| candidate.name() == grade)
-        .ok_or_else(|| format!("unknown grade `{grade}`; expected one of {}", grades.map(Grade::name).join(", ")))?;
+    let at_least =
+        grades.into_iter().find(|candidate| candidate.name() == grade).ok_or_else(|| {
+            format!(
+                "unknown grade `{grade}`; expected one of {}",
+                grades.map(Grade::name).join(", ")
+            )
+        })?;
     Ok(FailOn { fit_for, at_least })
 }
 
 fn parse_engine(text: &str) -> Result<EngineChoice, String> {
     EngineChoice::from_name(text).ok_or_else(|| {
-        format!("unknown engine; expected one of {}", EngineChoice::ALL.map(EngineChoice::name).join(", "))
+        format!(
+            "unknown engine; expected one of {}",
+            EngineChoice::ALL.map(EngineChoice::name).join(", ")
+        )
     })
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
     let seconds = match unit {
         "ms" => 0.001,
         "s" | "" => 1.0,
@@ -409,7 +417,8 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err("expected a number with ms, s, min or h".to_owned()),
     };
-    let number: f64 = number.parse().map_err(|_| "expected a number with ms, s, min or h".to_owned())?;
+    let number: f64 =
+        number.parse().map_err(|_| "expected a number with ms, s, min or h".to_owned())?;
     Duration::try_from_secs_f64(number * seconds)
         .ok()
         .filter(|time| !time.is_zero())
@@ -429,8 +438,14 @@ mod tests {
 
     #[test]
     fn fail_on_names_what_it_takes() {
-        assert_eq!(parse_fail_on("zfs-slog").unwrap(), FailOn { fit_for: Use::ZfsSlog, at_least: Grade::Fair });
-        assert_eq!(parse_fail_on("ceph-osd=good").unwrap(), FailOn { fit_for: Use::CephOsd, at_least: Grade::Good });
+        assert_eq!(
+            parse_fail_on("zfs-slog").unwrap(),
+            FailOn { fit_for: Use::ZfsSlog, at_least: Grade::Fair }
+        );
+        assert_eq!(
+            parse_fail_on("ceph-osd=good").unwrap(),
+            FailOn { fit_for: Use::CephOsd, at_least: Grade::Good }
+        );
         assert_eq!(
             parse_fail_on("slog").unwrap_err(),
             "unknown use `slog`; expected one of ceph-osd, zfs-slog, database-log, general"

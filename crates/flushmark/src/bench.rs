@@ -61,10 +61,13 @@ impl Bench {
     /// The target as the result document records it.
     pub fn record(&self) -> TargetRecord {
         match self {
-            Bench::Storage(storage) => {
-                TargetRecord { given: storage.target.given().to_owned(), kind: storage.target.kind() }
+            Bench::Storage(storage) => TargetRecord {
+                given: storage.target.given().to_owned(),
+                kind: storage.target.kind(),
+            },
+            Bench::Model(model) => {
+                TargetRecord { given: model.given.clone(), kind: TargetKind::Model }
             }
-            Bench::Model(model) => TargetRecord { given: model.given.clone(), kind: TargetKind::Model },
         }
     }
 
@@ -96,9 +99,13 @@ impl Bench {
     /// the tests will fail on it.
     pub fn drives(&self) -> Vec<DriveRecord> {
         let Bench::Storage(storage) = self else { return Vec::new() };
-        let drives = self.place().and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
+        let drives =
+            self.place().and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
         let root = &storage.options.root;
-        drives.into_iter().filter_map(|drive| DriveRecord::read(root, drive.disk_device()).ok()).collect()
+        drives
+            .into_iter()
+            .filter_map(|drive| DriveRecord::read(root, drive.disk_device()).ok())
+            .collect()
     }
 
     /// The space that tests may use.
@@ -112,7 +119,9 @@ impl Bench {
     /// Notes for the user about how the target was opened.
     pub fn notes(&self) -> Vec<String> {
         match self {
-            Bench::Storage(storage) => storage.target.notes().into_iter().chain(storage.caches.notes()).collect(),
+            Bench::Storage(storage) => {
+                storage.target.notes().into_iter().chain(storage.caches.notes()).collect()
+            }
             Bench::Model(_) => Vec::new(),
         }
     }
@@ -122,7 +131,11 @@ impl Bench {
     ///
     /// # Errors
     /// If nothing could be measured at all.
-    pub fn run(&mut self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Vec<Outcome>>> {
+    pub fn run(
+        &mut self,
+        tests: &[Test],
+        observe: &mut dyn FnMut(&Progress),
+    ) -> anyhow::Result<Option<Vec<Outcome>>> {
         match self {
             Bench::Storage(storage) => storage.run(tests, observe),
             Bench::Model(model) => {
@@ -164,13 +177,18 @@ impl Bench {
 }
 
 impl Storage {
-    fn run(&mut self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Vec<Outcome>>> {
+    fn run(
+        &mut self,
+        tests: &[Test],
+        observe: &mut dyn FnMut(&Progress),
+    ) -> anyhow::Result<Option<Vec<Outcome>>> {
         let asked = tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache);
         let write_cache = match self.caches.arrange(asked)? {
             Arranged::Run(write_cache) => write_cache,
             Arranged::Skip(because) => return Ok(Some(Outcome::all_skipped(tests, &because))),
         };
-        let tests: Vec<Test> = tests.iter().map(|test| Test { write_cache, ..test.clone() }).collect();
+        let tests: Vec<Test> =
+            tests.iter().map(|test| Test { write_cache, ..test.clone() }).collect();
         let mut outcomes = match engine::run(&tests, &self.target, &self.options, &STOP, observe) {
             Err(EngineError::Interrupted) => return Ok(None),
             outcomes => outcomes?,
@@ -181,7 +199,8 @@ impl Storage {
             {
                 result.workload.write_cache = WriteCache::Unchanged;
                 result.notes.push(
-                    "the write cache did not stay as it was set: the drive was reset, or another program switched it"
+                    "the write cache did not stay as it was set: the drive was reset, or another \
+                     program switched it"
                         .to_owned(),
                 );
             }
@@ -194,7 +213,9 @@ impl Modelled {
     fn open(given: &str, target: &SimTarget<'_>, options: &Options) -> anyhow::Result<Modelled> {
         if options.engine.is_some() {
             return Err(WrongUse(
-                "--engine has no effect on a model, which does not use this machine's kernel; leave it out".to_owned(),
+                "--engine has no effect on a model, which does not use this machine's kernel; \
+                 leave it out"
+                    .to_owned(),
             )
             .into());
         }

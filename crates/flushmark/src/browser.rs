@@ -28,22 +28,28 @@ pub fn open(address: &str) -> Result<(), String> {
             Err(why) => tried.push(format!("`{}` {why}", command.trim())),
         }
     }
-    Err(format!("no browser could be opened: {}; open {address} yourself, or set BROWSER", tried.join(", ")))
+    Err(format!(
+        "no browser could be opened: {}; open {address} yourself, or set BROWSER",
+        tried.join(", ")
+    ))
 }
 
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_file(path: &Path) -> Result<(), String> {
-    let whole =
-        path.canonicalize().map_err(|error| format!("no browser could be opened: {}: {error}", path.display()))?;
+    let whole = path
+        .canonicalize()
+        .map_err(|error| format!("no browser could be opened: {}: {error}", path.display()))?;
     open(&file_address(&whole))
 }
 
 /// A path as a `file://` URL. Reserved characters are written as `%XX`.
 fn file_address(path: &Path) -> String {
     let encode = |byte: &u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => char::from(*byte).to_string(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+            char::from(*byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     format!("file://{}", path.as_os_str().as_encoded_bytes().iter().map(encode).collect::<String>())
@@ -97,7 +103,10 @@ mod tests {
 
     #[test]
     fn reserved_characters_of_a_path_are_escaped() {
-        assert_eq!(file_address(Path::new("/srv/a b/50%?#ü.html")), "file:///srv/a%20b/50%25%3F%23%C3%BC.html");
+        assert_eq!(
+            file_address(Path::new("/srv/a b/50%?#ü.html")),
+            "file:///srv/a%20b/50%25%3F%23%C3%BC.html"
+        );
     }
 
     #[test]
@@ -106,7 +115,8 @@ mod tests {
         assert_eq!(start("no-such-browser").unwrap_err(), "is not installed");
         assert_eq!(start("false").unwrap_err(), "failed (exit status: 1)");
         assert_eq!(start("true"), Ok(()));
-        let stays = ["sleep".to_owned(), (FAILS_WITHIN + Duration::from_secs(1)).as_secs().to_string()];
+        let stays =
+            ["sleep".to_owned(), (FAILS_WITHIN + Duration::from_secs(1)).as_secs().to_string()];
         assert_eq!(super::start(&stays), Ok(()));
     }
 }

@@ -46,16 +46,21 @@ impl Awake {
         let opened = OpenOptions::new().write(true).open(Self::DEVICE);
         let mut file = opened.map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow::anyhow!(
-                "this kernel has no {}, so C-states cannot be prevented and their cost cannot be measured",
+                "this kernel has no {}, so C-states cannot be prevented and their cost cannot be \
+                 measured",
                 Self::DEVICE
             ),
             ErrorKind::PermissionDenied => {
-                anyhow::anyhow!("only root can prevent C-states ({}): run this with sudo", Self::DEVICE)
+                anyhow::anyhow!(
+                    "only root can prevent C-states ({}): run this with sudo",
+                    Self::DEVICE
+                )
             }
             _ => anyhow::Error::from(error).context(format!("cannot open {}", Self::DEVICE)),
         })?;
         // A signed number of microseconds in native byte order.
-        file.write_all(&0_i32.to_ne_bytes()).with_context(|| format!("cannot write to {}", Self::DEVICE))?;
+        file.write_all(&0_i32.to_ne_bytes())
+            .with_context(|| format!("cannot write to {}", Self::DEVICE))?;
         Ok(Awake(file))
     }
 }
@@ -80,7 +85,13 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
         for held in [round % 2 == 1, round % 2 == 0] {
             let awake = held.then(Awake::hold).transpose()?;
             for (test, (before, after)) in plan.tests.iter().zip(&mut tests) {
-                let outcomes = match engine::run(std::slice::from_ref(test), &target, &options, &STOP, &mut |_| {}) {
+                let outcomes = match engine::run(
+                    std::slice::from_ref(test),
+                    &target,
+                    &options,
+                    &STOP,
+                    &mut |_| {},
+                ) {
                     Err(EngineError::Interrupted) => break 'rounds,
                     outcomes => outcomes?,
                 };
@@ -99,7 +110,11 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
         return Ok(None);
     }
     let effects = plan.tests.iter().zip(&mut tests).filter_map(|(test, (before, after))| {
-        Some(Effect { test: test.name.clone(), before_us: median(before)?, after_us: median(after)? })
+        Some(Effect {
+            test: test.name.clone(),
+            before_us: median(before)?,
+            after_us: median(after)?,
+        })
     });
     Ok(Some(CStateEffect { path: given.into_owned(), rounds, tests: effects.collect() }))
 }

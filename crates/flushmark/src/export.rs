@@ -25,7 +25,9 @@ pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, Wro
         TextFormat::Fio => formats::fio::write::json(one(documents)?, Bins::Without),
         TextFormat::FioPlus => formats::fio::write::json(one(documents)?, Bins::With),
         TextFormat::Csv => formats::csv::table(documents),
-        TextFormat::Markdown => documents.iter().map(report::markdown).collect::<Vec<_>>().join("\n"),
+        TextFormat::Markdown => {
+            documents.iter().map(report::markdown).collect::<Vec<_>>().join("\n")
+        }
         TextFormat::Openmetrics => formats::openmetrics::text(documents),
     })
 }

@@ -37,14 +37,20 @@ pub fn command() -> Command {
 
 fn verbs(command: &Command) -> String {
     let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
-    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max().unwrap_or(0);
+    let width =
+        GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (heading, verbs) in GROUPS {
         let _ = writeln!(text, "{header}{heading}:{header:#}");
         for verb in verbs {
             let about = command.find_subcommand(verb).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {literal}{verb}{literal:#}{:1$}  {about}", "", width - verb.len());
+            let _ = writeln!(
+                text,
+                "  {literal}{verb}{literal:#}{:1$}  {about}",
+                "",
+                width - verb.len()
+            );
         }
         text.push('\n');
     }
@@ -63,7 +69,8 @@ mod tests {
         let mut command = Args::command();
         command.build();
         let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
         known.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, known);

@@ -42,12 +42,15 @@ fn choose(option: Option<&Location>) -> Result<StoreChoice, WrongUse> {
         Some(text) if text == NOTHING => Ok(StoreChoice::Disabled),
         Some(text) => {
             let text = text.to_string_lossy();
-            let location = text.parse().map_err(|error: InvalidLocation| WrongUse(format!("{VARIABLE}: {error}")))?;
+            let location = text
+                .parse()
+                .map_err(|error: InvalidLocation| WrongUse(format!("{VARIABLE}: {error}")))?;
             Ok(StoreChoice::Named(location))
         }
         None => {
             let (data, home) = (variable("XDG_DATA_HOME"), variable("HOME"));
-            let own = Location::of_user(data.as_deref().map(Path::new), home.as_deref().map(Path::new));
+            let own =
+                Location::of_user(data.as_deref().map(Path::new), home.as_deref().map(Path::new));
             Ok(own.map_or(StoreChoice::Unknown, StoreChoice::Own))
         }
     }
@@ -67,9 +70,9 @@ pub fn location(args: &StoreArgs) -> Result<Location, WrongUse> {
         StoreChoice::Disabled => {
             Err(WrongUse(format!("{VARIABLE}={NOTHING} keeps nothing; name a store with --store")))
         }
-        StoreChoice::Unknown => {
-            Err(WrongUse("no store: neither XDG_DATA_HOME nor HOME is set; name a store with --store".to_owned()))
-        }
+        StoreChoice::Unknown => Err(WrongUse(
+            "no store: neither XDG_DATA_HOME nor HOME is set; name a store with --store".to_owned(),
+        )),
     }
 }
 
@@ -155,9 +158,13 @@ impl Keeping {
         if args.no_store || (!is_storage && args.store.is_none()) {
             return Ok(Keeping::off());
         }
-        let option = args.store.as_ref().map(|location| format!(" --store {location}")).unwrap_or_default();
+        let option =
+            args.store.as_ref().map(|location| format!(" --store {location}")).unwrap_or_default();
         let opened = |location: &Location, named| {
-            Store::open(location).map(|store| Keeping { step: Step::Opened { store, named }, option: option.clone() })
+            Store::open(location).map(|store| Keeping {
+                step: Step::Opened { store, named },
+                option: option.clone(),
+            })
         };
         match choose(args.store.as_ref())? {
             StoreChoice::Disabled => Ok(Keeping::off()),
@@ -178,7 +185,9 @@ impl Keeping {
     /// # Errors
     /// If the user named the store and it does not accept the run.
     pub fn begin(&mut self, document: &RunDocument) -> Result<(), StoreError> {
-        let Step::Opened { mut store, named } = std::mem::replace(&mut self.step, Step::Off) else { return Ok(()) };
+        let Step::Opened { mut store, named } = std::mem::replace(&mut self.step, Step::Off) else {
+            return Ok(());
+        };
         let host = (document.target.kind != TargetKind::Model).then(host_name).flatten();
         match store.begin(document, &Origin { host }) {
             Ok(run) => self.step = Step::Begun { store, run, failed: false },
@@ -257,14 +266,17 @@ impl KeptAs {
         match self {
             KeptAs::Nothing => {}
             KeptAs::Run { run, option } => {
-                progress.line(&format!("kept as run {run} (`flushmark results show {run}{option}`)"));
+                progress
+                    .line(&format!("kept as run {run} (`flushmark results show {run}{option}`)"));
             }
             KeptAs::File { file: Ok(file), error, option } => exit::complain(&format!(
-                "{error}. This run was saved to {file}; run `flushmark results import {file}{option}` to keep it",
+                "{error}. This run was saved to {file}; run `flushmark results import \
+                 {file}{option}` to keep it",
                 file = file.display()
             )),
             KeptAs::File { file: Err(cause), error, .. } => exit::complain(&format!(
-                "{error}, and it could not be saved to a file either: {cause}. This run exists only in the output above"
+                "{error}, and it could not be saved to a file either: {cause}. This run exists \
+                 only in the output above"
             )),
         }
     }
@@ -272,20 +284,23 @@ impl KeptAs {
 
 /// Writes a document to the user's state directory, or else to the directory for temporary files.
 fn save(document: &RunDocument) -> std::io::Result<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let absolute =
+        |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let name = format!("flushmark-{}-", document.started_at.replace(':', ""));
     let json = report::json(document);
     let write = |directory: &Path| {
         // A random name: in a directory that others can write to, a predictable one could be a
         // trap.
-        let mut file = tempfile::Builder::new().prefix(&name).suffix(".json").tempfile_in(directory)?;
+        let mut file =
+            tempfile::Builder::new().prefix(&name).suffix(".json").tempfile_in(directory)?;
         std::io::Write::write_all(&mut file, json.as_bytes())?;
         file.as_file().sync_all()?;
         file.keep().map(|(_, path)| path).map_err(std::io::Error::from)
     };
-    let in_state = state
-        .map(|state| state.join("flushmark"))
-        .and_then(|directory| std::fs::create_dir_all(&directory).and_then(|()| write(&directory)).ok());
+    let in_state = state.map(|state| state.join("flushmark")).and_then(|directory| {
+        std::fs::create_dir_all(&directory).and_then(|()| write(&directory)).ok()
+    });
     in_state.map_or_else(|| write(&std::env::temp_dir()), Ok)
 }

@@ -50,7 +50,8 @@ pub struct Live {
 impl Live {
     /// Publishes a run that begins, and where it is kept.
     pub fn of(document: &RunDocument, kept: Option<(RunId, &Location)>) -> Live {
-        let mut live = Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document);
+        let mut live =
+            Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document);
         live.content.running.run = kept.map(|(run, _)| run.number());
         live.content.running.store = kept.map(|(_, location)| location.to_string());
         live
@@ -97,8 +98,11 @@ impl Live {
     /// Updates the progress of the running test.
     pub fn see(&mut self, seen: &Progress) {
         let running = &mut self.content.running;
-        running.phase =
-            if seen.elapsed_s < 0.0 { Phase::WarmingUp } else { Phase::Measuring { elapsed_s: seen.elapsed_s } };
+        running.phase = if seen.elapsed_s < 0.0 {
+            Phase::WarmingUp
+        } else {
+            Phase::Measuring { elapsed_s: seen.elapsed_s }
+        };
         running.iops = seen.iops;
         running.commit_p99_us = seen.commit_p99_us;
         if let Some(iops) = seen.iops {
@@ -146,8 +150,11 @@ fn replace(file: &Path, content: &Content) -> std::io::Result<()> {
 /// The runs of this user that are being measured now, oldest first.
 pub fn running() -> Vec<Running> {
     let directories = emulate::runtime::in_memory();
-    let mut running: Vec<Running> = directories.iter().flat_map(|directory| running_in(directory)).collect();
-    running.sort_by(|one, other| (&one.started_at, one.process).cmp(&(&other.started_at, other.process)));
+    let mut running: Vec<Running> =
+        directories.iter().flat_map(|directory| running_in(directory)).collect();
+    running.sort_by(|one, other| {
+        (&one.started_at, one.process).cmp(&(&other.started_at, other.process))
+    });
     running
 }
 
@@ -206,7 +213,10 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let running = running_in(directory.path());
         assert_eq!((running[0].position, running[0].tests), (2, plan.tests.len()));
-        assert_eq!((running[0].test.as_str(), running[0].phase), (plan.tests[1].name.as_str(), Phase::Preparing));
+        assert_eq!(
+            (running[0].test.as_str(), running[0].phase),
+            (plan.tests[1].name.as_str(), Phase::Preparing)
+        );
         // It is updated a second later, and no sooner.
         live.see(&seen(-0.5));
         assert_eq!(running_in(directory.path())[0].phase, Phase::Preparing);
@@ -237,12 +247,22 @@ mod tests {
         fs::write(place("flushmark-live-3.new"), "just begun").unwrap();
         fs::write(place("flushmark-live-4.new"), "left").unwrap();
         let old = std::time::SystemTime::now() - 2 * UNFINISHED_AGE_MAX;
-        File::options().write(true).open(place("flushmark-live-4.new")).unwrap().set_modified(old).unwrap();
+        File::options()
+            .write(true)
+            .open(place("flushmark-live-4.new"))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
         fs::write(place("notes.json"), &content).unwrap();
         std::os::unix::fs::symlink(place("notes.json"), place("flushmark-live-5.json")).unwrap();
         assert_eq!(running_in(directory.path()).len(), 1);
         let gone = ["flushmark-live-1.json", "flushmark-live-4.new"];
-        let left = ["flushmark-live-2.json", "flushmark-live-3.new", "flushmark-live-5.json", "notes.json"];
+        let left = [
+            "flushmark-live-2.json",
+            "flushmark-live-3.new",
+            "flushmark-live-5.json",
+            "notes.json",
+        ];
         assert!(gone.iter().all(|name| !place(name).exists()));
         assert!(left.iter().all(|name| place(name).exists()));
     }

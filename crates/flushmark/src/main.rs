@@ -23,7 +23,8 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 
 fn main() -> ExitCode {
-    let matches = help::command().try_get_matches().unwrap_or_else(|error| args::with_hint(error).exit());
+    let matches =
+        help::command().try_get_matches().unwrap_or_else(|error| args::with_hint(error).exit());
     let args = args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),

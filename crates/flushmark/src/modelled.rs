@@ -7,7 +7,10 @@ use anyhow::Context as _;
 
 use catalogue::Class;
 use catalogue::model::{Filesystem, Parameters};
-use drive::{Backing, BlockDevice, DeviceNumber, Mount, MountTable, Place, PlaceKind, Queue, Transport, WriteCache};
+use drive::{
+    Backing, BlockDevice, DeviceNumber, Mount, MountTable, Place, PlaceKind, Queue, Transport,
+    WriteCache,
+};
 use simdrive::assembly::Impossible;
 use simdrive::device::Identity;
 use simdrive::run::Machine;
@@ -27,19 +30,26 @@ pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     let wrong = |error: String| WrongUse(error);
     // A path has a slash or an extension; a model's name has neither.
     let path = Path::new(target.model);
-    let machine = if target.model.contains('/') || path.extension().is_some_and(|ending| ending == "toml") {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let machine = if target.model.contains('/')
+        || path.extension().is_some_and(|ending| ending == "toml")
+    {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let model = catalogue::models::parse(&text)
             .map_err(|error| wrong(format!("{} is not a valid model: {error}", path.display())))?;
         target.machine(&model)
     } else {
-        let model = catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
+        let model =
+            catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
         target.machine(model)
     };
     let machine = machine.map_err(|error| wrong(error.to_string()))?;
-    let is_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
+    let is_on =
+        machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
     if machine.write_cache.requires_on().is_some_and(|on| on != is_on) {
-        let what = format!("`{given}`: this drive reports no volatile write cache, so there is none to switch");
+        let what = format!(
+            "`{given}`: this drive reports no volatile write cache, so there is none to switch"
+        );
         return Err(wrong(what).into());
     }
     Ok(machine)
@@ -56,9 +66,11 @@ pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
         Parameters::Array(array) => {
             // Each member has the model's label; the capacity is the array's.
             let whole = device(given, machine, &identity);
-            let member = BlockDevice { name: "member".to_owned(), size_bytes: None, ..whole.clone() };
+            let member =
+                BlockDevice { name: "member".to_owned(), size_bytes: None, ..whole.clone() };
             // Distinct device numbers make distinct drives.
-            let numbered = |minor| BlockDevice { device: DeviceNumber { major: 0, minor }, ..member.clone() };
+            let numbered =
+                |minor| BlockDevice { device: DeviceNumber { major: 0, minor }, ..member.clone() };
             BlockDevice {
                 transport: Transport::Md,
                 layer: Some(format!("raid{}", array.level.number())),
@@ -106,7 +118,11 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
             max_request_bytes: Some(machine.model.host.request_most.0),
             rotational: Some(identity.rotational),
             nr_requests: Some(u64::from(identity.queue_depth)),
-            write_cache: Some(if identity.volatile_cache { WriteCache::WriteBack } else { WriteCache::WriteThrough }),
+            write_cache: Some(if identity.volatile_cache {
+                WriteCache::WriteBack
+            } else {
+                WriteCache::WriteThrough
+            }),
             fua: Some(identity.fua),
             counts_io: Some(true),
             ..Queue::default()

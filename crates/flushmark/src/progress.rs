@@ -53,7 +53,9 @@ impl Progress {
 
     /// The next group of tests begins, usually a single test.
     pub fn begin(&mut self, plan: &Plan, group: Range<usize>) {
-        let time = |test: &workload::Test| test.work.limit().time().map(|time| time + test.work.warm_up().0);
+        let time = |test: &workload::Test| {
+            test.work.limit().time().map(|time| time + test.work.warm_up().0)
+        };
         let tests = &plan.tests[group.clone()];
         self.test = Running {
             name: names(tests),
@@ -92,7 +94,10 @@ impl Progress {
     }
 
     pub fn skipped(&self, skipped: &Skipped) {
-        self.line(&format!("{} {}: skipped, {}", self.test.position, skipped.test, skipped.because));
+        self.line(&format!(
+            "{} {}: skipped, {}",
+            self.test.position, skipped.test, skipped.because
+        ));
     }
 
     /// Prints a permanent line.

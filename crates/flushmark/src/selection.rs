@@ -46,10 +46,14 @@ enum Word<'a> {
 impl Word<'_> {
     fn parse(text: &str) -> Result<Word<'_>, WrongUse> {
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
-            return Ok(Word::Run(text.parse().map_err(|error: store::NotARunId| WrongUse(error.to_string()))?));
+            return Ok(Word::Run(
+                text.parse().map_err(|error: store::NotARunId| WrongUse(error.to_string()))?,
+            ));
         }
         if let Some(tag) = text.strip_prefix('@') {
-            return Ok(Word::Tag(tag.parse().map_err(|error: store::NotATag| WrongUse(error.to_string()))?));
+            return Ok(Word::Tag(
+                tag.parse().map_err(|error: store::NotATag| WrongUse(error.to_string()))?,
+            ));
         }
         match text.strip_prefix("last") {
             Some(rest) if rest.is_empty() || rest.starts_with(['~', '@']) => last(text, rest),
@@ -60,14 +64,18 @@ impl Word<'_> {
 
 /// Parses what follows `last`: `~N` and `@HOST`.
 fn last<'a>(text: &str, rest: &'a str) -> Result<Word<'a>, WrongUse> {
-    let (before, host) = rest.split_once('@').map_or((rest, None), |(before, host)| (before, Some(host)));
+    let (before, host) =
+        rest.split_once('@').map_or((rest, None), |(before, host)| (before, Some(host)));
     let before = if before.is_empty() { Some(0) } else { before[1..].parse().ok() };
     let before = before.ok_or_else(|| {
-        WrongUse(format!("invalid `{text}`: expected the number of runs before the last, such as last~1"))
+        WrongUse(format!(
+            "invalid `{text}`: expected the number of runs before the last, such as last~1"
+        ))
     })?;
     if host.is_some_and(str::is_empty) {
         return Err(WrongUse(format!(
-            "invalid `{text}`: expected a machine's name, or {EVERY_HOST} for all machines: last@{EVERY_HOST}"
+            "invalid `{text}`: expected a machine's name, or {EVERY_HOST} for all machines: \
+             last@{EVERY_HOST}"
         )));
     }
     Ok(Word::Last { before, host })
@@ -126,7 +134,8 @@ pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
         match Word::parse(part)? {
             Word::File(_) => {
                 return Err(WrongUse(format!(
-                    "`{part}` is not a kept run; expected a number from `flushmark results list`, last, last~1 or @TAG"
+                    "`{part}` is not a kept run; expected a number from `flushmark results list`, \
+                     last, last~1 or @TAG"
                 ))
                 .into());
             }
@@ -140,7 +149,11 @@ pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
 ///
 /// # Errors
 /// If the word does not select exactly one kept run, or no such earlier run was kept.
-pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result<(Selected, Selected)> {
+pub fn with_earlier(
+    word: &str,
+    count: u32,
+    place: &StoreArgs,
+) -> anyhow::Result<(Selected, Selected)> {
     let mut store = Reading::of(place)?.expect()?;
     let [run] = runs(&[word.to_owned()], &mut store)?[..] else {
         return Err(WrongUse(format!(
@@ -160,15 +173,23 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
         );
         return Err(WrongUse(what).into());
     }
-    let label = if earlier.len() == 1 { "the one before".to_owned() } else { format!("the {} before", earlier.len()) };
-    let documents = earlier.into_iter().map(|run| Ok(store.get(run)?.document)).collect::<anyhow::Result<_>>()?;
+    let label = if earlier.len() == 1 {
+        "the one before".to_owned()
+    } else {
+        format!("the {} before", earlier.len())
+    };
+    let documents = earlier
+        .into_iter()
+        .map(|run| Ok(store.get(run)?.document))
+        .collect::<anyhow::Result<_>>()?;
     let earlier = Selected { word: label, documents, host: now.host.clone() };
     Ok((earlier, Selected { word: word.to_owned(), documents: vec![document], host: now.host }))
 }
 
 fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<RunId>> {
-    let none =
-        |what: &str, store: &Store| WrongUse(format!("no run matches `{text}`: {} has {what}", store.location()));
+    let none = |what: &str, store: &Store| {
+        WrongUse(format!("no run matches `{text}`: {} has {what}", store.location()))
+    };
     match word {
         Word::Run(run) => Ok(vec![*run]),
         Word::File(_) => Ok(Vec::new()),
@@ -186,7 +207,9 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
             let of = match &whose {
                 HostScope::All => String::new(),
                 HostScope::Host(host) => format!(" of {host}"),
-                HostScope::Own(host) => format!(" of {host}, this machine; use last@{EVERY_HOST} for all machines"),
+                HostScope::Own(host) => {
+                    format!(" of {host}, this machine; use last@{EVERY_HOST} for all machines")
+                }
             };
             let missing = format!("{}{of}", if *before == 0 { "none" } else { "fewer" });
             Ok(vec![store.newest(&whose, *before)?.ok_or_else(|| none(&missing, store))?])
@@ -197,14 +220,16 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
 fn document(word: &str, path: &Path) -> anyhow::Result<RunDocument> {
     if !path.exists() {
         return Err(WrongUse(format!(
-            "`{word}` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)"
+            "`{word}` not found: it is neither a file nor a kept run (a number, last, last~1 or \
+             @TAG)"
         ))
         .into());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {word}"))?;
     Ok(RunDocument::from_json(&text).map_err(|error| match formats::import(word, &text, None) {
         Ok(imported) => WrongUse(format!(
-            "{word} is {}; run `flushmark results import {}` to keep it, then use the number that is printed",
+            "{word} is {}; run `flushmark results import {}` to keep it, then use the number that \
+             is printed",
             described(&imported),
             judge::shell_word(word)
         )),

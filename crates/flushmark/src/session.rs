@@ -45,15 +45,19 @@ impl Completed {
             Ended::Failed { error } => Some(format!("{}: {error}; the run ends here", result.test)),
             Ended::Limit | Ended::Interrupted => None,
         });
-        let skipped = self.document.skipped.iter().map(|skipped| format!("{}: {}", skipped.test, skipped.because));
+        let skipped = self
+            .document
+            .skipped
+            .iter()
+            .map(|skipped| format!("{}: {}", skipped.test, skipped.because));
         match self.verdict {
             ExitStatus::NothingRan => skipped.collect(),
             ExitStatus::Interrupted(_) if self.document.results.is_empty() => {
                 vec!["interrupted before anything was measured".to_owned()]
             }
-            ExitStatus::Interrupted(_) => {
-                failed.chain(["interrupted; what was measured before is printed".to_owned()]).collect()
-            }
+            ExitStatus::Interrupted(_) => failed
+                .chain(["interrupted; what was measured before is printed".to_owned()])
+                .collect(),
             _ => failed.collect(),
         }
     }
@@ -64,7 +68,12 @@ impl Session {
     ///
     /// # Errors
     /// If the target is invalid, unsafe to use or fails.
-    pub fn open(plan: &Plan, given: &str, wanted: TargetOptions, smoke: bool) -> anyhow::Result<Session> {
+    pub fn open(
+        plan: &Plan,
+        given: &str,
+        wanted: TargetOptions,
+        smoke: bool,
+    ) -> anyhow::Result<Session> {
         let bench = Bench::open(plan, given, wanted)?;
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
@@ -195,7 +204,8 @@ pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<()
     }
     if !RunDocument::of_one_storage(runs) {
         return Err(
-            "the runs are not of one drive and filesystem, so the merged result has no findings and no fitness",
+            "the runs are not of one drive and filesystem, so the merged result has no findings \
+             and no fitness",
         );
     }
     let mut found = runs.iter().map(found_on);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use drive::cache_switch::{
-    self, By, CacheControl, CacheSwitch, DiskCache, Identity, SYSTEM_STATE_DIR, StateDir, SwitchError,
+    self, By, CacheControl, CacheSwitch, DiskCache, Identity, SYSTEM_STATE_DIR, StateDir,
+    SwitchError,
 };
 use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
 use engine::Intent;
@@ -24,9 +25,9 @@ static SWITCHED: AtomicBool = AtomicBool::new(false);
 
 /// The warning to print if the program exits at once; `None` if nothing is switched.
 pub fn last_words() -> Option<&'static str> {
-    SWITCHED
-        .load(Ordering::Relaxed)
-        .then_some("a write cache is still switched for the run; run `flushmark cache restore` to restore it")
+    SWITCHED.load(Ordering::Relaxed).then_some(
+        "a write cache is still switched for the run; run `flushmark cache restore` to restore it",
+    )
 }
 
 /// The write caches under a target. Restored on drop.
@@ -68,9 +69,18 @@ impl WriteCaches {
     /// # Errors
     /// If another flushmark process switches one of the drives, or the original state cannot be
     /// saved or is damaged.
-    pub fn of(plan: &Plan, root: &SystemRoot, place: Option<&Place>, in_use: bool) -> Result<WriteCaches, SwitchError> {
+    pub fn of(
+        plan: &Plan,
+        root: &SystemRoot,
+        place: Option<&Place>,
+        in_use: bool,
+    ) -> Result<WriteCaches, SwitchError> {
         let asked = plan.tests.iter().any(|test| test.write_cache != WriteCache::Unchanged);
-        let mut caches = WriteCaches { switches: Vec::new(), state: CacheState::NotRequested, notes: Vec::new() };
+        let mut caches = WriteCaches {
+            switches: Vec::new(),
+            state: CacheState::NotRequested,
+            notes: Vec::new(),
+        };
         if asked {
             // The engine claims a device that it writes to, and refuses one that is in use. A plan
             // that only reads may share it.
@@ -93,8 +103,10 @@ impl WriteCaches {
         in_use: bool,
         is_held: bool,
     ) -> Result<CacheState, SwitchError> {
-        let unknown = |because: &str| CacheState::Unknown { stand_in: None, because: because.to_owned() };
-        let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?))) else {
+        let unknown =
+            |because: &str| CacheState::Unknown { stand_in: None, because: because.to_owned() };
+        let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?)))
+        else {
             return Ok(unknown("there is no drive under the target"));
         };
         let drives = device.drives();
@@ -121,14 +133,17 @@ impl WriteCaches {
         let all = |on: bool| readings.iter().all(|reading| reading.enabled == on);
         // Nothing else uses a whole drive that the engine has claimed. Switching any other could
         // surprise its users.
-        let is_whole = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
+        let is_whole = place.kind == PlaceKind::BlockDevice
+            && device.partition.is_none()
+            && device.layers.is_empty();
         let is_own = is_whole && is_held && !shared;
         let because = if readings.iter().all(|reading| !reading.present) {
             Some("the drive has no volatile write cache".to_owned())
         } else if !readings.iter().all(|reading| reading.switchable || !reading.present) {
             Some("the drive's write cache cannot be switched".to_owned())
         } else if !(is_own || in_use) {
-            let names: Vec<String> = drives.iter().map(|drive| drive.path.display().to_string()).collect();
+            let names: Vec<String> =
+                drives.iter().map(|drive| drive.path.display().to_string()).collect();
             Some(format!(
                 "{} is in use, so its cache stays unchanged; use --in-use to switch it for the run",
                 names.join(", ")
@@ -138,7 +153,9 @@ impl WriteCaches {
         };
         Ok(match because {
             None => CacheState::Switchable,
-            Some(because) if all(true) || all(false) => CacheState::Fixed { on: all(true), because },
+            Some(because) if all(true) || all(false) => {
+                CacheState::Fixed { on: all(true), because }
+            }
             Some(because) => CacheState::Unknown { stand_in: None, because },
         })
     }
@@ -148,14 +165,16 @@ impl WriteCaches {
 /// not typical.
 fn left_by_killed_runs(root: &SystemRoot, place: Option<&Place>) -> Vec<String> {
     let drives = place.and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
-    let disks = drives.into_iter().filter_map(|drive| BlockDevice::read(root, drive.disk_device()).ok());
+    let disks =
+        drives.into_iter().filter_map(|drive| BlockDevice::read(root, drive.disk_device()).ok());
     let here: Vec<Identity> = disks.map(|disk| Identity::of(root, &disk)).collect();
     let records = cache_switch::left_over(&state_dir()).unwrap_or_default().into_iter();
     let left = records.filter(|record| here.iter().any(|drive| drive.is_same(&record.drive)));
     left.filter(|record| record.changes.last().is_some_and(|last| last.by == By::Run))
         .map(|record| {
             format!(
-                "a killed run left the write cache of {} switched; run `flushmark cache restore` to restore it",
+                "a killed run left the write cache of {} switched; run `flushmark cache restore` \
+                 to restore it",
                 record.drive.title()
             )
         })
@@ -169,9 +188,9 @@ impl<C: CacheControl> WriteCaches<C> {
             CacheState::Fixed { because, .. } => {
                 Some(format!("only one setting of the write cache is measured: {because}"))
             }
-            CacheState::Unknown { because, .. } => {
-                Some(format!("the tests run once, with the present setting of the write cache: {because}"))
-            }
+            CacheState::Unknown { because, .. } => Some(format!(
+                "the tests run once, with the present setting of the write cache: {because}"
+            )),
             CacheState::NotRequested | CacheState::Switchable => None,
         };
         self.notes.iter().cloned().chain(why).collect()
@@ -206,14 +225,18 @@ impl<C: CacheControl> WriteCaches<C> {
                 Ok(Arranged::Run(WriteCache::Unchanged))
             }
             (CacheState::NotRequested, Some(_)) => Ok(Arranged::Run(WriteCache::Unchanged)),
-            (CacheState::Fixed { on, because }, Some(wants_on)) => {
-                Ok(if *on == wants_on { Arranged::Run(wanted) } else { Arranged::Skip(because.clone()) })
-            }
-            (CacheState::Unknown { stand_in, because }, Some(_)) => Ok(if *stand_in.get_or_insert(wanted) == wanted {
-                Arranged::Run(WriteCache::Unchanged)
+            (CacheState::Fixed { on, because }, Some(wants_on)) => Ok(if *on == wants_on {
+                Arranged::Run(wanted)
             } else {
                 Arranged::Skip(because.clone())
             }),
+            (CacheState::Unknown { stand_in, because }, Some(_)) => {
+                Ok(if *stand_in.get_or_insert(wanted) == wanted {
+                    Arranged::Run(WriteCache::Unchanged)
+                } else {
+                    Arranged::Skip(because.clone())
+                })
+            }
             (CacheState::Switchable, Some(wants_on)) => {
                 SWITCHED.store(true, Ordering::Relaxed);
                 for switch in &mut self.switches {
@@ -299,7 +322,11 @@ mod tests {
         }
     }
 
-    fn caches(state: &StateDir, drive: &Obedient, cache_state: CacheState) -> WriteCaches<Obedient> {
+    fn caches(
+        state: &StateDir,
+        drive: &Obedient,
+        cache_state: CacheState,
+    ) -> WriteCaches<Obedient> {
         let identity = Identity {
             model: None,
             serial: Some("S1".to_owned()),
@@ -307,7 +334,8 @@ mod tests {
             place: String::new(),
             path: "/dev/sdx".to_owned(),
         };
-        let switch = CacheSwitch::new(drive.clone(), "/dev/sdx".as_ref(), state.lock(&identity).unwrap());
+        let switch =
+            CacheSwitch::new(drive.clone(), "/dev/sdx".as_ref(), state.lock(&identity).unwrap());
         WriteCaches { switches: vec![switch], state: cache_state, notes: Vec::new() }
     }
 
@@ -353,13 +381,15 @@ mod tests {
         let state = StateDir::new(directory.path());
         let drive = Obedient(Rc::new(Cell::new(true)));
         let both = |mut caches: WriteCaches<Obedient>| {
-            [WriteCache::Off, WriteCache::On, WriteCache::Off].map(|setting| said(&caches.arrange(setting).unwrap()))
+            [WriteCache::Off, WriteCache::On, WriteCache::Off]
+                .map(|setting| said(&caches.arrange(setting).unwrap()))
         };
         let because = || "it has no switch".to_owned();
         let fixed = caches(&state, &drive, CacheState::Fixed { on: true, because: because() });
         assert_eq!(both(fixed), ["skip: it has no switch", "on", "skip: it has no switch"]);
         // The setting is unknown: the first one requested stands in for it, but is not recorded.
-        let unknown = caches(&state, &drive, CacheState::Unknown { stand_in: None, because: because() });
+        let unknown =
+            caches(&state, &drive, CacheState::Unknown { stand_in: None, because: because() });
         assert_eq!(both(unknown), ["unchanged", "skip: it has no switch", "unchanged"]);
         assert!(drive.0.get());
     }

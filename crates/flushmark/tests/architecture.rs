@@ -19,18 +19,26 @@ enum Known {
 /// The permissions of each crate in the table.
 fn table() -> BTreeMap<String, BTreeMap<String, Known>> {
     let page = include_str!("../../../ARCHITECTURE.md");
-    let rows = page.split_once(HEADING).unwrap().1.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let rows = page
+        .split_once(HEADING)
+        .unwrap()
+        .1
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
     let cells: Vec<(&str, &str)> = rows
         .map(|row| {
             let mut cells = row.trim_matches('|').split(" | ");
             (cells.next().unwrap().trim(), cells.last().unwrap().trim())
         })
         .collect();
-    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let names =
+        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let row = |(crate_cell, may_know): &(&str, &str)| {
         let name = names(crate_cell).remove(0);
         if *may_know == "all" {
-            let others = cells.iter().flat_map(|(cell, _)| names(cell)).filter(|other| *other != name);
+            let others =
+                cells.iter().flat_map(|(cell, _)| names(cell)).filter(|other| *other != name);
             return (name.clone(), others.map(|other| (other, Known::All)).collect());
         }
         let (all, types) = may_know.split_once("types of").unwrap_or((may_know, ""));
@@ -44,7 +52,8 @@ fn table() -> BTreeMap<String, BTreeMap<String, Known>> {
 /// The crates of the workspace, by folder.
 fn crates() -> BTreeMap<String, PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let folders =
+        std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let all = folders.chain([root.join("xtask")]);
     all.map(|folder| (folder.file_name().unwrap().to_str().unwrap().to_owned(), folder)).collect()
 }
@@ -71,7 +80,8 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&entry).unwrap();
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            let code: Vec<&str> =
+                code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
             found.push((entry, code.join("\n")));
         }
     }
@@ -92,7 +102,9 @@ fn named(code: &str, of: &str) -> Vec<String> {
 
 /// The paths at the beginning of a text: one, or all in its braces.
 fn paths(text: &str) -> Vec<String> {
-    let end = text.find(|letter: char| !(letter.is_alphanumeric() || "_:".contains(letter))).unwrap_or(text.len());
+    let end = text
+        .find(|letter: char| !(letter.is_alphanumeric() || "_:".contains(letter)))
+        .unwrap_or(text.len());
     let (head, rest) = text.split_at(end);
     let Some(inside) = rest.strip_prefix('{') else { return vec![head.to_owned()] };
     let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
@@ -125,15 +137,23 @@ fn is_of_a_type(path: &str) -> bool {
 #[test]
 fn every_crate_is_in_the_table_and_depends_on_what_it_may_know() {
     let (table, crates) = (table(), crates());
-    assert_eq!(table.keys().collect::<Vec<_>>(), crates.keys().collect::<Vec<_>>(), "table and crates");
+    assert_eq!(
+        table.keys().collect::<Vec<_>>(),
+        crates.keys().collect::<Vec<_>>(),
+        "table and crates"
+    );
     for (name, folder) in &crates {
         let known = dependencies(folder, &["dependencies", "build-dependencies"]);
-        let known: BTreeSet<&String> = known.iter().filter(|dependency| crates.contains_key(*dependency)).collect();
+        let known: BTreeSet<&String> =
+            known.iter().filter(|dependency| crates.contains_key(*dependency)).collect();
         let may_know: BTreeSet<&String> = table[name].keys().collect();
         if *name == "flushmark" {
             assert!(known.is_subset(&may_know), "{name}");
         } else {
-            assert_eq!(known, may_know, "{name}: what it depends on, and what the table says that it may know");
+            assert_eq!(
+                known, may_know,
+                "{name}: what it depends on, and what the table says that it may know"
+            );
         }
     }
 }
@@ -150,7 +170,11 @@ fn of_what_is_known_by_its_types_no_function_is_called() {
                     continue;
                 }
                 for path in named(code, other) {
-                    assert!(is_of_a_type(&path), "{} may know the types of {other}, not {path}", file.display());
+                    assert!(
+                        is_of_a_type(&path),
+                        "{} may know the types of {other}, not {path}",
+                        file.display()
+                    );
                 }
             }
         }
@@ -171,13 +195,22 @@ fn dependencies_of_tests_close_no_loop() {
         .iter()
         .map(|(name, folder)| {
             let tables = ["dependencies", "build-dependencies", "dev-dependencies"];
-            (name, dependencies(folder, &tables).into_iter().filter(|other| crates.contains_key(other)).collect())
+            (
+                name,
+                dependencies(folder, &tables)
+                    .into_iter()
+                    .filter(|other| crates.contains_key(other))
+                    .collect(),
+            )
         })
         .collect();
     let mut left: BTreeSet<&String> = edges.keys().copied().collect();
     while !left.is_empty() {
-        let lowest: Vec<&String> =
-            left.iter().copied().filter(|name| edges[name].iter().all(|other| !left.contains(other))).collect();
+        let lowest: Vec<&String> = left
+            .iter()
+            .copied()
+            .filter(|name| edges[name].iter().all(|other| !left.contains(other)))
+            .collect();
         assert!(!lowest.is_empty(), "these depend on each other in a loop: {left:?}");
         left.retain(|name| !lowest.contains(name));
     }
@@ -185,8 +218,10 @@ fn dependencies_of_tests_close_no_loop() {
 
 #[test]
 fn paths_are_found_in_braces_and_out_of_them() {
-    let code = "use drive::{Place, signature::{read, Kind}};\nlet x = drive::natural(simdrive::Y, my_drive::z, crate::drive::w);";
-    let expected = ["drive::Place", "drive::signature::read", "drive::signature::Kind", "drive::natural"];
+    let code = "use drive::{Place, signature::{read, Kind}};\nlet x = drive::natural(simdrive::Y, \
+                my_drive::z, crate::drive::w);";
+    let expected =
+        ["drive::Place", "drive::signature::read", "drive::signature::Kind", "drive::natural"];
     assert_eq!(named(code, "drive"), expected);
     assert!(is_of_a_type("drive::Place") && is_of_a_type("drive::mount::MountTable::parse"));
     assert!(!is_of_a_type("drive::natural") && !is_of_a_type("drive::SystemRoot::new"));

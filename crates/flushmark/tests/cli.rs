@@ -65,10 +65,16 @@ fn help() {
 
 #[test]
 fn a_typo_in_a_verb_gets_a_suggestion() {
-    for (typo, verb) in [("chekc", "check"), ("reprot", "report"), ("verfy", "verify"), ("catalog", "catalogue")] {
+    for (typo, verb) in
+        [("chekc", "check"), ("reprot", "report"), ("verfy", "verify"), ("catalog", "catalogue")]
+    {
         let wrong = run(&[typo]);
         assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), ""));
-        assert!(wrong.stderr.contains(&format!("tip: a similar subcommand exists: '{verb}'")), "{}", wrong.stderr);
+        assert!(
+            wrong.stderr.contains(&format!("tip: a similar subcommand exists: '{verb}'")),
+            "{}",
+            wrong.stderr
+        );
     }
 }
 
@@ -251,7 +257,10 @@ fn the_examples_of_the_help_parse() {
         let examples = help.lines().filter_map(|line| line.trim().strip_prefix("flushmark "));
         for example in examples {
             // Unknown words are refused before the help after them is shown.
-            let words = example.split_whitespace().take_while(|word| ![">", "--"].contains(word)).chain(["--help"]);
+            let words = example
+                .split_whitespace()
+                .take_while(|word| ![">", "--"].contains(word))
+                .chain(["--help"]);
             shown(&words.collect::<Vec<_>>());
         }
     }
@@ -268,8 +277,10 @@ fn a_suite_s_plan_is_printed_to_start_from() {
 fn the_catalogue() {
     assert!(shown(&["catalogue"]).contains("micron-5100-eco-960gb"));
     assert!(shown(&["catalogue", "micron-5100-eco-960gb"]).contains("22,200"));
-    let json: serde_json::Value = serde_json::from_str(&shown(&["catalogue", "--format", "json"])).unwrap();
-    let rows: usize = json.as_array().unwrap().iter().map(|drive| drive["rows"].as_array().unwrap().len()).sum();
+    let json: serde_json::Value =
+        serde_json::from_str(&shown(&["catalogue", "--format", "json"])).unwrap();
+    let rows: usize =
+        json.as_array().unwrap().iter().map(|drive| drive["rows"].as_array().unwrap().len()).sum();
     assert_eq!(rows, 115);
     let unknown = run(&["catalogue", "samsung-990-pro"]);
     assert_eq!(unknown.code, Some(2));
@@ -282,7 +293,10 @@ fn a_check_can_decide() {
     // stays clean.
     let args = ["run", "quick", "--smoke", "--target", "null:", "--quiet", "--format", "json"];
     let document: serde_json::Value = serde_json::from_str(&shown(&args)).unwrap();
-    assert_eq!((document["smoke"].as_bool(), document["findings"].as_array().map(Vec::len)), (Some(true), Some(0)));
+    assert_eq!(
+        (document["smoke"].as_bool(), document["findings"].as_array().map(Vec::len)),
+        (Some(true), Some(0))
+    );
     let wrong = run(&["check", "--fail-on", "slog"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("unknown use `slog`"), "{}", wrong.stderr);

@@ -51,7 +51,8 @@ impl Results {
     /// Runs the subcommand; words for results are replaced by paths.
     fn results(&self, words: &[&str]) -> Run {
         let path = |word: &str| {
-            let is_result = |word: &str| Path::new(word).extension().is_some_and(|ending| ending == "json");
+            let is_result =
+                |word: &str| Path::new(word).extension().is_some_and(|ending| ending == "json");
             if word.split(',').all(is_result) {
                 word.split(',').map(|name| self.path(name)).collect::<Vec<_>>().join(",")
             } else {
@@ -59,13 +60,15 @@ impl Results {
             }
         };
         let words: Vec<String> = words.iter().map(|word| path(word)).collect();
-        let args: Vec<&str> = std::iter::once("results").chain(words.iter().map(String::as_str)).collect();
+        let args: Vec<&str> =
+            std::iter::once("results").chain(words.iter().map(String::as_str)).collect();
         run(&args)
     }
 
     /// A changed copy of a result.
     fn changed(&self, name: &str, copy: &str, change: impl FnOnce(&mut Value)) {
-        let mut document: Value = serde_json::from_str(&std::fs::read_to_string(self.path(name)).unwrap()).unwrap();
+        let mut document: Value =
+            serde_json::from_str(&std::fs::read_to_string(self.path(name)).unwrap()).unwrap();
         change(&mut document);
         std::fs::write(self.path(copy), document.to_string()).unwrap();
     }
@@ -90,13 +93,17 @@ fn the_last_sentence_says_it() {
     assert!(turned.stdout.contains("fast.json"), "{}", turned.stdout);
     assert!(last_line(&turned).contains("times as slow as A in"), "{}", turned.stdout);
     let same = results.results(&["compare", "slow.json", "slow.json"]);
-    assert_eq!(last_line(&same), "No difference between B and A that is more than noise, in both tests.");
+    assert_eq!(
+        last_line(&same),
+        "No difference between B and A that is more than noise, in both tests."
+    );
 }
 
 #[test]
 fn every_format_says_the_same_and_json_holds_to_the_schema() {
     let results = two();
-    let json = results.results(&["compare", "slow.json", "fast.json", "--format", "json"]).document();
+    let json =
+        results.results(&["compare", "slow.json", "fast.json", "--format", "json"]).document();
     let schema = serde_json::from_str(include_str!("../../../schemas/compare-1.json")).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
@@ -105,9 +112,17 @@ fn every_format_says_the_same_and_json_holds_to_the_schema() {
     assert_eq!(commits["metric"], "commits_per_s");
     assert_eq!(commits["verdict"]["direction"], "better");
     let markdown = results.results(&["compare", "slow.json", "fast.json", "--format", "markdown"]);
-    assert!(markdown.stdout.contains("| B against A | A | B | ratio | 95 % interval | |"), "{}", markdown.stdout);
+    assert!(
+        markdown.stdout.contains("| B against A | A | B | ratio | 95 % interval | |"),
+        "{}",
+        markdown.stdout
+    );
     let one = results.results(&["compare", "slow.json", "fast.json", "--test", "READ"]);
-    assert!(one.stdout.contains("in the only test") && !one.stdout.contains("commits/s"), "{}", one.stdout);
+    assert!(
+        one.stdout.contains("in the only test") && !one.stdout.contains("commits/s"),
+        "{}",
+        one.stdout
+    );
     let all = results.results(&["compare", "slow.json", "fast.json", "--all"]);
     assert!(all.stdout.contains("MiB/s") && all.stdout.contains("sync p99.9"), "{}", all.stdout);
 }
@@ -128,8 +143,15 @@ fn limits_decide_the_exit_code() {
     // A limit that could not be checked takes precedence over one that failed.
     let unheld = code(&["commit_p99 > +10%", "write_p99 > +10%", "read_p50 > +1000000%"]);
     assert_eq!(unheld.code, Some(1), "{}", unheld.stderr);
-    let reads =
-        results.results(&["compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%"]);
+    let reads = results.results(&[
+        "compare",
+        "fast.json",
+        "slow.json",
+        "--test",
+        "read",
+        "--fail-if",
+        "commit_p99 > +10%",
+    ]);
     assert_eq!(reads.code, Some(2), "{}", reads.stderr);
     insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` checked nothing: no test on both sides has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
 }
@@ -160,14 +182,19 @@ fn several_runs_a_side_count_as_one() {
         ("b.json", "sim:samsung-980-1tb,seed=2"),
         ("c.json", "sim:kioxia-cd6-3840gb"),
     ]);
-    let json = results.results(&["compare", "a.json,b.json", "c.json", "--format", "json"]).document();
+    let json =
+        results.results(&["compare", "a.json,b.json", "c.json", "--format", "json"]).document();
     assert_eq!(json["baseline"]["runs"], 2);
     let merged = results.results(&["merge", "a.json", "b.json", "--output", "both.json"]);
     assert_eq!((merged.code, merged.stdout.as_str()), (Some(0), ""), "{}", merged.stderr);
     let both = results.results(&["compare", "both.json", "c.json", "--format", "json"]).document();
     assert_eq!(both["baseline"]["runs"], 2);
     let value = |document: &Value| document["candidates"][0]["tests"][0]["metrics"][4].clone();
-    assert_eq!(value(&both)["baseline"], value(&json)["baseline"], "percentiles of the pooled latencies");
+    assert_eq!(
+        value(&both)["baseline"],
+        value(&json)["baseline"],
+        "percentiles of the pooled latencies"
+    );
 }
 
 #[test]
@@ -178,7 +205,8 @@ fn a_merged_document_is_a_document() {
     let schema = serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
     assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&merged));
     assert_eq!(merged["merged_runs"], 2);
-    let one: Value = serde_json::from_str(&std::fs::read_to_string(results.path("slow.json")).unwrap()).unwrap();
+    let one: Value =
+        serde_json::from_str(&std::fs::read_to_string(results.path("slow.json")).unwrap()).unwrap();
     let ops = |document: &Value| document["results"][0]["ops"].as_u64().unwrap();
     assert_eq!(ops(&merged), 2 * ops(&one));
     assert_eq!(merged["results"][0]["commit_us"]["p99"], one["results"][0]["commit_us"]["p99"]);
@@ -191,15 +219,22 @@ fn a_merged_write_cache_matrix_is_judged_like_one_run_s() {
     let path = |name: &str| directory.path().join(name).display().to_string();
     for name in ["a.json", "b.json"] {
         let target = "sim:micron-5100-eco-960gb";
-        let run = run(&["run", "write-cache", "--quiet", "--target", target, "--output", &path(name)]);
+        let run =
+            run(&["run", "write-cache", "--quiet", "--target", target, "--output", &path(name)]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
-    let one: Value = serde_json::from_str(&std::fs::read_to_string(path("a.json")).unwrap()).unwrap();
+    let one: Value =
+        serde_json::from_str(&std::fs::read_to_string(path("a.json")).unwrap()).unwrap();
     let merged = run(&["results", "merge", &path("a.json"), &path("b.json")]);
     assert_eq!(merged.stderr, "");
     let merged = merged.document();
     let ids = |document: &Value| -> Vec<Value> {
-        document["findings"].as_array().unwrap().iter().map(|finding| finding["id"].clone()).collect()
+        document["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| finding["id"].clone())
+            .collect()
     };
     assert!(ids(&one).contains(&"write-cache-better-off".into()), "{:?}", ids(&one));
     assert_eq!(ids(&merged), ids(&one));
@@ -213,15 +248,22 @@ fn the_sum_of_two_drives_is_no_drive_s() {
     assert_eq!(merged.code, Some(0), "{}", merged.stderr);
     insta::assert_snapshot!(merged.words(), @"flushmark: the runs are not of one drive and filesystem, so the merged result has no findings and no fitness");
     let merged = merged.document();
-    assert_eq!((&merged["findings"], &merged["fitness"]), (&serde_json::json!([]), &serde_json::json!({})));
+    assert_eq!(
+        (&merged["findings"], &merged["fitness"]),
+        (&serde_json::json!([]), &serde_json::json!({}))
+    );
     assert_eq!(merged["drive"], Value::Null);
 }
 
 #[test]
 fn what_is_refused() {
     let results = two();
-    results.changed("fast.json", "other.json", |document| document["results"][0]["workload"]["sync_every"] = 8.into());
-    results.changed("fast.json", "newer.json", |document| document["schema"] = "flushmark/run/2".into());
+    results.changed("fast.json", "other.json", |document| {
+        document["results"][0]["workload"]["sync_every"] = 8.into()
+    });
+    results.changed("fast.json", "newer.json", |document| {
+        document["schema"] = "flushmark/run/2".into()
+    });
     std::fs::write(results.path("cut.json"), "{\"schema\": \"flushmark/run/1\"").unwrap();
     let refused = |words: &[&str]| {
         let run = results.results(words);
@@ -232,7 +274,8 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document: invalid JSON (EOF while parsing an object at line 1 column 28)");
-    let both = ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
+    let both =
+        ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
     std::fs::write(results.path("both.json"), both.concat()).unwrap();
     std::fs::write(
         results.path("disk.json"),
@@ -252,7 +295,11 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: expected at least two results of the same tests");
     insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: the workloads of `commit` differ: `sync_every` is 1 in one result and 8 in another");
     let unlike = results.results(&["compare", "fast.json", "other.json"]);
-    assert!(unlike.stdout.contains("commit: the workloads differ: sync_every: 1 and 8"), "{}", unlike.stdout);
+    assert!(
+        unlike.stdout.contains("commit: the workloads differ: sync_every: 1 and 8"),
+        "{}",
+        unlike.stdout
+    );
 }
 
 #[test]
@@ -266,7 +313,11 @@ fn kept_runs_are_compared_by_their_numbers() {
     }
     let compared = run(&["results", "--store", &store, "compare", "1", "last", "--test", "commit"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
-    assert!(last_line(&compared).ends_with("times as fast as A in the only test."), "{}", compared.stdout);
+    assert!(
+        last_line(&compared).ends_with("times as fast as A in the only test."),
+        "{}",
+        compared.stdout
+    );
     let gone = run(&["results", "--store", &store, "compare", "1", "7"]);
     assert_eq!(gone.code, Some(2), "{}", gone.stderr);
 }
@@ -302,13 +353,24 @@ fn a_merged_run_may_be_kept() {
     let plan = plan(directory.path(), PLAN);
     let store = directory.path().join("results.db").display().to_string();
     for _ in 0..2 {
-        let run = run(&["run", &plan, "--quiet", "--target", "sim:samsung-980-1tb", "--store", &store]);
+        let run =
+            run(&["run", &plan, "--quiet", "--target", "sim:samsung-980-1tb", "--store", &store]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
     let merged = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
-    assert_eq!((merged.code, merged.stdout.as_str()), (Some(0), "kept as 3\n"), "{}", merged.stderr);
+    assert_eq!(
+        (merged.code, merged.stdout.as_str()),
+        (Some(0), "kept as 3\n"),
+        "{}",
+        merged.stderr
+    );
     let again = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
-    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "already kept as 3\n"), "{}", again.stderr);
+    assert_eq!(
+        (again.code, again.stdout.as_str()),
+        (Some(0), "already kept as 3\n"),
+        "{}",
+        again.stderr
+    );
     let shown = run(&["results", "--store", &store, "show", "3", "--format", "json"]).document();
     assert_eq!(shown["merged_runs"], 2);
 }

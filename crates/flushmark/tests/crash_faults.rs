@@ -52,8 +52,8 @@ fn lines(path: &Path) -> usize {
 /// Records made durable one by one, each acknowledged.
 const RIGHT: &str = "for n in 1 2 3; do echo $n >> file; sync file; echo $n; done";
 /// The last acknowledged record must be there.
-const KEPT: &str =
-    "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 file)\" -ge \"$want\"";
+const KEPT: &str = "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 \
+                    file)\" -ge \"$want\"";
 
 #[test]
 fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
@@ -67,12 +67,15 @@ fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
         let pid = directory.path().join("pid");
         // It releases copies of other mounts, which belong to tests that run at the same time.
         let others = "for place in $(cut -d\" \" -f2 /proc/mounts); do \
-            case $place in $CRASH_DIR) ;; *flushmark-crash-*) umount -l $place 2>/dev/null;; esac; done";
+            case $place in $CRASH_DIR) ;; *flushmark-crash-*) umount -l $place 2>/dev/null;; esac; \
+                      done";
         let others = if daemon.contains("unshare") { others } else { "true" };
-        let check = "DAEMON sh -c 'OTHERS; echo $$ > PID; exec sleep 30' & until test -s PID; do sleep 0.01; done";
+        let check = "DAEMON sh -c 'OTHERS; echo $$ > PID; exec sleep 30' & until test -s PID; do \
+                     sleep 0.01; done";
         let check = check.replace("OTHERS", others);
         let check = check.replace("DAEMON", daemon).replace("PID", pid.to_str().unwrap());
-        let ended = crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
+        let ended =
+            crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), ""), "{}", ended.stderr);
         let pid = fs::read_to_string(pid).unwrap();
         let named = format!("left its filesystem in use by `sleep` (process {}); all", pid.trim());
@@ -90,11 +93,15 @@ fn a_command_that_leaves_its_filesystem_in_use_is_not_recorded() {
     }
     let directory = tempfile::tempdir().unwrap();
     let args = ["--size", "64MiB", "--check", "true"];
-    let daemon =
-        "setsid sh -c 'echo > there; exec sleep 15' > /dev/null 2>&1 & until test -e there; do sleep 0.01; done";
+    let daemon = "setsid sh -c 'echo > there; exec sleep 15' > /dev/null 2>&1 & until test -e \
+                  there; do sleep 0.01; done";
     let ended = crash(directory.path(), &args, daemon);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the command left its filesystem in use by `sleep`"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the command left its filesystem in use by `sleep`"),
+        "{}",
+        ended.stderr
+    );
     assert!(!directory.path().join("session").exists());
     // Its whole process group is ended with it.
     let ended = crash(directory.path(), &args, "sleep 600 & sleep 0.1");
@@ -128,10 +135,12 @@ fn blocks_of_one_state_are_not_seen_in_the_next() {
     // A process that keeps the device open, as udev does for a moment, keeps its page cache. The
     // daemon also keeps the check's output open.
     let check = format!(
-        "cat \"$CRASH_DRIVE\" > /dev/null; (cd /; setsid sleep 600 < \"$CRASH_DRIVE\" & echo $! >> {}); {KEPT}",
+        "cat \"$CRASH_DRIVE\" > /dev/null; (cd /; setsid sleep 600 < \"$CRASH_DRIVE\" & echo $! >> \
+         {}); {KEPT}",
         pids.display()
     );
-    let passed = crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
+    let passed =
+        crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
     for pid in fs::read_to_string(pids).unwrap().lines() {
         let _ = kill(&[pid]);
     }
@@ -148,9 +157,13 @@ fn a_signal_fails_no_state() {
     let directory = tempfile::tempdir().unwrap();
     let checks = directory.path().join("checks");
     // Any loss makes it fail, so minimizing takes a while.
-    let check = format!("echo x >> {}; sleep 0.3; case $CRASH_STATE in *-*) false;; esac", checks.display());
+    let check = format!(
+        "echo x >> {}; sleep 0.3; case $CRASH_STATE in *-*) false;; esac",
+        checks.display()
+    );
     let args = ["--fs", "none", "--size", "1MiB", "--jobs", "1", "--first", "--check", &check];
-    let script = "for n in $(seq 20); do echo $n | dd of=$CRASH_DRIVE bs=4096 seek=$n conv=notrunc status=none; done";
+    let script = "for n in $(seq 20); do echo $n | dd of=$CRASH_DRIVE bs=4096 seek=$n conv=notrunc \
+                  status=none; done";
     let child = command(directory.path(), &args, script).spawn().unwrap();
     wait_until("the second check", || lines(&checks) >= 2);
     let run = interrupt(child, "-INT");
@@ -161,7 +174,11 @@ fn a_signal_fails_no_state() {
     let session = directory.path().join("session");
     fs::write(&checks, "").unwrap();
     let mut one = flushmark();
-    one.args(["crash", "--resume"]).arg(&session).args(["--state", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    one.args(["crash", "--resume"])
+        .arg(&session)
+        .args(["--state", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = one.spawn().unwrap();
     wait_until("the check", || lines(&checks) >= 1);
     let run = interrupt(child, "-INT");
@@ -177,7 +194,8 @@ fn a_signal_ends_the_recorded_command() {
     let directory = tempfile::tempdir().unwrap();
     let pid = directory.path().join("pid");
     let script = format!("echo $$ > {}; sleep 600; true", pid.display());
-    for args in [&["--fs", "none", "--check", "true"][..], &["--size", "64MiB", "--check", "true"]] {
+    for args in [&["--fs", "none", "--check", "true"][..], &["--size", "64MiB", "--check", "true"]]
+    {
         let child = command(directory.path(), args, &script).spawn().unwrap();
         wait_until("the command", || lines(&pid) == 1);
         let run = interrupt(child, "-TERM");
@@ -197,9 +215,12 @@ fn a_full_disk_below_the_log_is_an_error() {
     if !needs_mounts(TEST) {
         return;
     }
-    let Some(disk) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=2m", "flushmark-test"]) else { return };
+    let Some(disk) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=2m", "flushmark-test"]) else {
+        return;
+    };
     let begun = Instant::now();
-    let script = "dd if=/dev/zero of=$CRASH_DRIVE bs=64k count=64 conv=notrunc 2>/dev/null; echo done; sleep 600";
+    let script = "dd if=/dev/zero of=$CRASH_DRIVE bs=64k count=64 conv=notrunc 2>/dev/null; echo \
+                  done; sleep 600";
     let ended = crash(&disk.path, &["--fs", "none", "--size", "64MiB", "--check", "true"], script);
     let said = ended.said(&disk.path, "DISK");
     insta::assert_snapshot!(format!("{:?} {said}", ended.code), @"Some(4) flushmark: the recording in `DISK/session` is incomplete and cannot be used; is the disk full? Use --session to choose another directory: No space left on device (os error 28)");
@@ -218,7 +239,8 @@ fn a_killed_test_is_gone_on_with() {
     fs::create_dir(&runtime).unwrap();
     let check = format!("echo x >> {}; sleep 0.05; {KEPT}", checks.display());
     let args = ["--size", "64MiB", "--jobs", "2", "--check", &check];
-    let mut child = command(directory.path(), &args, RIGHT).env("XDG_RUNTIME_DIR", &runtime).spawn().unwrap();
+    let mut child =
+        command(directory.path(), &args, RIGHT).env("XDG_RUNTIME_DIR", &runtime).spawn().unwrap();
     wait_until("the checks", || lines(&checks) >= 6);
     child.kill().unwrap();
     // Whatever it waited for in the kernel, which it served itself.
@@ -226,12 +248,17 @@ fn a_killed_test_is_gone_on_with() {
     let session = directory.path().join("session");
     let done = lines(&session.join("results.jsonl"));
     assert!(done >= 4);
-    let go_on = || run(&["crash", "--resume", session.to_str().unwrap(), "--format", "json", "--quiet"]);
+    let go_on =
+        || run(&["crash", "--resume", session.to_str().unwrap(), "--format", "json", "--quiet"]);
     let passed = go_on();
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
     let report = passed.document();
     assert_eq!(report["tried"], report["planned"]);
-    assert_eq!(lines(&session.join("results.jsonl")) as u64, report["planned"].as_u64().unwrap(), "none twice");
+    assert_eq!(
+        lines(&session.join("results.jsonl")) as u64,
+        report["planned"].as_u64().unwrap(),
+        "none twice"
+    );
     // Its leftover mount is found, and its directory is removed by the next test.
     let left = common::entries(&runtime);
     assert_eq!(left.len(), 1, "{left:?}");

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use common::{LoopDevice, Mount, Run, flushmark, kill, needs_root, plan, run, system};
 
-const READS: &str = "[[test]]\npattern = \"randread\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
-const WRITES: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
+const READS: &str =
+    "[[test]]\npattern = \"randread\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
+const WRITES: &str =
+    "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
 
 fn run_plan(text: &str, target: &str, more: &[&str]) -> Run {
     let directory = tempfile::tempdir().unwrap();
@@ -32,7 +34,11 @@ fn a_file_is_overwritten_only_when_that_is_said() {
     insta::assert_snapshot!(refused.said(target, "FILE"), @"flushmark: FILE would be overwritten; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files");
     // A check writes, too.
     assert_eq!(run(&["check", target]).code, Some(3));
-    assert_eq!(run_plan(READS, target, &[]).code, Some(0), "reading needs no permission to destroy");
+    assert_eq!(
+        run_plan(READS, target, &[]).code,
+        Some(0),
+        "reading needs no permission to destroy"
+    );
     assert!(fs::read(&file).unwrap() == content, "untouched");
     assert_eq!(run_plan(WRITES, target, &["--destroy-data"]).code, Some(0));
     let after = fs::read(&file).unwrap();
@@ -45,7 +51,10 @@ fn a_file_is_overwritten_only_when_that_is_said() {
 #[test]
 fn what_is_no_target_is_wrong_use() {
     for (target, sentence) in [
-        ("/dev/null", "/dev/null is a character device: name a directory, a regular file or a block device"),
+        (
+            "/dev/null",
+            "/dev/null is a character device: name a directory, a regular file or a block device",
+        ),
         ("emu:samsung-980-1tb", "unknown kind of target `emu:`"),
     ] {
         let run = run_plan(WRITES, target, &["--destroy-data"]);
@@ -74,7 +83,9 @@ fn a_device_smaller_than_a_block_of_the_plan() {
         return;
     }
     let Some(device) = LoopDevice::new(TEST, 512 << 10, &[]) else { return };
-    let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\nsize = \"1GiB\"\ncount = 10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock = \"1MiB\"\n";
+    let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\nsize = \"1GiB\"\ncount = \
+                10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock \
+                = \"1MiB\"\n";
     let run = run_plan(text, &device.path, &["--destroy-data"]);
     assert_eq!(run.code, Some(4));
     insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV has a size of 512.0 KiB, but this test needs at least 1 MiB");
@@ -101,8 +112,8 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
     disk.sync_all().unwrap();
     drop(disk);
     let partition = format!("{}p1", device.path);
-    if let Err(reason) =
-        system("blockdev", &["--rereadpt", &device.path]).and_then(|_| system("mkfs.ext4", &["-q", &partition]))
+    if let Err(reason) = system("blockdev", &["--rereadpt", &device.path])
+        .and_then(|_| system("mkfs.ext4", &["-q", &partition]))
     {
         eprintln!("skipped: {TEST}: {reason}");
         return;
@@ -129,7 +140,8 @@ fn a_mounted_image_under_another_name() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let place = directory.path().canonicalize().unwrap();
-    let [image, second] = ["im.img", "im2.img"].map(|name| place.join(name).to_str().unwrap().to_owned());
+    let [image, second] =
+        ["im.img", "im2.img"].map(|name| place.join(name).to_str().unwrap().to_owned());
     File::create(&image).unwrap().set_len(16 << 20).unwrap();
     if let Err(reason) = system("mkfs.ext4", &["-q", &image]) {
         eprintln!("skipped: {TEST}: {reason}");
@@ -139,7 +151,9 @@ fn a_mounted_image_under_another_name() {
     fs::hard_link(&image, &second).unwrap();
     let bound = place.join("bound");
     fs::create_dir(&bound).unwrap();
-    let Some(_bound) = Mount::at(TEST, &["--bind", place.to_str().unwrap()], &bound) else { return };
+    let Some(_bound) = Mount::at(TEST, &["--bind", place.to_str().unwrap()], &bound) else {
+        return;
+    };
     let through_bind = bound.join("im2.img").to_str().unwrap().to_owned();
     let device = system("findmnt", &["--noheadings", "--output", "SOURCE", mount.text()]).unwrap();
 
@@ -147,11 +161,20 @@ fn a_mounted_image_under_another_name() {
         for args in [
             &["run", "journal", "--destroy-data", "--target", name][..],
             &["verify", "write", name, "--destroy-data", "--time", "100ms"],
-            &["emulate", "consumer-nvme,capacity=2GiB", "--nbd", "/no/socket", "--image", name, "--destroy-data"],
+            &[
+                "emulate",
+                "consumer-nvme,capacity=2GiB",
+                "--nbd",
+                "/no/socket",
+                "--image",
+                name,
+                "--destroy-data",
+            ],
         ] {
             let refused = run(args);
             assert_eq!(refused.code, Some(3), "{args:?}: {}", refused.stderr);
-            let sentence = format!("in use and will not be overwritten: {name} is attached to {device}");
+            let sentence =
+                format!("in use and will not be overwritten: {name} is attached to {device}");
             assert!(refused.stderr.contains(&sentence), "{args:?}: {}", refused.stderr);
         }
     }
@@ -183,7 +206,8 @@ fn a_target_is_free_when_the_run_has_ended() {
         return;
     }
     let Some(mount) = Mount::new(TEST, &[&device.path]) else { return };
-    let text = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ndepth = 8\njobs = 2\nsync = \"fdatasync\"\nsync_every = 8\n\
+    let text = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ndepth = 8\njobs = 2\nsync \
+                = \"fdatasync\"\nsync_every = 8\n\
                 count = 20\nwarm_up = \"0s\"\n";
     for run in 0..RUNS {
         let measured = run_plan(text, mount.text(), &[]);

@@ -18,7 +18,10 @@ fn validator() -> jsonschema::Validator {
 
 fn drive<'a>(document: &'a Value, path: &str) -> &'a Value {
     let drives = document["drives"].as_array().unwrap();
-    drives.iter().find(|drive| drive["device"]["path"] == path).unwrap_or_else(|| panic!("no {path} in {document}"))
+    drives
+        .iter()
+        .find(|drive| drive["device"]["path"] == path)
+        .unwrap_or_else(|| panic!("no {path} in {document}"))
 }
 
 /// Any disk of this machine, for tests that need one.
@@ -34,7 +37,8 @@ fn any_disk(test: &str) -> Option<String> {
 #[test]
 fn the_document_keeps_to_its_schema_and_the_table_names_every_drive() {
     let document = run(&["drives", "--format", "json"]).document();
-    let errors: Vec<String> = validator().iter_errors(&document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator().iter_errors(&document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let status = run(&["cache", "status", "--format", "json"]).document();
     assert!(validator().is_valid(&status));
@@ -50,11 +54,16 @@ fn the_facts_are_those_of_sysfs() {
     let Some(path) = any_disk("the_facts_are_those_of_sysfs") else { return };
     let document = run(&["drives", &path, "--format", "json"]).document();
     let name = path.trim_start_matches("/dev/");
-    let sysfs = |file: &str| fs::read_to_string(format!("/sys/block/{name}/{file}")).map(|text| text.trim().to_owned());
+    let sysfs = |file: &str| {
+        fs::read_to_string(format!("/sys/block/{name}/{file}")).map(|text| text.trim().to_owned())
+    };
     let device = &drive(&document, &path)["device"];
     let sectors: u64 = sysfs("size").unwrap().parse().unwrap();
     assert_eq!(device["size_bytes"].as_u64(), Some(sectors * 512));
-    assert_eq!(device["queue"]["nr_requests"].as_u64(), sysfs("queue/nr_requests").unwrap().parse().ok());
+    assert_eq!(
+        device["queue"]["nr_requests"].as_u64(),
+        sysfs("queue/nr_requests").unwrap().parse().ok()
+    );
     let belief = device["queue"]["write_cache"].as_str().unwrap().replace('-', " ");
     assert_eq!(Ok(belief), sysfs("queue/write_cache").map_err(|error| error.to_string()));
     let detail = run(&["drives", &path]);
@@ -88,17 +97,27 @@ fn a_partition_stands_for_its_drive() {
     let root = capture.path().to_str().unwrap();
     let shown = run(&["drives", "/dev/sda1", "--system-root", root]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stderr.contains("/dev/sda1 is a partition; showing its drive, /dev/sda"), "{}", shown.stderr);
+    assert!(
+        shown.stderr.contains("/dev/sda1 is a partition; showing its drive, /dev/sda"),
+        "{}",
+        shown.stderr
+    );
     assert!(shown.stdout.contains("/dev/sda1"), "{}", shown.stdout);
 }
 
 #[test]
 fn what_is_no_drive_is_wrong_use() {
     for device in ["/dev/null", "/dev/nosuch", "/etc/passwd", "."] {
-        for args in [&["drives", device][..], &["cache", "off", device], &["cache", "status", device]] {
+        for args in
+            [&["drives", device][..], &["cache", "off", device], &["cache", "status", device]]
+        {
             let refused = run(args);
             assert_eq!(refused.code, Some(2), "{args:?}: {}", refused.stderr);
-            assert!(refused.stderr.contains(device) && refused.stdout.is_empty(), "{}", refused.stderr);
+            assert!(
+                refused.stderr.contains(device) && refused.stdout.is_empty(),
+                "{}",
+                refused.stderr
+            );
         }
     }
 }
@@ -139,8 +158,14 @@ fn a_damaged_record_is_kept_aside_and_reported_once() {
     let record = state.path().join("write-cache-Micron-S1.json");
     fs::write(&record, "{\"schema\": \"flushmark/cache-rec").unwrap();
     let mut status = flushmark();
-    let status = Run::of(status.env("FLUSHMARK_STATE_DIR", state.path()).args(["cache", "status"]).output().unwrap());
-    assert!(status.stderr.contains("is damaged") && record.exists(), "looking changes nothing: {}", status.stderr);
+    let status = Run::of(
+        status.env("FLUSHMARK_STATE_DIR", state.path()).args(["cache", "status"]).output().unwrap(),
+    );
+    assert!(
+        status.stderr.contains("is damaged") && record.exists(),
+        "looking changes nothing: {}",
+        status.stderr
+    );
     let restored = restore_in(state.path(), &[]);
     assert_eq!(restored.code, Some(4));
     assert!(
@@ -168,7 +193,9 @@ fn a_record_of_a_drive_that_is_not_there_is_kept() {
     assert!(restored.stderr.contains("Micron (S1) is not attached"), "{}", restored.stderr);
     assert_eq!(fs::read_to_string(&record).unwrap(), text);
     let mut status = flushmark();
-    let status = Run::of(status.env("FLUSHMARK_STATE_DIR", state.path()).args(["cache", "status"]).output().unwrap());
+    let status = Run::of(
+        status.env("FLUSHMARK_STATE_DIR", state.path()).args(["cache", "status"]).output().unwrap(),
+    );
     assert!(status.stdout.contains("Micron (S1)"), "{}", status.stdout);
 }
 
@@ -177,7 +204,8 @@ fn a_run_whose_cache_cannot_be_switched_measures_the_present_setting() {
     let directory = tempfile::tempdir().unwrap();
     let plan = common::plan(
         directory.path(),
-        "table = \"write-cache\"\n[defaults]\nsize = \"1MiB\"\ncount = 20\nwarm_up = \"0s\"\n[[test]]\npattern = \"randwrite\"\n\
+        "table = \"write-cache\"\n[defaults]\nsize = \"1MiB\"\ncount = 20\nwarm_up \
+         = \"0s\"\n[[test]]\npattern = \"randwrite\"\n\
          matrix = { write_cache = [\"off\", \"on\"], sync = [\"none\", \"fsync\"] }\n",
     );
     let target = directory.path().to_str().unwrap();
@@ -188,5 +216,9 @@ fn a_run_whose_cache_cannot_be_switched_measures_the_present_setting() {
     let skipped = document["skipped"].as_array().unwrap();
     assert_eq!((results.len(), skipped.len()), (2, 2), "{}", done.stderr);
     let reason = skipped[0]["because"].as_str().unwrap();
-    assert!(done.stderr.contains(reason), "the reason is said once at the start, too: {}", done.stderr);
+    assert!(
+        done.stderr.contains(reason),
+        "the reason is said once at the start, too: {}",
+        done.stderr
+    );
 }

@@ -65,10 +65,14 @@ fn a_directory_is_read_and_what_is_none_is_named() {
 
 #[test]
 fn files_of_every_kind_are_read_or_named() {
-    let files =
-        directory(&[("samsung.txt", SAMSUNG), ("windows.txt", &SAMSUNG.replace('\n', "\r\n")), ("empty.txt", "")]);
+    let files = directory(&[
+        ("samsung.txt", SAMSUNG),
+        ("windows.txt", &SAMSUNG.replace('\n', "\r\n")),
+        ("empty.txt", ""),
+    ]);
     let write = |name: &str, bytes: &[u8]| std::fs::write(files.path().join(name), bytes).unwrap();
-    let powershell: Vec<u8> = format!("\u{feff}{SAMSUNG}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let powershell: Vec<u8> =
+        format!("\u{feff}{SAMSUNG}").encode_utf16().flat_map(u16::to_le_bytes).collect();
     write("powershell.txt", &powershell);
     write("marked.txt", format!("\u{feff}{SAMSUNG}").as_bytes());
     write("packed.gz", b"\x1f\x8b\x08\0\0\0\0\0");
@@ -100,9 +104,14 @@ fn files_of_every_kind_are_read_or_named() {
 
 #[test]
 fn remarks_are_not_lost_where_the_result_is_json() {
-    let files = directory(&[("warned.json", &format!("fio: io_u error on file a: Input/output error\n{PLUS}"))]);
+    let files = directory(&[(
+        "warned.json",
+        &format!("fio: io_u error on file a: Input/output error\n{PLUS}"),
+    )]);
     let mut import = flushmark();
-    import.args(["results", "import", "--dry-run", "warned.json", "--format", "json"]).current_dir(files.path());
+    import
+        .args(["results", "import", "--dry-run", "warned.json", "--format", "json"])
+        .current_dir(files.path());
     let run = Run::of(import.output().unwrap());
     assert_eq!(run.code, Some(0));
     assert_eq!(run.document()["results"].as_array().unwrap().len(), 3);
@@ -155,7 +164,10 @@ fn a_run_is_printed_as_programs_read_it() {
     assert!(on_null(&["--format", "openmetrics"]).stdout.ends_with("# EOF\n"));
     assert!(!on_null(&["--format", "fio"]).stdout.contains("\"bins\""));
     let plus = on_null(&["--format", "fio+"]).document();
-    assert_eq!(plus["jobs"].as_array().unwrap().len(), csv.stdout.trim_end().split("\r\n").count() - 1);
+    assert_eq!(
+        plus["jobs"].as_array().unwrap().len(),
+        csv.stdout.trim_end().split("\r\n").count() - 1
+    );
     assert!(!plus["jobs"][0]["write"]["clat_ns"]["bins"].as_object().unwrap().is_empty());
 }
 
@@ -167,7 +179,8 @@ fn the_file_of_metrics_is_replaced_whole_and_readable_by_its_collector() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(
-        text.contains("flushmark_operations_per_second{suite=\"quick\",target=\"null:\"") && text.ends_with("# EOF\n"),
+        text.contains("flushmark_operations_per_second{suite=\"quick\",target=\"null:\"")
+            && text.ends_with("# EOF\n"),
         "{text}"
     );
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
@@ -180,7 +193,18 @@ fn the_collector_may_read_the_file_whatever_the_umask() {
     let path = files.path().join("flushmark.prom");
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(flushmark().get_program());
-    shell.args(["run", "quick", "--smoke", "--quiet", "--no-store", "--target", "null:", "--metrics-file"]).arg(&path);
+    shell
+        .args([
+            "run",
+            "quick",
+            "--smoke",
+            "--quiet",
+            "--no-store",
+            "--target",
+            "null:",
+            "--metrics-file",
+        ])
+        .arg(&path);
     let run = Run::of(shell.output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
@@ -228,14 +252,24 @@ fn exports_go_where_they_are_told() {
     let files = tempfile::tempdir().unwrap();
     let result = result(files.path());
     let csv = files.path().join("out.csv");
-    let written = run(&["results", "export", &result, &result, "--format", "csv", "-o", csv.to_str().unwrap()]);
+    let written = run(&[
+        "results",
+        "export",
+        &result,
+        &result,
+        "--format",
+        "csv",
+        "-o",
+        csv.to_str().unwrap(),
+    ]);
     assert_eq!((written.code, written.stdout.as_str(), written.stderr.as_str()), (Some(0), "", ""));
     assert_eq!(
         std::fs::read_to_string(&csv).unwrap(),
         run(&["results", "export", &result, &result, "--format", "csv"]).stdout
     );
     let tables = files.path().join("tables");
-    let written = run(&["results", "export", &result, "--format", "parquet", "-o", tables.to_str().unwrap()]);
+    let written =
+        run(&["results", "export", &result, "--format", "parquet", "-o", tables.to_str().unwrap()]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     for name in ["tests.parquet", "bins.parquet"] {
         assert!(std::fs::read(tables.join(name)).unwrap().starts_with(b"PAR1"), "{name}");
@@ -243,11 +277,13 @@ fn exports_go_where_they_are_told() {
     // What is exported in fio's format is imported as flushmark's.
     let fio = files.path().join("fio.json");
     run(&["results", "export", &result, "--format", "fio+", "-o", fio.to_str().unwrap()]);
-    let back = run(&["results", "import", "--dry-run", fio.to_str().unwrap(), "--format", "json"]).document();
+    let back = run(&["results", "import", "--dry-run", fio.to_str().unwrap(), "--format", "json"])
+        .document();
     assert_eq!(back["source"]["tool"], "flushmark");
     assert_eq!(
         back["results"][0]["write_us"]["count"],
-        run(&["results", "export", &result, "--format", "json"]).document()["results"][0]["write_us"]["count"]
+        run(&["results", "export", &result, "--format", "json"]).document()["results"][0]["write_us"]
+            ["count"]
     );
 }
 
@@ -255,7 +291,8 @@ fn exports_go_where_they_are_told() {
 fn exports_that_cannot_be_are_refused() {
     let files = tempfile::tempdir().unwrap();
     let result = result(files.path());
-    let mut empty: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&result).unwrap()).unwrap();
+    let mut empty: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&result).unwrap()).unwrap();
     empty["results"] = serde_json::json!([]);
     let nothing = files.path().join("empty.json");
     std::fs::write(&nothing, empty.to_string()).unwrap();
@@ -288,35 +325,77 @@ fn fio_s_real_output_of_every_kind_of_job() {
         &["--rw=write", "--bs=16k", "--sync=1", "--lat_percentiles=1"],
         &["--rw=write", "--sync=dsync", "--bs=4k", "--lat_percentiles=1", "--clat_percentiles=0"],
         &["--rw=randread", "--bs=4k", "--numjobs=3"],
-        &["--rw=randread", "--slat_percentiles=1", "--clat_percentiles=1", "--lat_percentiles=1", "--ioengine=libaio"],
+        &[
+            "--rw=randread",
+            "--slat_percentiles=1",
+            "--clat_percentiles=1",
+            "--lat_percentiles=1",
+            "--ioengine=libaio",
+        ],
         &["--rw=randwrite", "--bssplit=4k/50:16k/50"],
         &["--rw=randwrite", "--bsrange=4k-16k"],
-        &["--rw=write", "--bs=4k", "--verify=crc32c", "--verify_state_save=0", "--end_fsync=1", "--time_based=0"],
+        &[
+            "--rw=write",
+            "--bs=4k",
+            "--verify=crc32c",
+            "--verify_state_save=0",
+            "--end_fsync=1",
+            "--time_based=0",
+        ],
         &["--rw=randrw", "--bs=4k", "--verify=md5", "--verify_state_save=0", "--time_based=0"],
         &["--rw=write", "--bs=4k", "--sync_file_range=write:8"],
         &["--rw=randwrite", "--clat_percentiles=0"],
         &["--rw=randwrite", "--gtod_reduce=1"],
         &["--rw=randread", "--percentile_list=50:99:99.5"],
         &["--rw=randread", "--iodepth=16", "--ioengine=psync", "--rate_iops=200"],
-        &["--readwrite=randwrite", "--blocksize=8k", "--buffered=0", "--ioengine=io_uring", "--iodepth=4"],
+        &[
+            "--readwrite=randwrite",
+            "--blocksize=8k",
+            "--buffered=0",
+            "--ioengine=io_uring",
+            "--iodepth=4",
+        ],
         &["--rw=randwrite", "--bs=4k", "--fsync=1", "--runtime=2", "--status-interval=1"],
         &["--rw=randwrite", "--bs=4k", "--runtime=2", "--numjobs=2", "--status-interval=1"],
         &["--rw=randrw", "--unified_rw_reporting=both"],
-        &["--rw=randread", "--zonemode=strided", "--zonesize=64k", "--zonerange=128k", "--zoneskip=64k"],
+        &[
+            "--rw=randread",
+            "--zonemode=strided",
+            "--zonesize=64k",
+            "--zonerange=128k",
+            "--zoneskip=64k",
+        ],
         &["--rw=randwrite", "--ss=iops:90%", "--ss_dur=500ms", "--runtime=2"],
         &["--rw=randwrite", "--number_ios=50", "--fsync=1"],
-        &["--rw=randwrite", "--bs=4k", "--write_lat_log=live", "--log_avg_msec=100", "--ramp_time=200ms"],
+        &[
+            "--rw=randwrite",
+            "--bs=4k",
+            "--write_lat_log=live",
+            "--log_avg_msec=100",
+            "--ramp_time=200ms",
+        ],
     ];
     for kind in kinds {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().to_str().unwrap();
         // By default fio leaves its verification state in the current directory.
         let aside = format!("--aux-path={path}");
-        let common = ["--name=live", "--directory", path, &aside, "--size=1m", "--runtime=300ms", "--time_based"];
+        let common = [
+            "--name=live",
+            "--directory",
+            path,
+            &aside,
+            "--size=1m",
+            "--runtime=300ms",
+            "--time_based",
+        ];
         let log = format!("--write_lat_log={path}/live");
-        let kind: Vec<&str> =
-            kind.iter().map(|&word| if word == "--write_lat_log=live" { log.as_str() } else { word }).collect();
-        let both = system("fio", &[&common[..], &kind, &["--output-format=normal,json+"]].concat()).unwrap();
+        let kind: Vec<&str> = kind
+            .iter()
+            .map(|&word| if word == "--write_lat_log=live" { log.as_str() } else { word })
+            .collect();
+        let both = system("fio", &[&common[..], &kind, &["--output-format=normal,json+"]].concat())
+            .unwrap();
         // Several documents in sequence, with the text before and between them.
         let mut documents = Vec::new();
         let mut text = format!("fio --name=live {}\n", kind.join(" "));
@@ -331,7 +410,14 @@ fn fio_s_real_output_of_every_kind_of_job() {
         let read = |name: &str, text: &str| {
             let file = files.path().join(name);
             std::fs::write(&file, text).unwrap();
-            let run = run(&["results", "import", "--dry-run", file.to_str().unwrap(), "--format", "json"]);
+            let run = run(&[
+                "results",
+                "import",
+                "--dry-run",
+                file.to_str().unwrap(),
+                "--format",
+                "json",
+            ]);
             assert_eq!(run.code, Some(0), "{kind:?}: {}\n{text}", run.stderr);
             let mut results = run.document()["results"].as_array().unwrap().clone();
             assert_eq!(results.len(), 1, "{kind:?}");
@@ -342,8 +428,9 @@ fn fio_s_real_output_of_every_kind_of_job() {
         for key in ["reads", "writes"] {
             assert_eq!(json["proof"][key], text["proof"][key], "{kind:?} {key}");
         }
-        let splits =
-            kind.iter().any(|word| word.starts_with("--bss") || word.starts_with("--bsr") || word.contains("4k,16k"));
+        let splits = kind.iter().any(|word| {
+            word.starts_with("--bss") || word.starts_with("--bsr") || word.contains("4k,16k")
+        });
         // The text has rounded amounts, and so has the mean of several sizes.
         let keys = ["pattern", "depth", "jobs", "sync", "sync_every", "direct", "block_bytes"];
         for key in keys.into_iter().filter(|&key| key != "block_bytes" || !splits) {
@@ -353,39 +440,61 @@ fn fio_s_real_output_of_every_kind_of_job() {
             let p99 = |result: &serde_json::Value| result[key]["p99"].as_f64();
             // The text of ungrouped processes has no percentiles that could be merged.
             if let (Some(json), Some(text)) = (p99(&json), p99(&text)) {
-                assert!((json - text).abs() <= (json / 50.0).max(1.0), "{kind:?} {key}: {json} {text}");
+                assert!(
+                    (json - text).abs() <= (json / 50.0).max(1.0),
+                    "{kind:?} {key}: {json} {text}"
+                );
             }
         }
-        assert!((json["iops"].as_f64().unwrap() / text["iops"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{kind:?}");
+        assert!(
+            (json["iops"].as_f64().unwrap() / text["iops"].as_f64().unwrap() - 1.0).abs() < 1e-6,
+            "{kind:?}"
+        );
     }
 }
 
 /// Compares the result with figures computed here from fio's output.
 fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_json::Value) {
     let near = |what: &str, ours: f64, fio_s: f64| {
-        assert!((ours - fio_s).abs() <= fio_s.abs() * 1e-9, "{kind:?} {what}: {ours} instead of {fio_s}");
+        assert!(
+            (ours - fio_s).abs() <= fio_s.abs() * 1e-9,
+            "{kind:?} {what}: {ours} instead of {fio_s}"
+        );
     };
     let rw = jobs[0]["job options"]["rw"].as_str().unwrap();
     // What a write-only job has read is the verification of its writes.
-    let directions: Vec<&str> =
-        ["read", "write"].into_iter().filter(|&name| rw.contains("rw") || rw.contains(name)).collect();
+    let directions: Vec<&str> = ["read", "write"]
+        .into_iter()
+        .filter(|&name| rw.contains("rw") || rw.contains(name))
+        .collect();
     let sum = |key: &str| -> f64 {
-        directions.iter().flat_map(|&name| jobs.iter().map(move |job| job[name][key].as_f64().unwrap())).sum()
+        directions
+            .iter()
+            .flat_map(|&name| jobs.iter().map(move |job| job[name][key].as_f64().unwrap()))
+            .sum()
     };
-    let runtimes =
-        directions.iter().flat_map(|&name| jobs.iter().map(move |job| job[name]["runtime"].as_f64().unwrap()));
+    let runtimes = directions
+        .iter()
+        .flat_map(|&name| jobs.iter().map(move |job| job[name]["runtime"].as_f64().unwrap()));
     let seconds = runtimes.fold(0.0, f64::max) / 1e3;
     near("ops", result["ops"].as_f64().unwrap(), sum("total_ios"));
     near("iops", result["iops"].as_f64().unwrap(), sum("total_ios") / seconds);
-    near("MiB/s", result["mib_per_s"].as_f64().unwrap(), sum("io_bytes") / f64::from(1 << 20) / seconds);
+    near(
+        "MiB/s",
+        result["mib_per_s"].as_f64().unwrap(),
+        sum("io_bytes") / f64::from(1 << 20) / seconds,
+    );
     let synced = jobs[0]["job options"].get("sync_file_range").is_none();
     for (name, key) in [("read", "clat_ns"), ("write", "clat_ns"), ("sync", "lat_ns")] {
         let used = directions.contains(&name) || name == "sync" && synced;
         let whole = jobs[0][name]["lat_ns"].get("percentile").is_some();
-        let timed: Vec<_> = jobs.iter().map(|job| &job[name][if whole { "lat_ns" } else { key }]).collect();
+        let timed: Vec<_> =
+            jobs.iter().map(|job| &job[name][if whole { "lat_ns" } else { key }]).collect();
         let count: f64 = timed.iter().map(|timed| timed["N"].as_f64().unwrap_or(0.0)).sum();
         let ours = &result[format!("{name}_us")];
-        let told = ["50.000000", "99.000000"].iter().all(|percent| timed[0]["percentile"].get(percent).is_some());
+        let told = ["50.000000", "99.000000"]
+            .iter()
+            .all(|percent| timed[0]["percentile"].get(percent).is_some());
         if !used || count == 0.0 || !told {
             assert!(ours.is_null(), "{kind:?} {name}");
             continue;
@@ -401,13 +510,17 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
         if let [one] = timed.as_slice() {
             for (ours_key, percent) in [("p50", "50.000000"), ("p99", "99.000000")] {
                 // fio names a bin by its middle, which may be above the maximum latency.
-                let fio_s = one["percentile"][percent].as_f64().unwrap().min(one["max"].as_f64().unwrap());
+                let fio_s =
+                    one["percentile"][percent].as_f64().unwrap().min(one["max"].as_f64().unwrap());
                 near(ours_key, ours[ours_key].as_f64().unwrap() * 1e3, fio_s);
             }
         }
-        let bins = timed.iter().flat_map(|of| of["bins"].as_object().into_iter().flat_map(|bins| bins.values()));
+        let bins = timed
+            .iter()
+            .flat_map(|of| of["bins"].as_object().into_iter().flat_map(|bins| bins.values()));
         let binned: u64 = bins.map(|count| count.as_u64().unwrap()).sum();
-        let histogram: measurement::Histogram = serde_json::from_value(result["histograms"][name].clone()).unwrap();
+        let histogram: measurement::Histogram =
+            serde_json::from_value(result["histograms"][name].clone()).unwrap();
         assert_eq!(histogram.count(), binned, "{kind:?} {name}");
     }
 }
@@ -421,18 +534,31 @@ fn other_programs_read_what_is_exported() {
     let files = tempfile::tempdir().unwrap();
     let at = |name: &str| files.path().join(name).to_string_lossy().into_owned();
     let measured = at("measured.json");
-    let model =
-        run(&["run", "journal", "--target", "sim:samsung-980-1tb", "--time", "2s", "--quiet", "--output", &measured]);
+    let model = run(&[
+        "run",
+        "journal",
+        "--target",
+        "sim:samsung-980-1tb",
+        "--time",
+        "2s",
+        "--quiet",
+        "--output",
+        &measured,
+    ]);
     assert_eq!(model.code, Some(0), "{}", model.stderr);
     let metrics = files.path().join("metrics");
     std::fs::create_dir_all(&metrics).unwrap();
-    for (format, name) in [("fio+", "plus.json"), ("openmetrics", "metrics/flushmark.prom"), ("parquet", "tables")] {
+    for (format, name) in
+        [("fio+", "plus.json"), ("openmetrics", "metrics/flushmark.prom"), ("parquet", "tables")]
+    {
         let run = run(&["results", "export", &measured, "--format", format, "-o", &at(name)]);
         assert_eq!(run.code, Some(0), "{format}: {}", run.stderr);
     }
     // fio's own script, which checks its output against its input.
     system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv")]).unwrap();
-    let checked = system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv"), "--validate"]).unwrap();
+    let checked =
+        system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv"), "--validate"])
+            .unwrap();
     assert!(checked.contains("validated"), "{checked}");
     let prom = at("metrics/flushmark.prom");
     system("sh", &["-c", "promtool check metrics < \"$0\"", &prom]).unwrap();
@@ -444,7 +570,12 @@ fn other_programs_read_what_is_exported() {
 fn node_exporter(directory: &str) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut exporter = std::process::Command::new("prometheus-node-exporter")
-        .args(["--collector.disable-defaults", "--collector.textfile", "--collector.textfile.directory", directory])
+        .args([
+            "--collector.disable-defaults",
+            "--collector.textfile",
+            "--collector.textfile.directory",
+            directory,
+        ])
         .arg(format!("--web.listen-address=127.0.0.1:{port}"))
         .stderr(Stdio::null())
         .spawn()
@@ -459,7 +590,10 @@ fn node_exporter(directory: &str) {
     exporter.wait().unwrap();
     let scraped = scraped.unwrap();
     assert!(scraped.contains("node_textfile_scrape_error 0"), "{scraped}");
-    assert!(scraped.contains("flushmark_latency_seconds{") && scraped.contains("operation=\"commit\""), "{scraped}");
+    assert!(
+        scraped.contains("flushmark_latency_seconds{") && scraped.contains("operation=\"commit\""),
+        "{scraped}"
+    );
 }
 
 /// DuckDB, pyarrow, fio-plot and the OpenMetrics parser of the Prometheus client, in a separate
@@ -468,11 +602,16 @@ fn python(place: &Path, plus: &str, tables: &str, prom: &str) {
     const PACKAGES: [&str; 4] = ["duckdb", "pyarrow", "fio-plot", "prometheus_client"];
     let venv = place.join("venv").to_string_lossy().into_owned();
     let pip = format!("{venv}/bin/pip");
-    let installed = system("python3", &["-m", "venv", &venv])
-        .and_then(|_| system(&pip, &[&["install", "--quiet", "--disable-pip-version-check"], &PACKAGES[..]].concat()));
+    let installed = system("python3", &["-m", "venv", &venv]).and_then(|_| {
+        system(
+            &pip,
+            &[&["install", "--quiet", "--disable-pip-version-check"], &PACKAGES[..]].concat(),
+        )
+    });
     if let Err(reason) = installed {
         eprintln!(
-            "skipped: other_programs_read_what_is_exported (DuckDB, pyarrow, fio-plot, prometheus_client): {reason}"
+            "skipped: other_programs_read_what_is_exported (DuckDB, pyarrow, fio-plot, \
+             prometheus_client): {reason}"
         );
         return;
     }
@@ -498,11 +637,14 @@ assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(open
     let plots = place.join("plots");
     std::fs::create_dir_all(&plots).unwrap();
     std::fs::copy(plus, plots.join("plus.json")).unwrap();
-    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(plus).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(plus).unwrap()).unwrap();
     let rw = document["jobs"][0]["job options"]["rw"].as_str().unwrap();
     let picture = place.join("plot.png").to_string_lossy().into_owned();
-    let (input, jobs) =
-        (plots.to_string_lossy().into_owned(), document["jobs"][0]["job options"]["numjobs"].as_str().unwrap());
+    let (input, jobs) = (
+        plots.to_string_lossy().into_owned(),
+        document["jobs"][0]["job options"]["numjobs"].as_str().unwrap(),
+    );
     let depth = document["jobs"][0]["job options"]["iodepth"].as_str().unwrap();
     system(
         &format!("{venv}/bin/fio-plot"),
@@ -514,17 +656,27 @@ assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(open
 
 #[test]
 fn imports_are_kept_once_and_compared_like_our_own() {
-    let files = directory(&[("samsung.txt", SAMSUNG), ("plus.json", PLUS), ("cut.json", &PLUS[..999])]);
+    let files =
+        directory(&[("samsung.txt", SAMSUNG), ("plus.json", PLUS), ("cut.json", &PLUS[..999])]);
     let place = tempfile::tempdir().unwrap();
     let store = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
-    let results = |words: &[&str]| run(&[&["results", "--store", &store("results.db")], words].concat());
+    let results =
+        |words: &[&str]| run(&[&["results", "--store", &store("results.db")], words].concat());
     let import = |files: &tempfile::TempDir| results(&["import", files.path().to_str().unwrap()]);
     let first = import(&files);
     assert_eq!(first.code, Some(4), "{}", first.stderr);
-    assert!(first.stderr.contains("cut.json") && first.stderr.contains("is cut short"), "{}", first.stderr);
+    assert!(
+        first.stderr.contains("cut.json") && first.stderr.contains("is cut short"),
+        "{}",
+        first.stderr
+    );
     assert!(first.stdout.contains("kept as"), "{}", first.stdout);
     let again = import(&files);
-    assert!(again.stdout.contains("1 already") && again.stdout.contains("2 already"), "{}", again.stdout);
+    assert!(
+        again.stdout.contains("1 already") && again.stdout.contains("2 already"),
+        "{}",
+        again.stdout
+    );
     let listed = results(&["list", "--format", "json"]).document();
     assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "{listed}");
     let compared = results(&["compare", "1", "1"]);
@@ -532,14 +684,26 @@ fn imports_are_kept_once_and_compared_like_our_own() {
     let exported = results(&["export", "1", "2", "--format", "csv"]);
     assert_eq!(exported.stdout.lines().count(), 1 + 1 + 3, "{}", exported.stdout);
     // The runs of another store are imported once.
-    let copy = |words: &[&str]| run(&[&["results", "--store", &store("other.db"), "import"], words].concat());
+    let copy = |words: &[&str]| {
+        run(&[&["results", "--store", &store("other.db"), "import"], words].concat())
+    };
     let looked_at = copy(&["--dry-run", &store("results.db")]);
-    assert!(looked_at.stdout.ends_with("results.db: 2 runs.\n"), "{}{}", looked_at.stdout, looked_at.stderr);
+    assert!(
+        looked_at.stdout.ends_with("results.db: 2 runs.\n"),
+        "{}{}",
+        looked_at.stdout,
+        looked_at.stderr
+    );
     let copied = copy(&[&store("results.db")]);
     assert!(copied.stdout.ends_with("2 runs copied.\n"), "{}{}", copied.stdout, copied.stderr);
     let as_json = copy(&[&store("results.db"), "--format", "json"]);
     assert_eq!((as_json.code, as_json.stdout.as_str()), (Some(0), ""), "stdout is for documents");
     assert!(as_json.stderr.contains("already present"), "{}", as_json.stderr);
     let again = copy(&[&store("results.db")]);
-    assert!(again.stdout.ends_with("0 runs copied, 2 already present.\n"), "{}{}", again.stdout, again.stderr);
+    assert!(
+        again.stdout.ends_with("0 runs copied, 2 already present.\n"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
 }

@@ -12,7 +12,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{
-    LoopDevice, Mount, Run, entries, flushmark, install_program, is_root, kill, needs_root, plan, run, system,
+    LoopDevice, Mount, Run, entries, flushmark, install_program, is_root, kill, needs_root, plan,
+    run, system,
 };
 
 const SMOKE: [&str; 3] = ["--smoke", "--quiet", "--target"];
@@ -58,7 +59,11 @@ fn no_such_suite_plan_or_engine() {
     fs::write(&job, "[a]\nsize=1m\nverify=md5\n").unwrap();
     let run = smoke(job.to_str().unwrap(), ".", &[]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("job.fio:3: verify: \"md5\" is invalid: expected crc32c"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("job.fio:3: verify: \"md5\" is invalid: expected crc32c"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -104,7 +109,9 @@ fn a_full_disk() {
     if !needs_root("a_full_disk") {
         return;
     }
-    let Some(mount) = Mount::new("a_full_disk", &["-t", "tmpfs", "-o", "size=2m", "tmpfs"]) else { return };
+    let Some(mount) = Mount::new("a_full_disk", &["-t", "tmpfs", "-o", "size=2m", "tmpfs"]) else {
+        return;
+    };
     fs::write(mount.path.join("filler"), vec![1u8; (2 << 20) - 65536]).unwrap();
     let run = smoke("journal", mount.text(), &[]);
     assert_eq!(run.code, Some(4));
@@ -136,9 +143,11 @@ impl Small {
 #[test]
 fn a_disk_that_fills_during_the_run() {
     const TEST: &str = "a_disk_that_fills_during_the_run";
-    const BLOCKS: &str = "pattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync = \"fsync\"\nrate = 500\n";
+    const BLOCKS: &str = "pattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync \
+                          = \"fsync\"\nrate = 500\n";
     // Small writes: if the log ends before the disk is full, it starts over in its own space.
-    const STEPS: &str = "files = { log = { size = \"24MiB\", layout = \"append\" } }\nsteps = [\"write log append 300B\", \"sync log fdatasync\"]\n";
+    const STEPS: &str = "files = { log = { size = \"24MiB\", layout = \"append\" } }\nsteps = \
+                         [\"write log append 300B\", \"sync log fdatasync\"]\n";
     if !needs_root(TEST) {
         return;
     }
@@ -154,7 +163,9 @@ fn a_disk_that_fills_during_the_run() {
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            wait_until("the first file", || entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-")));
+            wait_until("the first file", || {
+                entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-"))
+            });
             std::thread::sleep(Duration::from_millis(500));
             // Another writer takes all the space.
             let mut filler = fs::File::create(mount.path.join("filler")).unwrap();
@@ -166,7 +177,10 @@ fn a_disk_that_fills_during_the_run() {
             let result = &run.document()["results"][0];
             assert_eq!(result["ended"]["why"], "failed");
             assert!(result["ops"].as_u64().unwrap() > 50, "what was measured is kept");
-            assert!(!entries(&mount.path).iter().any(|name| name.starts_with(".flushmark")), "the file is removed");
+            assert!(
+                !entries(&mount.path).iter().any(|name| name.starts_with(".flushmark")),
+                "the file is removed"
+            );
         }
     }
 }
@@ -201,22 +215,29 @@ fn memory_and_layers_are_measured_and_called_what_they_are() {
         let run = smoke("quick", place.text(), &["--format", "json"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let document = run.document();
-        assert!(document["drive"]["backing"]["no_block_device"].is_object(), "{}", document["drive"]);
+        assert!(
+            document["drive"]["backing"]["no_block_device"].is_object(),
+            "{}",
+            document["drive"]
+        );
         assert_eq!(document["results"][0]["proof"]["device"], serde_json::Value::Null);
     }
 }
 
 #[test]
 fn a_filesystem_without_direct_io_is_measured_through_the_page_cache_and_that_is_said() {
-    const TEST: &str = "a_filesystem_without_direct_io_is_measured_through_the_page_cache_and_that_is_said";
+    const TEST: &str =
+        "a_filesystem_without_direct_io_is_measured_through_the_page_cache_and_that_is_said";
     if !needs_root(TEST) {
         return;
     }
     // ramfs has no O_DIRECT on any kernel.
     let Some(mount) = Mount::new(TEST, &["-t", "ramfs", "ramfs"]) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let plan =
-        plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n");
+    let plan = plan(
+        directory.path(),
+        "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n",
+    );
     let run = run(&["run", &plan, "--quiet", "--format", "json", "--target", mount.text()]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let result = &run.document()["results"][0];
@@ -274,14 +295,19 @@ fn a_block_size_that_the_device_cannot_do() {
     }
     let Some(device) = LoopDevice::new(TEST, 64 << 20, &["--sector-size", "4096"]) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let plan = plan(directory.path(), "[[test]]\nname = \"small\"\npattern = \"randwrite\"\nblock = \"512B\"\n");
+    let plan = plan(
+        directory.path(),
+        "[[test]]\nname = \"small\"\npattern = \"randwrite\"\nblock = \"512B\"\n",
+    );
     let run_small = run(&["run", &plan, "--target", &device.path, "--destroy-data", "--quiet"]);
     assert_eq!(run_small.code, Some(2));
     insta::assert_snapshot!(run_small.said(&device.path, "DEV"), @"flushmark: small: 512 B is not a multiple of the logical block size of DEV, 4 KiB, as direct I/O requires");
     let slog = smoke("slog", &device.path, &["--destroy-data"]);
     assert_eq!(slog.code, Some(0), "{}", slog.stderr);
     assert!(
-        slog.stdout.contains("randwrite 2 KiB, fsync=1, depth 1, jobs 1: skipped, 2 KiB is not a multiple"),
+        slog.stdout.contains(
+            "randwrite 2 KiB, fsync=1, depth 1, jobs 1: skipped, 2 KiB is not a multiple"
+        ),
         "{}",
         slog.stdout
     );
@@ -301,17 +327,28 @@ fn an_io_error_in_the_middle() {
     let directory = tempfile::tempdir().unwrap();
     for (depth, engine) in [(1, "psync"), (16, "io_uring"), (16, "libaio")] {
         let text = format!(
-            "[[test]]\nname = \"fails\"\npattern = \"write\"\ndepth = {depth}\nengine = \"{engine}\"\nsize = \"64MiB\"\nwarm_up = \"0s\"\ntime = \"20s\"\n\
+            "[[test]]\nname = \"fails\"\npattern = \"write\"\ndepth = {depth}\nengine \
+             = \"{engine}\"\nsize = \"64MiB\"\nwarm_up = \"0s\"\ntime = \"20s\"\n\
              [[test]]\nname = \"never runs\"\npattern = \"write\"\n"
         );
         let plan = plan(directory.path(), &text);
-        let run = run(&["run", &plan, "--quiet", "--format", "json", "--destroy-data", "--target", &device.path]);
+        let run = run(&[
+            "run",
+            &plan,
+            "--quiet",
+            "--format",
+            "json",
+            "--destroy-data",
+            "--target",
+            &device.path,
+        ]);
         assert_eq!(run.code, Some(4), "{engine}: {}", run.stderr);
         let document = run.document();
         let results = document["results"].as_array().unwrap();
         assert_eq!((results.len(), &results[0]["ended"]["why"]), (1, &"failed".into()), "{engine}");
         assert!(
-            run.stderr.contains("reported an I/O error (EIO); the run ends here") || run.stderr.contains("ENOSPC"),
+            run.stderr.contains("reported an I/O error (EIO); the run ends here")
+                || run.stderr.contains("ENOSPC"),
             "{}",
             run.stderr
         );
@@ -358,7 +395,10 @@ fn a_killed_run_leaves_no_file() {
     for whole_group in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let mut command = flushmark();
-        command.args(["run", "journal", "--quiet", "--target"]).arg(directory.path()).process_group(0);
+        command
+            .args(["run", "journal", "--quiet", "--target"])
+            .arg(directory.path())
+            .process_group(0);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         wait_until("the test file", || !entries(directory.path()).is_empty());
         std::thread::sleep(Duration::from_millis(200));
@@ -396,6 +436,11 @@ fn two_runs_on_one_directory_at_once() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let listing = format!("{} suites | head -1", env!("CARGO_BIN_EXE_flushmark"));
-    let run = Run::of(std::process::Command::new("bash").args(["-o", "pipefail", "-c", &listing]).output().unwrap());
+    let run = Run::of(
+        std::process::Command::new("bash")
+            .args(["-o", "pipefail", "-c", &listing])
+            .output()
+            .unwrap(),
+    );
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 }

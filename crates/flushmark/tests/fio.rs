@@ -20,7 +20,8 @@ fn ones(directory: &Path, mib: usize) -> String {
 /// The mebibytes of a file that are no longer all ones.
 fn changed(path: &str) -> Vec<usize> {
     let bytes = std::fs::read(path).unwrap();
-    let is_changed = |(index, piece): (usize, &[u8])| piece.iter().any(|&byte| byte != 1).then_some(index);
+    let is_changed =
+        |(index, piece): (usize, &[u8])| piece.iter().any(|&byte| byte != 1).then_some(index);
     bytes.chunks(MIB).enumerate().filter_map(is_changed).collect()
 }
 
@@ -34,7 +35,16 @@ fn a_pasted_command_line_overwrites_only_what_it_may() {
     let directory = tempfile::tempdir().unwrap();
     let file = ones(directory.path(), 4);
     let filename = format!("-filename={file}");
-    let pasted = ["fio", "-direct=0", "-sync=1", "-bs=4k", "-rw=write", "-name=x", "-number_ios=7", &filename];
+    let pasted = [
+        "fio",
+        "-direct=0",
+        "-sync=1",
+        "-bs=4k",
+        "-rw=write",
+        "-name=x",
+        "-number_ios=7",
+        &filename,
+    ];
     let refused = json(&[], &[&pasted[..], &["-size=1m"]].concat());
     assert_eq!((refused.code, changed(&file)), (Some(3), vec![]), "{}", refused.stderr);
     let allowed = json(&["--destroy-data"], &[&pasted[..], &["-size=1m"]].concat());
@@ -53,12 +63,19 @@ fn jobs_with_one_filename_work_on_the_same_bytes() {
     let shared = json(&["--destroy-data"], &words);
     assert_eq!((shared.code, changed(&file)), (Some(0), vec![2]), "{}", shared.stderr);
     let result = &shared.document()["results"][0];
-    assert_eq!((&result["proof"]["writes"], &result["workload"]["size_bytes"]), (&768.into(), &MIB.into()));
+    assert_eq!(
+        (&result["proof"]["writes"], &result["workload"]["size_bytes"]),
+        (&768.into(), &MIB.into())
+    );
     let apart = json(&["--destroy-data"], &[&words[..], &["--offset_increment=2m"]].concat());
     assert_eq!((apart.code, changed(&file)), (Some(0), vec![2, 4, 6]), "{}", apart.stderr);
     let beyond = json(&["--destroy-data"], &[&words[..], &["--offset_increment=3m"]].concat());
     assert_eq!(beyond.code, Some(4), "{}", beyond.stderr);
-    assert!(beyond.stderr.contains("has a size of 8.0 MiB, but this test needs at least 9 MiB"), "{}", beyond.stderr);
+    assert!(
+        beyond.stderr.contains("has a size of 8.0 MiB, but this test needs at least 9 MiB"),
+        "{}",
+        beyond.stderr
+    );
 }
 
 #[test]
@@ -77,7 +94,10 @@ fn gaps_and_sizes_are_where_the_job_has_them() {
     assert_eq!(varied.code, Some(0), "{}", varied.stderr);
     let result = varied.document()["results"][0].clone();
     let record = &result["workload"];
-    assert_eq!((&record["block_bytes"], &record["sizes"]["align_bytes"]), (&0.into(), &4096.into()));
+    assert_eq!(
+        (&record["block_bytes"], &record["sizes"]["align_bytes"]),
+        (&0.into(), &4096.into())
+    );
     assert_eq!(record["sizes"]["reads"][1], serde_json::json!({"bytes": 65536, "weight": 50}));
     // Blocks of the mean size, 34 KiB, move four times 4 MiB in 480 reads; the seed chooses about
     // half of each.
@@ -93,7 +113,10 @@ fn a_share_of_the_target_is_gone_over_once() {
     let words = ["--rw=read", "--bs=64k", "--size=50%", "--loops=3", &filename];
     let result = json(&[], &words).document()["results"][0].clone();
     assert_eq!(result["proof"]["reads"], 96);
-    let model = json(&["--target", "sim:consumer-nvme"], &["--rw=read", "--bs=64m", "--size=1%", "--direct=1"]);
+    let model = json(
+        &["--target", "sim:consumer-nvme"],
+        &["--rw=read", "--bs=64m", "--size=1%", "--direct=1"],
+    );
     let reads = model.document()["results"][0]["proof"]["reads"].as_u64().unwrap();
     assert!(reads > 10, "{reads}");
 }
@@ -104,20 +127,25 @@ fn what_was_written_is_read_back() {
     let target = directory.path().to_str().unwrap();
     for engine in ["psync", "libaio"] {
         let ioengine = format!("--ioengine={engine}");
-        let words = ["--rw=randwrite", "--bs=8k", "--size=4m", "--iodepth=8", "--verify=crc32c", &ioengine];
+        let words =
+            ["--rw=randwrite", "--bs=8k", "--size=4m", "--iodepth=8", "--verify=crc32c", &ioengine];
         let kept = json(&["--target", target], &words);
         assert_eq!(kept.code, Some(0), "{}", kept.stderr);
         let result = kept.document()["results"][0].clone();
-        assert_eq!((&result["proof"]["writes"], &result["workload"]["verify"]), (&512.into(), &true.into()));
+        assert_eq!(
+            (&result["proof"]["writes"], &result["workload"]["verify"]),
+            (&512.into(), &true.into())
+        );
         assert!(
             result["notes"].to_string().contains("all written blocks were read back and verified"),
             "{}",
             result["notes"]
         );
     }
-    for (target, wanted) in
-        [("null:", "null: does not store data"), ("sim:consumer-nvme", "a model does not store data")]
-    {
+    for (target, wanted) in [
+        ("null:", "null: does not store data"),
+        ("sim:consumer-nvme", "a model does not store data"),
+    ] {
         let skipped = json(&["--target", target], &["--rw=write", "--size=1m", "--verify=crc32c"]);
         assert!(
             skipped.stderr.contains(wanted) || skipped.stdout.contains(wanted),
@@ -138,10 +166,18 @@ fn a_discard_needs_leave_and_gives_space_back() {
     assert_eq!((refused.code, changed(&file)), (Some(3), vec![]), "{}", refused.stderr);
     let allowed = json(&["--destroy-data"], &words);
     if allowed.stdout.contains("discard at offset") {
-        eprintln!("skipped: a_discard_needs_leave_and_gives_space_back: this filesystem has no holes");
+        eprintln!(
+            "skipped: a_discard_needs_leave_and_gives_space_back: this filesystem has no holes"
+        );
         return;
     }
-    assert_eq!((allowed.code, changed(&file)), (Some(0), vec![1, 2]), "{}{}", allowed.stderr, allowed.stdout);
+    assert_eq!(
+        (allowed.code, changed(&file)),
+        (Some(0), vec![1, 2]),
+        "{}{}",
+        allowed.stderr,
+        allowed.stdout
+    );
     assert!(std::fs::read(&file).unwrap()[MIB..3 * MIB].iter().all(|&byte| byte == 0));
     let skipped = json(&["--target", "sim:consumer-nvme"], &["--rw=trim", "--size=1m"]);
     assert!(skipped.stderr.contains("models do not support discards"), "{}", skipped.stderr);
@@ -151,8 +187,20 @@ fn a_discard_needs_leave_and_gives_space_back() {
 fn options_stand_among_our_own_and_a_new_file_is_gone_afterwards() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().to_str().unwrap();
-    let words = ["--rw", "randwrite", "--bs", "4k", "--fsync", "1", "--number_ios", "20", "--size=1m", "--end_fsync=1"];
-    let own = run(&[&["run", "--quiet", "--format", "json", "--target", target], &words[..]].concat());
+    let words = [
+        "--rw",
+        "randwrite",
+        "--bs",
+        "4k",
+        "--fsync",
+        "1",
+        "--number_ios",
+        "20",
+        "--size=1m",
+        "--end_fsync=1",
+    ];
+    let own =
+        run(&[&["run", "--quiet", "--format", "json", "--target", target], &words[..]].concat());
     assert_eq!(own.code, Some(0), "{}", own.stderr);
     let result = &own.document()["results"][0];
     assert_eq!((&result["proof"]["writes"], &result["proof"]["syncs"]), (&20.into(), &21.into()));
@@ -177,8 +225,14 @@ fn what_is_said_twice_or_not_at_all_is_wrong_use() {
         (&["run"][..], "name a suite"),
         (&["run", "slog", "--rw=read"], "both `slog` and fio options say what to run"),
         (&["run", "--rw=read", "--", "--rw=read"], "either before or after `--`, not both"),
-        (&["run", "--", "-rw=write", "-iodepht=4"], "unsupported option `iodepht` (did you mean `iodepth`?)"),
-        (&["run", "--", "-rw=read", "-size=1m", "-filename=/dev/no-such-drive"], "/dev/no-such-drive"),
+        (
+            &["run", "--", "-rw=write", "-iodepht=4"],
+            "unsupported option `iodepht` (did you mean `iodepth`?)",
+        ),
+        (
+            &["run", "--", "-rw=read", "-size=1m", "-filename=/dev/no-such-drive"],
+            "/dev/no-such-drive",
+        ),
     ] {
         let run = run(args);
         assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
@@ -197,20 +251,37 @@ fn models_run_what_fio_s_jobs_ask_for() {
     };
     // Commits cost more in a file whose space is only reserved than in one that was written: its
     // extents change.
-    let commits = |more: &[&str]| result(on(target, &[&common[..], &["-fdatasync=1"], more].concat()));
+    let commits =
+        |more: &[&str]| result(on(target, &[&common[..], &["-fdatasync=1"], more].concat()));
     let (fresh, written) = (commits(&[]), commits(&["-overwrite=1"]));
     let p50 = |result: &serde_json::Value| result["commit_us"]["p50"].as_f64().unwrap();
     assert!(p50(&fresh) > p50(&written), "{} and {}", p50(&fresh), p50(&written));
-    let ended = result(on(target, &[&common[..], &["-end_fsync=1", "-numjobs=2", "-filename=f"]].concat()));
-    assert_eq!((&ended["proof"]["syncs"], &ended["workload"]["size_bytes"]), (&2.into(), &(16 << 20).into()));
+    let ended =
+        result(on(target, &[&common[..], &["-end_fsync=1", "-numjobs=2", "-filename=f"]].concat()));
+    assert_eq!(
+        (&ended["proof"]["syncs"], &ended["workload"]["size_bytes"]),
+        (&2.into(), &(16 << 20).into())
+    );
     let skipped = on(target, &[&common[..], &["-fallocate=none"]].concat());
-    assert!(skipped.stderr.contains("models do not allocate space at random offsets"), "{}", skipped.stderr);
+    assert!(
+        skipped.stderr.contains("models do not allocate space at random offsets"),
+        "{}",
+        skipped.stderr
+    );
 }
 
 #[test]
 fn the_null_engine_is_the_null_target() {
-    let null = json(&[], &["-ioengine=null", "-size=100g", "-rw=randread", "-number_ios=1000", "-write_bw_log=x"]);
-    assert_eq!((null.code, null.document()["target"]["kind"].clone()), (Some(0), "null".into()), "{}", null.stderr);
+    let null = json(
+        &[],
+        &["-ioengine=null", "-size=100g", "-rw=randread", "-number_ios=1000", "-write_bw_log=x"],
+    );
+    assert_eq!(
+        (null.code, null.document()["target"]["kind"].clone()),
+        (Some(0), "null".into()),
+        "{}",
+        null.stderr
+    );
     let told = run(&["run", "--", "-ioengine=null", "-size=1m", "-write_bw_log=x"]);
     assert!(told.stderr.contains("write_bw_log: no log is written"), "{}", told.stderr);
 }
@@ -221,22 +292,41 @@ fn asynchronous_engines_take_a_sync_beside_the_writes() {
     let target = directory.path().to_str().unwrap();
     for engine in ["libaio", "io_uring"] {
         let ioengine = format!("-ioengine={engine}");
-        let words = [&ioengine, "-rw=randwrite", "-bs=4k", "-fsync=2", "-number_ios=40", "-size=1m"];
-        let at_depth = |depth: &str| json(&["--target", target], &[&words[..], &["-iodepth", depth]].concat());
+        let words =
+            [&ioengine, "-rw=randwrite", "-bs=4k", "-fsync=2", "-number_ios=40", "-size=1m"];
+        let at_depth =
+            |depth: &str| json(&["--target", target], &[&words[..], &["-iodepth", depth]].concat());
         let deep = at_depth("4");
         if deep.stderr.contains("is not available") || deep.stderr.contains("setting up") {
-            println!("skipped: asynchronous_engines_take_a_sync_beside_the_writes: {}", deep.stderr.trim());
+            println!(
+                "skipped: asynchronous_engines_take_a_sync_beside_the_writes: {}",
+                deep.stderr.trim()
+            );
             continue;
         }
         assert_eq!(deep.code, Some(0), "{}", deep.stderr);
         let result = &deep.document()["results"][0];
-        assert_eq!((&result["proof"]["writes"], &result["proof"]["syncs"]), (&40.into(), &20.into()), "{engine}");
-        assert_eq!((&result["engine"], &result["commit_us"]), (&engine.into(), &serde_json::Value::Null));
+        assert_eq!(
+            (&result["proof"]["writes"], &result["proof"]["syncs"]),
+            (&40.into(), &20.into()),
+            "{engine}"
+        );
+        assert_eq!(
+            (&result["engine"], &result["commit_us"]),
+            (&engine.into(), &serde_json::Value::Null)
+        );
         assert_eq!(result["workload"]["sync_queued"], true);
         // At depth 1 nothing is in flight when a sync is due, so it makes a commit.
         let result = &at_depth("1").document()["results"][0];
-        assert_eq!((&result["proof"]["syncs"], &result["proof"]["commits"]), (&20.into(), &20.into()), "{engine}");
-        assert_eq!((&result["engine"], &result["workload"]["drain"]), (&engine.into(), &serde_json::Value::Null));
+        assert_eq!(
+            (&result["proof"]["syncs"], &result["proof"]["commits"]),
+            (&20.into(), &20.into()),
+            "{engine}"
+        );
+        assert_eq!(
+            (&result["engine"], &result["workload"]["drain"]),
+            (&engine.into(), &serde_json::Value::Null)
+        );
     }
 }
 
@@ -281,13 +371,26 @@ fn sections_share_a_file_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
     let file = ones(directory.path(), 4);
     let (first, second) = (format!("--filename={file}"), "--name=b");
-    let words = ["--rw=write", "--bs=64k", "--size=1m", &first, "--name=a", "--offset=3m", second, "--offset=1m"];
+    let words = [
+        "--rw=write",
+        "--bs=64k",
+        "--size=1m",
+        &first,
+        "--name=a",
+        "--offset=3m",
+        second,
+        "--offset=1m",
+    ];
     let both = json(&["--destroy-data"], &words);
     assert_eq!((both.code, changed(&file)), (Some(0), vec![1, 3]), "{}", both.stderr);
     let results = both.document()["results"].clone();
-    assert_eq!((&results[0]["proof"]["writes"], &results[1]["proof"]["writes"]), (&16.into(), &16.into()));
+    assert_eq!(
+        (&results[0]["proof"]["writes"], &results[1]["proof"]["writes"]),
+        (&16.into(), &16.into())
+    );
     // In a directory the file is created once, for both.
-    let words = ["--filename=own", "--bs=64k", "--size=1m", "--name=a", "--rw=write", second, "--rw=read"];
+    let words =
+        ["--filename=own", "--bs=64k", "--size=1m", "--name=a", "--rw=write", second, "--rw=read"];
     let made = Run::of(
         flushmark()
             .current_dir(directory.path())
@@ -304,12 +407,15 @@ fn sections_share_a_file_at_the_same_time() {
 fn the_files_of_a_job_are_there_while_it_runs_and_gone_afterwards() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().to_str().unwrap();
-    let words = ["--rw=randwrite", "--bs=4k", "--size=96k", "--nrfiles=3", "--numjobs=2", "--offset=8k"];
+    let words =
+        ["--rw=randwrite", "--bs=4k", "--size=96k", "--nrfiles=3", "--numjobs=2", "--offset=8k"];
     let endless = ["--runtime=60", "--time_based"];
-    let args = [&["run", "--quiet", "--target", target, "--", "fio"], &words[..], &endless].concat();
+    let args =
+        [&["run", "--quiet", "--target", target, "--", "fio"], &words[..], &endless].concat();
     let mut running = flushmark().args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
     let sizes = || -> Vec<u64> {
-        let own = std::fs::read_dir(directory.path()).unwrap().flatten().next().map(|entry| entry.path());
+        let own =
+            std::fs::read_dir(directory.path()).unwrap().flatten().next().map(|entry| entry.path());
         let files = own.and_then(|own| std::fs::read_dir(own).ok()).into_iter().flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).collect()
     };
@@ -332,14 +438,27 @@ fn every_engine_writes_and_reads_the_files_of_a_job_in_turn() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().to_str().unwrap();
     for engine in ["psync", "libaio", "io_uring"] {
-        for (pattern, service) in [("write", "roundrobin"), ("randwrite", "random:2"), ("randrw", "sequential")] {
+        for (pattern, service) in
+            [("write", "roundrobin"), ("randwrite", "random:2"), ("randrw", "sequential")]
+        {
             let (ioengine, rw) = (format!("--ioengine={engine}"), format!("--rw={pattern}"));
             let service = format!("--file_service_type={service}");
-            let words = [&ioengine, &rw, &service, "--nrfiles=3", "--iodepth=4", "--verify=crc32c", "--fsync=2"];
+            let words = [
+                &ioengine,
+                &rw,
+                &service,
+                "--nrfiles=3",
+                "--iodepth=4",
+                "--verify=crc32c",
+                "--fsync=2",
+            ];
             let size = ["--bs=4k", "--size=96k", "--numjobs=2", "--end_fsync=1"];
             let run = json(&["--target", target], &[&words[..], &size].concat());
             if run.stderr.contains("is not available") || run.stderr.contains("setting up") {
-                eprintln!("skipped: every_engine_writes_and_reads_the_files_of_a_job_in_turn: {}", run.stderr.trim());
+                eprintln!(
+                    "skipped: every_engine_writes_and_reads_the_files_of_a_job_in_turn: {}",
+                    run.stderr.trim()
+                );
                 continue;
             }
             // Each block names its place, so one in the wrong file would be noticed.
@@ -349,10 +468,17 @@ fn every_engine_writes_and_reads_the_files_of_a_job_in_turn() {
             assert_eq!(count("reads") + count("writes"), 2 * 24, "{engine} {pattern}");
             if pattern != "randrw" {
                 // Each job syncs every other write, and each of its files at the end.
-                assert_eq!((count("syncs"), count("commits")), (2 * 12 + 2 * 3, 0), "{engine} {pattern}");
+                assert_eq!(
+                    (count("syncs"), count("commits")),
+                    (2 * 12 + 2 * 3, 0),
+                    "{engine} {pattern}"
+                );
             }
             let record = &result["workload"];
-            assert_eq!((&record["job_files"]["per_job"], &record["size_bytes"]), (&3.into(), &(192 << 10).into()));
+            assert_eq!(
+                (&record["job_files"]["per_job"], &record["size_bytes"]),
+                (&3.into(), &(192 << 10).into())
+            );
             assert_eq!(record["job_files"]["synced"], "next");
         }
     }
@@ -367,16 +493,22 @@ fn a_file_that_exists_is_the_only_one_of_a_job() {
     let run = json(&["--destroy-data", "--target", &file], &words);
     assert_eq!((run.code, changed(&file)), (Some(0), vec![0, 1]), "{}", run.stderr);
     let record = run.document()["results"][0]["workload"].clone();
-    assert_eq!((&record["job_files"], &record["size_bytes"]), (&serde_json::Value::Null, &(2 * MIB).into()));
+    assert_eq!(
+        (&record["job_files"], &record["size_bytes"]),
+        (&serde_json::Value::Null, &(2 * MIB).into())
+    );
 }
 
 #[test]
 fn a_plan_commits_to_several_files() {
     let directory = tempfile::tempdir().unwrap();
-    let text = "[defaults]\nfiles_per_job = 4\nsize = \"64KiB\"\ncount = 40\nwarm_up = \"0s\"\nsync = \"fsync\"\n\
+    let text = "[defaults]\nfiles_per_job = 4\nsize = \"64KiB\"\ncount = 40\nwarm_up \
+                = \"0s\"\nsync = \"fsync\"\n\
                 [[test]]\nname = \"log\"\npattern = \"write\"\nlayout = \"append\"\n\
-                [[test]]\nname = \"pages\"\npattern = \"randwrite\"\nfile_order = \"random\"\ndepth = 4\nengine = \"libaio\"\n\
-                [[test]]\nname = \"linked\"\npattern = \"write\"\nsync = \"linked_fsync\"\ndepth = 2\n";
+                [[test]]\nname = \"pages\"\npattern = \"randwrite\"\nfile_order \
+                = \"random\"\ndepth = 4\nengine = \"libaio\"\n\
+                [[test]]\nname = \"linked\"\npattern = \"write\"\nsync = \"linked_fsync\"\ndepth = \
+                2\n";
     let path = common::plan(directory.path(), text);
     let target = directory.path().to_str().unwrap();
     for target in [target, "sim:consumer-nvme,filesystem=ext4", "null:"] {
@@ -386,7 +518,11 @@ fn a_plan_commits_to_several_files() {
         let results = document["results"].as_array().unwrap();
         assert!(results.len() >= 2, "{}", run.stderr);
         for result in results {
-            assert_eq!((&result["proof"]["writes"], &result["proof"]["commits"]), (&40.into(), &40.into()), "{result}");
+            assert_eq!(
+                (&result["proof"]["writes"], &result["proof"]["commits"]),
+                (&40.into(), &40.into()),
+                "{result}"
+            );
             assert_eq!(result["workload"]["job_files"]["synced"], "written");
         }
     }
@@ -395,15 +531,29 @@ fn a_plan_commits_to_several_files() {
 
 #[test]
 fn a_model_has_the_files_of_a_job() {
-    let words = ["--rw=write", "--bs=4k", "--size=384k", "--nrfiles=3", "--direct=1", "--fsync=1", "--end_fsync=1"];
+    let words = [
+        "--rw=write",
+        "--bs=4k",
+        "--size=384k",
+        "--nrfiles=3",
+        "--direct=1",
+        "--fsync=1",
+        "--end_fsync=1",
+    ];
     let result = |target: &str| {
         let run = json(&["--target", target], &words);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         run.document()["results"][0].clone()
     };
     let files = result("sim:consumer-nvme,filesystem=ext4");
-    assert_eq!((&files["proof"]["writes"], &files["proof"]["syncs"]), (&96.into(), &(96 + 3).into()));
-    assert_eq!((&files["proof"]["commits"], &files["workload"]["job_files"]["per_job"]), (&0.into(), &3.into()));
+    assert_eq!(
+        (&files["proof"]["writes"], &files["proof"]["syncs"]),
+        (&96.into(), &(96 + 3).into())
+    );
+    assert_eq!(
+        (&files["proof"]["commits"], &files["workload"]["job_files"]["per_job"]),
+        (&0.into(), &3.into())
+    );
     // A drive without a filesystem is one file, and each sync covers the write before it.
     let device = result("sim:consumer-nvme");
     assert_eq!((&device["proof"]["syncs"], &device["proof"]["commits"]), (&97.into(), &96.into()));
@@ -413,7 +563,16 @@ fn a_model_has_the_files_of_a_job() {
 fn job_file(directory: &Path, text: &str, target: &str) -> Run {
     let path = directory.join("job.fio");
     std::fs::write(&path, text).unwrap();
-    run(&["run", path.to_str().unwrap(), "--target", target, "--no-store", "--quiet", "--format", "json"])
+    run(&[
+        "run",
+        path.to_str().unwrap(),
+        "--target",
+        target,
+        "--no-store",
+        "--quiet",
+        "--format",
+        "json",
+    ])
 }
 
 #[test]
@@ -427,7 +586,11 @@ fn a_section_starts_late_and_ends_the_others() {
         let elapsed_s = |index: usize| results[index]["elapsed_s"].as_f64().unwrap();
         // One second of waiting and one of measurement, which ends the minute of the other section.
         assert!((1.9..20.0).contains(&elapsed_s(0)), "{target}: {}", elapsed_s(0));
-        assert!((0.9..19.0).contains(&elapsed_s(1)) && elapsed_s(1) < elapsed_s(0) - 0.5, "{target}: {}", elapsed_s(1));
+        assert!(
+            (0.9..19.0).contains(&elapsed_s(1)) && elapsed_s(1) < elapsed_s(0) - 0.5,
+            "{target}: {}",
+            elapsed_s(1)
+        );
         let record = &results[1]["workload"];
         assert_eq!((&record["start_delay_s"], &record["ends_others"]), (&1.0.into(), &true.into()));
         assert_eq!(results[0]["ended"]["why"], "limit");
@@ -437,7 +600,14 @@ fn a_section_starts_late_and_ends_the_others() {
 #[test]
 fn a_job_thinks_between_its_operations() {
     let directory = tempfile::tempdir().unwrap();
-    let words = ["--rw=read", "--size=1m", "--number_ios=24", "--thinktime=20ms", "--thinktime_blocks=8", "--direct=1"];
+    let words = [
+        "--rw=read",
+        "--size=1m",
+        "--number_ios=24",
+        "--thinktime=20ms",
+        "--thinktime_blocks=8",
+        "--direct=1",
+    ];
     for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme", "null:"] {
         let run = json(&["--target", target], &words);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -448,7 +618,10 @@ fn a_job_thinks_between_its_operations() {
         assert_eq!(result["workload"]["think"], serde_json::json!({"time_us": 20_000, "every": 8}));
         if target.starts_with("sim:") {
             // A pause is not part of any latency.
-            assert!(elapsed_s < 0.06 && result["read_us"]["max"].as_f64().unwrap() < 15_000.0, "{result}");
+            assert!(
+                elapsed_s < 0.06 && result["read_us"]["max"].as_f64().unwrap() < 15_000.0,
+                "{result}"
+            );
         }
     }
 }
@@ -482,7 +655,9 @@ fn a_job_that_is_too_slow_fails_and_the_others_go_on() {
 #[test]
 fn sections_share_operations_by_weight() {
     let directory = tempfile::tempdir().unwrap();
-    for (engine, more) in [("psync", ""), ("libaio", "iodepth=8\n"), ("libaio", "iodepth=8\nflow_sleep=500\n")] {
+    for (engine, more) in
+        [("psync", ""), ("libaio", "iodepth=8\n"), ("libaio", "iodepth=8\nflow_sleep=500\n")]
+    {
         let text = format!(
             "[global]\nioengine={engine}\n{more}size=4m\nruntime=2\ntime_based\n[one]\nflow=1\nrw=write\n[four]\nflow=4\nrw=randread\n"
         );

@@ -20,7 +20,10 @@ fn checked(directory: &Path, target: &str) -> (String, Value) {
 
 fn rates(document: &Value) -> Vec<(String, f64)> {
     let results = document["results"].as_array().unwrap();
-    results.iter().map(|result| (result["test"].to_string(), result["iops"].as_f64().unwrap())).collect()
+    results
+        .iter()
+        .map(|result| (result["test"].to_string(), result["iops"].as_f64().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -49,7 +52,10 @@ fn a_drive_that_was_measured_becomes_a_model() {
             })
             .collect();
         errors.sort_by(f64::total_cmp);
-        assert!(errors[errors.len() / 2] < 0.05 && errors[errors.len() - 1] < 0.3, "{measured}: {errors:?}");
+        assert!(
+            errors[errors.len() / 2] < 0.05 && errors[errors.len() - 1] < 0.3,
+            "{measured}: {errors:?}"
+        );
     }
 }
 
@@ -78,7 +84,12 @@ fn what_keeps_a_model_from_being_made() {
     insta::assert_snapshot!(refused(&keep(&["write", "write + fsync"])), @"flushmark: FILE: missing the measurement of a small read at depth 1, which is needed to determine the read latency of the medium; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
     insta::assert_snapshot!(refused(&keep(&[])), @"flushmark: FILE: missing the measurement of a small write at depth 1 without a sync, which is needed to determine the cost of a write without its flush; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
     let result = |document: &Value, name: &str| {
-        document["results"].as_array().unwrap().iter().position(|result| result["test"] == name).unwrap()
+        document["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .position(|result| result["test"] == name)
+            .unwrap()
     };
     insta::assert_snapshot!(refused(&|document| {
         let index = result(document, "write");

@@ -13,7 +13,8 @@ use serde_json::Value;
 fn expect_valid(document: &Value) {
     let schema = include_str!("../../../schemas/host-1.json");
     let validator = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
 }
 
@@ -65,7 +66,8 @@ fn absurd_settings_break_nothing() {
         collect(capture.path(), &mut files);
         for (index, file) in files.iter().enumerate() {
             // Every value in turn is corrupted in some way.
-            let nonsense: [&[u8]; 4] = [b"", b"-1\n", b"99999999999999999999999999\n", b"\xff\xfe[[]\0\n"];
+            let nonsense: [&[u8]; 4] =
+                [b"", b"-1\n", b"99999999999999999999999999\n", b"\xff\xfe[[]\0\n"];
             if index % 3 == 0 {
                 fs::write(file, nonsense[index / 3 % nonsense.len()]).unwrap();
             }
@@ -79,7 +81,8 @@ fn absurd_settings_break_nothing() {
 }
 
 fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_symlink() {
@@ -109,7 +112,8 @@ fn holding_c_states_off_is_measured_or_refused_in_one_sentence() {
 #[test]
 fn another_machine_cannot_be_measured() {
     let capture = captures::lay_out("cloud-vm");
-    let refused = run(&["host", "--system-root", capture.path().to_str().unwrap(), "--measure", "."]);
+    let refused =
+        run(&["host", "--system-root", capture.path().to_str().unwrap(), "--measure", "."]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("--measure measures this machine"), "{}", refused.stderr);
 }

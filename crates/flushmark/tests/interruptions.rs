@@ -44,18 +44,29 @@ fn with_head_start<T>(attempt: impl Fn(Duration) -> Option<T>) -> T {
 
 /// The writes and reads that a result counts.
 fn done(result: Option<&Value>) -> u64 {
-    result.map_or(0, |result| result["proof"]["writes"].as_u64().unwrap() + result["proof"]["reads"].as_u64().unwrap())
+    result.map_or(0, |result| {
+        result["proof"]["writes"].as_u64().unwrap() + result["proof"]["reads"].as_u64().unwrap()
+    })
 }
 
 #[test]
 fn what_was_measured_before_is_whole_and_what_was_running_is_kept() {
     let plans = tempfile::tempdir().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let text = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\n\
-                [[test]]\nname = \"short\"\ncount = 20\n[[test]]\nname = \"long\"\ntime = \"60s\"\n[[test]]\nname = \"never\"\n";
+    let text = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up \
+                = \"0s\"\n\
+                [[test]]\nname = \"short\"\ncount = 20\n[[test]]\nname = \"long\"\ntime \
+                = \"60s\"\n[[test]]\nname = \"never\"\n";
     let plan = plan(plans.path(), text);
     let results = with_head_start(|head_start| {
-        let mut child = start(&["run", &plan, "--format", "json", "--target", directory.path().to_str().unwrap()]);
+        let mut child = start(&[
+            "run",
+            &plan,
+            "--format",
+            "json",
+            "--target",
+            directory.path().to_str().unwrap(),
+        ]);
         let mut progress = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         progress.read_line(&mut line).unwrap();
@@ -72,10 +83,13 @@ fn what_was_measured_before_is_whole_and_what_was_running_is_kept() {
         let results = run.document()["results"].as_array().unwrap().clone();
         (done(results.get(1)) > 0).then_some(results)
     });
-    let ends: Vec<_> = results.iter().map(|result| (&result["test"], &result["ended"]["why"])).collect();
+    let ends: Vec<_> =
+        results.iter().map(|result| (&result["test"], &result["ended"]["why"])).collect();
     assert_eq!(ends, [(&"short".into(), &"limit".into()), (&"long".into(), &"interrupted".into())]);
     assert_eq!(results[0]["ops"], 20);
-    assert!(results[1]["ops"].as_u64().unwrap() > 0 && results[1]["elapsed_s"].as_f64().unwrap() < 50.0);
+    assert!(
+        results[1]["ops"].as_u64().unwrap() > 0 && results[1]["elapsed_s"].as_f64().unwrap() < 50.0
+    );
 }
 
 #[test]
@@ -84,7 +98,8 @@ fn preparation_ends_at_once() {
     let plan = plan(plans.path(), "[[test]]\npattern = \"randwrite\"\nsize = \"64GiB\"\n");
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let directory = tempfile::tempdir().unwrap();
-        let child = start(&["run", &plan, "--quiet", "--target", directory.path().to_str().unwrap()]);
+        let child =
+            start(&["run", &plan, "--quiet", "--target", directory.path().to_str().unwrap()]);
         wait_for_files(directory.path());
         std::thread::sleep(Duration::from_millis(200));
         let run = interrupt(child, signal);
@@ -107,7 +122,8 @@ fn every_kind_of_loop_ends_at_once() {
         ("many jobs", "pattern = \"randwrite\"\nsync = \"fdatasync\"\njobs = 16\n"),
         (
             "steps",
-            "files = { log = { size = \"1MiB\" } }\nsteps = [\"write log seq 4KiB x64\", \"sync log fdatasync\"]\n",
+            "files = { log = { size = \"1MiB\" } }\nsteps = [\"write log seq 4KiB x64\", \"sync \
+             log fdatasync\"]\n",
         ),
     ];
     for (kind, work) in kinds {
@@ -135,7 +151,8 @@ fn a_check_shows_what_it_knows() {
     let outputs = tempfile::tempdir().unwrap();
     let output = outputs.path().join("check.json");
     let directory = tempfile::tempdir().unwrap();
-    let mut child = start(&["check", directory.path().to_str().unwrap(), "--output", output.to_str().unwrap()]);
+    let mut child =
+        start(&["check", directory.path().to_str().unwrap(), "--output", output.to_str().unwrap()]);
     let mut progress = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     progress.read_line(&mut line).unwrap();
@@ -156,7 +173,16 @@ fn a_device_is_let_go() {
         return;
     }
     let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
-    let arguments = ["run", "journal", "--quiet", "--format", "json", "--destroy-data", "--target", &device.path];
+    let arguments = [
+        "run",
+        "journal",
+        "--quiet",
+        "--format",
+        "json",
+        "--destroy-data",
+        "--target",
+        &device.path,
+    ];
     let child = start(&arguments);
     std::thread::sleep(Duration::from_millis(800));
     assert_eq!(interrupt(child, "-INT").code, Some(130));

@@ -15,11 +15,14 @@ use postgresql::Server;
 use serde_json::Value;
 
 /// Two short tests.
-const TWO: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ncount = 20\n\
+const TWO: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up \
+                   = \"0s\"\ncount = 20\n\
                    [[test]]\nname = \"first\"\n[[test]]\nname = \"second\"\n";
 /// A short one and one that only a signal ends.
-const LONG: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\n\
-                    [[test]]\nname = \"first\"\ncount = 20\n[[test]]\nname = \"second\"\ntime = \"60s\"\n";
+const LONG: &str = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize \
+                    = \"1MiB\"\nwarm_up = \"0s\"\n\
+                    [[test]]\nname = \"first\"\ncount = 20\n[[test]]\nname = \"second\"\ntime \
+                    = \"60s\"\n";
 
 /// A directory for a plan, a target and a store.
 struct Place {
@@ -47,7 +50,10 @@ impl Place {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = flushmark();
         command.args(words).env_remove("FLUSHMARK_STORE").env("XDG_DATA_HOME", self.path("data"));
-        command.env("XDG_STATE_HOME", self.path("state")).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+        command
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null());
         command
     }
 
@@ -85,7 +91,10 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
 
     let runs = place.listed(&[]);
     let [kept] = &runs[..] else { panic!("{runs:?}") };
-    assert_eq!((&kept["id"], &kept["state"], &kept["tests"]), (&1.into(), &"complete".into(), &2.into()));
+    assert_eq!(
+        (&kept["id"], &kept["state"], &kept["tests"]),
+        (&1.into(), &"complete".into(), &2.into())
+    );
     assert_eq!(kept["target"], place.text("target"));
     assert_eq!(kept["headline"]["test"], "first");
     assert_eq!(kept["host"], fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
@@ -93,20 +102,31 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     // The document is what was printed, byte for byte, and so is the text.
     assert_eq!(place.run(&["results", "show", "1", "--format", "json"]).stdout, run.stdout);
     let text = place.run(&["results", "show", "last"]).stdout;
-    assert!(text.starts_with("Run 1: plan, ") && text.contains("\ntarget ") && text.contains("  second "), "{text}");
+    assert!(
+        text.starts_with("Run 1: plan, ")
+            && text.contains("\ntarget ")
+            && text.contains("  second "),
+        "{text}"
+    );
 
     assert_eq!(place.run(&["results", "tag", "1", "before", "fleet"]).code, Some(0));
     assert_eq!(place.run(&["results", "tag", "1", "fleet", "--remove"]).code, Some(0));
     assert_eq!(place.run(&["results", "note", "1", "old firmware"]).code, Some(0));
-    let runs =
-        place.listed(&["--tag", "before", "--note", "FIRM", "--since", "1h", "--suite", "plan", "--test", "sec"]);
-    assert_eq!((&runs[0]["tags"], &runs[0]["note"]), (&vec!["before"].into(), &"old firmware".into()));
+    let runs = place.listed(&[
+        "--tag", "before", "--note", "FIRM", "--since", "1h", "--suite", "plan", "--test", "sec",
+    ]);
+    assert_eq!(
+        (&runs[0]["tags"], &runs[0]["note"]),
+        (&vec!["before"].into(), &"old firmware".into())
+    );
     let nothing = place.run(&["results", "list", "--until", "2020-01-01"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     let path = place.text("data/flushmark/results.db");
     insta::assert_snapshot!(nothing.said(&path, "RESULTS.DB"), @"flushmark: no runs in RESULTS.DB match");
 
-    for words in [["tag", "7", "x"], ["note", "7", "x"], ["tag", "7.json", "x"], ["note", "@x", "x"]] {
+    for words in
+        [["tag", "7", "x"], ["note", "7", "x"], ["tag", "7.json", "x"], ["note", "@x", "x"]]
+    {
         assert_eq!(place.run(&[&["results"][..], &words].concat()).code, Some(2), "{words:?}");
     }
     // Permanent deletion takes numbers only.
@@ -139,7 +159,10 @@ fn words_name_kept_runs() {
         assert_eq!(shown.code, Some(0), "{}", shown.stderr);
         let documents = shown.document();
         let documents = documents.as_array().cloned().unwrap_or_else(|| vec![documents]);
-        documents.iter().map(|document| document["results"][0]["test"].as_str().unwrap().to_owned()).collect()
+        documents
+            .iter()
+            .map(|document| document["results"][0]["test"].as_str().unwrap().to_owned())
+            .collect()
     };
     // Within a second, the higher number is the later run.
     assert_eq!(tests("last"), ["fourth"]);
@@ -171,7 +194,10 @@ fn the_last_run_is_this_machines() {
     let location = store::Location::Sqlite(place.path("data/flushmark/results.db"));
     let mut kept = store::Store::open(&location).unwrap();
     for year in [2030, 2031] {
-        let theirs = measurement::RunDocument { started_at: format!("{year}-01-01T00:00:00Z"), ..document.clone() };
+        let theirs = measurement::RunDocument {
+            started_at: format!("{year}-01-01T00:00:00Z"),
+            ..document.clone()
+        };
         kept.insert(&theirs, &store::Origin { host: Some("db7".to_owned()) }).unwrap();
     }
     let started_at = |word: &str| {
@@ -185,7 +211,8 @@ fn the_last_run_is_this_machines() {
     assert_eq!(started_at("last@all"), "2031");
     assert_eq!(started_at("last~2@all"), document.started_at[..4]);
     // A comparison with earlier runs stays on the machine of the given run.
-    let compared = place.run(&["results", "compare", "last@db7", "--last", "10", "--format", "json"]);
+    let compared =
+        place.run(&["results", "compare", "last@db7", "--last", "10", "--format", "json"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
     let refused = place.run(&["results", "compare", "last", "--last", "10"]);
     assert_eq!(refused.code, Some(2));
@@ -264,11 +291,19 @@ fn nothing_was_ever_kept() {
     assert_eq!(show.code, Some(2));
     insta::assert_snapshot!(show.said(&path, "RESULTS.DB"), @"flushmark: the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` create it when they store a run");
     assert!(!place.path("data").exists(), "reading makes nothing");
-    let nowhere = Run::of(place.command(&["results", "list"]).env("FLUSHMARK_STORE", "none").output().unwrap());
+    let nowhere = Run::of(
+        place.command(&["results", "list"]).env("FLUSHMARK_STORE", "none").output().unwrap(),
+    );
     assert_eq!(nowhere.code, Some(2));
     insta::assert_snapshot!(nowhere.words(), @"flushmark: FLUSHMARK_STORE=none keeps nothing; name a store with --store");
-    let homeless =
-        Run::of(place.command(&["results", "list"]).env_remove("XDG_DATA_HOME").env_remove("HOME").output().unwrap());
+    let homeless = Run::of(
+        place
+            .command(&["results", "list"])
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("HOME")
+            .output()
+            .unwrap(),
+    );
     assert_eq!(homeless.code, Some(2));
     insta::assert_snapshot!(homeless.words(), @"flushmark: no store: neither XDG_DATA_HOME nor HOME is set; name a store with --store");
 }
@@ -370,7 +405,10 @@ fn ones_own_store_that_cannot_be_opened_costs_no_result() {
 fn saved(directory: &Path, run: &Run) -> String {
     let files = common::entries(directory);
     let [file] = &files[..] else { panic!("{files:?}") };
-    assert!(fs::read_to_string(directory.join(file)).unwrap() == run.stdout, "the file is not what was printed");
+    assert!(
+        fs::read_to_string(directory.join(file)).unwrap() == run.stdout,
+        "the file is not what was printed"
+    );
     assert!(run.words().contains(file.as_str()), "{}", run.words());
     file.clone()
 }
@@ -381,12 +419,15 @@ fn a_disk_that_fills_up_costs_no_result() {
         return;
     }
     let place = Place::new();
-    let Some(disk) = Mount::new("a_disk_that_fills_up_costs_no_result", &["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-    else {
+    let Some(disk) = Mount::new(
+        "a_disk_that_fills_up_costs_no_result",
+        &["-t", "tmpfs", "-o", "size=1m", "tmpfs"],
+    ) else {
         return;
     };
     let store = format!("{}/results.db", disk.text());
-    let (mut child, progress) = after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
+    let (mut child, progress) =
+        after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
     wait_for_a_test(&place, &["--store", &store]);
     // The first byte for which there is no space.
     let _ = fs::write(Path::new(disk.text()).join("filler"), vec![0_u8; 1 << 20]);
@@ -415,20 +456,28 @@ fn a_disk_that_fills_up_costs_no_result() {
     let listed = place.listed(&["--store", &store]);
     let [run] = &listed[..] else { panic!("{listed:?}") };
     assert_eq!((&run["tests"], &run["state"]), (&2.into(), &"complete".into()));
-    assert!(place.run(&["results", "show", "1", "--store", &store, "--format", "json"]).stdout == output.stdout);
+    assert!(
+        place.run(&["results", "show", "1", "--store", &store, "--format", "json"]).stdout
+            == output.stdout
+    );
 }
 
 #[test]
 fn a_directory_for_files_that_is_not_there_either_is_no_end() {
-    let Some(nobody) = nobody("a_directory_for_files_that_is_not_there_either_is_no_end") else { return };
+    let Some(nobody) = nobody("a_directory_for_files_that_is_not_there_either_is_no_end") else {
+        return;
+    };
     // An ordinary user without a home directory.
     let run = nobody.shell(
-        "cd /tmp; unset FLUSHMARK_STORE XDG_DATA_HOME; HOME=/nonexistent exec $0 check null: --quiet --format json",
+        "cd /tmp; unset FLUSHMARK_STORE XDG_DATA_HOME; HOME=/nonexistent exec $0 check null: \
+         --quiet --format json",
     );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let plan = "printf '[[test]]\\nname = \"x\"\\npattern = \"randwrite\"\\nsync = \"fsync\"\\nsize = \"1MiB\"\\nwarm_up = \"0s\"\\ncount = 5\\n' > $d/p.toml";
+    let plan = "printf '[[test]]\\nname = \"x\"\\npattern = \"randwrite\"\\nsync \
+                = \"fsync\"\\nsize = \"1MiB\"\\nwarm_up = \"0s\"\\ncount = 5\\n' > $d/p.toml";
     let run = nobody.shell(&format!(
-        "d=$(mktemp -d); {plan}; unset FLUSHMARK_STORE XDG_DATA_HOME; export HOME=/nonexistent; $0 run $d/p.toml --target $d --quiet --format json; code=$?; rm -r $d; exit $code"
+        "d=$(mktemp -d); {plan}; unset FLUSHMARK_STORE XDG_DATA_HOME; export HOME=/nonexistent; $0 \
+         run $d/p.toml --target $d --quiet --format json; code=$?; rm -r $d; exit $code"
     ));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: the store /nonexistent/.local/share/flushmark/results.db cannot be written to: this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)");
@@ -436,24 +485,32 @@ fn a_directory_for_files_that_is_not_there_either_is_no_end() {
 
 #[test]
 fn a_postgresql_that_goes_away_costs_no_result() {
-    let Some(mut server) = Server::start("a_postgresql_that_goes_away_costs_no_result") else { return };
+    let Some(mut server) = Server::start("a_postgresql_that_goes_away_costs_no_result") else {
+        return;
+    };
     let place = Place::new();
     let store = server.database("fleet");
     // It works at all, and for two at once.
     let plan = plan(place.directory.path(), TWO);
     let words = ["run", &plan, "--target", "null:", "--format", "json", "--store", &store];
-    let ran: Vec<_> = (0..2).map(|_| place.command(&words).stdout(Stdio::piped()).spawn().unwrap()).collect();
-    let ran: Vec<_> = ran.into_iter().map(|child| Run::of(child.wait_with_output().unwrap())).collect();
+    let ran: Vec<_> =
+        (0..2).map(|_| place.command(&words).stdout(Stdio::piped()).spawn().unwrap()).collect();
+    let ran: Vec<_> =
+        ran.into_iter().map(|child| Run::of(child.wait_with_output().unwrap())).collect();
     let listed = place.listed(&["--store", &store]);
     assert_eq!(listed.len(), 2);
     for run in &ran {
-        let shown =
-            |id: &Value| place.run(&["results", "show", &id.to_string(), "--store", &store, "--format", "json"]).stdout;
+        let shown = |id: &Value| {
+            place
+                .run(&["results", "show", &id.to_string(), "--store", &store, "--format", "json"])
+                .stdout
+        };
         assert!(listed.iter().any(|kept| shown(&kept["id"]) == run.stdout));
     }
 
     // It goes away during the second test, and does not come back.
-    let (child, mut progress) = after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
+    let (child, mut progress) =
+        after_the_first_test(place.measuring(&LONG.replace("60s", "2s"), &["--store", &store]));
     wait_for_a_test(&place, &["--store", &store]);
     server.down();
     let mut run = Run::of(child.wait_with_output().unwrap());
@@ -484,13 +541,19 @@ fn a_postgresql_that_goes_away_costs_no_result() {
 #[test]
 fn a_password_is_taken_from_where_libpq_takes_it() {
     use std::os::unix::fs::PermissionsExt as _;
-    let Some(server) = Server::start("a_password_is_taken_from_where_libpq_takes_it") else { return };
+    let Some(server) = Server::start("a_password_is_taken_from_where_libpq_takes_it") else {
+        return;
+    };
     let place = Place::new();
     let url = server.url_with("", "postgres");
     let socket = server.directory().display().to_string();
     let file = |name: &str, password: &str, mode: u32| {
         let password = password.replace(':', "\\:");
-        fs::write(place.path(name), format!("elsewhere:*:*:*:x\n{socket}:*:*:postgres:{password}\n")).unwrap();
+        fs::write(
+            place.path(name),
+            format!("elsewhere:*:*:*:x\n{socket}:*:*:postgres:{password}\n"),
+        )
+        .unwrap();
         fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
     };
     file("right", postgresql::PASSWORD, 0o600);
@@ -499,7 +562,10 @@ fn a_password_is_taken_from_where_libpq_takes_it() {
     file(".pgpass", postgresql::PASSWORD, 0o600);
     let said = |variables: &[(&str, &str)], query: &str| {
         let mut command = place.command(&["results", "list", "--store", &format!("{url}{query}")]);
-        command.env_remove("PGPASSWORD").env_remove("PGPASSFILE").env("HOME", place.path("nowhere"));
+        command
+            .env_remove("PGPASSWORD")
+            .env_remove("PGPASSFILE")
+            .env("HOME", place.path("nowhere"));
         let run = Run::of(command.envs(variables.iter().copied()).output().unwrap());
         run.said(place.directory.path(), "PLACE").replace(&socket.replace('/', "%2F"), "SOCKET")
     };
@@ -531,9 +597,13 @@ fn deleting_asks_on_a_terminal() {
     place.measure(TWO, &["--quiet"]);
     let answer = |answer: &str| {
         let program = flushmark().get_program().to_string_lossy().into_owned();
-        let typed = format!("printf '{answer}\\n' | script -qec '{program} results delete 1' /dev/null");
+        let typed =
+            format!("printf '{answer}\\n' | script -qec '{program} results delete 1' /dev/null");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &typed]).env_remove("FLUSHMARK_STORE").env("XDG_DATA_HOME", place.path("data"));
+        shell
+            .args(["-c", &typed])
+            .env_remove("FLUSHMARK_STORE")
+            .env("XDG_DATA_HOME", place.path("data"));
         Run::of(shell.output().unwrap()).stdout
     };
     assert!(answer("n").contains("? [y/N]"));

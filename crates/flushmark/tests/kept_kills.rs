@@ -75,7 +75,9 @@ fn killed(location: &str, kill: u32, plans: &std::path::Path) -> Option<RunId> {
             while !heard.iter().any(|line: &String| promised(line).is_some()) {
                 match told.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
                     Ok(line) => heard.push(line),
-                    Err(error) => panic!("run {kill} has not said that it is kept ({error}): {heard:?}"),
+                    Err(error) => {
+                        panic!("run {kill} has not said that it is kept ({error}): {heard:?}")
+                    }
                 }
             }
             std::thread::sleep(delay);
@@ -109,8 +111,11 @@ fn no_promise_is_broken(location: &str) {
     });
     let mut store = Store::open_existing(&location.parse::<Location>().unwrap()).unwrap();
     for (kill, run) in &promises {
-        let kept = store.get(*run).unwrap_or_else(|error| panic!("run {run} of kill {kill} was promised: {error}"));
-        let names: Vec<&str> = kept.document.results.iter().map(|result| result.test.as_str()).collect();
+        let kept = store
+            .get(*run)
+            .unwrap_or_else(|error| panic!("run {run} of kill {kill} was promised: {error}"));
+        let names: Vec<&str> =
+            kept.document.results.iter().map(|result| result.test.as_str()).collect();
         assert_eq!(names, [format!("first of {kill}"), format!("second of {kill}")], "run {run}");
         assert_eq!(kept.summary.state, State::Complete, "run {run}");
     }
@@ -127,6 +132,10 @@ fn what_sqlite_was_said_to_keep_survives_any_kill() {
 
 #[test]
 fn what_postgresql_was_said_to_keep_survives_any_kill() {
-    let Some(server) = postgresql::Server::start("what_postgresql_was_said_to_keep_survives_any_kill") else { return };
+    let Some(server) =
+        postgresql::Server::start("what_postgresql_was_said_to_keep_survives_any_kill")
+    else {
+        return;
+    };
     no_promise_is_broken(&server.database("results"));
 }

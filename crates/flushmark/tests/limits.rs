@@ -15,17 +15,26 @@ use common::{Run, entries, flushmark, install_program, is_root, needs_root, plan
 #[test]
 fn more_than_the_system_can_give() {
     let directory = tempfile::tempdir().unwrap();
-    let all = "[[test]]\npattern = \"randwrite\"\nblock = \"64MiB\"\ndepth = 1024\njobs = 256\nsize = \"16GiB\"\n";
+    let all = "[[test]]\npattern = \"randwrite\"\nblock = \"64MiB\"\ndepth = 1024\njobs = \
+               256\nsize = \"16GiB\"\n";
     let run_all = run(&["run", &plan(directory.path(), all), "--target", "null:", "--quiet"]);
     assert_eq!(run_all.code, Some(4));
     assert!(
-        run_all.stderr.contains("256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory"),
+        run_all
+            .stderr
+            .contains("256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory"),
         "{}",
         run_all.stderr
     );
 
-    let many = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1\n");
-    let limited = format!("ulimit -n 64; exec {} run {many} --quiet --target null:", env!("CARGO_BIN_EXE_flushmark"));
+    let many = plan(
+        directory.path(),
+        "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1\n",
+    );
+    let limited = format!(
+        "ulimit -n 64; exec {} run {many} --quiet --target null:",
+        env!("CARGO_BIN_EXE_flushmark")
+    );
     let run = Run::of(std::process::Command::new("bash").args(["-c", &limited]).output().unwrap());
     assert_eq!(run.code, Some(4));
     insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: 256 jobs need 800 open files, but the limit is 64; raise it (ulimit -n 800) or use fewer jobs");
@@ -41,7 +50,10 @@ fn more_threads_than_the_system_can_give() {
     }
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let plan = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1000\n");
+    let plan = plan(
+        directory.path(),
+        "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1000\n",
+    );
     let program = install_program(directory.path());
     let limited = format!("ulimit -u 60; exec {} run {plan} --quiet --target .", program.display());
     let mut command = std::process::Command::new("bash");
@@ -58,7 +70,8 @@ fn more_threads_than_the_system_can_give() {
 fn without_locked_memory_depth_still_works() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let text = "[[test]]\npattern = \"randread\"\nblock = \"1MiB\"\ndepth = 16\nsize = \"32MiB\"\ncount = 20\nwarm_up = \"0s\"\n";
+    let text = "[[test]]\npattern = \"randread\"\nblock = \"1MiB\"\ndepth = 16\nsize \
+                = \"32MiB\"\ncount = 20\nwarm_up = \"0s\"\n";
     let plan = plan(directory.path(), text);
     let program = install_program(directory.path());
     let limited = format!(
@@ -84,19 +97,26 @@ fn without_io_uring(command: &mut std::process::Command) {
     let filter = move || {
         // Load the call's number; io_uring_setup, io_uring_enter, io_uring_register (425 to 427
         // everywhere) fail, all else passes.
-        let instruction = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+        let instruction =
+            |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
         let mut program = [
             instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
             instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 2, 425),
             instruction(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 1, 0, 427),
-            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+            instruction(
+                libc::BPF_RET | libc::BPF_K,
+                0,
+                0,
+                libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32,
+            ),
             instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
         ];
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         // SAFETY: the kernel copies the filter within the calls.
         let done = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0
         };
         if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
@@ -107,11 +127,15 @@ fn without_io_uring(command: &mut std::process::Command) {
 #[test]
 fn a_kernel_without_io_uring() {
     let directory = tempfile::tempdir().unwrap();
-    let text = "[[test]]\npattern = \"randwrite\"\ndepth = 8\nsize = \"1MiB\"\ncount = 50\nwarm_up = \"0s\"\n";
+    let text = "[[test]]\npattern = \"randwrite\"\ndepth = 8\nsize = \"1MiB\"\ncount = 50\nwarm_up \
+                = \"0s\"\n";
     let plan = plan(directory.path(), text);
     let run = |more: &[&str]| {
         let mut command = flushmark();
-        command.args(["run", &plan, "--quiet", "--format", "json", "--target"]).arg(directory.path()).args(more);
+        command
+            .args(["run", &plan, "--quiet", "--format", "json", "--target"])
+            .arg(directory.path())
+            .args(more);
         without_io_uring(&mut command);
         Run::of(command.output().unwrap())
     };

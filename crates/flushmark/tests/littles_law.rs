@@ -10,7 +10,8 @@ use common::{plan, run};
 /// the end, so a run has to be long compared with the latency at its depth.
 fn in_flight(target: &str, test: &str) -> f64 {
     let directory = tempfile::tempdir().unwrap();
-    let plan = plan(directory.path(), &format!("[[test]]\ntime = \"2s\"\nsize = \"16MiB\"\n{test}\n"));
+    let plan =
+        plan(directory.path(), &format!("[[test]]\ntime = \"2s\"\nsize = \"16MiB\"\n{test}\n"));
     let measured = run(&["run", &plan, "--quiet", "--format", "json", "--target", target]);
     assert_eq!(measured.code, Some(0), "{}", measured.stderr);
     let document = measured.document();
@@ -32,7 +33,9 @@ fn a_full_queue_holds_its_depth() {
             assert_near(in_flight(target, &test), depth, &test);
         }
     }
-    for (target, depth) in [("null:", 32.0), ("sim:consumer-nvme", 32.0), ("sim:enterprise-sata", 4.0)] {
+    for (target, depth) in
+        [("null:", 32.0), ("sim:consumer-nvme", 32.0), ("sim:enterprise-sata", 4.0)]
+    {
         let test = format!("pattern = \"randwrite\"\ndepth = {depth}");
         assert_near(in_flight(target, &test), depth, target);
     }

@@ -21,8 +21,19 @@ const EACH_KIND: [&str; 6] = [
 fn two_runs_of_any_suite_give_the_same_bytes() {
     for target in EACH_KIND {
         // Sorts do not run in virtual time; `sort_spill` tests them.
-        for suite in workload::suites::all().into_iter().filter(|suite| suite.name != "sort-spill") {
-            let args = ["run", &suite.name, "--time", "1s", "--quiet", "--format", "json", "--target", target];
+        for suite in workload::suites::all().into_iter().filter(|suite| suite.name != "sort-spill")
+        {
+            let args = [
+                "run",
+                &suite.name,
+                "--time",
+                "1s",
+                "--quiet",
+                "--format",
+                "json",
+                "--target",
+                target,
+            ];
             let (one, other) = (run(&args), run(&args));
             assert_eq!(one.code, Some(0), "{} on {target}: {}", suite.name, one.stderr);
             assert_eq!(one.stdout, other.stdout, "{} on {target}", suite.name);
@@ -52,7 +63,15 @@ fn a_model_of_one_s_own() {
     std::fs::write(&path, run(&["models", "kioxia-cd6-3840gb"]).stdout).unwrap();
     let target = |path: &std::path::Path| format!("sim:{}", path.display());
     let mine = run(&["run", "journal", "--quiet", "--format", "json", "--target", &target(&path)]);
-    let built_in = run(&["run", "journal", "--quiet", "--format", "json", "--target", "sim:kioxia-cd6-3840gb"]);
+    let built_in = run(&[
+        "run",
+        "journal",
+        "--quiet",
+        "--format",
+        "json",
+        "--target",
+        "sim:kioxia-cd6-3840gb",
+    ]);
     assert_eq!(mine.document()["results"], built_in.document()["results"]);
 
     let model = std::fs::read_to_string(&path).unwrap();
@@ -130,19 +149,40 @@ fn all_of_a_device_is_tested() {
 
     let directory = tempfile::tempdir().unwrap();
     let measured = |plan: &str, target: &str| {
-        let shown = run(&["run", &common::plan(directory.path(), plan), "--quiet", "--target", target]).stdout;
+        let shown =
+            run(&["run", &common::plan(directory.path(), plan), "--quiet", "--target", target])
+                .stdout;
         let tested = shown.lines().find(|line| line.starts_with("tested")).map(str::to_owned);
-        let json =
-            run(&["run", &common::plan(directory.path(), plan), "--quiet", "--format", "json", "--target", target]);
+        let json = run(&[
+            "run",
+            &common::plan(directory.path(), plan),
+            "--quiet",
+            "--format",
+            "json",
+            "--target",
+            target,
+        ]);
         let document = json.document();
         let result = &document["results"][0];
-        let small = document["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == "small-test-area");
-        (tested, result["workload"]["size_bytes"].as_u64().unwrap(), result["iops"].as_f64().unwrap(), small)
+        let small = document["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|finding| finding["id"] == "small-test-area");
+        (
+            tested,
+            result["workload"]["size_bytes"].as_u64().unwrap(),
+            result["iops"].as_f64().unwrap(),
+            small,
+        )
     };
     // Heads that seek over a whole disk of 7,200 rpm read 70 to 85 blocks per second.
     let (tested, size_bytes, iops, small) = measured(READS, DISK);
     assert_eq!(tested.as_deref(), Some("tested       all of it"));
-    assert!(size_bytes > 1_000_000_000_000 && (70.0..85.0).contains(&iops) && !small, "{size_bytes} {iops} {small}");
+    assert!(
+        size_bytes > 1_000_000_000_000 && (70.0..85.0).contains(&iops) && !small,
+        "{size_bytes} {iops} {small}"
+    );
 
     let (tested, size_bytes, iops, small) = measured(&format!("{READS}size = \"1GiB\"\n"), DISK);
     assert!(tested.unwrap().starts_with("tested       1 GiB, 0."), "a part");

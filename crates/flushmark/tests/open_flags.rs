@@ -63,7 +63,8 @@ fn bits_of_run(text: &str) -> u32 {
 
 #[test]
 fn a_test_file_is_open_with_its_method_s_flags_and_no_others() {
-    let wanted = [("none", 0), ("fsync", 0), ("rwf_dsync", 0), ("o_dsync", O_DSYNC), ("o_sync", SYNC_BITS)];
+    let wanted =
+        [("none", 0), ("fsync", 0), ("rwf_dsync", 0), ("o_dsync", O_DSYNC), ("o_sync", SYNC_BITS)];
     for (sync, bits) in wanted {
         for engine in ["psync", "io_uring", "libaio"] {
             let text = format!(
@@ -119,8 +120,14 @@ fn o_dsync_overwrites_commit_no_journal_transactions_on_ext4() {
     for engine in ["psync", "libaio"] {
         let (writes, transactions) = measured("o_dsync", engine);
         // Those of creating and removing the test file.
-        assert!(transactions <= 10, "{engine}: {transactions} transactions for {writes} O_DSYNC writes");
+        assert!(
+            transactions <= 10,
+            "{engine}: {transactions} transactions for {writes} O_DSYNC writes"
+        );
         let (writes, transactions) = measured("o_sync", engine);
-        assert!(transactions >= 50, "{engine}: {transactions} transactions for {writes} O_SYNC writes");
+        assert!(
+            transactions >= 50,
+            "{engine}: {transactions} transactions for {writes} O_SYNC writes"
+        );
     }
 }

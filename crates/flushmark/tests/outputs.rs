@@ -10,7 +10,9 @@ use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{LoopDevice, NOBODY, Run, entries, flushmark, needs_root, plan, run, shared_directory, system};
+use common::{
+    LoopDevice, NOBODY, Run, entries, flushmark, needs_root, plan, run, shared_directory, system,
+};
 use serde_json::Value;
 
 /// A run of milliseconds without a device.
@@ -28,13 +30,21 @@ fn document(path: &Path) -> Value {
 fn the_file_holds_what_stdout_shows() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("result.json");
-    let run = Run::of(on_null(&["--quiet", "--format", "json", "--output", file.to_str().unwrap()]).output().unwrap());
+    let run = Run::of(
+        on_null(&["--quiet", "--format", "json", "--output", file.to_str().unwrap()])
+            .output()
+            .unwrap(),
+    );
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), run.stdout);
     // With text on stdout, the file is JSON all the same.
     let text = Run::of(on_null(&["--quiet", "--output", file.to_str().unwrap()]).output().unwrap());
     assert_eq!(text.code, Some(0));
-    assert!(text.stdout.starts_with("target") && document(&file)["suite"] == "quick", "{}", text.stdout);
+    assert!(
+        text.stdout.starts_with("target") && document(&file)["suite"] == "quick",
+        "{}",
+        text.stdout
+    );
 }
 
 #[test]
@@ -54,7 +64,8 @@ fn an_output_that_cannot_be_is_noticed_before_anything_is_measured() {
 fn an_output_that_fails_afterwards_does_not_take_the_result_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
-    let run = Run::of(on_null(&["--quiet", "--format", "json", "--output", path]).output().unwrap());
+    let run =
+        Run::of(on_null(&["--quiet", "--format", "json", "--output", path]).output().unwrap());
     assert_eq!(run.code, Some(4));
     insta::assert_snapshot!(run.said(path, "DIR"), @"flushmark: cannot write the result to DIR: Is a directory (os error 21)");
     assert!(!run.document()["results"].as_array().unwrap().is_empty(), "printed all the same");
@@ -65,7 +76,8 @@ fn a_stdout_that_takes_nothing_does_not_take_the_result_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("result.json");
     for format in ["text", "json"] {
-        let mut command = on_null(&["--quiet", "--format", format, "--output", file.to_str().unwrap()]);
+        let mut command =
+            on_null(&["--quiet", "--format", format, "--output", file.to_str().unwrap()]);
         command.stdout(File::options().write(true).open("/dev/full").unwrap());
         let run = Run::of(command.output().unwrap());
         assert_eq!(run.code, Some(4), "{format}");
@@ -94,7 +106,9 @@ fn a_reader_of_the_progress_that_goes_away_is_no_error() {
     let directory = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = flushmark();
-    command.args(["run", "journal", "--smoke", "--format", "json", "--target"]).arg(directory.path());
+    command
+        .args(["run", "journal", "--smoke", "--format", "json", "--target"])
+        .arg(directory.path());
     let child = command.stdout(Stdio::piped()).stderr(writer).spawn().unwrap();
     drop((reader, command));
     let run = Run::of(child.wait_with_output().unwrap());
@@ -104,7 +118,11 @@ fn a_reader_of_the_progress_that_goes_away_is_no_error() {
     // Error messages do not need a reader either.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = flushmark().args(["run", "journal", "--target", "/no/such/path"]).stderr(writer).status().unwrap();
+    let status = flushmark()
+        .args(["run", "journal", "--target", "/no/such/path"])
+        .stderr(writer)
+        .status()
+        .unwrap();
     assert_eq!(status.code(), Some(2));
 }
 
@@ -123,8 +141,13 @@ fn colour_is_for_terminals_and_for_those_who_ask() {
 
 #[test]
 fn pages_are_ascii_where_the_locale_is() {
-    let in_c = |args: &[&str]| Run::of(flushmark().args(args).env("LC_ALL", "C").output().unwrap()).stdout;
-    for args in [&["suites"][..], &["catalogue"], &["run", "quick", "--smoke", "--quiet", "--target", "null:"]] {
+    let in_c =
+        |args: &[&str]| Run::of(flushmark().args(args).env("LC_ALL", "C").output().unwrap()).stdout;
+    for args in [
+        &["suites"][..],
+        &["catalogue"],
+        &["run", "quick", "--smoke", "--quiet", "--target", "null:"],
+    ] {
         let page = in_c(args);
         assert!(page.is_ascii() && !page.is_empty(), "{page}");
     }
@@ -146,8 +169,11 @@ fn a_fio_job_file_and_a_plan_with_its_own_target_run() {
     let target = directory.path().join("target");
     std::fs::create_dir(&target).unwrap();
     let job = directory.path().join("journal.fio");
-    std::fs::write(&job, "[journal]\nrw=randwrite\nbs=4k\nfsync=1\ndirect=1\nsize=4m\nruntime=1\ntime_based\n")
-        .unwrap();
+    std::fs::write(
+        &job,
+        "[journal]\nrw=randwrite\nbs=4k\nfsync=1\ndirect=1\nsize=4m\nruntime=1\ntime_based\n",
+    )
+    .unwrap();
     let from_fio = run(&[
         "run",
         job.to_str().unwrap(),
@@ -161,11 +187,16 @@ fn a_fio_job_file_and_a_plan_with_its_own_target_run() {
     ]);
     assert_eq!(from_fio.code, Some(0), "{}", from_fio.stderr);
     let result = &from_fio.document()["results"][0];
-    assert_eq!((&result["test"], &result["workload"]["sync"]), (&"journal".into(), &"fsync".into()));
+    assert_eq!(
+        (&result["test"], &result["workload"]["sync"]),
+        (&"journal".into(), &"fsync".into())
+    );
     assert!(result["elapsed_s"].as_f64().unwrap() < 0.5, "{}", result["elapsed_s"]);
 
-    let text =
-        format!("target = {target:?}\n[[test]]\npattern = \"write\"\nsize = \"1MiB\"\ncount = 7\nwarm_up = \"0s\"\n");
+    let text = format!(
+        "target = {target:?}\n[[test]]\npattern = \"write\"\nsize = \"1MiB\"\ncount = 7\nwarm_up \
+         = \"0s\"\n"
+    );
     let own = run(&["run", &plan(directory.path(), &text), "--quiet", "--format", "json"]);
     assert_eq!(own.code, Some(0), "{}", own.stderr);
     assert_eq!(own.document()["results"][0]["proof"]["writes"], 7);
@@ -174,7 +205,11 @@ fn a_fio_job_file_and_a_plan_with_its_own_target_run() {
 
 #[test]
 fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
-    let Some(shared) = shared_directory("a_link_of_another_user_in_a_shared_directory_is_not_followed") else { return };
+    let Some(shared) =
+        shared_directory("a_link_of_another_user_in_a_shared_directory_is_not_followed")
+    else {
+        return;
+    };
     let own = tempfile::tempdir().unwrap();
     let precious = own.path().join("precious");
     std::fs::write(&precious, "precious").unwrap();
@@ -182,14 +217,19 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
     symlink(&precious, &link).unwrap();
     lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
     let path = link.to_str().unwrap();
-    let measured = Run::of(on_null(&["--quiet", "--output", path, "--metrics-file", path]).output().unwrap());
+    let measured =
+        Run::of(on_null(&["--quiet", "--output", path, "--metrics-file", path]).output().unwrap());
     assert_eq!(measured.code, Some(4));
     assert_eq!(
         measured.said(path, "OUT"),
         "flushmark: cannot write the result to OUT: Permission denied (os error 13)"
     );
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
-    assert_eq!((entries(shared.path()).len(), entries(own.path()).len()), (1, 1), "nothing is left behind");
+    assert_eq!(
+        (entries(shared.path()).len(), entries(own.path()).len()),
+        (1, 1),
+        "nothing is left behind"
+    );
 }
 
 #[test]
@@ -199,7 +239,8 @@ fn what_is_in_use_as_a_drive_is_no_output() {
         return;
     }
     let Some(device) = LoopDevice::new(TEST, 1 << 20, &[]) else { return };
-    let image = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device.path]).unwrap();
+    let image =
+        system("losetup", &["--noheadings", "--output", "BACK-FILE", &device.path]).unwrap();
     let refused = Run::of(on_null(&["--quiet", "--output", &image]).output().unwrap());
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&image, "IMAGE").replace(&device.path, "DEV");
@@ -208,17 +249,19 @@ fn what_is_in_use_as_a_drive_is_no_output() {
 
 #[test]
 fn nothing_hides_in_a_name() {
-    const HIDDEN: &[char] = &['\u{202e}', '\u{200b}', '\u{2066}', '\u{feff}', '\u{e0041}', '\u{1b}'];
+    const HIDDEN: &[char] =
+        &['\u{202e}', '\u{200b}', '\u{2066}', '\u{feff}', '\u{e0041}', '\u{1b}'];
     let name: String = HIDDEN.iter().flat_map(|&c| ['x', c]).collect();
     let directory = tempfile::tempdir().unwrap();
     let escaped: String = name.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
     let text = format!(
-        "[[test]]\nname = \"{}\"\npattern = \"write\"\nsize = \"1MiB\"\ncount = 20\nwarm_up = \"0s\"\n",
+        "[[test]]\nname = \"{}\"\npattern = \"write\"\nsize = \"1MiB\"\ncount = 20\nwarm_up \
+         = \"0s\"\n",
         escaped.replace("\\U0000001b", "")
     );
     let text = plan(directory.path(), &text);
-    let [file, page] =
-        ["result.json", "page.html"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
+    let [file, page] = ["result.json", "page.html"]
+        .map(|name| directory.path().join(name).to_str().unwrap().to_owned());
     let measured = run(&["run", &text, "--target", "null:", "--output", &file]);
     assert_eq!(measured.code, Some(0), "{}", measured.stderr);
     // A document from elsewhere may contain what a plan refuses.

@@ -9,13 +9,17 @@ use common::run;
 
 /// The number with this name in the finding with this name.
 fn found(suite: &str, target: &str, id: &str, what: &str) -> Option<f64> {
-    let run = run(&["run", suite, "--quiet", "--format", "json", "--target", &format!("sim:{target}")]);
+    let run =
+        run(&["run", suite, "--quiet", "--format", "json", "--target", &format!("sim:{target}")]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let document = run.document();
     let findings = document["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["id"] == id)?;
     let evidence = finding["evidence"].as_array().unwrap();
-    evidence.iter().find(|evidence| evidence["what"] == what).and_then(|evidence| evidence["value"].as_f64())
+    evidence
+        .iter()
+        .find(|evidence| evidence["what"] == what)
+        .and_then(|evidence| evidence["value"].as_f64())
 }
 
 fn solid_state(model: &str) -> SolidState {
@@ -27,7 +31,10 @@ fn solid_state(model: &str) -> SolidState {
 
 fn near(found: Option<f64>, parameter: f64, percent: f64) {
     let found = found.unwrap_or_else(|| panic!("nothing found instead of {parameter}"));
-    assert!((found / parameter - 1.0).abs() * 100.0 <= percent, "found {found} instead of {parameter}");
+    assert!(
+        (found / parameter - 1.0).abs() * 100.0 <= percent,
+        "found {found} instead of {parameter}"
+    );
 }
 
 /// The built-in stick with other parameters.
@@ -45,7 +52,11 @@ fn open_blocks() {
     let directory = tempfile::tempdir().unwrap();
     for open_blocks in [1, 3, 4, 6, 10] {
         let stick = stick(directory.path(), open_blocks, "2 MiB");
-        near(found("open-blocks", &stick, "open-blocks", "open blocks"), f64::from(open_blocks), 0.0);
+        near(
+            found("open-blocks", &stick, "open-blocks", "open blocks"),
+            f64::from(open_blocks),
+            0.0,
+        );
     }
     assert_eq!(found("open-blocks", "consumer-sata", "open-blocks", "open blocks"), None);
     assert!(found("open-blocks", "consumer-sata", "open-blocks", "at 1 location").is_some());
@@ -54,7 +65,8 @@ fn open_blocks() {
 #[test]
 fn erase_block() {
     let directory = tempfile::tempdir().unwrap();
-    for (block, bytes) in [("512 KiB", 512.0 * 1024.0), ("2 MiB", 2097152.0), ("4 MiB", 4194304.0)] {
+    for (block, bytes) in [("512 KiB", 512.0 * 1024.0), ("2 MiB", 2097152.0), ("4 MiB", 4194304.0)]
+    {
         let stick = stick(directory.path(), 4, block);
         near(found("erase-block", &stick, "erase-block", "erase block"), bytes, 0.0);
     }
@@ -71,33 +83,50 @@ fn cache_size() {
         near(found("cache-size", model, "cache-size", "cache size"), parameter, 25.0);
     }
     let slc = solid_state("consumer-nvme").flash.slc.unwrap();
-    near(found("cache-size", "consumer-nvme", "one-bit-cache", "written until then"), slc.free.0 as f64, 2.0);
+    near(
+        found("cache-size", "consumer-nvme", "one-bit-cache", "written until then"),
+        slc.free.0 as f64,
+        2.0,
+    );
 }
 
 #[test]
 fn flush_cost() {
     for model in ["consumer-nvme", "samsung-980-1tb", "micron-5100-eco-960gb"] {
         let SolidState { flush, flash, .. } = solid_state(model);
-        let (program, program_us) =
-            flash.slc.map_or((flash.program, flash.program_us), |slc| (slc.program, slc.program_us));
+        let (program, program_us) = flash
+            .slc
+            .map_or((flash.program, flash.program_us), |slc| (slc.program, slc.program_us));
         // Cached data goes to the flash over a channel, and then its mapping into the journal.
         let to_die_us = program.0 as f64 / flash.channel_mb_per_s;
         let fixed_us = flush.command_us + flush.journal_us + program_us + to_die_us;
-        near(found("flush-cost", model, "flush-cost", "flush after one write of 4 KiB"), fixed_us, 10.0);
+        near(
+            found("flush-cost", model, "flush-cost", "flush after one write of 4 KiB"),
+            fixed_us,
+            10.0,
+        );
     }
     for model in ["consumer-nvme", "micron-5100-eco-960gb"] {
         let page_us = solid_state(model).flush.map_page_us;
         near(found("flush-cost", model, "flush-cost", "each scattered write adds"), page_us, 25.0);
     }
     let protected = solid_state("enterprise-sata").flush.command_us;
-    near(found("flush-cost", "enterprise-sata", "flush-cost", "flush after 1024 scattered writes"), protected, 10.0);
+    near(
+        found("flush-cost", "enterprise-sata", "flush-cost", "flush after 1024 scattered writes"),
+        protected,
+        10.0,
+    );
 }
 
 #[test]
 fn fill() {
     for (model, capacity) in [("enterprise-sata", "8GiB"), ("consumer-nvme", "8GiB")] {
         let spare = solid_state(model).flash.spare_percent;
-        near(found("fill", &format!("{model},capacity={capacity}"), "fill", "spare flash"), spare, 15.0);
+        near(
+            found("fill", &format!("{model},capacity={capacity}"), "fill", "spare flash"),
+            spare,
+            15.0,
+        );
     }
 }
 

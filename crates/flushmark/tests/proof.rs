@@ -13,7 +13,8 @@ use common::{LoopDevice, Mount, Run, flushmark, needs_rigs, plan, system};
 use serde_json::Value;
 
 /// Calls that affect data or names.
-const CALLS: &str = "trace=pread64,pwrite64,pwritev2,fsync,fdatasync,ftruncate,openat,unlinkat,renameat,renameat2";
+const CALLS: &str =
+    "trace=pread64,pwrite64,pwritev2,fsync,fdatasync,ftruncate,openat,unlinkat,renameat,renameat2";
 
 /// The system calls of a run, in order, of its job's thread after preparation; each as `name
 /// fd-path`.
@@ -37,19 +38,28 @@ fn trace(plan: &str, target: &str, more: &[&str]) -> Trace {
     let run = Run::of(output);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let text = std::fs::read_to_string(log).unwrap();
-    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(char::is_whitespace)).collect();
+    let lines: Vec<(&str, &str)> =
+        text.lines().filter_map(|line| line.split_once(char::is_whitespace)).collect();
     // The job's thread is neither the first (preparation, clean-up) nor the janitor, but the one
     // with the most calls.
     let main = lines.first().map_or("", |(pid, _)| pid);
-    let mut threads: Vec<&str> = lines.iter().map(|(pid, _)| *pid).filter(|pid| *pid != main).collect();
+    let mut threads: Vec<&str> =
+        lines.iter().map(|(pid, _)| *pid).filter(|pid| *pid != main).collect();
     threads.sort_unstable();
     threads.dedup();
     let count = |pid: &str| lines.iter().filter(|(other, _)| *other == pid).count();
     let job = threads.into_iter().max_by_key(|pid| count(pid)).unwrap_or(main);
     let call = |line: &str| {
         let (name, arguments) = line.trim().split_once('(')?;
-        let path = arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>')).map_or("", |(path, _)| path);
-        let file = if matches!(name, "openat" | "unlinkat") { arguments.split('"').nth(1).unwrap_or("") } else { path };
+        let path = arguments
+            .split_once('<')
+            .and_then(|(_, rest)| rest.split_once('>'))
+            .map_or("", |(path, _)| path);
+        let file = if matches!(name, "openat" | "unlinkat") {
+            arguments.split('"').nth(1).unwrap_or("")
+        } else {
+            path
+        };
         Some((name.to_owned(), file.to_owned()))
     };
     let calls = lines.iter().filter(|(pid, _)| *pid == job).filter_map(|(_, line)| call(line));
@@ -68,15 +78,20 @@ fn n_writes_with_fsync_make_n_syncs_and_n_flushes() {
     let directory = tempfile::tempdir().unwrap();
     for (sync, every, syncs) in [("fsync", 1, 100), ("fdatasync", 1, 100), ("fsync", 4, 25)] {
         let text = format!(
-            "[[test]]\npattern = \"randwrite\"\nsync = \"{sync}\"\nsync_every = {every}\ncount = 100\nwarm_up = \"0s\"\nsize = \"16MiB\"\n"
+            "[[test]]\npattern = \"randwrite\"\nsync = \"{sync}\"\nsync_every = {every}\ncount = \
+             100\nwarm_up = \"0s\"\nsize = \"16MiB\"\n"
         );
-        let Trace { calls, document } = trace(&plan(directory.path(), &text), &device.path, &["--destroy-data"]);
+        let Trace { calls, document } =
+            trace(&plan(directory.path(), &text), &device.path, &["--destroy-data"]);
         let names: Vec<&str> = calls.iter().map(|(name, _)| name.as_str()).collect();
         let mut turn = vec!["pwrite64"; every];
         turn.push(sync);
         assert_eq!(names, turn.repeat(syncs), "{sync} every {every}");
         let proof = &document["results"][0]["proof"];
-        assert_eq!((&proof["writes"], &proof["syncs"], &proof["commits"]), (&100.into(), &syncs.into(), &syncs.into()));
+        assert_eq!(
+            (&proof["writes"], &proof["syncs"], &proof["commits"]),
+            (&100.into(), &syncs.into(), &syncs.into())
+        );
         assert_eq!(proof["device"]["flushes"], syncs, "the device's own counter");
         assert_eq!(proof["device"]["bytes_per_byte"], 1.0);
     }
@@ -92,9 +107,11 @@ fn a_durable_write_by_flag_reaches_the_device_as_more_than_a_write() {
     let directory = tempfile::tempdir().unwrap();
     let flushes = |sync: &str, engine: &str| {
         let text = format!(
-            "[[test]]\npattern = \"randwrite\"\nsync = \"{sync}\"\nengine = \"{engine}\"\ncount = 100\nwarm_up = \"0s\"\nsize = \"16MiB\"\n"
+            "[[test]]\npattern = \"randwrite\"\nsync = \"{sync}\"\nengine = \"{engine}\"\ncount = \
+             100\nwarm_up = \"0s\"\nsize = \"16MiB\"\n"
         );
-        let document = trace(&plan(directory.path(), &text), &device.path, &["--destroy-data"]).document;
+        let document =
+            trace(&plan(directory.path(), &text), &device.path, &["--destroy-data"]).document;
         document["results"][0]["proof"]["device"]["flushes"].as_u64().unwrap()
     };
     assert_eq!(flushes("none", "psync"), 0);
@@ -162,7 +179,8 @@ fn programs_make_the_calls_that_they_claim_in_that_order() {
             let directory = tempfile::tempdir().unwrap();
             let target = tempfile::tempdir().unwrap();
             let text = format!("{head}\n[defaults]\ncount = 3\nwarm_up = \"0s\"\n[[test]]{small}");
-            let Trace { calls, document } = trace(&plan(directory.path(), &text), target.path().to_str().unwrap(), &[]);
+            let Trace { calls, document } =
+                trace(&plan(directory.path(), &text), target.path().to_str().unwrap(), &[]);
             let Some(result) = document["results"].get(0) else {
                 eprintln!("skipped: {TEST}: {}", document["skipped"]);
                 continue;
@@ -173,8 +191,13 @@ fn programs_make_the_calls_that_they_claim_in_that_order() {
                 .into_iter()
                 .map(|(name, path)| {
                     // Test files are called LAYOUT-JOB-NAME; their directory begins with a dot.
-                    let file = Path::new(&path).file_name().map_or("", |name| name.to_str().unwrap());
-                    let file = if file.starts_with('.') { "" } else { file.splitn(3, '-').nth(2).unwrap_or(file) };
+                    let file =
+                        Path::new(&path).file_name().map_or("", |name| name.to_str().unwrap());
+                    let file = if file.starts_with('.') {
+                        ""
+                    } else {
+                        file.splitn(3, '-').nth(2).unwrap_or(file)
+                    };
                     (name, file.trim_end_matches(" (deleted)").to_owned())
                 })
                 .collect();
@@ -191,13 +214,18 @@ fn a_drive_whose_flushes_vanish_is_found_out() {
     }
     let Some(device) = LoopDevice::new(TEST, 256 << 20, &[]) else { return };
     system("mkfs.ext4", &["-q", &device.path]).unwrap();
-    let text = "[defaults]\npattern = \"randwrite\"\nsize = \"16MiB\"\ncount = 300\nwarm_up = \"0s\"\n[[test]]\nsync = \"none\"\n[[test]]\nsync = \"fsync\"\n[[test]]\nsync = \"fdatasync\"\n";
+    let text = "[defaults]\npattern = \"randwrite\"\nsize = \"16MiB\"\ncount = 300\nwarm_up \
+                = \"0s\"\n[[test]]\nsync = \"none\"\n[[test]]\nsync = \"fsync\"\n[[test]]\nsync \
+                = \"fdatasync\"\n";
     let directory = tempfile::tempdir().unwrap();
     let plan = plan(directory.path(), text);
     let findings = |options: &str| {
         let mount = Mount::new(TEST, &["-o", options, &device.path]).unwrap();
         let run = Run::of(
-            flushmark().args(["run", &plan, "--quiet", "--format", "json", "--target", mount.text()]).output().unwrap(),
+            flushmark()
+                .args(["run", &plan, "--quiet", "--format", "json", "--target", mount.text()])
+                .output()
+                .unwrap(),
         );
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let document = run.document();
@@ -213,7 +241,9 @@ fn a_drive_whose_flushes_vanish_is_found_out() {
             document["results"][1]["proof"]["device"]["flushes"].clone(),
         )
     };
-    let told = |ids: &[String]| ids.iter().any(|id| id == "flushes-switched-off" || id == "flush-vanished");
+    let told = |ids: &[String]| {
+        ids.iter().any(|id| id == "flushes-switched-off" || id == "flush-vanished")
+    };
     let (ids, grade, flushes) = findings("nobarrier");
     assert!(told(&ids), "{ids:?}");
     assert_eq!((grade, flushes), ("unfit".into(), 0.into()));
@@ -250,7 +280,12 @@ fn check_begins_at_once_ends_within_a_minute_and_stays_small() {
     stdout.read_to_string(&mut rest).unwrap();
     let document: Value = serde_json::from_str(&std::fs::read_to_string(output).unwrap()).unwrap();
     let is_excellent = document["fitness"]["zfs-slog"]["grade"] == "excellent";
-    assert_eq!(child.wait().unwrap().code(), Some(i32::from(!is_excellent)), "{}", document["fitness"]);
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(i32::from(!is_excellent)),
+        "{}",
+        document["fitness"]
+    );
     assert!(first < Duration::from_millis(200), "the first byte took {first:?}");
     assert!(begun.elapsed() < Duration::from_mins(1), "the whole took {:?}", begun.elapsed());
     assert!(peak_kib < 64 << 10, "{peak_kib} KiB at depth 1");

@@ -113,14 +113,28 @@ fn kept(name: &str) -> PathBuf {
 #[test]
 fn a_report_loads_without_a_complaint_and_asks_nothing_of_the_network() {
     let name = "a_report_loads_without_a_complaint_and_asks_nothing_of_the_network";
-    let Some(mut shown) = Shown::new(name, &[CHECK, CHECK_OTHER, SLOG, WRITE_CACHE, READS]) else { return };
+    let Some(mut shown) = Shown::new(name, &[CHECK, CHECK_OTHER, SLOG, WRITE_CACHE, READS]) else {
+        return;
+    };
     assert_eq!(shown.page.complaints(), [""; 0]);
-    assert_eq!(shown.page.requests(), [shown.address.clone()], "a page that holds everything asks for itself alone");
+    assert_eq!(
+        shown.page.requests(),
+        [shown.address.clone()],
+        "a page that holds everything asks for itself alone"
+    );
     // The policy is effective: it blocks foreign scripts and requests.
-    let intruder = "new Promise((done) => { const script = document.createElement('script'); script.textContent = 'window.intruded = 1'; \
-                    document.body.append(script); fetch('http://127.0.0.1:9/').catch(() => 0).finally(() => done(window.intruded === undefined)); })";
+    let intruder = "new Promise((done) => \
+                    { const script = document.createElement('script'); script.textContent = 'window.intruded = 1'; \
+                    document.body.append(script); fetch('http://127.0.0.1:9/').catch(() => \
+                    0).finally(() => done(window.intruded === undefined)); })";
     assert_eq!(shown.value(intruder), json!(true));
-    assert!(shown.page.complaints().iter().any(|complaint| complaint.contains("Content Security Policy")));
+    assert!(
+        shown
+            .page
+            .complaints()
+            .iter()
+            .any(|complaint| complaint.contains("Content Security Policy"))
+    );
     shown.picture("many-light.png", 1280);
 }
 
@@ -128,10 +142,21 @@ fn a_report_loads_without_a_complaint_and_asks_nothing_of_the_network() {
 fn every_chart_shows_as_many_points_as_were_measured() {
     let name = "every_chart_shows_as_many_points_as_were_measured";
     let Some(mut shown) = Shown::new(name, &[CHECK, SLOG, WRITE_CACHE, READS]) else { return };
-    let tests: Vec<usize> =
-        shown.documents.iter().map(|document| document["results"].as_array().unwrap().len()).collect();
-    assert_eq!(shown.points("run-1-glance"), [tests[0] as u64; 4], "the spans, and three figures of each test");
-    assert_eq!(shown.points("run-2-sizes-time").last(), Some(&(tests[1] as u64)), "a point for each block size");
+    let tests: Vec<usize> = shown
+        .documents
+        .iter()
+        .map(|document| document["results"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(
+        shown.points("run-1-glance"),
+        [tests[0] as u64; 4],
+        "the spans, and three figures of each test"
+    );
+    assert_eq!(
+        shown.points("run-2-sizes-time").last(),
+        Some(&(tests[1] as u64)),
+        "a point for each block size"
+    );
     assert_eq!(shown.points("run-3-cache-small"), [15, 15]);
     assert_eq!(shown.points("run-3-cache-large"), [3, 3]);
     assert_eq!(shown.points("run-4-depth-rate")[0], 5);
@@ -143,21 +168,36 @@ fn every_chart_shows_as_many_points_as_were_measured() {
                 .iter()
                 .filter(|part| result["histograms"][part].is_string())
                 .count();
-            let lines = shown.number(&format!("flushmark.figures['{anchor}-latency'].lines.length"));
-            assert!(lines as usize <= parts && lines >= 1.0, "{anchor}: {lines} lines of {parts} distributions");
+            let lines =
+                shown.number(&format!("flushmark.figures['{anchor}-latency'].lines.length"));
+            assert!(
+                lines as usize <= parts && lines >= 1.0,
+                "{anchor}: {lines} lines of {parts} distributions"
+            );
             let bins = result["series"]["commit_bins"].as_array().cloned().unwrap_or_default();
             if bins.len() >= 3 {
                 let cells: usize = bins.iter().map(|second| second.as_array().unwrap().len()).sum();
-                let stalls = bins.iter().filter(|second| second.as_array().unwrap().is_empty()).count();
-                assert_eq!(shown.points(&format!("{anchor}-heat")), [cells as u64, stalls as u64], "{anchor}");
-                let drawn = shown.number(&format!("document.querySelectorAll('#{anchor}-heat svg path').length"));
+                let stalls =
+                    bins.iter().filter(|second| second.as_array().unwrap().is_empty()).count();
+                assert_eq!(
+                    shown.points(&format!("{anchor}-heat")),
+                    [cells as u64, stalls as u64],
+                    "{anchor}"
+                );
+                let drawn = shown.number(&format!(
+                    "document.querySelectorAll('#{anchor}-heat svg path').length"
+                ));
                 assert!(drawn as usize >= cells, "{anchor}: {drawn} shapes for {cells} cells");
                 maps += 1;
             }
             let seconds = result["series"]["iops"].as_array().unwrap().len();
             if seconds >= 3 {
                 // One more, because the last second is drawn to its end.
-                assert_eq!(shown.points(&format!("{anchor}-rate")), [seconds as u64 + 1], "{anchor}");
+                assert_eq!(
+                    shown.points(&format!("{anchor}-rate")),
+                    [seconds as u64 + 1],
+                    "{anchor}"
+                );
             }
         }
     }
@@ -184,7 +224,9 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
             });
         }
     };
-    let Some(mut shown) = Shown::changed("a_day_of_seconds_opens_at_once_and_shows_its_stall", &[CHECK], a_day) else {
+    let Some(mut shown) =
+        Shown::changed("a_day_of_seconds_opens_at_once_and_shows_its_stall", &[CHECK], a_day)
+    else {
         return;
     };
     let file = PathBuf::from(shown.address.trim_start_matches("file://"));
@@ -202,12 +244,18 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     assert_eq!(shown.points(&format!("{anchor}-rate")), [481, 481]);
     let slowest = format!("Math.min(...flushmark.figures['{anchor}-rate'].least_per_s)");
     assert!(shown.number(&slowest).abs() < 0.5);
-    assert_eq!(shown.points(&format!("{anchor}-heat")), [480, 1], "four cells a column, and a mark for the stall");
+    assert_eq!(
+        shown.points(&format!("{anchor}-heat")),
+        [480, 1],
+        "four cells a column, and a mark for the stall"
+    );
     let rows = format!("document.querySelectorAll('#{anchor}-heat tbody tr').length");
     assert!((shown.number(&rows) - 120.0).abs() < 0.5);
     let said = shown.value(&format!("document.querySelector('#{anchor}-heat').textContent"));
-    for sentence in ["For 3 s nothing completed at all.", "Each row covers 12 min; the result document has every 1 s."]
-    {
+    for sentence in [
+        "For 3 s nothing completed at all.",
+        "Each row covers 12 min; the result document has every 1 s.",
+    ] {
         assert!(said.as_str().unwrap().contains(sentence), "{said}");
     }
     // Pointing at it shows the same.
@@ -223,7 +271,8 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     shown
         .page
         .wait_for(
-            "[...document.querySelectorAll('.tip')].some((tip) => tip.textContent.includes('nothing completed3 s'))",
+            "[...document.querySelectorAll('.tip')].some((tip) => \
+             tip.textContent.includes('nothing completed3 s'))",
         )
         .unwrap();
     shown.picture("day-light.png", 1280);
@@ -249,29 +298,42 @@ fn a_screen_reader_hears_every_chart_and_every_table() {
     different.dedup();
     // Both runs have their overview, and tests with the same name differ in number.
     assert_eq!(different.len(), charts.len(), "two charts of one name");
-    assert!(charts.iter().any(|name| name.starts_with("Latency by percentile: write + fsync. commit: half within ")));
+    assert!(charts.iter().any(|name| {
+        name.starts_with("Latency by percentile: write + fsync. commit: half within ")
+    }));
     assert_eq!(named("main").len(), 1);
     assert_eq!(named("navigation"), ["Contents"]);
     let headings = named("heading");
     for heading in ["Side by side", "Verdict", "Numbers", "Tests", "Findings", "Drive and host"] {
-        assert!(headings.iter().any(|heard| heard == heading), "no heading `{heading}` in {headings:#?}");
+        assert!(
+            headings.iter().any(|heard| heard == heading),
+            "no heading `{heading}` in {headings:#?}"
+        );
     }
     assert!(named("region").iter().all(|name| !name.is_empty()));
-    let unnamed = "[...document.querySelectorAll('table')].filter((table) => !table.closest('[aria-label]')).length";
+    let unnamed = "[...document.querySelectorAll('table')].filter((table) => \
+                   !table.closest('[aria-label]')).length";
     assert_eq!(shown.value(unnamed), json!(0));
 }
 
 #[test]
 fn keys_alone_open_a_table_and_scroll_it() {
-    let Some(mut shown) = Shown::new("keys_alone_open_a_table_and_scroll_it", &[CHECK]) else { return };
+    let Some(mut shown) = Shown::new("keys_alone_open_a_table_and_scroll_it", &[CHECK]) else {
+        return;
+    };
     shown.page.resize(400, 800).unwrap();
     // Newer versions of Chromium start at the place that a script has scrolled to; start as a user
     // does.
     let address = shown.address.clone();
     shown.page.open(&address).unwrap();
-    let focused = "document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 20)";
+    let focused =
+        "document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 20)";
     shown.page.press("Tab").unwrap();
-    assert_eq!(shown.value(focused), json!("A Skip to the results"), "the first stop leads past everything");
+    assert_eq!(
+        shown.value(focused),
+        json!("A Skip to the results"),
+        "the first stop leads past everything"
+    );
     let mut stops = Vec::new();
     while shown.value("document.activeElement.tagName") != json!("SUMMARY") {
         shown.page.press("Tab").unwrap();
@@ -292,13 +354,21 @@ fn keys_alone_open_a_table_and_scroll_it() {
 
 #[test]
 fn charts_follow_light_and_dark_while_the_page_is_open() {
-    let Some(mut shown) = Shown::new("charts_follow_light_and_dark_while_the_page_is_open", &[CHECK]) else { return };
-    let inks = "[...document.querySelectorAll('[data-figure] svg text')].map((text) => text.getAttribute('fill'))";
+    let Some(mut shown) =
+        Shown::new("charts_follow_light_and_dark_while_the_page_is_open", &[CHECK])
+    else {
+        return;
+    };
+    let inks = "[...document.querySelectorAll('[data-figure] svg text')].map((text) => \
+                text.getAttribute('fill'))";
     let ground = "getComputedStyle(document.body).backgroundColor";
     let (light_inks, light) = (shown.value(inks), shown.value(ground));
     shown.picture("check-light.png", 1280);
     shown.page.prefer("dark").unwrap();
-    shown.page.wait_for("getComputedStyle(document.body).backgroundColor === 'rgb(23, 27, 33)'").unwrap();
+    shown
+        .page
+        .wait_for("getComputedStyle(document.body).backgroundColor === 'rgb(23, 27, 33)'")
+        .unwrap();
     let dark_inks = shown.value(inks);
     assert_eq!(light, json!("rgb(255, 255, 255)"));
     for (light, dark) in light_inks.as_array().unwrap().iter().zip(dark_inks.as_array().unwrap()) {
@@ -310,7 +380,10 @@ fn charts_follow_light_and_dark_while_the_page_is_open() {
 
 #[test]
 fn a_narrow_view_holds_everything() {
-    let Some(mut shown) = Shown::new("a_narrow_view_holds_everything", &[CHECK, SLOG, WRITE_CACHE]) else { return };
+    let Some(mut shown) = Shown::new("a_narrow_view_holds_everything", &[CHECK, SLOG, WRITE_CACHE])
+    else {
+        return;
+    };
     for width in [320, 400, 800, 1280] {
         shown.page.resize(width, 900).unwrap();
         let wide = shown.number("document.documentElement.scrollWidth");
@@ -321,14 +394,20 @@ fn a_narrow_view_holds_everything() {
 
 #[test]
 fn a_comparison_in_a_narrow_view_breaks_no_word() {
-    let Some(mut shown) = Shown::new("a_comparison_in_a_narrow_view_breaks_no_word", &[CHECK, CHECK_OTHER]) else {
+    let Some(mut shown) =
+        Shown::new("a_comparison_in_a_narrow_view_breaks_no_word", &[CHECK, CHECK_OTHER])
+    else {
         return;
     };
     shown.page.resize(400, 900).unwrap();
     let highest = shown.number(
-        "Math.max(...[...document.querySelectorAll('.compared th[scope=row]')].map((cell) => cell.offsetHeight))",
+        "Math.max(...[...document.querySelectorAll('.compared th[scope=row]')].map((cell) => \
+         cell.offsetHeight))",
     );
-    assert!(highest > 0.0 && highest < 40.0, "a name of a figure stands in one line, and not in {highest} px");
+    assert!(
+        highest > 0.0 && highest < 40.0,
+        "a name of a figure stands in one line, and not in {highest} px"
+    );
     assert!(shown.number("document.documentElement.scrollWidth") <= 400.0);
     shown.picture("comparison-narrow.png", 400);
 }
@@ -343,7 +422,11 @@ fn numbers_need_no_script() {
     let result = &shown.documents[0]["results"][1];
     let p99 = workload::number::latency(result["commit_us"]["p99"].as_f64().unwrap());
     assert!(heard.iter().any(|(role, name)| role == "cell" && *name == p99), "no cell says {p99}");
-    assert!(heard.iter().any(|(_, name)| name.starts_with("Samsung 980 1 TB shows no power-loss protection")));
+    assert!(
+        heard
+            .iter()
+            .any(|(_, name)| name.starts_with("Samsung 980 1 TB shows no power-loss protection"))
+    );
     assert!(!heard.iter().any(|(role, _)| role == "image"), "an empty chart is announced");
     shown.page.picture(&kept("check-no-script.png")).unwrap();
 }
@@ -359,10 +442,14 @@ fn every_chart_is_on_paper() {
     let pdf = kept("check-print.pdf");
     let bytes = shown.page.print(&pdf).unwrap();
     assert!(bytes.starts_with(b"%PDF-"));
-    let charts =
-        shown.number("Object.values(flushmark.figures).filter((chart) => chart.kind === 'percentiles').length");
+    let charts = shown.number(
+        "Object.values(flushmark.figures).filter((chart) => chart.kind === 'percentiles').length",
+    );
     let Ok(text) = Command::new("pdftotext").arg("-layout").arg(&pdf).arg("-").output() else {
-        eprintln!("skipped: every_chart_is_on_paper: no pdftotext to read the paper with (package poppler-utils)");
+        eprintln!(
+            "skipped: every_chart_is_on_paper: no pdftotext to read the paper with (package \
+             poppler-utils)"
+        );
         return;
     };
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -373,8 +460,8 @@ fn every_chart_is_on_paper() {
 
 #[test]
 fn texts_of_a_drive_a_host_or_a_file_stay_text() {
-    const EVIL: &str =
-        "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 2'>\"'&<!-- \u{2028}";
+    const EVIL: &str = "</script><script>window.owned = 1</script><img src=x onerror='window.owned \
+                        = 2'>\"'&<!-- \u{2028}";
     let evil = |document: &mut Value| {
         document["suite"] = json!(EVIL);
         document["target"]["given"] = json!(EVIL);
@@ -396,8 +483,15 @@ fn texts_of_a_drive_a_host_or_a_file_stay_text() {
             grade["because"] = json!(EVIL);
         }
     };
-    let Some(mut shown) = Shown::changed("texts_of_a_drive_a_host_or_a_file_stay_text", &[CHECK], evil) else { return };
-    assert!(shown.documents[0].to_string().contains("\"model\":\"</script>"), "no model string was changed");
+    let Some(mut shown) =
+        Shown::changed("texts_of_a_drive_a_host_or_a_file_stay_text", &[CHECK], evil)
+    else {
+        return;
+    };
+    assert!(
+        shown.documents[0].to_string().contains("\"model\":\"</script>"),
+        "no model string was changed"
+    );
     // A tooltip shows a test's name, too.
     let first = "(() => {
         const place = document.querySelector('[data-figure=\"run-1-glance\"]');
@@ -410,35 +504,47 @@ fn texts_of_a_drive_a_host_or_a_file_stay_text() {
     shown.page.point(at[0], at[1]).unwrap();
     shown
         .page
-        .wait_for("[...document.querySelectorAll('.tip')].some((tip) => tip.textContent.includes('<img'))")
+        .wait_for(
+            "[...document.querySelectorAll('.tip')].some((tip) => \
+                   tip.textContent.includes('<img'))",
+        )
         .unwrap();
     assert_eq!(shown.value("window.owned === undefined"), json!(true));
     assert_eq!(shown.value("document.querySelectorAll('img').length"), json!(0));
     assert_eq!(shown.value("document.scripts.length"), json!(3), "data, chart library and ours");
     let text = shown.value("document.body.innerText");
     let text = text.as_str().unwrap();
-    assert!(text.matches("<script>window.owned = 1</script>").count() > 20, "the text is shown as it is");
+    assert!(
+        text.matches("<script>window.owned = 1</script>").count() > 20,
+        "the text is shown as it is"
+    );
     assert_eq!(shown.page.complaints(), [""; 0]);
     assert_eq!(shown.page.requests().len(), 1);
 }
 
 #[test]
 fn evidence_leads_to_the_test_that_shows_it() {
-    let Some(mut shown) = Shown::new("evidence_leads_to_the_test_that_shows_it", &[CHECK]) else { return };
-    let broken = "[...document.querySelectorAll('a[href^=\"#\"]')].filter((link) => !document.querySelector(link.hash)).map((link) => link.hash)";
+    let Some(mut shown) = Shown::new("evidence_leads_to_the_test_that_shows_it", &[CHECK]) else {
+        return;
+    };
+    let broken = "[...document.querySelectorAll('a[href^=\"#\"]')].filter((link) => \
+                  !document.querySelector(link.hash)).map((link) => link.hash)";
     assert_eq!(shown.value(broken), json!([]));
-    let seen =
-        "[...document.querySelectorAll('.finding a.seen')].map((link) => document.querySelector(link.hash).tagName)";
+    let seen = "[...document.querySelectorAll('.finding a.seen')].map((link) => \
+                document.querySelector(link.hash).tagName)";
     let seen = shown.value(seen);
     assert!(seen.as_array().unwrap().contains(&json!("ARTICLE")), "{seen}");
 }
 
 #[test]
 fn the_page_writes_numbers_as_the_terminal_does() {
-    let Some(mut shown) = Shown::new("the_page_writes_numbers_as_the_terminal_does", &[CHECK]) else { return };
+    let Some(mut shown) = Shown::new("the_page_writes_numbers_as_the_terminal_does", &[CHECK])
+    else {
+        return;
+    };
     for value in [
-        0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 99.96, 100.0, 200.0, 999.4, 999.6, 1742.0, 2.1e6,
-        3.6e9,
+        0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 99.96, 100.0, 200.0, 999.4,
+        999.6, 1742.0, 2.1e6, 3.6e9,
     ] {
         assert_eq!(
             shown.value(&format!("flushmark.numbers.latency({value})")),
@@ -446,6 +552,9 @@ fn the_page_writes_numbers_as_the_terminal_does() {
         );
     }
     for value in [0.25, 10.0, 84.3, 100.0, 574.2, 999.6, 36_600.4, 4.6e6] {
-        assert_eq!(shown.value(&format!("flushmark.numbers.rate({value})")), json!(workload::number::number(value)));
+        assert_eq!(
+            shown.value(&format!("flushmark.numbers.rate({value})")),
+            json!(workload::number::number(value))
+        );
     }
 }

@@ -27,7 +27,11 @@ fn one_file_is_made_and_may_be_made_again() {
     insta::assert_snapshot!(said.rsplit_once(',').unwrap().0, @"page.html: 1 run, 8 tests");
     let first = std::fs::read_to_string(&page).unwrap();
     assert_eq!(run(&["report", &json, "-o", page_text]).code, Some(0));
-    assert_eq!(std::fs::read_to_string(&page).unwrap(), first, "the same result makes the same page");
+    assert_eq!(
+        std::fs::read_to_string(&page).unwrap(),
+        first,
+        "the same result makes the same page"
+    );
     assert_eq!(run(&["report", &json, "-o", "-"]).stdout, first);
 }
 
@@ -35,7 +39,8 @@ fn one_file_is_made_and_may_be_made_again() {
 fn without_a_name_the_page_is_report_html() {
     let directory = tempfile::tempdir().unwrap();
     result(directory.path(), "check.json");
-    let status = flushmark().args(["report", "check.json"]).current_dir(directory.path()).status().unwrap();
+    let status =
+        flushmark().args(["report", "check.json"]).current_dir(directory.path()).status().unwrap();
     assert!(status.success() && directory.path().join("report.html").is_file());
 }
 

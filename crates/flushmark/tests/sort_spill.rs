@@ -13,8 +13,8 @@ use common::{LoopDevice, Mount, Run, entries, flushmark, interrupt, needs_root, 
 use serde_json::Value;
 
 /// A sort with a few runs that are merged twice.
-const SMALL: &str =
-    "[[test]]\nname = \"small\"\nsort = \"urls\"\nsize = \"24MiB\"\nmemory = \"4MiB\"\nblock = \"64KiB\"\n";
+const SMALL: &str = "[[test]]\nname = \"small\"\nsort = \"urls\"\nsize = \"24MiB\"\nmemory \
+                     = \"4MiB\"\nblock = \"64KiB\"\n";
 
 fn validator() -> jsonschema::Validator {
     let schema = include_str!("../../../schemas/run-1.json");
@@ -40,16 +40,26 @@ fn check(result: &Value) {
     assert!(number(&sort["bytes"]) >= size_bytes, "{name}: {sort}");
     assert!(number(&sort["runs"]) >= 3.0, "{name}: {sort}");
     let block_bytes = number(&result["workload"]["block_bytes"]);
-    for (count, bytes, histogram) in [("writes", "written_bytes", "write_us"), ("reads", "read_bytes", "read_us")] {
+    for (count, bytes, histogram) in
+        [("writes", "written_bytes", "write_us"), ("reads", "read_bytes", "read_us")]
+    {
         let count = number(&result["proof"][count]);
         assert!(count > 0.0, "{name}");
-        assert_eq!((count * block_bytes, count), (number(&sort[bytes]), number(&result[histogram]["count"])), "{name}");
+        assert_eq!(
+            (count * block_bytes, count),
+            (number(&sort[bytes]), number(&result[histogram]["count"])),
+            "{name}"
+        );
     }
-    let parts = ["input_s", "sorting_s", "coding_s", "merging_s", "waiting_s", "writing_s", "reading_s"];
+    let parts =
+        ["input_s", "sorting_s", "coding_s", "merging_s", "waiting_s", "writing_s", "reading_s"];
     let total_s: f64 = parts.iter().map(|part| number(&sort[part])).sum();
     let (elapsed_s, jobs) = (number(&result["elapsed_s"]), number(&result["workload"]["jobs"]));
     assert!(total_s <= elapsed_s * jobs * 1.001, "{name}: {total_s} s of {elapsed_s} s: {sort}");
-    assert!(jobs > 1.0 || total_s > elapsed_s * 0.9, "{name}: {total_s} s of {elapsed_s} s: {sort}");
+    assert!(
+        jobs > 1.0 || total_s > elapsed_s * 0.9,
+        "{name}: {total_s} s of {elapsed_s} s: {sort}"
+    );
     assert!((0.0..=elapsed_s).contains(&number(&sort["first_row_s"])), "{name}: {sort}");
 }
 
@@ -57,10 +67,12 @@ fn check(result: &Value) {
 fn the_suite_runs_on_a_directory_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().to_str().unwrap();
-    let measured = run(&["run", "sort-spill", "--target", target, "--smoke", "--quiet", "--format", "json"]);
+    let measured =
+        run(&["run", "sort-spill", "--target", target, "--smoke", "--quiet", "--format", "json"]);
     assert_eq!((measured.code, measured.stderr.as_str()), (Some(0), ""));
     let document = measured.document();
-    let errors: Vec<String> = validator().iter_errors(&document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator().iter_errors(&document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let results = document["results"].as_array().unwrap();
     assert_eq!(results.len(), 4);
@@ -68,7 +80,11 @@ fn the_suite_runs_on_a_directory_and_leaves_nothing() {
     assert!(entries(directory.path()).is_empty());
 
     let text = run(&["run", "sort-spill", "--target", target, "--smoke", "--quiet"]);
-    assert!(text.stdout.contains("sort's own") && text.stdout.contains("urls, 4 sorts at once"), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("sort's own") && text.stdout.contains("urls, 4 sorts at once"),
+        "{}",
+        text.stdout
+    );
     // The limit is reported somewhere in wrapped lines.
     let words: Vec<&str> = text.stdout.split_whitespace().collect();
     assert_eq!(
@@ -78,7 +94,15 @@ fn the_suite_runs_on_a_directory_and_leaves_nothing() {
         text.stdout
     );
     let plans = tempfile::tempdir().unwrap();
-    let markdown = run(&["run", &plan(plans.path(), SMALL), "--quiet", "--format", "markdown", "--target", target]);
+    let markdown = run(&[
+        "run",
+        &plan(plans.path(), SMALL),
+        "--quiet",
+        "--format",
+        "markdown",
+        "--target",
+        target,
+    ]);
     assert!(markdown.stdout.contains("\nsmall: of "), "{}", markdown.stdout);
 }
 
@@ -125,7 +149,11 @@ fn null_shows_the_sort_alone() {
     let crowd = run(&["run", &crowd, "--quiet", "--target", "null:"]);
     assert_eq!(crowd.code, Some(0), "{}", crowd.stderr);
     let said = crowd.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("there is no drive to wait for") && !said.contains("drive limits"), "{}", crowd.stdout);
+    assert!(
+        said.contains("there is no drive to wait for") && !said.contains("drive limits"),
+        "{}",
+        crowd.stdout
+    );
 }
 
 #[test]
@@ -196,7 +224,11 @@ fn an_interrupted_sort_shows_what_it_did_and_leaves_no_file() {
         assert_eq!(run.code, Some(code), "{}", run.stderr);
         let result = &run.document()["results"][0];
         assert_eq!(result["ended"]["why"], "interrupted");
-        assert!(number(&result["sort"]["runs"]) > 0.0 && result["sort"]["first_row_s"].is_null(), "{}", result["sort"]);
+        assert!(
+            number(&result["sort"]["runs"]) > 0.0 && result["sort"]["first_row_s"].is_null(),
+            "{}",
+            result["sort"]
+        );
         assert!(entries(directory.path()).is_empty());
     }
 }
@@ -235,7 +267,8 @@ fn a_small_filesystem_gets_a_small_sort_or_none() {
         result["notes"]
     );
 
-    let larger = "[[test]]\nname = \"large\"\nsort = \"urls\"\nsize = \"1GiB\"\nmemory = \"64MiB\"\n";
+    let larger =
+        "[[test]]\nname = \"large\"\nsort = \"urls\"\nsize = \"1GiB\"\nmemory = \"64MiB\"\n";
     let skipped = run_plan(larger, small.text(), &[]);
     assert_eq!(skipped.code, Some(2));
     insta::assert_snapshot!(skipped.said(&small.path, "DIR"), @"flushmark: large: DIR has room for the runs of 20 MiB of records, but a sort in 64 MiB of memory needs twice that; use less memory or a larger target");
@@ -248,17 +281,26 @@ fn a_disk_that_others_have_filled_ends_the_sort() {
     if !needs_root(TEST) {
         return;
     }
-    let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=128m", "tmpfs"]) else { return };
+    let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=128m", "tmpfs"]) else {
+        return;
+    };
     let plans = tempfile::tempdir().unwrap();
     let child = start(&format!("{SMALL}rest = \"1s\"\n"), plans.path(), small.text());
     wait_for_runs(&small.path);
     std::fs::write(small.path.join("filler"), vec![1_u8; 118 << 20]).unwrap();
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(run.stderr.contains("the disk is full") && run.stderr.ends_with("; the run ends here\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the disk is full") && run.stderr.ends_with("; the run ends here\n"),
+        "{}",
+        run.stderr
+    );
     let result = &run.document()["results"][0];
     assert_eq!(result["ended"]["why"], "failed");
-    assert!(number(&result["proof"]["writes"]) > 0.0 && number(&result["sort"]["runs"]) > 0.0, "{result}");
+    assert!(
+        number(&result["proof"]["writes"]) > 0.0 && number(&result["sort"]["runs"]) > 0.0,
+        "{result}"
+    );
     assert_eq!(entries(&small.path), ["filler"]);
 }
 
@@ -274,8 +316,16 @@ fn a_device_that_fails_ends_the_sort() {
     let Some(device) = LoopDevice::within(TEST, &small.path, 128 << 20, &[]) else { return };
     let run = run_plan(SMALL, &device.path, &["--destroy-data"]);
     assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(run.stderr.contains("(EIO); the run ends here") || run.stderr.contains("ENOSPC"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("(EIO); the run ends here") || run.stderr.contains("ENOSPC"),
+        "{}",
+        run.stderr
+    );
     let result = &run.document()["results"][0];
     assert_eq!(result["ended"]["why"], "failed");
-    assert!(number(&result["proof"]["writes"]) > 10.0, "what was measured is kept: {}", result["proof"]);
+    assert!(
+        number(&result["proof"]["writes"]) > 10.0,
+        "what was measured is kept: {}",
+        result["proof"]
+    );
 }

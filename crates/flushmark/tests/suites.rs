@@ -8,8 +8,17 @@ mod common;
 use common::{LoopDevice, entries, needs_root, run};
 use serde_json::Value;
 
-const SUITES: [&str; 9] =
-    ["quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache", "read-scaling"];
+const SUITES: [&str; 9] = [
+    "quick",
+    "journal",
+    "ceph-disk",
+    "slog",
+    "wal",
+    "commits",
+    "fsync-study",
+    "write-cache",
+    "read-scaling",
+];
 
 fn validator() -> jsonschema::Validator {
     let schema = include_str!("../../../schemas/run-1.json");
@@ -18,7 +27,8 @@ fn validator() -> jsonschema::Validator {
 
 /// Checks what must hold for every result of every suite.
 fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{suite}: {errors:?}");
     assert_eq!(document["suite"], suite);
     for result in document["results"].as_array().unwrap() {
@@ -35,7 +45,8 @@ fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
         let flushes = result["proof"]["device"]["flushes"].as_u64();
         let syncs = result["proof"]["syncs"].as_u64().unwrap();
         let alone = result["workload"]["jobs"] == 1 && result["workload"]["pattern"].is_string();
-        if let (Some(flushes), true, true) = (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device")
+        if let (Some(flushes), true, true) =
+            (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device")
         {
             // Only this test uses the loop device: each fsync is one flush.
             assert_eq!(flushes, syncs, "{name}");
@@ -48,10 +59,15 @@ fn every_suite_runs_on_a_directory_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (target, validator) = (directory.path().to_str().unwrap(), validator());
     for suite in SUITES {
-        let run = run(&["run", suite, "--target", target, "--smoke", "--format", "json", "--quiet"]);
+        let run =
+            run(&["run", suite, "--target", target, "--smoke", "--format", "json", "--quiet"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{suite}");
         check(suite, &run.document(), &validator);
-        assert!(entries(directory.path()).is_empty(), "{suite} left {:?}", entries(directory.path()));
+        assert!(
+            entries(directory.path()).is_empty(),
+            "{suite} left {:?}",
+            entries(directory.path())
+        );
     }
 }
 
@@ -65,8 +81,17 @@ fn every_suite_runs_on_a_loop_device() {
     let Some(device) = LoopDevice::new(TEST, 256 << 20, &[]) else { return };
     let validator = validator();
     for suite in SUITES {
-        let run =
-            run(&["run", suite, "--target", &device.path, "--destroy-data", "--smoke", "--format", "json", "--quiet"]);
+        let run = run(&[
+            "run",
+            suite,
+            "--target",
+            &device.path,
+            "--destroy-data",
+            "--smoke",
+            "--format",
+            "json",
+            "--quiet",
+        ]);
         assert_eq!(run.code, Some(0), "{suite}: {}", run.stderr);
         let document = run.document();
         check(suite, &document, &validator);
@@ -84,7 +109,10 @@ fn null_runs_what_needs_no_files() {
     let run = run(&["run", "quick", "--target", "null:", "--smoke", "--format", "json", "--quiet"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let document = run.document();
-    assert_eq!((&document["drive"], &document["results"][0]["engine"]), (&Value::Null, &"null".into()));
+    assert_eq!(
+        (&document["drive"], &document["results"][0]["engine"]),
+        (&Value::Null, &"null".into())
+    );
 }
 
 #[test]
@@ -98,7 +126,8 @@ fn progress_is_on_stderr_and_text_on_stdout() {
 #[test]
 fn the_same_seed_makes_the_same_choices() {
     let directory = tempfile::tempdir().unwrap();
-    let text = "[[test]]\npattern = \"randrw\"\ncount = 500\nsize = \"1MiB\"\nwarm_up = \"0s\"\nseed = 7\n";
+    let text = "[[test]]\npattern = \"randrw\"\ncount = 500\nsize = \"1MiB\"\nwarm_up \
+                = \"0s\"\nseed = 7\n";
     let plan = common::plan(directory.path(), text);
     let reads = || {
         let run = run(&["run", &plan, "--target", "null:", "--format", "json", "--quiet"]);

@@ -21,11 +21,23 @@ fn a_demonstration_for_anybody() {
         None => run(&args),
     };
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""), "{}", shown.stdout);
-    assert!(begun.elapsed() < Duration::from_secs(30), "as its help promises: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "as its help promises: {:?}",
+        begun.elapsed()
+    );
     let of = |name: &str| {
-        let behind =
-            shown.stdout.split(&format!("\n{name} ")).nth(1).unwrap_or_else(|| panic!("{name}: {}", shown.stdout));
-        behind.lines().skip(1).take_while(|line| line.starts_with(' ')).collect::<Vec<_>>().join(" ")
+        let behind = shown
+            .stdout
+            .split(&format!("\n{name} "))
+            .nth(1)
+            .unwrap_or_else(|| panic!("{name}: {}", shown.stdout));
+        behind
+            .lines()
+            .skip(1)
+            .take_while(|line| line.starts_with(' '))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert!(of("honest").contains("kept;"), "{}", of("honest"));
     assert!(of("ignore-flush").contains("fails:"), "{}", of("ignore-flush"));

@@ -34,15 +34,26 @@ fn a_recorder_hears_a_run_and_its_verdict() {
             done
         });
         let document = checked.unwrap().document();
-        assert_eq!((&document["heard_by"], &document["result"]), (&"recorder".into(), &"kept".into()));
+        assert_eq!(
+            (&document["heard_by"], &document["result"]),
+            (&"recorder".into(), &"kept".into())
+        );
     }
     // Its journal has the same content.
     let alone = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(alone.code, Some(0), "{}", alone.stderr);
-    assert!(alone.stdout.contains("could not be recorded"), "the recorder holds its journal: {}", alone.stdout);
+    assert!(
+        alone.stdout.contains("could not be recorded"),
+        "the recorder holds its journal: {}",
+        alone.stdout
+    );
     let said = recorder.end();
     assert_eq!(said.code, Some(130));
-    assert!(said.stdout.contains("2 cycles judged: 2 kept (2 with only the user's statement"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("2 cycles judged: 2 kept (2 with only the user's statement"),
+        "{}",
+        said.stdout
+    );
     assert!(
         said.stdout.contains("With 2 clean cycles, the chance of a loss in one cut is below 78 %"),
         "{}",
@@ -76,7 +87,11 @@ fn the_recorder_cuts_and_counts() {
     let said = Run::of(said.wait_with_output().unwrap());
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
     for delay in ["0 ms", "1 ms", "3 ms"] {
-        assert!(said.stdout.contains(&format!("cutting the power, {delay} after")), "{}", said.stdout);
+        assert!(
+            said.stdout.contains(&format!("cutting the power, {delay} after")),
+            "{}",
+            said.stdout
+        );
     }
     assert!(said.stdout.contains("3 cycles judged: 3 kept"), "{}", said.stdout);
 }
@@ -101,8 +116,17 @@ fn a_recorder_that_goes_away_ends_the_writing() {
     assert_eq!(unreachable.code, Some(4));
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0, "nothing is left behind");
     assert!(unreachable.stderr.contains("cannot reach the recorder at"), "{}", unreachable.stderr);
-    assert_eq!(unreachable.stderr.matches("Connection refused").count(), 1, "{}", unreachable.stderr);
-    assert!(unreachable.stderr.ends_with("start one there with `flushmark verify record`\n"), "{}", unreachable.stderr);
+    assert_eq!(
+        unreachable.stderr.matches("Connection refused").count(),
+        1,
+        "{}",
+        unreachable.stderr
+    );
+    assert!(
+        unreachable.stderr.ends_with("start one there with `flushmark verify record`\n"),
+        "{}",
+        unreachable.stderr
+    );
     // What was recorded before still counts.
     let checked = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
@@ -112,13 +136,22 @@ fn a_recorder_that_goes_away_ends_the_writing() {
 #[test]
 fn nonsense_does_not_impress_the_recorder() {
     let recorder = Recorder::new(&[]);
-    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"FmVerif1\xff\xff\xff\xff\xff\xff\xff\xff", b"FmVerif1", b""] {
+    for nonsense in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"FmVerif1\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"FmVerif1",
+        b"",
+    ] {
         let mut stream = TcpStream::connect(&recorder.address).unwrap();
         stream.write_all(nonsense).unwrap();
         drop(stream);
     }
     let (_directory, path) = directory();
-    assert_eq!(check(&path, &["--recorder", &recorder.address]).code, Some(3), "nothing was written there");
+    assert_eq!(
+        check(&path, &["--recorder", &recorder.address]).code,
+        Some(3),
+        "nothing was written there"
+    );
     let written = write(&path, "200ms", &["--recorder", &recorder.address]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     assert_eq!(check(&path, &["--recorder", &recorder.address]).code, Some(0));
@@ -134,7 +167,11 @@ fn a_journal_that_is_cut_off_is_read_up_to_there() {
     fs::write(&recorder.journal, &whole[..whole.len() * 2 / 3]).unwrap();
     let checked = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
-    assert!(checked.stdout.contains("The journal ends in the middle of an entry"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("The journal ends in the middle of an entry"),
+        "{}",
+        checked.stdout
+    );
     fs::write(&recorder.journal, &whole[..30]).unwrap();
     let empty = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(empty.code, Some(3));
@@ -175,14 +212,20 @@ fn a_journal_beside_its_target_is_refused() {
     let journal = directory.path().join("journal");
     let refused = write(&path, "100ms", &["--journal", journal.to_str().unwrap()]);
     assert_eq!((refused.code, journal.exists()), (Some(3), false));
-    assert!(refused.stderr.contains("put it on another drive, or use --recorder"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("put it on another drive, or use --recorder"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
 fn a_journal_on_another_filesystem_is_kept_and_goes_on() {
     let (_directory, path) = directory();
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        return eprintln!("skipped: a_journal_on_another_filesystem_is_kept_and_goes_on: no /dev/shm");
+        return eprintln!(
+            "skipped: a_journal_on_another_filesystem_is_kept_and_goes_on: no /dev/shm"
+        );
     };
     let journal = memory.path().join("journal");
     let journal = journal.to_str().unwrap();
@@ -212,7 +255,11 @@ fn a_recorder_serves_one_run_at_a_time() {
     until_it_writes(&mut running);
     let refused = write(&second, "100ms", &["--recorder", &recorder.address]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(refused.stderr.contains("is being written; wait until it has ended"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("is being written; wait until it has ended"),
+        "{}",
+        refused.stderr
+    );
     let early = check(&first, &["--recorder", &recorder.address]);
     assert_eq!(early.code, Some(3));
     assert!(early.stderr.contains("is using"), "{}", early.stderr);
@@ -220,7 +267,12 @@ fn a_recorder_serves_one_run_at_a_time() {
     assert_eq!(running.wait().unwrap().code(), Some(130));
     wait_until("the check", || check(&first, &["--recorder", &recorder.address]).code == Some(0));
     let other = check(&second, &["--recorder", &recorder.address]);
-    assert_eq!(other.code, Some(3), "what was refused left a file without a run that was heard: {}", other.stderr);
+    assert_eq!(
+        other.code,
+        Some(3),
+        "what was refused left a file without a run that was heard: {}",
+        other.stderr
+    );
     assert!(recorder.end().stdout.contains("the writer ended on its own (asked to stop)"));
 }
 
@@ -235,13 +287,25 @@ fn a_cut_that_did_not_happen_is_no_sign_of_one() {
     run_without_cut.wait().unwrap();
     let mut checked = None;
     wait_until("the check", || {
-        let run = run(&["verify", "check", &path, "--quiet", "--recorder", &recorder.address, "--format", "json"]);
+        let run = run(&[
+            "verify",
+            "check",
+            &path,
+            "--quiet",
+            "--recorder",
+            &recorder.address,
+            "--format",
+            "json",
+        ]);
         let done = run.code == Some(1);
         checked = Some(run);
         done
     });
     let document = checked.unwrap().document();
-    assert_eq!((&document["result"], &document["void"][0]["because"]), (&"void".into(), &"no-sign-of-a-cut".into()));
+    assert_eq!(
+        (&document["result"], &document["void"][0]["because"]),
+        (&"void".into(), &"no-sign-of-a-cut".into())
+    );
     assert!(recorder.end().stdout.contains("the cut command failed (exit status: 3"));
 }
 
@@ -264,7 +328,10 @@ fn what_nobody_checked_is_counted_and_not_written_over() {
     assert_eq!(refused.code, Some(3));
     assert!(refused.stderr.contains("give it up with --abandon-unjudged"), "{}", refused.stderr);
     assert!(fs::read(file_in(Path::new(&path))).unwrap() == evidence, "the evidence is as it was");
-    assert_eq!(write(&path, "300ms", &[&heard[..], &["--abandon-unjudged"]].concat()).code, Some(0));
+    assert_eq!(
+        write(&path, "300ms", &[&heard[..], &["--abandon-unjudged"]].concat()).code,
+        Some(0)
+    );
     let mut checked = None;
     wait_until("the check", || {
         let run = check(&path, &[&heard[..], &["--format", "json"]].concat());
@@ -273,10 +340,18 @@ fn what_nobody_checked_is_counted_and_not_written_over() {
         done
     });
     let document = checked.unwrap().document();
-    assert_eq!((&document["result"], &document["standing"]["unjudged"]), (&"kept".into(), &1.into()));
+    assert_eq!(
+        (&document["result"], &document["standing"]["unjudged"]),
+        (&"kept".into(), &1.into())
+    );
     assert_eq!(document["loss_per_cut_below"], serde_json::Value::Null);
     let said = recorder.end().stdout;
-    assert!(said.contains("1 cycle judged: 1 kept (1 with only the user's statement that the power was"), "{said}");
+    assert!(
+        said.contains(
+            "1 cycle judged: 1 kept (1 with only the user's statement that the power was"
+        ),
+        "{said}"
+    );
     assert!(said.contains("1 cycle had acknowledged writes and was never judged"), "{said}");
     assert!(!said.contains("chance of a loss"), "{said}");
 }
@@ -286,7 +361,10 @@ fn a_recorder_on_the_drive_that_is_tested_is_refused() {
     let (directory, path) = directory();
     let place = drive::Place::of(&drive::SystemRoot::default(), directory.path()).unwrap();
     if place.block_device().is_none() {
-        return eprintln!("skipped: a_recorder_on_the_drive_that_is_tested_is_refused: no block device beneath {path}");
+        return eprintln!(
+            "skipped: a_recorder_on_the_drive_that_is_tested_is_refused: no block device beneath \
+             {path}"
+        );
     }
     let beside = tempfile::tempdir().unwrap();
     let recorder = Recorder::within(beside.path(), &[]);
@@ -309,7 +387,8 @@ fn a_damaged_journal_is_left_alone_and_accuses_nobody() {
     assert!(checked.stdout.contains("The journal is damaged"), "{}", checked.stdout);
     assert!(checked.stdout.contains("could not be recorded"), "{}", checked.stdout);
     assert!(!checked.stdout.contains("a bug in flushmark"), "{}", checked.stdout);
-    let again = run(&["verify", "record", "--listen", "127.0.0.1:0", "--journal", recorder.journal()]);
+    let again =
+        run(&["verify", "record", "--listen", "127.0.0.1:0", "--journal", recorder.journal()]);
     assert_eq!(again.code, Some(3));
     assert!(again.stderr.contains("it was left unchanged"), "{}", again.stderr);
     assert_eq!(fs::read(&recorder.journal).unwrap(), damaged);
@@ -318,7 +397,8 @@ fn a_damaged_journal_is_left_alone_and_accuses_nobody() {
 #[test]
 fn too_many_callers_are_told_so() {
     let recorder = Recorder::new(&[]);
-    let callers: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(&recorder.address).unwrap()).collect();
+    let callers: Vec<TcpStream> =
+        (0..8).map(|_| TcpStream::connect(&recorder.address).unwrap()).collect();
     let (_directory, path) = directory();
     let mut said = String::new();
     wait_until("the refusal", || {

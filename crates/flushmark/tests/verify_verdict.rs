@@ -25,7 +25,8 @@ fn damaged_superblocks() {
     let one = check(&path, &[]);
     assert_eq!(one.code, Some(1), "it was synced before the run");
     assert!(
-        one.stdout.contains("FAILS: a superblock that was synced before the run is damaged or gone."),
+        one.stdout
+            .contains("FAILS: a superblock that was synced before the run is damaged or gone."),
         "{}",
         one.stdout
     );
@@ -58,7 +59,8 @@ fn a_drive_that_lost_its_superblocks_fails() {
     assert_eq!(refused.code, Some(3));
     assert!(refused.stderr.contains("has nothing of run"), "{}", refused.stderr);
     assert!(refused.stderr.contains("use --same-drive if this is it"), "{}", refused.stderr);
-    let vouched = check(&path, &["--journal", recorder.journal(), "--same-drive", "--format", "json"]);
+    let vouched =
+        check(&path, &["--journal", recorder.journal(), "--same-drive", "--format", "json"]);
     assert_eq!(vouched.code, Some(1), "{}", vouched.stderr);
     assert_eq!(vouched.document()["result"], "fails");
     assert_eq!(vouched.document()["standing"]["failed"], 1);
@@ -79,15 +81,24 @@ fn a_drive_that_went_back_to_the_run_before_fails() {
     let back = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(back.code, Some(1), "{}", back.stderr);
     let said = back.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(&format!("The target has reverted to run {run_before}, which")), "{said}");
+    assert!(
+        said.contains(&format!("The target has reverted to run {run_before}, which")),
+        "{said}"
+    );
     assert!(said.contains("FAILS: acknowledged data is missing or damaged"), "{said}");
-    assert!(said.contains("rolled back, in flush lanes:") && !said.contains("unserializable"), "{said}");
+    assert!(
+        said.contains("rolled back, in flush lanes:") && !said.contains("unserializable"),
+        "{said}"
+    );
     // Either of the two superblocks has reverted.
     for at in SUPERBLOCKS_AT {
         fs::write(&file, &whole).unwrap();
         overwrite(&file, at, &before[at as usize..at as usize + 4096]);
         let half = check(&path, &["--format", "json"]);
-        assert_eq!((half.code, half.document()["run"]["id"].as_str()), (Some(1), Some(run_on_whole(&whole).as_str())));
+        assert_eq!(
+            (half.code, half.document()["run"]["id"].as_str()),
+            (Some(1), Some(run_on_whole(&whole).as_str()))
+        );
     }
 }
 
@@ -108,7 +119,11 @@ fn a_drive_that_does_not_come_back_is_dead() {
     let missing = check(gone, &["--journal", journal]);
     assert_eq!(missing.code, Some(2));
     insta::assert_snapshot!(missing.said(&path, "GONE"), @"flushmark: GONE does not exist; if it is the drive that was written, has power and does not come back, it is dead: use --same-drive to state that, together with its journal or recorder");
-    assert_eq!(check(gone, &["--same-drive"]).code, Some(2), "without a witness nothing is known of it");
+    assert_eq!(
+        check(gone, &["--same-drive"]).code,
+        Some(2),
+        "without a witness nothing is known of it"
+    );
     // A typing error accuses no drive and is not recorded in the journal.
     let before = fs::read(journal).unwrap();
     let mistyped = check("/dev/shm/flushmark-mistyped", &["--journal", journal, "--same-drive"]);
@@ -120,8 +135,16 @@ fn a_drive_that_does_not_come_back_is_dead() {
     assert_eq!(fs::read(journal).unwrap(), before);
     let dead = check(gone, &["--journal", journal, "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
-    assert!(dead.stdout.contains(" 1. dead: no sector of the target can be read"), "{}", dead.stdout);
-    assert!(dead.stdout.contains("does not exist; you state that the drive is dead"), "{}", dead.stdout);
+    assert!(
+        dead.stdout.contains(" 1. dead: no sector of the target can be read"),
+        "{}",
+        dead.stdout
+    );
+    assert!(
+        dead.stdout.contains("does not exist; you state that the drive is dead"),
+        "{}",
+        dead.stdout
+    );
 }
 
 #[test]
@@ -135,10 +158,19 @@ fn a_device_that_lost_its_size_is_dead() {
     device.lose_size();
     assert_eq!(check(&device.path, &[]).code, Some(4), "nobody knows of a run");
     let unknown = check(&device.path, &["--journal", recorder.journal()]);
-    assert_eq!(unknown.code, Some(3), "an empty slot of a card reader looks like that: {}", unknown.stdout);
+    assert_eq!(
+        unknown.code,
+        Some(3),
+        "an empty slot of a card reader looks like that: {}",
+        unknown.stdout
+    );
     let dead = check(&device.path, &["--journal", recorder.journal(), "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
-    assert!(dead.stdout.contains(" 1. dead: no sector of the target can be read"), "{}", dead.stdout);
+    assert!(
+        dead.stdout.contains(" 1. dead: no sector of the target can be read"),
+        "{}",
+        dead.stdout
+    );
 }
 
 /// Applies a change to the first sector of a flush lane's slot that was written more than once.
@@ -212,7 +244,11 @@ fn tampering_is_called_by_its_name() {
     );
     tamper_with_first(&file, |_, sector| sector[200] ^= 0x10);
     let kept = check(&path, &["--journal", recorder.journal(), "--remove"]);
-    assert!(kept.stderr.contains("was kept because it is the evidence") && file.exists(), "{}", kept.stderr);
+    assert!(
+        kept.stderr.contains("was kept because it is the evidence") && file.exists(),
+        "{}",
+        kept.stderr
+    );
     assert_eq!(named("a bit"), ["corrupt"]);
     tamper_with_first(&file, |_, sector| sector.fill(0));
     assert_eq!(named("zeros"), ["corrupt"]);
@@ -224,7 +260,11 @@ fn tampering_is_called_by_its_name() {
     assert_eq!(named("half of a sector"), ["shorn"]);
     let at = tamper_with_first(&file, |_, _| ());
     older_record(&run_on(&file), &file, at);
-    assert_eq!(named("the version before"), ["unserializable"], "later records survive that rely on it");
+    assert_eq!(
+        named("the version before"),
+        ["unserializable"],
+        "later records survive that rely on it"
+    );
     let run = run_on(&file);
     let record = run.geometry.record_bytes() as usize;
     let from = run.geometry.address_bytes(0, 0) as usize;
@@ -240,7 +280,11 @@ fn tampering_is_called_by_its_name() {
     assert_eq!(shrunken.code, Some(4));
     assert!(shrunken.stderr.contains("part of the target is missing"), "{}", shrunken.stderr);
     fs::write(&file, &pristine).unwrap();
-    assert_eq!(check(&path, &["--journal", recorder.journal()]).code, Some(0), "nothing else was wrong with it");
+    assert_eq!(
+        check(&path, &["--journal", recorder.journal()]).code,
+        Some(0),
+        "nothing else was wrong with it"
+    );
 }
 
 #[test]
@@ -265,9 +309,14 @@ fn a_drive_that_goes_back_in_time_is_called_so() {
         done
     });
     let page = checked.unwrap().stdout;
-    assert!(page.contains("rolled back, in flush lanes:") && page.contains("rolled back, in FUA lanes:"), "{page}");
+    assert!(
+        page.contains("rolled back, in flush lanes:")
+            && page.contains("rolled back, in FUA lanes:"),
+        "{page}"
+    );
     assert!(!page.contains("unserializable") && !page.contains("lost, in"), "{page}");
-    let back = page.lines().find(|line| line.starts_with("The whole target was rolled back by ")).unwrap();
+    let back =
+        page.lines().find(|line| line.starts_with("The whole target was rolled back by ")).unwrap();
     let ms: u64 = back.split(' ').nth(7).unwrap().parse().unwrap();
     assert!((200..2000).contains(&ms), "{back}");
     // Surviving records do not show this, because the order is intact.
@@ -284,12 +333,22 @@ fn a_verdict_reads_well() {
     let at = tamper_with_first(&file, |_, sector| sector[200] ^= 0x10);
     let checked = check(&path, &["--journal", recorder.journal()]);
     assert_eq!(checked.code, Some(1));
-    let findings: String = checked.stdout.split("Findings\n").nth(1).unwrap().split("\n\n").next().unwrap().into();
+    let findings: String =
+        checked.stdout.split("Findings\n").nth(1).unwrap().split("\n\n").next().unwrap().into();
     assert!(findings.starts_with(" 1. corrupt, in flush lanes: 1 record damaged\n"), "{findings}");
     assert!(findings.contains(&format!("at byte {at}: version ")), "{findings}");
     assert!(findings.contains("with one wrong bit; expected version"), "{findings}");
-    assert!(checked.stdout.contains("\nFAILS: acknowledged data is missing or damaged"), "{}", checked.stdout);
-    assert!(checked.stdout.trim_end().ends_with("A drive that failed once is not cleared by cycles that it passed."));
+    assert!(
+        checked.stdout.contains("\nFAILS: acknowledged data is missing or damaged"),
+        "{}",
+        checked.stdout
+    );
+    assert!(
+        checked
+            .stdout
+            .trim_end()
+            .ends_with("A drive that failed once is not cleared by cycles that it passed.")
+    );
 }
 
 #[test]
@@ -298,7 +357,8 @@ fn without_a_cut_nothing_is_proven() {
     let written = run(&["verify", "write", &path, "--size", "4MiB", "--quiet", "--time", "300ms"]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     let void = |target: &str, more: &[&str]| {
-        let checked = run(&[&["verify", "check", target, "--quiet", "--format", "json"], more].concat());
+        let checked =
+            run(&[&["verify", "check", target, "--quiet", "--format", "json"], more].concat());
         assert_eq!(checked.code, Some(1), "{}", checked.stdout);
         let document = checked.document();
         assert_eq!(document["result"], "void");
@@ -314,7 +374,11 @@ fn without_a_cut_nothing_is_proven() {
     assert_eq!(void(&path, &[]), "no-sign-of-a-cut");
     let by_word = check(&path, &[]);
     assert_eq!(by_word.code, Some(0), "{}", by_word.stdout);
-    assert!(by_word.stdout.contains("power cut    you state it (--power-was-cut)\n"), "{}", by_word.stdout);
+    assert!(
+        by_word.stdout.contains("power cut    you state it (--power-was-cut)\n"),
+        "{}",
+        by_word.stdout
+    );
     let without_control = ["--control-lanes", "0"];
     write(&path, "300ms", &without_control);
     assert_eq!(void(&path, &[]), "no-sign-of-a-cut");
@@ -334,7 +398,8 @@ fn lose_a_control_write(file: &Path) {
 #[test]
 fn a_missing_control_write_is_a_sign_only_where_the_drive_alone_can_have_lost_it() {
     let judged = |path: &str| {
-        let written = run(&["verify", "write", path, "--size", "4MiB", "--quiet", "--time", "300ms"]);
+        let written =
+            run(&["verify", "write", path, "--size", "4MiB", "--quiet", "--time", "300ms"]);
         assert_eq!(written.code, Some(0), "{}", written.stderr);
         lose_a_control_write(&file_in(Path::new(path)));
         let document = run(&["verify", "check", path, "--quiet", "--format", "json"]).document();
@@ -345,14 +410,20 @@ fn a_missing_control_write_is_a_sign_only_where_the_drive_alone_can_have_lost_it
     let place = drive::Place::of(&drive::SystemRoot::default(), directory.path()).unwrap();
     let on_a_drive = judged(&path);
     if place.fs_type() == Some("ext4") && on_a_drive["run"]["direct"] == true {
-        assert_eq!((&on_a_drive["result"], &on_a_drive["cut"][0]["by"]), (&"kept".into(), &"control-lost".into()));
+        assert_eq!(
+            (&on_a_drive["result"], &on_a_drive["cut"][0]["by"]),
+            (&"kept".into(), &"control-lost".into())
+        );
     }
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let in_memory = judged(memory.path().to_str().unwrap());
     assert_eq!((&in_memory["result"], &in_memory["cut"]), (&"void".into(), &serde_json::json!([])));
     assert_eq!(in_memory["void"][0]["because"], "no-sign-of-a-cut");
     let notes = in_memory["notes"].to_string();
-    assert!(notes.contains("writes missing from control lanes do not show a power cut here"), "{notes}");
+    assert!(
+        notes.contains("writes missing from control lanes do not show a power cut here"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -362,7 +433,9 @@ fn a_copy_on_another_drive_is_refused() {
     let file = file_in(directory.path());
     let mut run = run_on(&file);
     if run.circumstances.drive.is_empty() {
-        return eprintln!("skipped: a_copy_on_another_drive_is_refused: the drive beneath {path} has no name");
+        return eprintln!(
+            "skipped: a_copy_on_another_drive_is_refused: the drive beneath {path} has no name"
+        );
     }
     run.circumstances.drive = "Micron 5100 (S1)".to_owned();
     SUPERBLOCKS_AT.iter().for_each(|&at| overwrite(&file, at, &verify::superblock::block(&run)));
@@ -374,14 +447,23 @@ fn a_copy_on_another_drive_is_refused() {
 #[test]
 fn the_document_is_as_its_schema_says() {
     let (_directory, path) = directory();
-    write(&path, "1500ms", &["--lanes", "2", "--fua-lanes", "2", "--writes-per-sync", "3", "--sync", "fdatasync"]);
+    write(
+        &path,
+        "1500ms",
+        &["--lanes", "2", "--fua-lanes", "2", "--writes-per-sync", "3", "--sync", "fdatasync"],
+    );
     tamper_with_first(&file_in(Path::new(&path)), |_, sector| sector[100] ^= 1);
     let document = check(&path, &["--format", "json"]).document();
     let schema = include_str!("../../../schemas/verify-1.json");
     let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
-    assert_eq!(schema, serde_json::to_value(verify::document::json_schema()).unwrap(), "run `cargo xtask docs`");
+    assert_eq!(
+        schema,
+        serde_json::to_value(verify::document::json_schema()).unwrap(),
+        "run `cargo xtask docs`"
+    );
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
     assert_eq!(document["findings"][0]["class"], "corrupt");
 }

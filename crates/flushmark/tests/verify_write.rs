@@ -16,13 +16,31 @@ fn a_directory_gets_a_file_that_stays_until_it_is_removed() {
     let written = write(&path, "300ms", &[]);
     assert_eq!((written.code, written.stderr.as_str()), (Some(0), ""));
     assert!(written.stdout.contains(" commits in "), "{}", written.stdout);
-    assert!(written.stdout.ends_with(&format!("To check: flushmark verify check {path}\n")), "{}", written.stdout);
+    assert!(
+        written.stdout.ends_with(&format!("To check: flushmark verify check {path}\n")),
+        "{}",
+        written.stdout
+    );
     let checked = check(&path, &[]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
-    assert!(checked.stdout.contains("KEPT: all acknowledged data is present."), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("KEPT: all acknowledged data is present."),
+        "{}",
+        checked.stdout
+    );
     assert!(checked.stdout.contains("below 95 % at 95 % confidence"), "{}", checked.stdout);
     // A second run overwrites the file of the first one, even with another size.
-    let again = run(&["verify", "write", &path, "--size", "6MiB", "--protected", "--quiet", "--time", "100ms"]);
+    let again = run(&[
+        "verify",
+        "write",
+        &path,
+        "--size",
+        "6MiB",
+        "--protected",
+        "--quiet",
+        "--time",
+        "100ms",
+    ]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert_eq!(check(&path, &["--remove"]).code, Some(0));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -44,7 +62,11 @@ fn a_file_is_overwritten_only_when_that_is_asked_for() {
     assert_eq!(write(given, "100ms", &["--destroy-data"]).code, Some(0));
     let checked = check(given, &["--remove"]);
     assert_eq!((checked.code, path.exists()), (Some(0), true));
-    assert!(checked.stderr.contains("was kept because flushmark did not create it"), "{}", checked.stderr);
+    assert!(
+        checked.stderr.contains("was kept because flushmark did not create it"),
+        "{}",
+        checked.stderr
+    );
 }
 
 #[test]
@@ -68,7 +90,11 @@ fn wrong_use_is_said() {
     for given in ["null:", "sim:consumer-nvme"] {
         let refused = write(given, "100ms", &[]);
         assert_eq!(refused.code, Some(2));
-        assert!(refused.stderr.contains("is not storage that can lose power"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("is not storage that can lose power"),
+            "{}",
+            refused.stderr
+        );
     }
     let (_directory, path) = directory();
     let said = |more: &[&str]| {
@@ -99,19 +125,31 @@ fn two_runs_on_one_target_are_refused() {
     until_it_writes(&mut first);
     let second = write(&path, "100ms", &[]);
     assert_eq!(second.code, Some(3));
-    assert_eq!(check(&path, &[]).code, Some(3), "of a run that is being written nothing can be said");
+    assert_eq!(
+        check(&path, &[]).code,
+        Some(3),
+        "of a run that is being written nothing can be said"
+    );
     insta::assert_snapshot!(second.said(&path, "DIR"), @"flushmark: another flushmark verify is using DIR/flushmark-verify.dat; wait until it has ended");
     signal(&first, "-INT");
     let ended = Run::of(first.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130));
-    assert!(ended.stdout.contains(" commits in "), "Ctrl-C still reports what was done: {}", ended.stdout);
+    assert!(
+        ended.stdout.contains(" commits in "),
+        "Ctrl-C still reports what was done: {}",
+        ended.stdout
+    );
     assert_eq!(check(&path, &[]).code, Some(0));
 }
 
 #[test]
 fn a_killed_run_can_be_checked() {
     let (_directory, path) = directory();
-    for more in [&["--sync", "fsync"][..], &["--sync", "rwf_dsync"], &["--sync", "o_dsync", "--record", "64KiB"]] {
+    for more in [
+        &["--sync", "fsync"][..],
+        &["--sync", "rwf_dsync"],
+        &["--sync", "o_dsync", "--record", "64KiB"],
+    ] {
         let mut run = endless(&path, more);
         until_it_writes(&mut run);
         run.kill().unwrap();
@@ -128,15 +166,19 @@ fn a_small_disk_is_not_filled() {
     if !needs_root("a_small_disk_is_not_filled") {
         return;
     }
-    let Some(mount) = Mount::new("a_small_disk_is_not_filled", &["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) else {
+    let Some(mount) =
+        Mount::new("a_small_disk_is_not_filled", &["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
+    else {
         return;
     };
-    let refused = run(&["verify", "write", mount.text(), "--size", "64MiB", "--quiet", "--time", "1s"]);
+    let refused =
+        run(&["verify", "write", mount.text(), "--size", "64MiB", "--quiet", "--time", "1s"]);
     assert_eq!(refused.code, Some(4));
     insta::assert_snapshot!(refused.said(&mount.path, "DIR"), @"flushmark: DIR has 8.0 MiB free, of which flushmark uses at most half, but this test needs 64 MiB; free some space or use a smaller size");
     assert!(!file_in(&mount.path).exists(), "nothing is left behind");
     // By default, half of the free space.
-    let written = run(&["verify", "write", mount.text(), "--protected", "--quiet", "--time", "300ms"]);
+    let written =
+        run(&["verify", "write", mount.text(), "--protected", "--quiet", "--time", "300ms"]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     assert_eq!(fs::metadata(file_in(&mount.path)).unwrap().len() >> 20, 4);
     assert_eq!(check(mount.text(), &[]).code, Some(0));
@@ -154,7 +196,10 @@ fn a_raw_device_is_written_through_io_uring_and_only_when_asked() {
     let written = write(&device.path, "300ms", &["--destroy-data", "--fua-lanes", "2"]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     let document = check(&device.path, &["--format", "json"]).document();
-    assert_eq!((&document["result"], &document["run"]["fua_path"]), (&"kept".into(), &"io_uring".into()));
+    assert_eq!(
+        (&document["result"], &document["run"]["fua_path"]),
+        (&"kept".into(), &"io_uring".into())
+    );
     assert_eq!(document["promises"][1]["kind"], "fua");
     // Another flushmark verify holds it.
     let mut running = endless(&device.path, &["--destroy-data"]);

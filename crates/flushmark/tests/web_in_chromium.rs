@@ -59,7 +59,11 @@ impl Shown {
             store.insert(&document, &Origin { host: Some("db1".to_owned()) }).unwrap();
         }
         let mut command = flushmark();
-        command.args(["web", "--listen", "0", "--store"]).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(["web", "--listen", "0", "--store"])
+            .arg(&path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         if let Some(runtime) = &runtime {
             command.env("XDG_RUNTIME_DIR", runtime.path());
         }
@@ -70,7 +74,15 @@ impl Shown {
         let mut page = browser.page().unwrap();
         page.prefer("light").unwrap();
         page.resize(VIEW.0, VIEW.1).unwrap();
-        Some(Shown { page, url, server, store: path, runtime, _directory: directory, _browser: browser })
+        Some(Shown {
+            page,
+            url,
+            server,
+            store: path,
+            runtime,
+            _directory: directory,
+            _browser: browser,
+        })
     }
 
     fn open(&mut self, path: &str) {
@@ -99,7 +111,8 @@ impl Shown {
     fn click(&mut self, selector: &str) {
         let place = format!(
             "(() => {{ const element = document.querySelector({selector:?}); element.scrollIntoView({{ block: 'center' }}); \
-             const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+             const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + \
+             box.height / 2]; }})()"
         );
         let place = self.value(&place);
         self.page.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap()).unwrap();
@@ -128,7 +141,8 @@ impl Shown {
         assert_eq!(self.page.complaints(), [""; 0]);
         // `data:` addresses are part of the page: the empty icon, and the browser's calendar next
         // to a date.
-        let is_foreign = |address: &String| !address.starts_with(&self.url) && !address.starts_with("data:");
+        let is_foreign =
+            |address: &String| !address.starts_with(&self.url) && !address.starts_with("data:");
         let foreign: Vec<String> = self.page.requests().into_iter().filter(is_foreign).collect();
         assert_eq!(foreign, [""; 0]);
     }
@@ -140,7 +154,10 @@ impl Shown {
             "(async () => { for (const place of document.querySelectorAll('[data-figure]')) { place.scrollIntoView();
              while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5)); } window.scrollTo(0, 0); })()",
         );
-        let height = self.value("Math.ceil(document.documentElement.getBoundingClientRect().height)").as_u64().unwrap();
+        let height = self
+            .value("Math.ceil(document.documentElement.getBoundingClientRect().height)")
+            .as_u64()
+            .unwrap();
         self.page.resize(width, (height as u32).clamp(VIEW.1, 6000)).unwrap();
         self.page.picture(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("web").join(name)).unwrap();
         self.page.resize(VIEW.0, VIEW.1).unwrap();
@@ -162,7 +179,9 @@ impl Drop for Shown {
 
 #[test]
 fn runs_are_filtered_compared_and_tagged_by_click() {
-    let Some(mut shown) = Shown::new("runs_are_filtered_compared_and_tagged_by_click", &[SAMSUNG, MICRON, SLOG]) else {
+    let Some(mut shown) =
+        Shown::new("runs_are_filtered_compared_and_tagged_by_click", &[SAMSUNG, MICRON, SLOG])
+    else {
         return;
     };
     shown.open("/");
@@ -175,15 +194,28 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.until("document.querySelector('#selected').textContent === '2 runs selected.'");
     shown.expect_calm();
     shown.click("form.compare button");
-    shown.until("location.pathname === '/compare' && document.querySelector('#overlay') !== null && globalThis.flushmark !== undefined");
+    shown.until(
+        "location.pathname === '/compare' && document.querySelector('#overlay') !== null \
+                 && globalThis.flushmark !== undefined",
+    );
     assert_eq!(shown.value("location.search"), json!("?run=2&run=1"));
     // The summary comes first, in the words of `results compare`.
     let deciding = shown.value("document.querySelector('#overlay .deciding').textContent");
     let deciding = deciding.as_str().unwrap().to_owned();
-    assert!(deciding.contains("“#2 Micron") && deciding.contains(" times as fast as “#1 Samsung"), "{deciding}");
+    assert!(
+        deciding.contains("“#2 Micron") && deciding.contains(" times as fast as “#1 Samsung"),
+        "{deciding}"
+    );
     let store = shown.store.to_string_lossy().into_owned();
     let said = run(&["results", "compare", "1", "2", "--store", &store]).stdout;
-    let said = said.trim_end().rsplit("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = said
+        .trim_end()
+        .rsplit("\n\n")
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let lettered = |part: &str| match part.split_once('”') {
         Some((name, rest)) => format!("{}{rest}", if name.starts_with("#1 ") { "A" } else { "B" }),
         None => part.to_owned(),
@@ -194,7 +226,10 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
         json!(true)
     );
     // The earlier run is the baseline.
-    assert_eq!(shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"), json!(true));
+    assert_eq!(
+        shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"),
+        json!(true)
+    );
     shown.picture("compare.png", 1280);
     shown.expect_calm();
     // Filter by drive, through the form.
@@ -205,10 +240,15 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.type_in("micron");
     shown.picture("filter.png", 1280);
     shown.click(".filter button");
-    shown.until("location.search.includes('drive=micron') && document.querySelectorAll('.runs tbody tr').length === 1");
+    shown.until(
+        "location.search.includes('drive=micron') && document.querySelectorAll('.runs \
+                 tbody tr').length === 1",
+    );
     // Open the run and tag it.
     shown.click(".runs tbody th a");
-    shown.until("location.pathname === '/run/2' && document.querySelector('input[name=tag]') !== null");
+    shown.until(
+        "location.pathname === '/run/2' && document.querySelector('input[name=tag]') !== null",
+    );
     shown.click("form[action$='/tag'] input[name=tag]");
     shown.type_in("before-update");
     shown.click("form[action$='/tag'] button");
@@ -218,13 +258,20 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.page.prefer("dark").unwrap();
     shown.picture("run-dark.png", 1280);
     shown.click(".tags button");
-    shown.until("document.querySelector('input[name=tag]') !== null && document.querySelector('.tags') === null");
+    shown.until(
+        "document.querySelector('input[name=tag]') !== null && \
+                 document.querySelector('.tags') === null",
+    );
     shown.expect_calm();
 }
 
 #[test]
 fn keys_alone_filter_select_and_compare() {
-    let Some(mut shown) = Shown::new("keys_alone_filter_select_and_compare", &[SAMSUNG, MICRON, SLOG]) else { return };
+    let Some(mut shown) =
+        Shown::new("keys_alone_filter_select_and_compare", &[SAMSUNG, MICRON, SLOG])
+    else {
+        return;
+    };
     shown.open("/");
     shown.page.press("Tab").unwrap();
     assert_eq!(shown.value("document.activeElement.textContent"), json!("Skip to the results"));
@@ -234,7 +281,10 @@ fn keys_alone_filter_select_and_compare() {
     shown.tab_to("input[name=suite]");
     shown.type_in("quick");
     shown.page.press("Enter").unwrap();
-    shown.until("location.search.includes('suite=quick') && document.querySelectorAll('.runs tbody tr').length === 2");
+    shown.until(
+        "location.search.includes('suite=quick') && document.querySelectorAll('.runs tbody \
+                 tr').length === 2",
+    );
     for run in ["2", "1"] {
         shown.tab_to(&format!("input[type=checkbox][value='{run}']"));
         shown.page.press(" ").unwrap();
@@ -248,7 +298,9 @@ fn keys_alone_filter_select_and_compare() {
 
 #[test]
 fn a_screen_reader_hears_the_list_and_every_chart() {
-    let Some(mut shown) = Shown::new("a_screen_reader_hears_the_list_and_every_chart", &[SAMSUNG, MICRON]) else {
+    let Some(mut shown) =
+        Shown::new("a_screen_reader_hears_the_list_and_every_chart", &[SAMSUNG, MICRON])
+    else {
         return;
     };
     let named = |shown: &mut Shown, role: &str| -> Vec<String> {
@@ -261,7 +313,8 @@ fn a_screen_reader_hears_the_list_and_every_chart() {
     for path in ["/run/1", "/compare?run=1&run=2"] {
         shown.open(path);
         let charts = named(&mut shown, "image");
-        let places = shown.value("document.querySelectorAll('[data-figure]').length").as_u64().unwrap();
+        let places =
+            shown.value("document.querySelectorAll('[data-figure]').length").as_u64().unwrap();
         assert!(places > 3, "{path} has {places} charts");
         assert_eq!(charts.len() as u64, places, "{path}");
         assert!(charts.iter().all(|name| name.len() > 40), "{path}: {charts:#?}");
@@ -276,21 +329,29 @@ fn without_scripts_the_list_filters_and_compares_all_the_same() {
     let Some(mut shown) = Shown::new(name, &[SAMSUNG, MICRON]) else { return };
     shown.page.scripts(false).unwrap();
     shown.open("/?drive=samsung");
-    let rows = |shown: &mut Shown| shown.value("document.querySelectorAll('.runs tbody tr').length");
+    let rows =
+        |shown: &mut Shown| shown.value("document.querySelectorAll('.runs tbody tr').length");
     assert_eq!(rows(&mut shown), json!(1));
     shown.open("/");
     shown.click("input[value='1']");
     shown.click("form.compare button");
-    shown.until("document.querySelector('[role=alert]')?.textContent.startsWith('Select two or more runs') === true");
+    shown.until(
+        "document.querySelector('[role=alert]')?.textContent.startsWith('Select two or \
+                 more runs') === true",
+    );
     shown.open("/");
     shown.click("input[value='1']");
     shown.click("input[value='2']");
     shown.click("form.compare button");
-    shown.until("location.pathname === '/compare' && document.querySelectorAll('#overlay table').length > 0");
+    shown.until(
+        "location.pathname === '/compare' && document.querySelectorAll('#overlay \
+                 table').length > 0",
+    );
 }
 
 /// A drive name of the worst kind.
-const HOSTILE: &str = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>";
+const HOSTILE: &str =
+    "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>";
 
 #[test]
 fn a_drive_that_calls_itself_a_script_is_a_name() {
@@ -309,8 +370,18 @@ fn a_drive_that_calls_itself_a_script_is_a_name() {
     assert_eq!(store.get(run).unwrap().summary.drives[0].model.as_deref(), Some(HOSTILE));
     for path in ["/", "/run/1", "/compare?run=1&run=2"] {
         shown.open(path);
-        assert!(shown.value("document.body.innerText").as_str().unwrap().contains("<script>window.owned"), "{path}");
-        shown.picture(&format!("hostile{}.png", path.split('?').next().unwrap().replace('/', "-")), 1280);
+        assert!(
+            shown
+                .value("document.body.innerText")
+                .as_str()
+                .unwrap()
+                .contains("<script>window.owned"),
+            "{path}"
+        );
+        shown.picture(
+            &format!("hostile{}.png", path.split('?').next().unwrap().replace('/', "-")),
+            1280,
+        );
         assert_eq!(shown.value("window.owned === undefined"), json!(true), "{path}");
         assert_eq!(shown.value("document.querySelectorAll('img').length"), json!(0), "{path}");
         shown.expect_calm();
@@ -335,13 +406,20 @@ fn rename_models(value: &mut Value, model: &str) {
 
 #[test]
 fn a_running_test_is_seen_to_grow_and_to_end() {
-    let Some(mut shown) = Shown::new("a_running_test_is_seen_to_grow_and_to_end", &[]) else { return };
-    let Some(runtime) = shown.runtime.as_ref().map(|runtime| runtime.path().to_owned()) else { return };
+    let Some(mut shown) = Shown::new("a_running_test_is_seen_to_grow_and_to_end", &[]) else {
+        return;
+    };
+    let Some(runtime) = shown.runtime.as_ref().map(|runtime| runtime.path().to_owned()) else {
+        return;
+    };
     shown.open("/live");
     shown.until("document.body.innerText.includes('Nothing is being measured')");
     let directory = tempfile::tempdir().unwrap();
-    let text = "[[test]]\nname = \"<img src=x onerror='window.owned = 1'>\"\npattern = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"4MiB\"\nwarm_up = \"0s\"\ntime = \"9s\"\n\
-                [[test]]\nname = \"second\"\npattern = \"randwrite\"\nsize = \"4MiB\"\nwarm_up = \"0s\"\ntime = \"4s\"\n";
+    let text = "[[test]]\nname = \"<img src=x onerror='window.owned = 1'>\"\npattern \
+                = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"4MiB\"\nwarm_up = \"0s\"\ntime \
+                = \"9s\"\n\
+                [[test]]\nname = \"second\"\npattern = \"randwrite\"\nsize = \"4MiB\"\nwarm_up \
+                = \"0s\"\ntime = \"4s\"\n";
     let plan = plan(directory.path(), text);
     let target = tempfile::tempdir().unwrap();
     let mut running = flushmark()
@@ -351,24 +429,36 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
         .spawn()
         .unwrap();
     // By itself, without a reload.
-    shown.until("document.querySelector('.running h2')?.textContent.startsWith('<img src=x') === true");
+    shown.until(
+        "document.querySelector('.running h2')?.textContent.startsWith('<img src=x') === true",
+    );
     shown.until("document.querySelector('.running [data-figure] svg') !== null");
-    let points =
-        "echarts.getInstanceByDom(document.querySelector('.running [data-figure]')).getOption().series[0].data.length";
+    let points = "echarts.getInstanceByDom(document.querySelector('.running \
+                  [data-figure]')).getOption().series[0].data.length";
     let first = shown.value(points).as_u64().unwrap();
     let bar = shown.value("document.querySelector('.running progress').value").as_f64().unwrap();
     shown.until(&format!("{points} >= {first} + 2"));
-    assert!(shown.value("document.querySelector('.running progress').value").as_f64().unwrap() > bar);
-    assert!(shown.value("document.querySelector('[id$=-iops]').textContent").as_str().unwrap().ends_with("/s"));
+    assert!(
+        shown.value("document.querySelector('.running progress').value").as_f64().unwrap() > bar
+    );
+    assert!(
+        shown
+            .value("document.querySelector('[id$=-iops]').textContent")
+            .as_str()
+            .unwrap()
+            .ends_with("/s")
+    );
     assert_eq!(
         shown.value("document.querySelectorAll('.running tbody tr').length").as_u64(),
         shown.value(&format!("{points} - 1")).as_u64()
     );
-    assert_eq!(shown.value("window.owned === undefined && document.querySelectorAll('img').length === 0"), json!(true));
-    let heard = shown.page.accessible().unwrap();
-    assert!(
-        heard.iter().any(|(role, name)| role == "image" && name.starts_with("Operations per second, so far. Between "))
+    assert_eq!(
+        shown.value("window.owned === undefined && document.querySelectorAll('img').length === 0"),
+        json!(true)
     );
+    let heard = shown.page.accessible().unwrap();
+    assert!(heard.iter().any(|(role, name)| role == "image"
+        && name.starts_with("Operations per second, so far. Between ")));
     shown.picture("live.png", 1280);
     shown.page.prefer("dark").unwrap();
     shown.picture("live-dark-narrow.png", 400);
@@ -381,9 +471,18 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
 
 #[test]
 fn a_page_that_outlives_its_server_says_that_it_is_old() {
-    let Some(mut shown) = Shown::new("a_page_that_outlives_its_server_says_that_it_is_old", &[]) else { return };
+    let Some(mut shown) = Shown::new("a_page_that_outlives_its_server_says_that_it_is_old", &[])
+    else {
+        return;
+    };
     shown.open("/");
-    assert!(shown.value("document.body.innerText").as_str().unwrap().contains("flushmark check /var/lib"));
+    assert!(
+        shown
+            .value("document.body.innerText")
+            .as_str()
+            .unwrap()
+            .contains("flushmark check /var/lib")
+    );
     shown.picture("empty.png", 1280);
     shown.open("/live");
     kill(&["-INT", &shown.server.id().to_string()]).unwrap();

@@ -16,7 +16,8 @@ use serde_json::Value;
 const SOON: Duration = Duration::from_secs(20);
 
 fn started(args: &[&str]) -> (Child, String) {
-    let mut child = flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
     (child, url.trim().to_owned())
@@ -27,7 +28,8 @@ fn it_says_where_it_is_and_ends_cleanly() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("results.db");
     for (signal, listen) in [("-INT", "0"), ("-TERM", "[::1]:0")] {
-        let (child, url) = started(&["web", "--listen", listen, "--store", store.to_str().unwrap()]);
+        let (child, url) =
+            started(&["web", "--listen", listen, "--store", store.to_str().unwrap()]);
         assert!(url.starts_with("http://127.0.0.1:") || url.starts_with("http://[::1]:"), "{url}");
         let ended = interrupt(child, signal, SOON);
         assert_eq!(ended.code, Some(0));
@@ -48,7 +50,11 @@ fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
     let opened = place.path().join("opened");
     let web = |name: &str, value: &str| {
         let mut command = flushmark();
-        command.args(["web", "--open", "--listen", "0", "--store"]).arg(&store).env_remove("BROWSER").env(name, value);
+        command
+            .args(["web", "--open", "--listen", "0", "--store"])
+            .arg(&store)
+            .env_remove("BROWSER")
+            .env(name, value);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
@@ -66,14 +72,19 @@ fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let sentence = said.find(|line| line.contains("browser")).unwrap().replace(&url, "URL");
     insta::assert_snapshot!(sentence, @"flushmark: no browser could be opened: `xdg-open` is not installed; open URL yourself, or set BROWSER");
-    assert_eq!(interrupt(child, "-INT", SOON).code, Some(0), "it serves all the same, and ends as ever");
+    assert_eq!(
+        interrupt(child, "-INT", SOON).code,
+        Some(0),
+        "it serves all the same, and ends as ever"
+    );
 }
 
 #[test]
 fn on_another_address_it_prints_a_token() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("results.db");
-    let (child, url) = started(&["web", "--listen", "0.0.0.0:0", "--store", store.to_str().unwrap()]);
+    let (child, url) =
+        started(&["web", "--listen", "0.0.0.0:0", "--store", store.to_str().unwrap()]);
     interrupt(child, "-INT", SOON);
     let (address, token) = url.split_once("/?token=").unwrap();
     assert!(!address.contains("0.0.0.0"), "nobody can open {address}");
@@ -88,7 +99,10 @@ fn where_it_cannot_listen_is_said() {
     for listen in [port.to_string(), "192.0.2.1:80".to_owned(), "localhost".to_owned()] {
         let refused = run(&["web", "--store", "none.db", "--listen", &listen]);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        let text = refused.words().replace(&port.to_string(), "PORT").replace(&(port + 1).to_string(), "NEXT");
+        let text = refused
+            .words()
+            .replace(&port.to_string(), "PORT")
+            .replace(&(port + 1).to_string(), "NEXT");
         said.push(text.lines().next().unwrap_or_default().to_owned());
     }
     insta::assert_snapshot!(said.join("\n"), @"
@@ -130,9 +144,13 @@ fn may_open(descriptors: u64) -> Result<(), String> {
         return Ok(());
     }
     if maximum.is_some_and(|maximum| maximum < descriptors) {
-        return Err(format!("this user may open {} files at once, and it takes {descriptors}", maximum.unwrap_or(0)));
+        return Err(format!(
+            "this user may open {} files at once, and it takes {descriptors}",
+            maximum.unwrap_or(0)
+        ));
     }
-    setrlimit(Resource::Nofile, Rlimit { current: Some(descriptors), maximum }).map_err(|error| error.to_string())
+    setrlimit(Resource::Nofile, Rlimit { current: Some(descriptors), maximum })
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -154,7 +172,11 @@ fn half_sent_requests_keep_nobody_out() {
             .collect();
         let begun = Instant::now();
         assert_eq!(asked(&address), "HTTP/1.1 200 OK", "with {descriptors} descriptors");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?} with {descriptors} descriptors", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?} with {descriptors} descriptors",
+            begun.elapsed()
+        );
         let held = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() as u64;
         assert!(held <= descriptors.min(300), "{held} descriptors of {descriptors}");
         drop(halves);
@@ -186,9 +208,17 @@ fn a_request_that_is_never_finished_is_ended() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         // The last one is answered, and closed if no other request follows.
-        assert_eq!(answer.starts_with("HTTP/1.1 200"), half.ends_with("\r\n\r\n"), "{half:?}: {answer}");
+        assert_eq!(
+            answer.starts_with("HTTP/1.1 200"),
+            half.ends_with("\r\n\r\n"),
+            "{half:?}: {answer}"
+        );
     }
-    assert!(begun.elapsed() > Duration::from_secs(5), "a slow client has its time: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() > Duration::from_secs(5),
+        "a slow client has its time: {:?}",
+        begun.elapsed()
+    );
     assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
 }
 
@@ -215,11 +245,14 @@ fn until_told(directory: &std::path::Path, what: impl Fn(&Value) -> bool) -> Val
 
 #[test]
 fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
-    let Some(runtime) = memory("a_run_tells_what_it_does_in_memory_and_nobody_else") else { return };
+    let Some(runtime) = memory("a_run_tells_what_it_does_in_memory_and_nobody_else") else {
+        return;
+    };
     let plans = tempfile::tempdir().unwrap();
     let plan = plan(
         plans.path(),
-        "[[test]]\nname = \"commits\"\npattern = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"60s\"\n",
+        "[[test]]\nname = \"commits\"\npattern = \"randwrite\"\nsync = \"fdatasync\"\nsize \
+         = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"60s\"\n",
     );
     let target = tempfile::tempdir().unwrap();
     let start = || {
@@ -233,8 +266,14 @@ fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
     };
     let child = start();
     let told = until_told(runtime.path(), |told| told["iops"].is_f64());
-    assert_eq!((&told["test"], &told["position"], &told["tests"]), (&"commits".into(), &1.into(), &1.into()));
-    assert_eq!((told["process"].as_u64(), told["expected_s"].as_f64()), (Some(u64::from(child.id())), Some(60.0)));
+    assert_eq!(
+        (&told["test"], &told["position"], &told["tests"]),
+        (&"commits".into(), &1.into(), &1.into())
+    );
+    assert_eq!(
+        (told["process"].as_u64(), told["expected_s"].as_f64()),
+        (Some(u64::from(child.id())), Some(60.0))
+    );
     let name = format!("flushmark-live-{}.json", child.id());
     let mode = std::fs::metadata(runtime.path().join(&name)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -251,12 +290,18 @@ fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
 fn on_a_disk_nothing_is_told() {
     let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let target = tempfile::tempdir().unwrap();
-    let plan =
-        plan(disk.path(), "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"1500ms\"\n");
+    let plan = plan(
+        disk.path(),
+        "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"1500ms\"\n",
+    );
     let mut command = flushmark();
     command.args(["run", &plan, "--quiet", "--target", target.path().to_str().unwrap()]);
-    let mut child =
-        command.env("XDG_RUNTIME_DIR", disk.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .env("XDG_RUNTIME_DIR", disk.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut looks = 0;
     while child.try_wait().unwrap().is_none() {
         assert_eq!(entries(disk.path()), ["plan.toml"]);

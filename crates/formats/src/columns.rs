@@ -1,7 +1,9 @@
 //! The columns of result tables: one definition for CSV and Parquet, against which
 //! `docs/formats.md` is checked.
 
-use measurement::{Ended, Histogram, LatencySummary, RunDocument, SortFigures, SortRecord, TestResult};
+use measurement::{
+    Ended, Histogram, LatencySummary, RunDocument, SortFigures, SortRecord, TestResult,
+};
 
 /// A cell; `None` if there is no value.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +43,12 @@ pub struct Column {
 /// All tests of all runs, in order.
 pub fn rows(documents: &[RunDocument]) -> impl Iterator<Item = Row<'_>> {
     (1..).zip(documents).flat_map(|(run, document)| {
-        (1..).zip(&document.results).map(move |(number, result)| Row { run, number, document, result })
+        (1..).zip(&document.results).map(move |(number, result)| Row {
+            run,
+            number,
+            document,
+            result,
+        })
     })
 }
 
@@ -51,7 +58,9 @@ pub fn drive(document: &RunDocument) -> Option<String> {
         return source.drive.clone();
     }
     match document.drive.as_ref().map(|place| &place.backing) {
-        Some(drive::Backing::BlockDevice(device)) => Some(device.model.clone().unwrap_or_else(|| device.name.clone())),
+        Some(drive::Backing::BlockDevice(device)) => {
+            Some(device.model.clone().unwrap_or_else(|| device.name.clone()))
+        }
         _ => None,
     }
 }
@@ -76,7 +85,11 @@ pub fn operations(result: &TestResult) -> [Operation<'_>; 4] {
         ("sync", result.sync_us, &histograms.sync),
         ("commit", result.commit_us, &histograms.commit),
     ];
-    kinds.map(|(name, summary, histogram)| Operation { name, summary, histogram: histogram.as_ref() })
+    kinds.map(|(name, summary, histogram)| Operation {
+        name,
+        summary,
+        histogram: histogram.as_ref(),
+    })
 }
 
 /// The name of the tool that measured.
@@ -212,7 +225,8 @@ macro_rules! latencies {
     };
 }
 
-const LATENCIES: [[Column; 9]; 4] = latencies!["read" read_us, "write" write_us, "sync" sync_us, "commit" commit_us];
+const LATENCIES: [[Column; 9]; 4] =
+    latencies!["read" read_us, "write" write_us, "sync" sync_us, "commit" commit_us];
 
 fn latency(summary: Option<LatencySummary>, figure: impl Fn(LatencySummary) -> f64) -> Cell {
     real(summary.map(figure))

@@ -11,13 +11,17 @@ use crate::columns::{Cell, columns, rows};
 /// spreadsheets interpret as "this is text". Numbers are not changed.
 pub fn table(documents: &[RunDocument]) -> String {
     let columns = columns();
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let mut writer =
+        csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     // Writing to memory does not fail, and every row has as many cells as the header.
     let _ = writer.write_record(columns.iter().map(|column| column.name));
     for row in rows(documents) {
         let _ = writer.write_record(columns.iter().map(|column| written((column.cell)(&row))));
     }
-    writer.into_inner().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    writer
+        .into_inner()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
 }
 
 fn written(cell: Cell) -> String {

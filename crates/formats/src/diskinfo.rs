@@ -64,11 +64,15 @@ impl Facts {
     /// `INTEL SSDSC2BB480G4  # Disk descr.`
     fn read(&mut self, line: &str) {
         match line.split_once('#').map(|(value, what)| (value.trim(), what.trim())) {
-            Some((value, "Disk descr.")) if !value.is_empty() => self.description = Some(value.to_owned()),
+            Some((value, "Disk descr.")) if !value.is_empty() => {
+                self.description = Some(value.to_owned())
+            }
             Some((value, what)) if what.starts_with("mediasize in bytes") => {
                 self.size_bytes = value.parse().unwrap_or(0);
             }
-            None if line.starts_with("/dev/") || is_device_name(line) => self.device = Some(line.to_owned()),
+            None if line.starts_with("/dev/") || is_device_name(line) => {
+                self.device = Some(line.to_owned())
+            }
             Some(_) | None => {}
         }
     }
@@ -99,19 +103,25 @@ impl Drive {
         let mut results = Vec::new();
         let mut skipped = Vec::new();
         let smallest = self.figures.iter().map(|figures| figures.block_bytes).min().unwrap_or(0);
-        for (test, block_bytes) in suite.iter().filter_map(|test| Some((test, block_bytes(test)?))) {
+        for (test, block_bytes) in suite.iter().filter_map(|test| Some((test, block_bytes(test)?)))
+        {
             match self.figures.iter().find(|figures| figures.block_bytes == block_bytes) {
                 Some(figures) => results.push(figures.result(test, size_bytes)),
                 None if block_bytes > smallest => skipped.push(Skipped {
                     test: test.name.clone(),
-                    because: "diskinfo measures this size, but the text does not contain it".to_owned(),
+                    because: "diskinfo measures this size, but the text does not contain it"
+                        .to_owned(),
                 }),
                 // diskinfo starts at the sector size.
                 None => {}
             }
         }
         let run = ForeignRun {
-            source: Source { tool: "diskinfo".to_owned(), version: None, drive: description.or(device) },
+            source: Source {
+                tool: "diskinfo".to_owned(),
+                version: None,
+                drive: description.or(device),
+            },
             suite: SUITE.to_owned(),
             began: None,
             target: path.map_or_else(unknown_target, |path| target_of_file(&path)),
@@ -146,8 +156,9 @@ impl Figures {
             let whole = rest.trim_end().ends_with("Mbytes/s");
             // 512 B to 8 MiB, and a write takes less than an hour.
             let bytes = (kbytes * 1024.0).round() as u64;
-            let plausible =
-                (512..=8 << 20).contains(&bytes) && bytes.is_power_of_two() && (1e-3..3.6e9).contains(&mean_us);
+            let plausible = (512..=8 << 20).contains(&bytes)
+                && bytes.is_power_of_two()
+                && (1e-3..3.6e9).contains(&mean_us);
             (whole && plausible).then_some(Figures { block_bytes: bytes, mean_us })
         };
         figures().ok_or_else(|| {
@@ -175,7 +186,8 @@ impl Figures {
         foreign.proof.syncs = ops as u64;
         foreign.proof.commits = ops as u64;
         foreign.notes.push(
-            "diskinfo prints only a mean; the number of writes and the time follow from its rounds of 250 writes, repeated until a second has passed."
+            "diskinfo prints only a mean; the number of writes and the time follow from its rounds \
+             of 250 writes, repeated until a second has passed."
                 .to_owned(),
         );
         foreign.result()

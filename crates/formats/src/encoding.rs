@@ -25,7 +25,9 @@ const COMPRESSED: [(&[u8], &str, &str); 4] = [
 /// # Ok::<(), formats::ImportError>(())
 /// ```
 pub fn decoded(bytes: &[u8]) -> Result<String, ImportError> {
-    if let Some(&(_, format, command)) = COMPRESSED.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
+    if let Some(&(_, format, command)) =
+        COMPRESSED.iter().find(|(magic, _, _)| bytes.starts_with(magic))
+    {
         return Err(ImportError::Compressed { format, command });
     }
     let pairs = |rest: &[u8], unit: fn([u8; 2]) -> u16| -> Vec<u16> {

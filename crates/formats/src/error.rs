@@ -11,7 +11,9 @@ pub enum ImportError {
     #[error("it is empty")]
     Empty,
     /// The file is compressed and must be unpacked first.
-    #[error("it is compressed ({format}); unpack it first: {command} FILE | flushmark results import -")]
+    #[error(
+        "it is compressed ({format}); unpack it first: {command} FILE | flushmark results import -"
+    )]
     Compressed {
         /// Name of the compression format.
         format: &'static str,
@@ -20,13 +22,15 @@ pub enum ImportError {
     },
     /// The text is not from a supported tool.
     #[error(
-        "unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync"
+        "unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ \
+         or text), diskinfo -S or pg_test_fsync"
     )]
     Unknown,
     /// fio's terse format: fields separated by semicolons, without names, different in each
     /// version.
     #[error(
-        "fio's terse output is not supported because its fields differ between versions; run fio with --output-format=json+ and import that"
+        "fio's terse output is not supported because its fields differ between versions; run fio \
+         with --output-format=json+ and import that"
     )]
     Terse,
     /// The end of the output is missing.

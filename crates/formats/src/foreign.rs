@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use measurement::document::SCHEMA;
 use measurement::{
-    CpuUse, Ended, Histogram, Histograms, LatencySummary, Proof, RunDocument, Series, Skipped, Source, TargetKind,
-    TargetRecord, TestResult, WorkloadRecord,
+    CpuUse, Ended, Histogram, Histograms, LatencySummary, Proof, RunDocument, Series, Skipped,
+    Source, TargetKind, TargetRecord, TestResult, WorkloadRecord,
 };
 
 /// Latencies of one kind of operation, as far as reported.
@@ -69,7 +69,8 @@ impl ForeignTest {
     }
 
     pub fn result(self) -> TestResult {
-        let per_second = |count: f64| if self.elapsed_s > 0.0 { count / self.elapsed_s } else { 0.0 };
+        let per_second =
+            |count: f64| if self.elapsed_s > 0.0 { count / self.elapsed_s } else { 0.0 };
         TestResult {
             iops: self.iops.unwrap_or_else(|| per_second(self.ops as f64)),
             mib_per_s: per_second(self.bytes) / f64::from(1 << 20),

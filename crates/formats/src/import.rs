@@ -58,8 +58,11 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
         }
         if documents.iter().any(|document| document.source.is_none()) {
             // Documents are not modified, so that a document is the same wherever it is imported.
-            remarks
-                .push("flushmark's own documents name their drives themselves, so --drive changes nothing".to_owned());
+            remarks.push(
+                "flushmark's own documents name their drives themselves, so --drive changes \
+                       nothing"
+                    .to_owned(),
+            );
         }
     }
     Ok(Imported { origin, documents, remarks })
@@ -81,7 +84,10 @@ fn origin(text: &str) -> Result<Origin, ImportError> {
         Ok(Origin::Diskinfo)
     } else if has(pg_test_fsync::HEADING) {
         Ok(Origin::PgTestFsync)
-    } else if text.lines().any(|line| line.split(';').nth(1).is_some_and(|word| word.starts_with("fio-"))) {
+    } else if text
+        .lines()
+        .any(|line| line.split(';').nth(1).is_some_and(|word| word.starts_with("fio-")))
+    {
         Err(ImportError::Terse)
     } else {
         Err(ImportError::Unknown)
@@ -91,9 +97,12 @@ fn origin(text: &str) -> Result<Origin, ImportError> {
 /// flushmark's own documents: a single one, a sequence, or a list.
 fn own(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     if text.trim_start().starts_with('[') {
-        let list: Vec<serde_json::Value> =
-            serde_json::from_str(text).map_err(|error| ImportError::unreadable(Origin::Flushmark, &error))?;
-        return list.iter().map(|document| Ok(RunDocument::from_json(&document.to_string())?)).collect();
+        let list: Vec<serde_json::Value> = serde_json::from_str(text)
+            .map_err(|error| ImportError::unreadable(Origin::Flushmark, &error))?;
+        return list
+            .iter()
+            .map(|document| Ok(RunDocument::from_json(&document.to_string())?))
+            .collect();
     }
     let mut documents = Vec::new();
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();

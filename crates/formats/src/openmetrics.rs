@@ -22,16 +22,25 @@ use crate::columns::{Operation, drive, operations, tool};
 /// # Ok::<(), formats::ImportError>(())
 /// ```
 pub fn text(documents: &[RunDocument]) -> String {
-    let runs: Vec<Run<'_>> =
-        documents.iter().enumerate().map(|(index, document)| Run::of(document, index, documents.len())).collect();
+    let runs: Vec<Run<'_>> = documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| Run::of(document, index, documents.len()))
+        .collect();
     let mut text = String::new();
     for (family, value) in TESTS {
         let tests = runs.iter().flat_map(|run| &run.tests);
-        family.write(&mut text, tests.filter_map(|(labels, result)| Some((labels.clone(), value(result)?))));
+        family.write(
+            &mut text,
+            tests.filter_map(|(labels, result)| Some((labels.clone(), value(result)?))),
+        );
     }
     sort_parts(&mut text, &runs);
     latencies(&mut text, &runs);
-    let start = Family { name: "flushmark_run_start_time_seconds", help: "When the run began, in seconds since 1970." };
+    let start = Family {
+        name: "flushmark_run_start_time_seconds",
+        help: "When the run began, in seconds since 1970.",
+    };
     start.write(
         &mut text,
         runs.iter().filter_map(|run| {
@@ -41,22 +50,30 @@ pub fn text(documents: &[RunDocument]) -> String {
     );
     let grade = Family {
         name: "flushmark_fitness_grade",
-        help: "What the storage is fit for: 0 unfit, 1 poor, 2 fair, 3 good, 4 excellent; no sample where it is not known.",
+        help: "What the storage is fit for: 0 unfit, 1 poor, 2 fair, 3 good, 4 excellent; no \
+               sample where it is not known.",
     };
     grade.write(
         &mut text,
         runs.iter().flat_map(|run| {
             run.document.fitness.iter().filter_map(|(used, fitness)| {
-                Some((format!("{},use=\"{}\"", run.labels, escaped(used.name())), grade_value(fitness.grade)?))
+                Some((
+                    format!("{},use=\"{}\"", run.labels, escaped(used.name())),
+                    grade_value(fitness.grade)?,
+                ))
             })
         }),
     );
-    let finding = Family { name: "flushmark_finding_info", help: "A finding of the run; always 1." };
+    let finding =
+        Family { name: "flushmark_finding_info", help: "A finding of the run; always 1." };
     finding.write(
         &mut text,
         runs.iter().flat_map(|run| {
-            let ids: BTreeSet<&str> = run.document.findings.iter().map(|finding| finding.id.as_str()).collect();
-            ids.into_iter().map(|id| (format!("{},finding=\"{}\"", run.labels, escaped(id)), 1.0)).collect::<Vec<_>>()
+            let ids: BTreeSet<&str> =
+                run.document.findings.iter().map(|finding| finding.id.as_str()).collect();
+            ids.into_iter()
+                .map(|id| (format!("{},finding=\"{}\"", run.labels, escaped(id)), 1.0))
+                .collect::<Vec<_>>()
         }),
     );
     text += "# EOF\n";
@@ -81,15 +98,23 @@ const TESTS: [(Family, Figure); 10] = [
         |result| Some(result.iops),
     ),
     (
-        Family { name: "flushmark_commits_per_second", help: "Commits per second, where anything was made durable." },
+        Family {
+            name: "flushmark_commits_per_second",
+            help: "Commits per second, where anything was made durable.",
+        },
         |result| result.commits_per_s,
     ),
-    (Family { name: "flushmark_throughput_bytes_per_second", help: "Bytes read and written per second." }, |result| {
-        Some(result.mib_per_s * f64::from(1 << 20))
-    }),
-    (Family { name: "flushmark_test_duration_seconds", help: "How long the test was measured." }, |result| {
-        Some(result.elapsed_s)
-    }),
+    (
+        Family {
+            name: "flushmark_throughput_bytes_per_second",
+            help: "Bytes read and written per second.",
+        },
+        |result| Some(result.mib_per_s * f64::from(1 << 20)),
+    ),
+    (
+        Family { name: "flushmark_test_duration_seconds", help: "How long the test was measured." },
+        |result| Some(result.elapsed_s),
+    ),
     (
         Family {
             name: "flushmark_test_completed",
@@ -100,15 +125,21 @@ const TESTS: [(Family, Figure); 10] = [
     (Family { name: "flushmark_sort_records", help: "Records that were sorted." }, |result| {
         result.sort.map(|sort| sort.records as f64)
     }),
-    (Family { name: "flushmark_sort_runs", help: "Runs that the sort wrote, merged ones included." }, |result| {
-        result.sort.map(|sort| sort.runs as f64)
-    }),
-    (Family { name: "flushmark_sort_written_bytes", help: "Bytes of runs that were written." }, |result| {
-        result.sort.map(|sort| sort.written_bytes as f64)
-    }),
-    (Family { name: "flushmark_sort_read_bytes", help: "Bytes of runs that were read back." }, |result| {
-        result.sort.map(|sort| sort.read_bytes as f64)
-    }),
+    (
+        Family {
+            name: "flushmark_sort_runs",
+            help: "Runs that the sort wrote, merged ones included.",
+        },
+        |result| result.sort.map(|sort| sort.runs as f64),
+    ),
+    (
+        Family { name: "flushmark_sort_written_bytes", help: "Bytes of runs that were written." },
+        |result| result.sort.map(|sort| sort.written_bytes as f64),
+    ),
+    (
+        Family { name: "flushmark_sort_read_bytes", help: "Bytes of runs that were read back." },
+        |result| result.sort.map(|sort| sort.read_bytes as f64),
+    ),
     (
         Family {
             name: "flushmark_sort_first_row_seconds",
@@ -137,9 +168,13 @@ fn sort_parts(text: &mut String, runs: &[Run<'_>]) {
         name: "flushmark_sort_part_seconds",
         help: "Where the time of the sort went; the parts of all its sorts add up to the whole.",
     };
-    let sorts = runs.iter().flat_map(|run| &run.tests).filter_map(|(labels, result)| Some((labels, result.sort?)));
-    let parts = sorts
-        .flat_map(|(labels, sort)| sort.parts().map(|(part, part_s)| (format!("{labels},part=\"{part}\""), part_s)));
+    let sorts = runs
+        .iter()
+        .flat_map(|run| &run.tests)
+        .filter_map(|(labels, result)| Some((labels, result.sort?)));
+    let parts = sorts.flat_map(|(labels, sort)| {
+        sort.parts().map(|(part, part_s)| (format!("{labels},part=\"{part}\""), part_s))
+    });
     family.write(text, parts);
 }
 
@@ -148,7 +183,8 @@ fn latencies(text: &mut String, runs: &[Run<'_>]) {
     let mut timed: Vec<(String, LatencySummary)> = Vec::new();
     for (labels, result) in runs.iter().flat_map(|run| &run.tests) {
         for Operation { name, summary, .. } in operations(result) {
-            timed.extend(summary.map(|summary| (format!("{labels},operation=\"{name}\""), summary)));
+            timed
+                .extend(summary.map(|summary| (format!("{labels},operation=\"{name}\""), summary)));
         }
     }
     if timed.is_empty() {
@@ -157,8 +193,13 @@ fn latencies(text: &mut String, runs: &[Run<'_>]) {
     let name = "flushmark_latency_seconds";
     let _ = writeln!(text, "# HELP {name} Latency of one operation.\n# TYPE {name} summary");
     for (labels, us) in &timed {
-        let quantiles =
-            [("0.5", us.p50), ("0.9", us.p90), ("0.99", us.p99), ("0.999", us.p99_9), ("0.9999", us.p99_99)];
+        let quantiles = [
+            ("0.5", us.p50),
+            ("0.9", us.p90),
+            ("0.99", us.p99),
+            ("0.999", us.p99_9),
+            ("0.9999", us.p99_99),
+        ];
         for (quantile, value) in quantiles {
             let _ = writeln!(text, "{name}{{{labels},quantile=\"{quantile}\"}} {}", value / 1e6);
         }

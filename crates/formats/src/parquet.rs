@@ -58,7 +58,9 @@ pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let mut count = Vec::new();
     for row in rows(documents) {
         for operation in operations(row.result) {
-            for (latency, cell_count) in operation.histogram.into_iter().flat_map(Histogram::buckets) {
+            for (latency, cell_count) in
+                operation.histogram.into_iter().flat_map(Histogram::buckets)
+            {
                 run.push(Some(signed(row.run)));
                 number.push(Some(signed(row.number)));
                 name.push(Some(ByteArray::from(operation.name)));
@@ -108,7 +110,9 @@ impl Values {
             (Values::Whole(values), Cell::Whole(value)) => values.push(value.map(signed)),
             (Values::Real(values), Cell::Real(value)) => values.push(value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(value),
-            (values, cell) => debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical()),
+            (values, cell) => {
+                debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical())
+            }
         }
     }
 
@@ -132,7 +136,10 @@ impl Values {
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
         /// Definition levels and the values without gaps, as Parquet stores an optional column.
         fn packed<T: Clone>(cells: &[Option<T>]) -> (Vec<i16>, Vec<T>) {
-            (cells.iter().map(|cell| i16::from(cell.is_some())).collect(), cells.iter().flatten().cloned().collect())
+            (
+                cells.iter().map(|cell| i16::from(cell.is_some())).collect(),
+                cells.iter().flatten().cloned().collect(),
+            )
         }
         let Some(mut column) = group.next_column()? else { return Ok(()) };
         match self {
@@ -158,12 +165,18 @@ impl Values {
 }
 
 fn file(table: &[(&'static str, Values)]) -> Result<Vec<u8>, NotWritten> {
-    let fields = table.iter().map(|(name, values)| values.field(name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+    let fields = table
+        .iter()
+        .map(|(name, values)| values.field(name).map(Arc::new))
+        .collect::<Result<Vec<_>, _>>()?;
     let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
     let version = env!("CARGO_PKG_VERSION");
     let properties = WriterProperties::builder()
         .set_created_by(format!("flushmark version {version}"))
-        .set_key_value_metadata(Some(vec![KeyValue::new("flushmark.version".to_owned(), version.to_owned())]))
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "flushmark.version".to_owned(),
+            version.to_owned(),
+        )]))
         .build();
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;

@@ -16,7 +16,9 @@ pub struct Line<'a> {
 /// because JSON strings contain no line ends.
 pub fn unquoted(text: &str) -> Cow<'_, str> {
     if text.lines().any(|line| line.trim_start().starts_with('>')) {
-        let bare = |line: &str| line.trim_start_matches(|c: char| c == '>' || c.is_whitespace()).to_owned() + "\n";
+        let bare = |line: &str| {
+            line.trim_start_matches(|c: char| c == '>' || c.is_whitespace()).to_owned() + "\n"
+        };
         text.lines().map(bare).collect::<String>().into()
     } else {
         text.into()
@@ -28,11 +30,16 @@ pub fn unquoted(text: &str) -> Cow<'_, str> {
 /// A carriage return also ends a line: a progress line captured from a terminal has many of them,
 /// and the next line of the output follows the last.
 pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let bare = |line| -> &str { str::trim(line).trim_start_matches(|c: char| c == '>' || c.is_whitespace()) };
+    let bare = |line| -> &str {
+        str::trim(line).trim_start_matches(|c: char| c == '>' || c.is_whitespace())
+    };
     let numbered = text.lines().enumerate();
-    let pieces = numbered.flat_map(|(index, line)| line.split('\r').map(move |piece| (index + 1, piece)));
+    let pieces =
+        numbered.flat_map(|(index, line)| line.split('\r').map(move |piece| (index + 1, piece)));
     let bare_lines = pieces.map(move |(number, piece)| Line { number, text: bare(piece) });
-    bare_lines.filter(|line| !line.text.is_empty() && !line.text.starts_with("```") && !line.text.starts_with("~~~"))
+    bare_lines.filter(|line| {
+        !line.text.is_empty() && !line.text.starts_with("```") && !line.text.starts_with("~~~")
+    })
 }
 
 #[cfg(test)]
@@ -41,8 +48,18 @@ mod tests {
 
     #[test]
     fn surroundings_of_a_line_are_removed() {
-        let text = "```text\n> > write: IOPS=5\n\u{a0}\u{a0}lat (usec): min=1\t\r\n\nJobs: 1\rJobs: 2\rend\n```";
+        let text = "```text\n> > write: IOPS=5\n\u{a0}\u{a0}lat (usec): min=1\t\r\n\nJobs: \
+                    1\rJobs: 2\rend\n```";
         let read: Vec<_> = lines(text).map(|line| (line.number, line.text)).collect();
-        assert_eq!(read, [(2, "write: IOPS=5"), (3, "lat (usec): min=1"), (5, "Jobs: 1"), (5, "Jobs: 2"), (5, "end")]);
+        assert_eq!(
+            read,
+            [
+                (2, "write: IOPS=5"),
+                (3, "lat (usec): min=1"),
+                (5, "Jobs: 1"),
+                (5, "Jobs: 2"),
+                (5, "end")
+            ]
+        );
     }
 }

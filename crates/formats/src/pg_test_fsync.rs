@@ -28,7 +28,8 @@ pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     for line in lines(text) {
         let seconds = seconds(line.text);
         let section = Section::of(line.text);
-        let begins = seconds.is_some() || matches!(section, Some(Section::Methods { several: false, .. }));
+        let begins =
+            seconds.is_some() || matches!(section, Some(Section::Methods { several: false, .. }));
         if begins && outputs.last().is_some_and(|output| !output.sections.is_empty()) {
             outputs.push(Output::default());
         }
@@ -40,13 +41,15 @@ pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
             output.read_row(name, figures, line, &suite)?;
         }
     }
-    let documents = outputs.into_iter().filter(|output| !output.sections.is_empty()).map(Output::document);
+    let documents =
+        outputs.into_iter().filter(|output| !output.sections.is_empty()).map(Output::document);
     documents.collect()
 }
 
 /// `5 seconds per test`
 fn seconds(line: &str) -> Option<f64> {
-    let (seconds, _) = line.split_once(" seconds per test").or_else(|| line.split_once(" second per test"))?;
+    let (seconds, _) =
+        line.split_once(" seconds per test").or_else(|| line.split_once(" second per test"))?;
     seconds.trim().parse().ok().filter(|seconds| (0.0..1e6).contains(seconds))
 }
 
@@ -73,7 +76,9 @@ impl Output {
         let test = section.test(name);
         let because = match figures {
             Figures::NotAvailable => {
-                "pg_test_fsync reports n/a: the system or the filesystem does not support this method".to_owned()
+                "pg_test_fsync reports n/a: the system or the filesystem does not support this \
+                 method"
+                    .to_owned()
             }
             Figures::PerSecond(figure) => {
                 let per_second = per_second(figure).ok_or_else(|| damaged(line))?;
@@ -89,15 +94,21 @@ impl Output {
     }
 
     fn document(mut self) -> Result<RunDocument, ImportError> {
-        if let Some((section, rows)) = self.sections.iter().find(|(section, rows)| *rows < section.rows()) {
-            let missing = format!("`{}` has {rows} rows instead of {}", section.heading(), section.rows());
+        if let Some((section, rows)) =
+            self.sections.iter().find(|(section, rows)| *rows < section.rows())
+        {
+            let missing =
+                format!("`{}` has {rows} rows instead of {}", section.heading(), section.rows());
             return Err(ImportError::CutShort(Origin::PgTestFsync, missing));
         }
         if self.results.is_empty() {
             return Err(ImportError::Nothing(Origin::PgTestFsync, String::new()));
         }
         let known: Vec<&str> = self.sections.iter().map(|(section, _)| section.heading()).collect();
-        let missing = Section::ALL.into_iter().map(Section::heading).filter(|heading| !known.contains(heading));
+        let missing = Section::ALL
+            .into_iter()
+            .map(Section::heading)
+            .filter(|heading| !known.contains(heading));
         self.skipped.extend(missing.map(|heading| Skipped {
             test: heading.to_owned(),
             because: "the text does not contain this section of pg_test_fsync's output".to_owned(),
@@ -139,8 +150,14 @@ impl Section {
 
     fn of(line: &str) -> Option<Section> {
         if let Some(rest) = line.strip_prefix(HEADING) {
-            let kib = rest.split(' ').find_map(|word| word.strip_suffix("kB")).and_then(|kib| kib.parse().ok());
-            return Some(Section::Methods { several: rest.contains("two "), kib: kib.unwrap_or(8) });
+            let kib = rest
+                .split(' ')
+                .find_map(|word| word.strip_suffix("kB"))
+                .and_then(|kib| kib.parse().ok());
+            return Some(Section::Methods {
+                several: rest.contains("two "),
+                kib: kib.unwrap_or(8),
+            });
         }
         let sections = [
             ("Compare open_sync", Section::OpenSync),
@@ -159,7 +176,8 @@ impl Section {
             Section::Methods { several: true, kib } => format!("two {kib} KiB writes: {row}"),
             Section::OpenSync => {
                 // ` 2 *  8kB open_sync writes`
-                let mut numbers = row.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+                let mut numbers =
+                    row.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
                 let (count, kib) = (numbers.next().unwrap_or("?"), numbers.next().unwrap_or("?"));
                 format!("open_sync, 16 KiB: {count} x {kib} KiB")
             }
@@ -231,7 +249,8 @@ fn result(test: &Test, per_second: f64, elapsed_s: Option<f64>) -> TestResult {
     foreign.proof.commits = if synced { foreign.ops } else { 0 };
     if elapsed_s.is_none() {
         foreign.notes.push(
-            "The text does not contain the duration of each test; pg_test_fsync's default of 5 s is assumed."
+            "The text does not contain the duration of each test; pg_test_fsync's default of 5 s \
+             is assumed."
                 .to_owned(),
         );
     }

@@ -21,7 +21,11 @@ fn own() -> [RunDocument; 2] {
 }
 
 fn fio(name: &str) -> RunDocument {
-    let text = std::fs::read_to_string(format!("{}/tests/fixtures/fio/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let text = std::fs::read_to_string(format!(
+        "{}/tests/fixtures/fio/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .unwrap();
     import(name, &text, None).unwrap().documents.remove(0)
 }
 
@@ -59,7 +63,10 @@ fn imported_fio_results_are_exported_unchanged() {
             );
             assert_eq!(back.histograms, was.histograms, "{name}: {}", was.test);
             let percentiles = |us: Option<measurement::LatencySummary>| {
-                us.map(|us| [us.p50, us.p90, us.p99, us.p99_9, us.p99_99, us.count as f64].map(|us| (us * 1e3).round()))
+                us.map(|us| {
+                    [us.p50, us.p90, us.p99, us.p99_9, us.p99_99, us.count as f64]
+                        .map(|us| (us * 1e3).round())
+                })
             };
             for (back, was) in [
                 (back.read_us, was.read_us),
@@ -69,7 +76,12 @@ fn imported_fio_results_are_exported_unchanged() {
             ] {
                 assert_eq!(percentiles(back), percentiles(was), "{name}");
             }
-            assert_eq!(back.commits_per_s.is_some(), was.commits_per_s.is_some(), "{name}: {}", was.test);
+            assert_eq!(
+                back.commits_per_s.is_some(),
+                was.commits_per_s.is_some(),
+                "{name}: {}",
+                was.test
+            );
             let same = |result: &TestResult| {
                 let work = &result.workload;
                 (
@@ -89,7 +101,11 @@ fn imported_fio_results_are_exported_unchanged() {
         let again = import(name, &json(&back, Bins::With), None).unwrap().documents.remove(0);
         for (again, back) in again.results.iter().zip(&back.results) {
             assert_eq!(figures(again).histograms, figures(back).histograms, "{name}");
-            assert_eq!((again.iops, again.write_us, again.sync_us), (back.iops, back.write_us, back.sync_us), "{name}");
+            assert_eq!(
+                (again.iops, again.write_us, again.sync_us),
+                (back.iops, back.write_us, back.sync_us),
+                "{name}"
+            );
         }
     }
 }
@@ -102,14 +118,23 @@ fn flushmark_s_own_results_survive_fio_s_form() {
         for (back, was) in back.results.iter().zip(&document.results) {
             assert_eq!(back.test, was.test);
             // fio's time has a resolution of 1 ms, its bins are 1.6 % wide.
-            assert!((back.iops / was.iops - 1.0).abs() < 0.001, "{}: {} {}", was.test, back.iops, was.iops);
-            for (back, was) in
-                [(back.commit_us, was.commit_us), (back.sync_us, was.sync_us), (back.write_us, was.write_us)]
-            {
+            assert!(
+                (back.iops / was.iops - 1.0).abs() < 0.001,
+                "{}: {} {}",
+                was.test,
+                back.iops,
+                was.iops
+            );
+            for (back, was) in [
+                (back.commit_us, was.commit_us),
+                (back.sync_us, was.sync_us),
+                (back.write_us, was.write_us),
+            ] {
                 assert_eq!(back.map(|us| us.count), was.map(|us| us.count));
                 let (Some(back), Some(was)) = (back, was) else { continue };
                 assert!(
-                    (back.p99 / was.p99 - 1.0).abs() < 0.001 && (back.max / was.max - 1.0).abs() < 0.001,
+                    (back.p99 / was.p99 - 1.0).abs() < 0.001
+                        && (back.max / was.max - 1.0).abs() < 0.001,
                     "{back:?} {was:?}"
                 );
             }
@@ -131,9 +156,12 @@ fn json_without_plus_has_no_bins() {
 /// Compares the keys for each job and direction with those of a file that fio wrote.
 #[test]
 fn fio_s_keys_are_there() {
-    let fio_s: serde_json::Value = serde_json::from_str(include_str!("fixtures/fio/3.33-mix-plus.json")).unwrap();
+    let fio_s: serde_json::Value =
+        serde_json::from_str(include_str!("fixtures/fio/3.33-mix-plus.json")).unwrap();
     let ours: serde_json::Value = serde_json::from_str(&json(&own()[0], Bins::With)).unwrap();
-    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    let keys = |value: &serde_json::Value| {
+        value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>()
+    };
     // Not counted by flushmark: context switches, page faults, queue depths.
     let uncounted = [
         "ctx",
@@ -148,7 +176,11 @@ fn fio_s_keys_are_there() {
     ];
     let missing = |path: &str| {
         let (fio_s, ours) = (keys(fio_s.pointer(path).unwrap()), keys(ours.pointer(path).unwrap()));
-        fio_s.difference(&ours).filter(|key| !uncounted.contains(&key.as_str())).cloned().collect::<Vec<_>>()
+        fio_s
+            .difference(&ours)
+            .filter(|key| !uncounted.contains(&key.as_str()))
+            .cloned()
+            .collect::<Vec<_>>()
     };
     for path in [
         "",
@@ -163,7 +195,8 @@ fn fio_s_keys_are_there() {
     ] {
         assert_eq!(missing(path), Vec::<String>::new(), "{path}");
     }
-    let shares = ["ns", "us", "ms"].map(|unit| ours.pointer(&format!("/jobs/0/latency_{unit}")).unwrap());
+    let shares =
+        ["ns", "us", "ms"].map(|unit| ours.pointer(&format!("/jobs/0/latency_{unit}")).unwrap());
     let sum: f64 = shares
         .iter()
         .flat_map(|shares| shares.as_object().unwrap().values())
@@ -182,7 +215,9 @@ fn csv_has_one_row_per_test_and_no_formula() {
     let header = reader.headers().unwrap().clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), documents.iter().map(|document| document.results.len()).sum::<usize>());
-    let cell = |row: usize, name: &str| rows[row][header.iter().position(|column| column == name).unwrap()].to_owned();
+    let cell = |row: usize, name: &str| {
+        rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()
+    };
     assert_eq!(cell(0, "test"), "'=HYPERLINK(\"http://example.org\"),x");
     assert_eq!(cell(1, "test"), "two\nlines, \"quoted\"");
     let result = &documents[0].results[1];
@@ -196,7 +231,8 @@ fn csv_has_one_row_per_test_and_no_formula() {
 fn parquet_rows_are_the_results_and_their_bins() {
     let documents = own();
     let tests = rows(&formats::parquet::tests(&documents).unwrap());
-    let results: Vec<&TestResult> = documents.iter().flat_map(|document| &document.results).collect();
+    let results: Vec<&TestResult> =
+        documents.iter().flat_map(|document| &document.results).collect();
     assert_eq!(tests.len(), results.len());
     let real = |value: Option<f64>| value.map_or(Field::Null, Field::Double);
     for (row, result) in tests.iter().zip(&results) {
@@ -214,7 +250,9 @@ fn parquet_rows_are_the_results_and_their_bins() {
     });
     let histograms = results.iter().flat_map(|result| {
         let histograms = &result.histograms;
-        [&histograms.read, &histograms.write, &histograms.sync, &histograms.commit].into_iter().flatten()
+        [&histograms.read, &histograms.write, &histograms.sync, &histograms.commit]
+            .into_iter()
+            .flatten()
     });
     assert_eq!(counts.sum::<u64>(), histograms.map(measurement::Histogram::count).sum::<u64>());
 }
@@ -231,7 +269,12 @@ fn parquet_says_who_wrote_it_and_holds_what_is_too_large() {
     let metadata = reader.metadata().file_metadata();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(metadata.created_by(), Some(format!("flushmark version {version}").as_str()));
-    let told = metadata.key_value_metadata().unwrap().iter().find(|told| told.key == "flushmark.version").unwrap();
+    let told = metadata
+        .key_value_metadata()
+        .unwrap()
+        .iter()
+        .find(|told| told.key == "flushmark.version")
+        .unwrap();
     assert_eq!(told.value.as_deref(), Some(version));
 }
 
@@ -245,14 +288,15 @@ fn the_documented_columns_are_the_columns() {
     let documented: Vec<String> = first_cells
         .flat_map(|cell| cell.split('`').skip(1).step_by(2))
         .flat_map(|name| match name.strip_prefix("OPERATION_") {
-            Some(figure) => {
-                ["read", "write", "sync", "commit"].map(|operation| format!("{operation}_{figure}")).to_vec()
-            }
+            Some(figure) => ["read", "write", "sync", "commit"]
+                .map(|operation| format!("{operation}_{figure}"))
+                .to_vec(),
             None => vec![name.to_owned()],
         })
         .collect();
     let names: Vec<&str> = formats::columns::columns().iter().map(|column| column.name).collect();
-    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>();
+    let set =
+        |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>();
     assert_eq!(documented.iter().cloned().collect::<BTreeSet<_>>(), set(&names));
     assert_eq!(documented.len(), names.len());
 }
@@ -274,7 +318,8 @@ fn metrics_are_unambiguous_and_escaped() {
     document.results[1].commits_per_s = Some(f64::NAN);
     document.source.as_mut().unwrap().drive = Some("a \"b\" \\ c\nd".to_owned());
     let fitness = |grade| Fitness { grade, because: "so".to_owned() };
-    document.fitness = [(Use::CephOsd, fitness(Grade::Poor)), (Use::General, fitness(Grade::Unknown))].into();
+    document.fitness =
+        [(Use::CephOsd, fitness(Grade::Poor)), (Use::General, fitness(Grade::Unknown))].into();
     let finding = |id: &str| Finding {
         id: id.to_owned(),
         title: "T".to_owned(),
@@ -359,8 +404,11 @@ fn metrics_are_unambiguous_and_escaped() {
     # EOF
     "#);
     let several = formats::openmetrics::text(&[document.clone(), document]);
-    let samples: Vec<&str> =
-        several.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    let samples: Vec<&str> = several
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
     assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), samples.len(), "{several}");
     assert!(samples.iter().all(|sample| sample.contains("run=\"")), "{several}");
 }
@@ -383,19 +431,24 @@ fn a_sort_s_figures_are_in_every_table_and_in_the_metrics() {
         ..SortFigures::default()
     });
     let rows = rows(&formats::parquet::tests(std::slice::from_ref(&document)).unwrap());
-    for (column, figure) in [("sort_total_s", 5.25), ("sort_own_s", 2.0), ("sort_kernel_s", 1.0), ("sort_drive_s", 2.0)]
+    for (column, figure) in
+        [("sort_total_s", 5.25), ("sort_own_s", 2.0), ("sort_kernel_s", 1.0), ("sort_drive_s", 2.0)]
     {
         assert_eq!(rows[0][column], Field::Double(figure), "{column}");
         assert_eq!(rows[1][column], Field::Null, "{column}");
     }
     assert_eq!((&rows[0]["sort_runs"], &rows[0]["sorts"]), (&Field::Long(22), &Field::Long(4)));
     let text = formats::openmetrics::text(std::slice::from_ref(&document));
-    let samples = |name: &str| text.lines().filter(|line| line.starts_with(name)).collect::<Vec<_>>();
+    let samples =
+        |name: &str| text.lines().filter(|line| line.starts_with(name)).collect::<Vec<_>>();
     let parts = samples("flushmark_sort_part_seconds{");
     assert_eq!(parts.len(), 8, "one sort, and no sample of the other test: {parts:?}");
     let value = |line: &&str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
     assert_eq!(parts.iter().map(value).sum::<f64>(), 5.25);
     assert!(parts.iter().any(|line| line.ends_with(",part=\"write waits\"} 2")), "{parts:?}");
-    assert_eq!(samples("flushmark_sort_first_row_seconds{").iter().map(value).collect::<Vec<_>>(), [2.75]);
+    assert_eq!(
+        samples("flushmark_sort_first_row_seconds{").iter().map(value).collect::<Vec<_>>(),
+        [2.75]
+    );
     assert_eq!(samples("flushmark_sort_runs{").iter().map(value).collect::<Vec<_>>(), [22.0]);
 }

@@ -11,7 +11,8 @@ use formats::{ImportError, Origin, import};
 use measurement::{LatencySummary, RunDocument};
 
 fn fixture(name: &str) -> String {
-    std::fs::read_to_string(format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read_to_string(format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR")))
+        .unwrap()
 }
 
 fn read(name: &str) -> Vec<RunDocument> {
@@ -25,7 +26,9 @@ fn refusal(text: &str) -> String {
 /// A document in a few lines, for review.
 fn told(documents: &[RunDocument]) -> String {
     let us = |us: Option<LatencySummary>| {
-        us.map_or("-".to_owned(), |us| format!("{:.1}/{:.1}/{:.1} n={}", us.p50, us.p99, us.max, us.count))
+        us.map_or("-".to_owned(), |us| {
+            format!("{:.1}/{:.1}/{:.1} n={}", us.p50, us.p99, us.max, us.count)
+        })
     };
     let mut text = String::new();
     for document in documents {
@@ -43,7 +46,8 @@ fn told(documents: &[RunDocument]) -> String {
         for result in &document.results {
             let work = &result.workload;
             text += &format!(
-                "  {}: {} {} B {} every {}, depth {} jobs {}{}{} | {:.1} iops, {:.2} MiB/s, commits {} | r {} w {} s {} c {}\n",
+                "  {}: {} {} B {} every {}, depth {} jobs {}{}{} | {:.1} iops, {:.2} MiB/s, \
+                 commits {} | r {} w {} s {} c {}\n",
                 result.test,
                 work.pattern.map_or("-", |pattern| pattern.name()),
                 work.block_bytes,
@@ -210,7 +214,9 @@ fn assumptions_are_notes() {
     let notes = |name: &str| {
         let documents = read(name);
         let results = documents.iter().flat_map(|document| &document.results);
-        results.map(|result| format!("{}: {}\n", result.test, result.notes.join(" "))).collect::<String>()
+        results
+            .map(|result| format!("{}: {}\n", result.test, result.notes.join(" ")))
+            .collect::<String>()
     };
     insta::assert_snapshot!(notes("fio/3.33-mix.json"), @"
     writer: It ran at the same time as reader, mixed. fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits. Latencies are fio's clat, which for this engine covers the whole call.
@@ -232,7 +238,12 @@ fn whole() -> Vec<(String, String)> {
         .flat_map(|tool| std::fs::read_dir(tool.unwrap().path()).unwrap())
         .map(|file| file.unwrap().path())
         .filter(|path| !path.ends_with("3.33-mix-terse.txt"))
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap()))
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read_to_string(&path).unwrap(),
+            )
+        })
         .collect();
     files.sort();
     assert!(files.len() > 15, "{}", files.len());
@@ -241,7 +252,9 @@ fn whole() -> Vec<(String, String)> {
 
 #[test]
 fn quotes_fences_and_lost_indentation_are_ignored() {
-    for (name, text) in whole().into_iter().filter(|(name, _)| !name.ends_with(".json") && !name.contains("json")) {
+    for (name, text) in
+        whole().into_iter().filter(|(name, _)| !name.ends_with(".json") && !name.contains("json"))
+    {
         let plain = import(&name, &text, None).unwrap().documents;
         let quoted: String = text.lines().map(|line| format!("> {line}\r\n")).collect();
         let fenced = format!("Look at this:\n```text\n{text}\n```\nWhat is wrong?\n");
@@ -249,7 +262,9 @@ fn quotes_fences_and_lost_indentation_are_ignored() {
         let spaced = text.replace("\n ", "\n\u{a0}");
         for changed in [quoted, fenced, bare, spaced] {
             assert_eq!(
-                import(&name, &changed, None).unwrap_or_else(|error| panic!("{name}: {error}\n{changed}")).documents,
+                import(&name, &changed, None)
+                    .unwrap_or_else(|error| panic!("{name}: {error}\n{changed}"))
+                    .documents,
                 plain,
                 "{name}"
             );
@@ -259,12 +274,14 @@ fn quotes_fences_and_lost_indentation_are_ignored() {
 
 #[test]
 fn every_document_is_a_result_document() {
-    let schema: serde_json::Value = serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for (name, text) in whole() {
         for document in import(&name, &text, Some("the drive")).unwrap().documents {
             let json = serde_json::to_value(&document).unwrap();
-            let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+            let errors: Vec<String> =
+                validator.iter_errors(&json).map(|error| error.to_string()).collect();
             assert!(errors.is_empty(), "{name}: {errors:?}");
             assert_eq!(RunDocument::from_json(&json.to_string()).unwrap(), document, "{name}");
             assert_eq!(document.source.unwrap().drive.as_deref(), Some("the drive"));
@@ -277,9 +294,18 @@ fn flushmark_s_own_documents_come_back_as_they_were() {
     let (one, two) = (samples::document::CHECKED, samples::document::MODELLED);
     let imported = import("both.json", &format!("{one}\n{two}"), Some("sda")).unwrap();
     assert_eq!(imported.origin, Origin::Flushmark);
-    assert_eq!(import("list.json", &format!("[{one},{two}]"), None).unwrap().documents, imported.documents);
-    assert!(matches!(import("list.json", &format!("[{one},"), None), Err(ImportError::CutShort(Origin::Flushmark, _))));
-    assert_eq!(imported.documents, [RunDocument::from_json(one).unwrap(), RunDocument::from_json(two).unwrap()]);
+    assert_eq!(
+        import("list.json", &format!("[{one},{two}]"), None).unwrap().documents,
+        imported.documents
+    );
+    assert!(matches!(
+        import("list.json", &format!("[{one},"), None),
+        Err(ImportError::CutShort(Origin::Flushmark, _))
+    ));
+    assert_eq!(
+        imported.documents,
+        [RunDocument::from_json(one).unwrap(), RunDocument::from_json(two).unwrap()]
+    );
     insta::assert_snapshot!(imported.remarks.join("\n"), @"flushmark's own documents name their drives themselves, so --drive changes nothing");
 }
 
@@ -306,8 +332,10 @@ fn unreadable_texts_are_rejected_with_a_message() {
     insta::assert_snapshot!(refusal(&text.replace("/1006msec", "")), @"invalid output of fio (text): line 11 has an invalid value for a run time: `write: IOPS=1014, BW=4060KiB/s (4157kB/s)(4084KiB); 0 zone resets`");
     insta::assert_snapshot!(refusal("Synchronous random writes:\n"), @"the output of diskinfo -S is cut short (no figures follow heading 1): import the complete output");
     insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 0.5 kbytes:    138.3 usec"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `0.5 kbytes:    138.3 usec`");
-    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
-    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync is cut short (`Compare file sync methods using one write` has 1 rows instead of 5): import the complete output");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 \
+                                     Mbytes/s"), @"invalid output of diskinfo -S: line 2 is invalid: expected `N kbytes: N usec/IO = N Mbytes/s`, found `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
+    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 \
+                                     ops/sec 200000 usecs/op"), @"the output of pg_test_fsync is cut short (`Compare file sync methods using one write` has 1 rows instead of 5): import the complete output");
     insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"invalid output of pg_test_fsync: line 7 has invalid operations per second: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
     insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"document `flushmark/run/9` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
     insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark is cut short (EOF while parsing an object at line 1 column 30): import the complete output");
@@ -332,15 +360,26 @@ fn messages_around_fio_s_document_are_passed_on() {
 
 #[test]
 fn appended_outputs_are_one_document_each() {
-    let json = format!("{}{}", fixture("fio/3.33-mix.json"), fixture("fio/3.33-lat-percentiles-plus.json"));
-    let counts: Vec<usize> =
-        import("a", &json, None).unwrap().documents.iter().map(|document| document.results.len()).collect();
+    let json = format!(
+        "{}{}",
+        fixture("fio/3.33-mix.json"),
+        fixture("fio/3.33-lat-percentiles-plus.json")
+    );
+    let counts: Vec<usize> = import("a", &json, None)
+        .unwrap()
+        .documents
+        .iter()
+        .map(|document| document.results.len())
+        .collect();
     assert_eq!(counts, [3, 1]);
     let cut = &json[..json.len() - 100];
     assert!(matches!(import("a", cut, None), Err(ImportError::CutShort(Origin::FioJson, _))));
     let text = format!("{}\n{}", fixture("fio/kioxia-cd6.txt"), fixture("fio/samsung-980.txt"));
-    let drives =
-        import("a", &text, None).unwrap().documents.into_iter().map(|document| document.source.unwrap().drive.unwrap());
+    let drives = import("a", &text, None)
+        .unwrap()
+        .documents
+        .into_iter()
+        .map(|document| document.source.unwrap().drive.unwrap());
     assert_eq!(drives.collect::<Vec<_>>(), ["nvme2n1", "nvme0n1"]);
 }
 
@@ -371,13 +410,18 @@ fn intermediate_reports_are_not_results() {
 #[test]
 fn a_client_s_intermediate_reports_are_not_results() {
     let client = fixture("fio/3.33-client-plus.json");
-    let mut document: serde_json::Value = serde_json::from_str(&client[client.find('{').unwrap()..]).unwrap();
+    let mut document: serde_json::Value =
+        serde_json::from_str(&client[client.find('{').unwrap()..]).unwrap();
     let list = document["client_stats"].as_array_mut().unwrap();
     let mut earlier = list.clone();
     earlier.iter_mut().for_each(|job| job["write"]["total_ios"] = 1.into());
     list.splice(0..0, earlier);
     let imported = import("3.33-client-plus.json", &document.to_string(), None).unwrap();
-    assert!(imported.documents == read("fio/3.33-client-plus.json"), "{}", told(&imported.documents));
+    assert!(
+        imported.documents == read("fio/3.33-client-plus.json"),
+        "{}",
+        told(&imported.documents)
+    );
     assert_eq!(imported.remarks.len(), 1, "{:?}", imported.remarks);
 }
 
@@ -432,7 +476,11 @@ fn jobs_on_several_drives_are_a_run_for_each() {
     let json = fixture("fio/3.33-mix.json");
     let (before, reader) = json.split_once("\"jobname\" : \"reader\"").unwrap();
     let of = |text: &str, drive: &str| {
-        text.replacen("\"job options\" : {", &format!("\"job options\" : {{\"filename\": \"/dev/{drive}\","), 1)
+        text.replacen(
+            "\"job options\" : {",
+            &format!("\"job options\" : {{\"filename\": \"/dev/{drive}\","),
+            1,
+        )
     };
     let (reader, mixed) = reader.split_once("\"jobname\" : \"mixed\"").unwrap();
     let json = format!(
@@ -444,13 +492,19 @@ fn jobs_on_several_drives_are_a_run_for_each() {
     let documents = import("a", &json, None).unwrap().documents;
     let drives = documents.iter().map(|document| {
         let tests: Vec<&str> = document.results.iter().map(|result| result.test.as_str()).collect();
-        (document.source.as_ref().unwrap().drive.as_deref().unwrap(), document.target.given.as_str(), tests)
+        (
+            document.source.as_ref().unwrap().drive.as_deref().unwrap(),
+            document.target.given.as_str(),
+            tests,
+        )
     });
     assert_eq!(
         drives.collect::<Vec<_>>(),
         [("sda", "/dev/sda", vec!["writer", "mixed"]), ("sdb", "/dev/sdb", vec!["reader"])]
     );
-    assert!(documents[1].results[0].notes[0].starts_with("It ran at the same time as writer, mixed."));
+    assert!(
+        documents[1].results[0].notes[0].starts_with("It ran at the same time as writer, mixed.")
+    );
     // Files are assumed to be on one drive.
     let files = json.replace("/dev/sda", "/srv/a").replace("/dev/sdb", "/dev/shm/b");
     let document = &import("a", &files, None).unwrap().documents[..];
@@ -459,7 +513,10 @@ fn jobs_on_several_drives_are_a_run_for_each() {
         (1, "/srv/a", "file")
     );
     let notes = document[0].results.iter().map(|result| result.notes.last().unwrap().as_str());
-    assert_eq!(notes.filter(|note| note.starts_with("It ran on")).collect::<Vec<_>>(), ["It ran on /dev/shm/b."]);
+    assert_eq!(
+        notes.filter(|note| note.starts_with("It ran on")).collect::<Vec<_>>(),
+        ["It ran on /dev/shm/b."]
+    );
 }
 
 #[test]
@@ -467,9 +524,13 @@ fn reads_and_writes_reported_with_their_sum_are_read() {
     let text = fixture("fio/3.33-mix.txt");
     let (before, mixed) = text.rsplit_once("  cpu ").unwrap();
     let both = format!(
-        "{before}  mixed: IOPS=0, BW=0 (0)(0B/301msec)\n    clat (usec): min=1, max=2, avg=1.5, stdev=0\n  cpu {mixed}"
+        "{before}  mixed: IOPS=0, BW=0 (0)(0B/301msec)\n    clat (usec): min=1, max=2, avg=1.5, \
+         stdev=0\n  cpu {mixed}"
     );
-    assert_eq!(import("a", &both, None).unwrap().documents, import("a", &text, None).unwrap().documents);
+    assert_eq!(
+        import("a", &both, None).unwrap().documents,
+        import("a", &text, None).unwrap().documents
+    );
 }
 
 #[test]
@@ -486,15 +547,21 @@ fn runs_without_a_command_between_them_are_several() {
 #[test]
 fn each_job_has_the_options_of_its_own_part_of_the_command() {
     let text = fixture("fio/3.33-mix.txt");
-    let command = "fio --direct=1 --name=writer --fdatasync=1 --size=1m --name=reader --size=2m --name=mixed --fsync=8";
-    let results = import("a", &format!("{command}\n{text}"), None).unwrap().documents.remove(0).results;
+    let command = "fio --direct=1 --name=writer --fdatasync=1 --size=1m --name=reader --size=2m \
+                   --name=mixed --fsync=8";
+    let results =
+        import("a", &format!("{command}\n{text}"), None).unwrap().documents.remove(0).results;
     let work = results.iter().map(|result| {
         let work = &result.workload;
         (result.test.as_str(), work.direct, work.size_bytes >> 20, work.sync.unwrap().name())
     });
     assert_eq!(
         work.collect::<Vec<_>>(),
-        [("writer", true, 1, "fdatasync"), ("reader", true, 2, "none"), ("mixed", true, 0, "fsync")]
+        [
+            ("writer", true, 1, "fdatasync"),
+            ("reader", true, 2, "none"),
+            ("mixed", true, 0, "fsync")
+        ]
     );
 }
 
@@ -506,23 +573,39 @@ fn quoted_or_listed_json_is_read() {
     assert_eq!(import("a", &quoted, None).unwrap().documents, plain);
     assert_eq!(import("a", &format!("```json\n{json}```\n"), None).unwrap().documents, plain);
     let line = serde_json::from_str::<serde_json::Value>(&json).unwrap().to_string();
-    for listed in [format!("[{json},{json}]"), format!("[{line},{line}]"), format!("[\n  {line}\n  , {line}\n]")] {
-        assert_eq!(import("a", &listed, None).unwrap().documents, [&plain[..], &plain[..]].concat(), "{listed}");
+    for listed in [
+        format!("[{json},{json}]"),
+        format!("[{line},{line}]"),
+        format!("[\n  {line}\n  , {line}\n]"),
+    ] {
+        assert_eq!(
+            import("a", &listed, None).unwrap().documents,
+            [&plain[..], &plain[..]].concat(),
+            "{listed}"
+        );
     }
     let own = samples::document::CHECKED;
     let quoted: String = own.lines().map(|line| format!("> {line}\n")).collect();
-    assert_eq!(import("a", &quoted, None).unwrap().documents, [RunDocument::from_json(own).unwrap()]);
+    assert_eq!(
+        import("a", &quoted, None).unwrap().documents,
+        [RunDocument::from_json(own).unwrap()]
+    );
 }
 
 #[test]
 fn pg_test_fsync_in_parts_and_several_times() {
     let text = fixture("pg_test_fsync/15.txt");
-    let twice = import("a", &format!("{text}{}", text.replace("3282.685", "1000.000")), None).unwrap().documents;
+    let twice = import("a", &format!("{text}{}", text.replace("3282.685", "1000.000")), None)
+        .unwrap()
+        .documents;
     assert_eq!(twice.iter().map(|document| document.results.len()).collect::<Vec<_>>(), [16, 16]);
     assert_eq!(twice[1].results[0].iops, 1000.0);
     let first = text.split("Compare file sync methods using two").next().unwrap();
     let documents = import("a", first, None).unwrap().documents;
-    let skipped = documents[0].skipped.iter().map(|skipped| format!("{}: {}\n", skipped.test, skipped.because));
+    let skipped = documents[0]
+        .skipped
+        .iter()
+        .map(|skipped| format!("{}: {}\n", skipped.test, skipped.because));
     insta::assert_snapshot!(skipped.collect::<String>(), @"
     one 8 KiB write: fsync_writethrough: pg_test_fsync reports n/a: the system or the filesystem does not support this method
     Compare file sync methods using two writes: the text does not contain this section of pg_test_fsync's output
@@ -535,11 +618,17 @@ fn pg_test_fsync_in_parts_and_several_times() {
 #[test]
 fn an_incomplete_text_lists_what_is_missing() {
     let text = fixture("diskinfo/intel-710.txt");
-    let text: String =
-        text.lines().filter(|line| !line.contains("    64 kbytes:")).map(|line| format!("{line}\n")).collect();
+    let text: String = text
+        .lines()
+        .filter(|line| !line.contains("    64 kbytes:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let documents = import("a", text.split("4096 kbytes").next().unwrap(), None).unwrap().documents;
-    let skipped: Vec<_> =
-        documents[0].skipped.iter().map(|skipped| (skipped.test.as_str(), skipped.because.as_str())).collect();
+    let skipped: Vec<_> = documents[0]
+        .skipped
+        .iter()
+        .map(|skipped| (skipped.test.as_str(), skipped.because.as_str()))
+        .collect();
     insta::assert_debug_snapshot!(skipped, @r#"
     [
         (
@@ -557,7 +646,9 @@ fn an_incomplete_text_lists_what_is_missing() {
 /// Histograms yield the same figures as fio's list of percentiles next to them.
 #[test]
 fn bins_are_the_percentiles() {
-    for name in ["fio/3.33-mix-plus.json", "fio/3.33-group-plus.json", "fio/3.33-lat-percentiles-plus.json"] {
+    for name in
+        ["fio/3.33-mix-plus.json", "fio/3.33-group-plus.json", "fio/3.33-lat-percentiles-plus.json"]
+    {
         for result in &read(name)[0].results {
             let pairs = [
                 (result.read_us, &result.histograms.read),
@@ -569,10 +660,17 @@ fn bins_are_the_percentiles() {
                 let (Some(told), Some(histogram)) = (told, histogram) else { continue };
                 let counted = histogram.summary().unwrap();
                 assert_eq!(told.count, counted.count, "{name} {}", result.test);
-                for (told, counted) in [(told.p50, counted.p50), (told.p99, counted.p99), (told.p99_99, counted.p99_99)]
-                {
+                for (told, counted) in [
+                    (told.p50, counted.p50),
+                    (told.p99, counted.p99),
+                    (told.p99_99, counted.p99_99),
+                ] {
                     // Half a bin: the last ones may be above the longest latency by that much.
-                    assert!((told - counted).abs() <= told / 64.0, "{name} {}: {told} {counted}", result.test);
+                    assert!(
+                        (told - counted).abs() <= told / 64.0,
+                        "{name} {}: {told} {counted}",
+                        result.test
+                    );
                 }
                 seen += 1;
             }

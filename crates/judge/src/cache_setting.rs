@@ -15,7 +15,8 @@ const DIFFERENCE_CERTAIN: f64 = 3.0;
 const UNSYNCED_LOSS: f64 = 0.7;
 
 /// With the cache off, the kernel no longer sends flushes.
-const CACHE_OFF_DOUBT: &str = "With the cache off, only the drive itself vouches that a completed write is safe; `flushmark verify` can prove it.";
+const CACHE_OFF_DOUBT: &str = "With the cache off, only the drive itself vouches that a completed \
+                               write is safe; `flushmark verify` can prove it.";
 
 /// One test under both settings.
 struct Pair<'a> {
@@ -32,8 +33,13 @@ impl Pair<'_> {
 
 /// Compares the results under both settings for the drives at `disks`; `None` unless the same small
 /// commit was measured under both.
-pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
-    let by_flush = pair(results, SyncMethod::Fsync).or_else(|| pair(results, SyncMethod::Fdatasync));
+pub(crate) fn cache_setting(
+    results: &[TestResult],
+    label: &str,
+    disks: &[String],
+) -> Option<Finding> {
+    let by_flush =
+        pair(results, SyncMethod::Fsync).or_else(|| pair(results, SyncMethod::Fdatasync));
     let by_flag = pair(results, SyncMethod::OSync).or_else(|| pair(results, SyncMethod::ODsync));
     let commit = by_flush.as_ref().or(by_flag.as_ref())?;
     let unsynced = pair(results, SyncMethod::None);
@@ -45,30 +51,42 @@ pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String
         operation_name(commit.on)
     );
     let lost = unsynced.as_ref().filter(|pair| pair.gain() < UNSYNCED_LOSS);
-    let command = |word: &str| disks.iter().map(|disk| switch_cache(word, disk)).collect::<Vec<_>>().join(", ");
+    let command = |word: &str| {
+        disks.iter().map(|disk| switch_cache(word, disk)).collect::<Vec<_>>().join(", ")
+    };
     let (id, title, advice) = if gain >= DIFFERENCE_MIN {
         let price = lost.map_or(String::new(), |pair| {
             format!(
-                " Unsynced writes fall from {} to {} per second; if those matter more, leave it on.",
+                " Unsynced writes fall from {} to {} per second; if those matter more, leave it \
+                 on.",
                 number(pair.on.iops),
                 number(pair.off.iops)
             )
         });
         (
             "write-cache-better-off",
-            format!("Commits on {label} are {} times as fast with the write cache off: {rates}.", number(gain)),
+            format!(
+                "Commits on {label} are {} times as fast with the write cache off: {rates}.",
+                number(gain)
+            ),
             format!("Switch it off: {}.{price}", command("off")),
         )
     } else if gain <= 1.0 / DIFFERENCE_MIN {
         (
             "write-cache-better-on",
-            format!("Commits on {label} are {} times as fast with the write cache on: {rates}.", number(1.0 / gain)),
-            "Leave it on (check with `flushmark cache status`): the kernel flushes it whenever software requests durability.".to_owned(),
+            format!(
+                "Commits on {label} are {} times as fast with the write cache on: {rates}.",
+                number(1.0 / gain)
+            ),
+            "Leave it on (check with `flushmark cache status`): the kernel flushes it whenever \
+             software requests durability."
+                .to_owned(),
         )
     } else {
         let advice = match lost {
             Some(pair) => format!(
-                "Leave it on: switching it off only slows unsynced writes, from {} to {} per second.",
+                "Leave it on: switching it off only slows unsynced writes, from {} to {} per \
+                 second.",
                 number(pair.on.iops),
                 number(pair.off.iops)
             ),
@@ -82,11 +100,18 @@ pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String
     };
     let sides = |pair: &Pair<'_>| {
         [(pair.off, "off"), (pair.on, "on")].map(|(result, setting)| {
-            Evidence::number(format!("{}, cache {setting}", operation_name(result)), result.iops.round(), "IOPS")
+            Evidence::number(
+                format!("{}, cache {setting}", operation_name(result)),
+                result.iops.round(),
+                "IOPS",
+            )
         })
     };
-    let evidence =
-        [by_flush.as_ref(), by_flag.as_ref(), unsynced.as_ref()].into_iter().flatten().flat_map(sides).collect();
+    let evidence = [by_flush.as_ref(), by_flag.as_ref(), unsynced.as_ref()]
+        .into_iter()
+        .flatten()
+        .flat_map(sides)
+        .collect();
     let certain = gain.max(1.0 / gain) >= DIFFERENCE_CERTAIN;
     Some(Finding {
         id: id.to_owned(),
@@ -110,10 +135,12 @@ fn pair(results: &[TestResult], sync: SyncMethod) -> Option<Pair<'_>> {
                 && work.block_bytes <= 16 << 10
                 && result.iops > 0.0
         });
-        small.min_by_key(|result| !result.workload.pattern.is_some_and(workload::Pattern::is_random))
+        small
+            .min_by_key(|result| !result.workload.pattern.is_some_and(workload::Pattern::is_random))
     };
     let (off, on) = (of(WriteCache::Off)?, of(WriteCache::On)?);
-    let same = (off.workload.pattern, off.workload.block_bytes) == (on.workload.pattern, on.workload.block_bytes);
+    let same = (off.workload.pattern, off.workload.block_bytes)
+        == (on.workload.pattern, on.workload.block_bytes);
     same.then_some(Pair { off, on })
 }
 
@@ -144,10 +171,14 @@ mod tests {
                 write(OSync, us(o_sync), 0.0).result(),
             ]
         };
-        let results = [under(WriteCache::Off, tests(off)), under(WriteCache::On, tests(on))].concat();
+        let results =
+            [under(WriteCache::Off, tests(off)), under(WriteCache::On, tests(on))].concat();
         let finding = cache_setting(&results, "the drive", &["/dev/sda".to_owned()]).unwrap();
-        let evidence: Vec<String> =
-            finding.evidence.iter().map(|item| format!("{} {} {}", item.what, item.value, item.unit)).collect();
+        let evidence: Vec<String> = finding
+            .evidence
+            .iter()
+            .map(|item| format!("{} {} {}", item.what, item.value, item.unit))
+            .collect();
         format!(
             "{} ({:?})\n{}\n- {}\n? {}\n> {}",
             finding.id,

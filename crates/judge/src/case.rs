@@ -28,7 +28,11 @@ pub struct Case<'a> {
 
 impl<'a> Case<'a> {
     /// A case without drive records and without a known setting of the write caches.
-    pub const fn new(results: &'a [TestResult], place: Option<&'a Place>, host: &'a HostFacts) -> Case<'a> {
+    pub const fn new(
+        results: &'a [TestResult],
+        place: Option<&'a Place>,
+        host: &'a HostFacts,
+    ) -> Case<'a> {
         Case { results, place, host, records: &[], caches_found_on: None }
     }
 
@@ -56,7 +60,11 @@ impl<'a> Case<'a> {
     }
 
     /// Like [`Case::small_write`], restricted to one way of submitting writes.
-    pub(crate) fn small_write_submitted(&self, sync: SyncMethod, submission: Submission) -> Option<&'a TestResult> {
+    pub(crate) fn small_write_submitted(
+        &self,
+        sync: SyncMethod,
+        submission: Submission,
+    ) -> Option<&'a TestResult> {
         self.results
             .iter()
             .filter(|result| is_small_write(result, sync))
@@ -70,7 +78,8 @@ impl<'a> Case<'a> {
         one: SyncMethod,
         other: SyncMethod,
     ) -> Option<(&'a TestResult, &'a TestResult)> {
-        self.small_write_pairs(one, other).min_by_key(|(first, _)| deviation_from_usual_commit(first))
+        self.small_write_pairs(one, other)
+            .min_by_key(|(first, _)| deviation_from_usual_commit(first))
     }
 
     /// All such pairs, in the order in which the first test of each was measured.
@@ -81,7 +90,9 @@ impl<'a> Case<'a> {
     ) -> impl Iterator<Item = (&'a TestResult, &'a TestResult)> + use<'a> {
         let results = self.results;
         results.iter().filter(move |result| is_small_write(result, one)).filter_map(move |first| {
-            let matching = |second: &&TestResult| is_small_write(second, other) && differ_in_sync_alone(first, second);
+            let matching = |second: &&TestResult| {
+                is_small_write(second, other) && differ_in_sync_alone(first, second)
+            };
             Some((first, results.iter().find(matching)?))
         })
     }
@@ -118,7 +129,10 @@ impl<'a> Case<'a> {
     /// The most representative small commit test of each method that was measured.
     pub(crate) fn small_commits(&self) -> impl Iterator<Item = &'a TestResult> + use<'a> {
         let case = *self;
-        SyncMethod::ALL.into_iter().filter(|sync| sync.is_durable()).filter_map(move |sync| case.small_write(sync))
+        SyncMethod::ALL
+            .into_iter()
+            .filter(|sync| sync.is_durable())
+            .filter_map(move |sync| case.small_write(sync))
     }
 
     /// The small unsynced write to the device: the cost of the same write without durability. A
@@ -131,8 +145,12 @@ impl<'a> Case<'a> {
     pub(crate) fn random_read(&self) -> Option<&'a TestResult> {
         self.results
             .iter()
-            .filter(|result| result.workload.pattern == Some(Pattern::RandRead) && result.workload.direct)
-            .filter(|result| is_one_at_a_time(result) && result.workload.block_bytes <= SMALL_BLOCK_BYTES_MAX)
+            .filter(|result| {
+                result.workload.pattern == Some(Pattern::RandRead) && result.workload.direct
+            })
+            .filter(|result| {
+                is_one_at_a_time(result) && result.workload.block_bytes <= SMALL_BLOCK_BYTES_MAX
+            })
             .filter(|result| summary(result).is_some())
             .min_by_key(|result| deviation_from_usual_commit(result))
     }
@@ -186,18 +204,18 @@ impl<'a> Case<'a> {
     /// Whether a hypervisor sits between the kernel and the medium. Timing then also reflects its
     /// host.
     pub(crate) fn is_virtual(&self) -> bool {
-        let by_transport = self
-            .drives()
-            .iter()
-            .any(|drive| matches!(drive.transport, Transport::Virtio | Transport::HyperV | Transport::Xen));
+        let by_transport = self.drives().iter().any(|drive| {
+            matches!(drive.transport, Transport::Virtio | Transport::HyperV | Transport::Xen)
+        });
         by_transport || self.host.virtualisation.is_some()
     }
 
     /// The RAID controller in front of an underlying drive, if any.
     pub(crate) fn raid_controller(&self) -> Option<&'a Controller> {
         let names = self.device_names();
-        let before =
-            |controller: &&Controller| controller.is_raid() && controller.disks.iter().any(|disk| names.contains(disk));
+        let before = |controller: &&Controller| {
+            controller.is_raid() && controller.disks.iter().any(|disk| names.contains(disk))
+        };
         self.host.controllers.iter().find(before)
     }
 
@@ -222,9 +240,15 @@ impl<'a> Case<'a> {
     pub(crate) fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {
-            matches!(drive.transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Mmc)
+            matches!(
+                drive.transport,
+                Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Mmc
+            )
         };
-        !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual() && self.raid_controller().is_none()
+        !drives.is_empty()
+            && drives.iter().all(direct)
+            && !self.is_virtual()
+            && self.raid_controller().is_none()
     }
 
     /// True if the kernel reports an underlying drive as rotational; `None` if it reports nothing.
@@ -242,7 +266,8 @@ impl<'a> Case<'a> {
             return Some(WriteCache::WriteThrough);
         }
         let drives = self.drives();
-        let beliefs: Vec<WriteCache> = drives.iter().filter_map(|drive| drive.queue.write_cache).collect();
+        let beliefs: Vec<WriteCache> =
+            drives.iter().filter_map(|drive| drive.queue.write_cache).collect();
         match beliefs.as_slice() {
             [] => device.queue.write_cache,
             _ if beliefs.contains(&WriteCache::WriteBack) => Some(WriteCache::WriteBack),
@@ -276,7 +301,8 @@ fn is_one_at_a_time(result: &TestResult) -> bool {
 fn is_measured_write(result: &TestResult, sync: SyncMethod) -> bool {
     let work = &result.workload;
     let each_synced = work.sync_every == 1 || sync.is_per_write() || !sync.is_durable();
-    let measured = if sync.is_durable() { result.commit_us.is_some() } else { result.write_us.is_some() };
+    let measured =
+        if sync.is_durable() { result.commit_us.is_some() } else { result.write_us.is_some() };
     work.sync == Some(sync)
         && matches!(work.pattern, Some(Pattern::Write | Pattern::RandWrite))
         && work.depth == 1

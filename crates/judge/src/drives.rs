@@ -32,8 +32,12 @@ fn once_each(records: &[DriveRecord]) -> Vec<(Rank, Finding)> {
     for record in records {
         for one in record.cache.disagreements() {
             let about = match &one {
-                Disagreement::FilesystemSendsNoFlushes { mount_point, .. } => Some(("filesystem", mount_point.clone())),
-                Disagreement::LayerStopsFlushes { mount_point, .. } => Some(("layer", mount_point.clone())),
+                Disagreement::FilesystemSendsNoFlushes { mount_point, .. } => {
+                    Some(("filesystem", mount_point.clone()))
+                }
+                Disagreement::LayerStopsFlushes { mount_point, .. } => {
+                    Some(("layer", mount_point.clone()))
+                }
                 _ => None,
             };
             let is_new = about.as_ref().is_none_or(|about| !mounts.contains(about));
@@ -69,8 +73,10 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
         doubt: None,
         advice,
     };
-    let plp_doubt =
-        Some("A drive with power-loss protection loses nothing because of this; check its datasheet.".to_owned());
+    let plp_doubt = Some(
+        "A drive with power-loss protection loses nothing because of this; check its datasheet."
+            .to_owned(),
+    );
     match kind {
         Disagreement::KernelSendsNoFlushes => (
             Rank::LosesData,
@@ -79,7 +85,8 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                 ..finding(
                     "kernel-sends-no-flushes",
                     format!(
-                        "The kernel sends no flushes to {path}, although its volatile write cache is on: no fsync is durable."
+                        "The kernel sends no flushes to {path}, although its volatile write cache \
+                         is on: no fsync is durable."
                     ),
                     if record
                         .cache
@@ -89,12 +96,16 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                         .is_none_or(|reported| reported.starts_with("write back"))
                     {
                         format!(
-                            "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
+                            "Re-enable flushes with `echo 'write back' > \
+                             /sys/block/{disk}/queue/write_cache`, or switch the cache off: \
+                             `flushmark cache off {path}`."
                         )
                     } else {
                         // The driver assumes no cache, and the queue's setting cannot exceed that.
                         format!(
-                            "Have the driver query the drive again with `echo 1 > /sys/block/{disk}/device/rescan`; if that changes nothing, switch the cache off: `flushmark cache off {path}`."
+                            "Have the driver query the drive again with `echo 1 > \
+                             /sys/block/{disk}/device/rescan`; if that changes nothing, switch the \
+                             cache off: `flushmark cache off {path}`."
                         )
                     },
                 )
@@ -107,10 +118,13 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                 ..finding(
                     "cache-belief-overridden",
                     format!(
-                        "The kernel is configured not to flush {path}, although the drive reports a volatile cache."
+                        "The kernel is configured not to flush {path}, although the drive reports \
+                         a volatile cache."
                     ),
                     format!(
-                        "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark cache off {path}`."
+                        "Re-enable flushes with `echo 'write back' > \
+                         /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark \
+                         cache off {path}`."
                     ),
                 )
             },
@@ -119,7 +133,10 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::LosesData,
             finding(
                 "flushes-switched-off",
-                format!("No sync on {mount_point} flushes the write cache of {path}: it is mounted with `{option}`."),
+                format!(
+                    "No sync on {mount_point} flushes the write cache of {path}: it is mounted \
+                         with `{option}`."
+                ),
                 remedy(&mount_point, &option),
             ),
         ),
@@ -127,9 +144,13 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::LosesData,
             finding(
                 "layer-stops-flushes",
-                format!("{layer} drops the flushes that {mount_point} sends to {path}, which caches writes."),
                 format!(
-                    "Run `echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out what set it to write through."
+                    "{layer} drops the flushes that {mount_point} sends to {path}, which \
+                         caches writes."
+                ),
+                format!(
+                    "Run `echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out \
+                     what set it to write through."
                 ),
             ),
         ),
@@ -137,8 +158,12 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             Rank::Harmless,
             finding(
                 "flushes-in-vain",
-                format!("The kernel still sends flushes to {path}, although its write cache is off."),
-                "Nothing to do: each flush costs one command, and they are needed again once the cache is on."
+                format!(
+                    "The kernel still sends flushes to {path}, although its write cache is \
+                         off."
+                ),
+                "Nothing to do: each flush costs one command, and they are needed again once the \
+                 cache is on."
                     .to_owned(),
             ),
         ),
@@ -178,8 +203,10 @@ fn views(record: &DriveRecord) -> Vec<Evidence> {
     }
     for view in &cache.filesystems {
         if let Some(option) = &view.flushes_disabled_by {
-            evidence
-                .push(Evidence::fact(format!("{} on {}", view.fs_type, view.mount_point.display()), option.clone()));
+            evidence.push(Evidence::fact(
+                format!("{} on {}", view.fs_type, view.mount_point.display()),
+                option.clone(),
+            ));
         }
     }
     evidence
@@ -206,7 +233,8 @@ fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
             "power-loss-protection-failed",
             format!("{path} reports that its power-loss protection has failed."),
             Evidence::fact("NVMe critical warning", "volatile memory backup device has failed"),
-            "A power cut may lose acknowledged commits. Replace the drive, or switch its write cache off until then.",
+            "A power cut may lose acknowledged commits. Replace the drive, or switch its write \
+             cache off until then.",
         );
     }
     if health.failing == Some(true) {
@@ -220,7 +248,11 @@ fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
     }
     if let Some(used) = health.used_percent.filter(|used| *used >= WEARING_PERCENT) {
         let worn = used >= WORN_OUT_PERCENT;
-        let state = if worn { "has used up its rated endurance" } else { "is near the end of its rated endurance" };
+        let state = if worn {
+            "has used up its rated endurance"
+        } else {
+            "is near the end of its rated endurance"
+        };
         add(
             if worn { Rank::Failing } else { Rank::Wearing },
             "endurance-used",
@@ -235,7 +267,8 @@ fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
             "media-errors",
             format!("{path} has reported {errors} media errors."),
             Evidence::number("media errors", errors as f64, ""),
-            "Keep a copy of the data. Check the counters with `smartctl -x` and compare them in a week.",
+            "Keep a copy of the data. Check the counters with `smartctl -x` and compare them in a \
+             week.",
         );
     }
     found
@@ -246,8 +279,8 @@ mod tests {
     use std::path::PathBuf;
 
     use drive::{
-        AfterPowerCycle, Answer, BlockDevice, CacheReading, CacheViews, FilesystemView, Health, KernelView, ToldBy,
-        Transport, WriteCache,
+        AfterPowerCycle, Answer, BlockDevice, CacheReading, CacheViews, FilesystemView, Health,
+        KernelView, ToldBy, Transport, WriteCache,
     };
 
     use super::*;
@@ -275,7 +308,11 @@ mod tests {
             pci_address: None,
             cache: CacheViews {
                 drive: Answer::Told { told },
-                kernel: KernelView { write_cache: Some(belief), fua: Some(false), cache_type: None },
+                kernel: KernelView {
+                    write_cache: Some(belief),
+                    fua: Some(false),
+                    cache_type: None,
+                },
                 filesystems: vec![filesystem],
             },
             health: Answer::Told { told: Health::default() },
@@ -287,9 +324,18 @@ mod tests {
 
     fn describe(record: &DriveRecord) -> String {
         let findings = drives(std::slice::from_ref(record)).into_iter().map(|finding| {
-            let evidence: Vec<String> =
-                finding.evidence.iter().map(|item| format!("{}: {} {}", item.what, item.value, item.unit)).collect();
-            format!("{}\n  {}\n  - {}\n  > {}\n", finding.id, finding.title, evidence.join("; "), finding.advice)
+            let evidence: Vec<String> = finding
+                .evidence
+                .iter()
+                .map(|item| format!("{}: {} {}", item.what, item.value, item.unit))
+                .collect();
+            format!(
+                "{}\n  {}\n  - {}\n  > {}\n",
+                finding.id,
+                finding.title,
+                evidence.join("; "),
+                finding.advice
+            )
         });
         findings.collect()
     }
@@ -309,8 +355,13 @@ mod tests {
         let mut overridden = record(true, WriteCache::WriteThrough);
         overridden.cache.drive = Answer::NeedsRoot;
         overridden.cache.kernel.cache_type = Some("write back".to_owned());
-        let all =
-            [record(true, WriteCache::WriteThrough), record(false, WriteCache::WriteBack), overridden, barriers, layer];
+        let all = [
+            record(true, WriteCache::WriteThrough),
+            record(false, WriteCache::WriteBack),
+            overridden,
+            barriers,
+            layer,
+        ];
         insta::assert_snapshot!(all.iter().map(describe).collect::<String>(), @r#"
         kernel-sends-no-flushes
           The kernel sends no flushes to /dev/sda, although its volatile write cache is on: no fsync is durable.
@@ -342,7 +393,10 @@ mod tests {
         overridden.cache.kernel.cache_type = Some("write back".to_owned());
         for one in [record(true, WriteCache::WriteThrough), overridden] {
             let doubt = drives(&[one]).remove(0).doubt.unwrap();
-            assert!(doubt.starts_with("A drive with power-loss protection loses nothing"), "{doubt}");
+            assert!(
+                doubt.starts_with("A drive with power-loss protection loses nothing"),
+                "{doubt}"
+            );
         }
         assert_eq!(drives(&[record(false, WriteCache::WriteBack)]).remove(0).doubt, None);
     }
@@ -359,8 +413,9 @@ mod tests {
         };
         sick.health = Answer::Told { told: health };
         let mut worn = record(true, WriteCache::WriteBack);
-        worn.health =
-            Answer::Told { told: Health { used_percent: Some(80), media_errors: Some(0), ..Health::default() } };
+        worn.health = Answer::Told {
+            told: Health { used_percent: Some(80), media_errors: Some(0), ..Health::default() },
+        };
         insta::assert_snapshot!(describe(&sick) + &describe(&worn), @r#"
         power-loss-protection-failed
           /dev/sda reports that its power-loss protection has failed.
@@ -400,7 +455,8 @@ mod tests {
 
     #[test]
     fn the_most_serious_comes_first_and_runs_omit_the_harmless() {
-        let records = [record(false, WriteCache::WriteBack), record(true, WriteCache::WriteThrough)];
+        let records =
+            [record(false, WriteCache::WriteBack), record(true, WriteCache::WriteThrough)];
         let ids: Vec<String> = drives(&records).into_iter().map(|finding| finding.id).collect();
         assert_eq!(ids, ["kernel-sends-no-flushes", "flushes-in-vain"]);
         assert_eq!(serious(&records).len(), 1);

@@ -32,7 +32,10 @@ fn judge(case: &Case<'_>, used: Use) -> Fitness {
         Use::General => general(case),
     };
     let Some((grade, mut because)) = judged else {
-        return Fitness { grade: Grade::Unknown, because: "No small write with a sync was measured.".to_owned() };
+        return Fitness {
+            grade: Grade::Unknown,
+            because: "No small write with a sync was measured.".to_owned(),
+        };
     };
     if case.is_virtual() && FlushPath::of(case) == FlushPath::NotNeeded {
         because.push_str("; whether that is durable depends on the host");
@@ -65,8 +68,12 @@ fn at_most(value: f64, mark: f64) -> bool {
 /// Commits per second of one writer at 4 KiB, after the Ceph performance wiki: protected drives
 /// make 25,000 and more; from 10,000 on, a drive does not limit the OSD; consumer drives make 500
 /// to 2,000; disks without a flash log are below 200.
-const CEPH_COMMITS_PER_S: &[(f64, Grade)] =
-    &[(25_000.0, Grade::Excellent), (10_000.0, Grade::Good), (2_000.0, Grade::Fair), (200.0, Grade::Poor)];
+const CEPH_COMMITS_PER_S: &[(f64, Grade)] = &[
+    (25_000.0, Grade::Excellent),
+    (10_000.0, Grade::Good),
+    (2_000.0, Grade::Fair),
+    (200.0, Grade::Poor),
+];
 
 /// The slowest of a flushing sync and of write-through writes, because hardware sometimes ignores
 /// one of them and BlueStore uses both. On a raw device, a write-through write is FUA alone if it
@@ -77,8 +84,10 @@ fn ceph_osd<'a>(case: &Case<'a>) -> Option<(Grade, String)> {
         methods.iter().filter_map(|sync| find(*sync)).min_by(|a, b| rate(a).total_cmp(&rate(b)))
     };
     let flags = [SyncMethod::OSync, SyncMethod::ODsync, SyncMethod::RwfDsync];
-    let by_flag = |submission| slowest(&flags, &|sync| case.small_write_submitted(sync, submission));
-    let by_call = slowest(&[SyncMethod::Fsync, SyncMethod::Fdatasync], &|sync| case.small_write(sync));
+    let by_flag =
+        |submission| slowest(&flags, &|sync| case.small_write_submitted(sync, submission));
+    let by_call =
+        slowest(&[SyncMethod::Fsync, SyncMethod::Fdatasync], &|sync| case.small_write(sync));
     let methods = [by_call, by_flag(Submission::Asynchronous), by_flag(Submission::Blocking)];
     let measured: Vec<&TestResult> = methods.into_iter().flatten().collect();
     let which = match measured.len() {
@@ -94,7 +103,14 @@ fn ceph_osd<'a>(case: &Case<'a>) -> Option<(Grade, String)> {
         Grade::Fair => "10,000 would not limit an OSD",
         _ => "protected drives make 10,000 and more, consumer drives 500 to 2,000",
     };
-    Some((grade, format!("{} commits/s ({}{which}); {marks}", number(commits_per_s), operation_name(decides))))
+    Some((
+        grade,
+        format!(
+            "{} commits/s ({}{which}); {marks}",
+            number(commits_per_s),
+            operation_name(decides)
+        ),
+    ))
 }
 
 /// Median of a write with its flush. A log device is useful only if it is faster than the pool:
@@ -107,7 +123,9 @@ fn zfs_slog(case: &Case<'_>) -> Option<(Grade, String)> {
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
     let grade = graded(commit.p50_us(), SLOG_P50_US, Grade::Unfit, at_most);
     let marks = match grade {
-        Grade::Unfit | Grade::Poor => "at 2 ms a log device gains nothing, good ones take less than 0.2 ms",
+        Grade::Unfit | Grade::Poor => {
+            "at 2 ms a log device gains nothing, good ones take less than 0.2 ms"
+        }
         _ => "good log devices take less than 0.2 ms",
     };
     Some((grade, format!("{} for a {}; {marks}", latency(commit.p50_us()), operation_name(commit))))
@@ -115,12 +133,20 @@ fn zfs_slog(case: &Case<'_>) -> Option<(Grade, String)> {
 
 /// 99th percentile of a commit: etcd requires at most 10 ms (and 25 ms for its backend commits),
 /// OpenShift 2 ms for heavily loaded clusters.
-const DATABASE_P99_US: &[(f64, Grade)] =
-    &[(200.0, Grade::Excellent), (2_000.0, Grade::Good), (10_000.0, Grade::Fair), (25_000.0, Grade::Poor)];
+const DATABASE_P99_US: &[(f64, Grade)] = &[
+    (200.0, Grade::Excellent),
+    (2_000.0, Grade::Good),
+    (10_000.0, Grade::Fair),
+    (25_000.0, Grade::Poor),
+];
 /// A log with a good tail is still limited by its median: one connection makes at most `1e6 / p50`
 /// commits per second.
-const DATABASE_P50_US: &[(f64, Grade)] =
-    &[(100.0, Grade::Excellent), (500.0, Grade::Good), (5_000.0, Grade::Fair), (15_000.0, Grade::Poor)];
+const DATABASE_P50_US: &[(f64, Grade)] = &[
+    (100.0, Grade::Excellent),
+    (500.0, Grade::Good),
+    (5_000.0, Grade::Fair),
+    (15_000.0, Grade::Poor),
+];
 
 fn database_log(case: &Case<'_>) -> Option<(Grade, String)> {
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
@@ -148,7 +174,10 @@ fn general(case: &Case<'_>) -> Option<(Grade, String)> {
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
     let by_commit = graded(commit.p50_us(), GENERAL_COMMIT_P50_US, Grade::Poor, at_most);
     let Some(read) = case.random_read() else {
-        return Some((by_commit, format!("a {} takes {}", operation_name(commit), latency(commit.p50_us()))));
+        return Some((
+            by_commit,
+            format!("a {} takes {}", operation_name(commit), latency(commit.p50_us())),
+        ));
     };
     let by_read = graded(read.p50_us(), GENERAL_READ_P50_US, Grade::Poor, at_most);
     let because = format!(

@@ -56,16 +56,19 @@ impl FlushPath {
         if let Some(option) = mount.and_then(drive::Mount::flushes_disabled_by) {
             return FlushPath::SwitchedOffByMount { option: option.to_owned() };
         }
-        if let Some(drive_says) = case.drives().into_iter().find_map(|drive| overridden(drive, case.records)) {
+        if let Some(drive_says) =
+            case.drives().into_iter().find_map(|drive| overridden(drive, case.records))
+        {
             return FlushPath::SwitchedOffByQueue { drive_says };
         }
         if case.cache_belief() == Some(WriteCache::WriteThrough) {
             return FlushPath::NotNeeded;
         }
-        let counted = case.small_commits().filter(|result| syncs_by_call(result)).find_map(|result| {
-            let flushes = result.proof.device?.flushes?;
-            Some((result.proof.commits, flushes, result.flushes_per_commit()?))
-        });
+        let counted =
+            case.small_commits().filter(|result| syncs_by_call(result)).find_map(|result| {
+                let flushes = result.proof.device?.flushes?;
+                Some((result.proof.commits, flushes, result.flushes_per_commit()?))
+            });
         match counted {
             Some((commits, flushes, per_commit))
                 if commits >= COMMITS_MIN
@@ -86,13 +89,16 @@ impl FlushPath {
                 Some(format!("{what} keeps everything in memory, and a power cut loses all of it"))
             }
             FlushPath::SwitchedOffByMount { option } => {
-                Some(format!("the filesystem is mounted with `{option}`, so no sync flushes the drive's cache"))
+                Some(format!("the filesystem is mounted with `{option}`, so no sync flushes the \
+                              drive's cache"))
             }
             FlushPath::SwitchedOffByQueue { .. } => {
-                Some("the kernel is configured to send no flushes to a drive that reports a volatile cache".to_owned())
+                Some("the kernel is configured to send no flushes to a drive that reports a \
+                      volatile cache".to_owned())
             }
             FlushPath::Vanished { .. } => Some(
-                "syncs are acknowledged although no flush reaches the device, so a power cut loses commits".to_owned(),
+                "syncs are acknowledged although no flush reaches the device, so a power cut loses \
+                 commits".to_owned(),
             ),
             FlushPath::NotNeeded | FlushPath::Counted { .. } | FlushPath::Unobserved => None,
         }
@@ -110,7 +116,9 @@ fn memory(case: &Case<'_>) -> Option<String> {
         Transport::Ram => Some("a RAM disk".to_owned()),
         Transport::NullBlk => Some("null_blk, the kernel's test device,".to_owned()),
         // /dev/shm is a tmpfs on every distribution.
-        Transport::Loop if drive.backing_file.as_ref().is_some_and(|file| file.starts_with("/dev/shm")) => {
+        Transport::Loop
+            if drive.backing_file.as_ref().is_some_and(|file| file.starts_with("/dev/shm")) =>
+        {
             Some("a loop device on a file in /dev/shm".to_owned())
         }
         _ => None,

@@ -35,7 +35,9 @@ pub fn judge(case: &Case<'_>) -> Judgement {
 /// that is, how the storage behaves from now on. Tests that ran concurrently with others are left
 /// out: they show the bandwidth that the others left, not what the storage can do.
 fn results_under_current_setting(case: &Case<'_>) -> Vec<TestResult> {
-    let is_current = |setting: WriteCache| setting.requires_on().is_none_or(|on| Some(on) == case.caches_found_on);
+    let is_current = |setting: WriteCache| {
+        setting.requires_on().is_none_or(|on| Some(on) == case.caches_found_on)
+    };
     let results = case.results.iter().filter(|result| result.workload.beside.is_empty());
     results.filter(|result| is_current(result.workload.write_cache)).cloned().collect()
 }
@@ -66,7 +68,8 @@ mod tests {
         let (results, host) = (under_both_settings(), HostFacts::default());
         let graded = |found_on: Option<bool>| {
             let judged = judge(&Case::new(&results, None, &host).with_caches_found(found_on));
-            let settings = judged.findings.iter().filter(|finding| finding.id == "write-cache-better-off");
+            let settings =
+                judged.findings.iter().filter(|finding| finding.id == "write-cache-better-off");
             assert_eq!(settings.count(), 1, "both settings are compared, whichever is in effect");
             judged.fitness[&Use::ZfsSlog].grade
         };
@@ -78,7 +81,9 @@ mod tests {
     fn a_concurrent_test_grades_nothing() {
         let mut results = vec![write(Fsync, 50.0, 1000.0).result()];
         let host = HostFacts::default();
-        let grade = |results: &[TestResult]| judge(&Case::new(results, None, &host)).fitness[&Use::DatabaseLog].grade;
+        let grade = |results: &[TestResult]| {
+            judge(&Case::new(results, None, &host)).fitness[&Use::DatabaseLog].grade
+        };
         assert_ne!(grade(&results), Grade::Unknown);
         results[0].workload.beside = vec!["another".to_owned()];
         assert_eq!(grade(&results), Grade::Unknown);

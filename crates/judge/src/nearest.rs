@@ -64,12 +64,17 @@ impl Compared {
 /// The `count` published drives nearest to the case, nearest first, each drive once. Empty only if
 /// nothing comparable has been published: a commit of up to 64 KiB always has neighbours.
 pub fn nearest(case: &Case<'_>, count: usize) -> Vec<Nearest> {
-    let has_commits = case.results.iter().any(|result| commit_us(result).is_some_and(|_| is_stand_in_size(result)));
+    let has_commits = case
+        .results
+        .iter()
+        .any(|result| commit_us(result).is_some_and(|_| is_stand_in_size(result)));
     let mut all: Vec<(f64, Nearest)> = catalogue::drives()
         .iter()
         .filter_map(|drive| {
             let settings = settings(drive);
-            let near = settings.into_iter().filter_map(|setting| compare(case, drive, setting, has_commits));
+            let near = settings
+                .into_iter()
+                .filter_map(|setting| compare(case, drive, setting, has_commits));
             near.min_by(|a, b| a.0.total_cmp(&b.0))
         })
         .collect();
@@ -85,10 +90,18 @@ fn settings(drive: &Drive) -> Vec<WriteCache> {
 }
 
 /// The comparison with one drive, with the distance to sort by.
-fn compare(case: &Case<'_>, drive: &'static Drive, setting: WriteCache, needs_commit: bool) -> Option<(f64, Nearest)> {
+fn compare(
+    case: &Case<'_>,
+    drive: &'static Drive,
+    setting: WriteCache,
+    needs_commit: bool,
+) -> Option<(f64, Nearest)> {
     // Rows that do not mention the cache (reads) hold for every setting.
-    let rows: Vec<&Row> =
-        drive.rows.iter().filter(|row| row.write_cache == setting || row.write_cache == WriteCache::Default).collect();
+    let rows: Vec<&Row> = drive
+        .rows
+        .iter()
+        .filter(|row| row.write_cache == setting || row.write_cache == WriteCache::Default)
+        .collect();
     let mut compared = same_tests(case, &rows);
     let (mut note, mut penalty) = (None, 0.0);
     if needs_commit && !compared.iter().any(|test| test.is_commit) {
@@ -103,7 +116,8 @@ fn compare(case: &Case<'_>, drive: &'static Drive, setting: WriteCache, needs_co
     if weights == 0.0 {
         return None;
     }
-    let distance = compared.iter().map(|test| weight(test) * test.distance()).sum::<f64>() / weights;
+    let distance =
+        compared.iter().map(|test| weight(test) * test.distance()).sum::<f64>() / weights;
     let factor = distance.exp();
     let limits = [
         note,
@@ -124,19 +138,25 @@ fn same_tests(case: &Case<'_>, rows: &[&Row]) -> Vec<Compared> {
         if rows[..index].iter().any(is_same) {
             continue;
         }
-        let candidates = case
-            .results
-            .iter()
-            .filter_map(|result| Some((workload_difference(result, row, case.is_raw_device())?, result)));
-        let Some((_, ours)) = candidates.min_by_key(|(difference, _)| *difference) else { continue };
+        let candidates = case.results.iter().filter_map(|result| {
+            Some((workload_difference(result, row, case.is_raw_device())?, result))
+        });
+        let Some((_, ours)) = candidates.min_by_key(|(difference, _)| *difference) else {
+            continue;
+        };
         let runs: Vec<(f64, f64, &'static str, bool)> =
             rows.iter().copied().filter(is_same).filter_map(|run| figures(ours, run)).collect();
         let Some(&(our_figure, _, unit, is_commit)) = runs.first() else { continue };
-        let published = (runs.iter().map(|(_, published, ..)| published.ln()).sum::<f64>() / runs.len() as f64).exp();
+        let published = (runs.iter().map(|(_, published, ..)| published.ln()).sum::<f64>()
+            / runs.len() as f64)
+            .exp();
         let what = operation_name(ours);
         // Published sequential and random writes may match the same result of ours, which must
         // count once.
-        if !tests.iter().any(|test| test.what == what && test.unit == unit && same(test.ours, our_figure)) {
+        if !tests
+            .iter()
+            .any(|test| test.what == what && test.unit == unit && same(test.ours, our_figure))
+        {
             tests.push(Compared { what, ours: our_figure, published, unit, is_commit });
         }
     }
@@ -157,10 +177,13 @@ fn workload_difference(result: &TestResult, row: &Row, raw_device: bool) -> Opti
     let work = &result.workload;
     let (pattern, sync) = (work.pattern?, work.sync?);
     let writes = row.pattern.writes();
-    let same_size = work.block_bytes == row.block_bytes && work.depth == row.depth && work.jobs == row.jobs;
+    let same_size =
+        work.block_bytes == row.block_bytes && work.depth == row.depth && work.jobs == row.jobs;
     let same_direction = pattern.writes() == writes && pattern.reads() == row.pattern.reads();
     // Without O_DIRECT an unsynced operation measures memory.
-    let comparable = work.rate.is_none() && work.order.is_plain() && (work.direct || (writes && sync.is_durable()));
+    let comparable = work.rate.is_none()
+        && work.order.is_plain()
+        && (work.direct || (writes && sync.is_durable()));
     if !(same_size && same_direction && comparable) {
         return None;
     }
@@ -248,11 +271,16 @@ fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
         published.filter_map(move |row| Some((result, ours_us, *row, row.commit_us()?)))
     });
     let strides = |result: &TestResult, row: &Row| {
-        let doublings = result.workload.block_bytes.ilog2().abs_diff(row.block_bytes.max(1).ilog2());
-        let method = result.workload.sync.and_then(|sync| sync_difference(sync, result.workload.sync_every, row));
+        let doublings =
+            result.workload.block_bytes.ilog2().abs_diff(row.block_bytes.max(1).ilog2());
+        let method = result
+            .workload
+            .sync
+            .and_then(|sync| sync_difference(sync, result.workload.sync_every, row));
         doublings + method.unwrap_or(3)
     };
-    let (result, ours_us, row, published_us) = pairs.min_by_key(|(result, _, row, _)| strides(result, row))?;
+    let (result, ours_us, row, published_us) =
+        pairs.min_by_key(|(result, _, row, _)| strides(result, row))?;
     let published_sync = match row.sync {
         PublishedSync::Flush => "flush",
         PublishedSync::Method(sync) => sync_name(sync),
@@ -274,7 +302,9 @@ fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
 #[cfg(test)]
 mod tests {
     use drive::HostFacts;
-    use workload::SyncMethod::{Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, None as NoSync, ODsync, OSync};
+    use workload::SyncMethod::{
+        Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, None as NoSync, ODsync, OSync,
+    };
 
     use super::*;
     use samples::machine::{read, write};
@@ -324,7 +354,8 @@ mod tests {
             |result| result.workload.order = workload::BlockOrder::SkipBytes(4096),
             |result| {
                 let arrivals = workload::Arrivals::Constant;
-                result.workload.rate = Some(measurement::result::RateRecord { per_second: 1.0, arrivals });
+                result.workload.rate =
+                    Some(measurement::result::RateRecord { per_second: 1.0, arrivals });
             },
         ];
         for change in others {
@@ -336,7 +367,9 @@ mod tests {
         let in_a_row = changed(&fsync, |result| result.workload.pattern = Some(Pattern::Write));
         assert_eq!(far(&in_a_row, &by(Fsync)), Some(4));
         for (depth, jobs) in [(2, 1), (1, 2)] {
-            let deep = changed(&in_a_row, |result| (result.workload.depth, result.workload.jobs) = (depth, jobs));
+            let deep = changed(&in_a_row, |result| {
+                (result.workload.depth, result.workload.jobs) = (depth, jobs)
+            });
             assert_eq!(far(&deep, &Row { depth, jobs, ..by(Fsync) }), None);
         }
         let unsynced = write(NoSync, 10.0, 0.0).result();
@@ -345,7 +378,10 @@ mod tests {
         assert_eq!(far(&in_a_row, &by(NoSync)), None);
         let reading = Row { pattern: Pattern::RandRead, ..by(NoSync) };
         assert_eq!(far(&read(80.0).result(), &reading), Some(0));
-        assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::Read, ..reading.clone() }), None);
+        assert_eq!(
+            far(&read(80.0).result(), &Row { pattern: Pattern::Read, ..reading.clone() }),
+            None
+        );
         // A mixed test reads and writes.
         assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::RandRw, ..reading }), None);
         // Through the page cache, only synced writes measure the storage.
@@ -359,8 +395,14 @@ mod tests {
         let blocking = write(ODsync, 30.0, 0.0).result();
         assert_eq!(workload_difference(&blocking, &by(ODsync), false), Some(1));
         assert_eq!(workload_difference(&blocking, &by(ODsync), true), None);
-        assert_eq!(workload_difference(&blocking, &by(OSync), false), Some(2), "by another flag, and blocking");
-        let asynchronous = changed(&blocking, |result| result.workload.submission = Some(Submission::Asynchronous));
+        assert_eq!(
+            workload_difference(&blocking, &by(OSync), false),
+            Some(2),
+            "by another flag, and blocking"
+        );
+        let asynchronous = changed(&blocking, |result| {
+            result.workload.submission = Some(Submission::Asynchronous)
+        });
         assert_eq!(workload_difference(&asynchronous, &by(ODsync), true), Some(0));
         let deep = changed(&blocking, |result| result.workload.depth = 2);
         assert_eq!(workload_difference(&deep, &Row { depth: 2, ..by(ODsync) }, true), Some(1));
@@ -385,7 +427,12 @@ mod tests {
             (row(PublishedSync::Flush), ODsync, None),
             (by(NoSync), NoSync, Some(0)),
         ] {
-            assert_eq!(sync_difference(ours, 1, &published), far, "{ours:?} for {:?}", published.sync);
+            assert_eq!(
+                sync_difference(ours, 1, &published),
+                far,
+                "{ours:?} for {:?}",
+                published.sync
+            );
         }
         // A sync after every second write is not one after every write, unless each write syncs
         // itself or none does.
@@ -398,7 +445,10 @@ mod tests {
     fn commits_are_compared_by_time_and_everything_else_by_rate() {
         let fsync = write(Fsync, 10.0, 20.0).result();
         let (ours, published, unit, is_commit) = figures(&fsync, &by(Fsync)).unwrap();
-        assert!((ours / 30.0 - 1.0).abs() < 0.01 && (published - 1000.0).abs() < 1e-9, "{ours} {published}");
+        assert!(
+            (ours / 30.0 - 1.0).abs() < 0.01 && (published - 1000.0).abs() < 1e-9,
+            "{ours} {published}"
+        );
         assert_eq!((unit, is_commit), ("us", true));
         let mut unsynced = write(NoSync, 10.0, 0.0).result();
         (unsynced.iops, unsynced.mib_per_s) = (500.0, 2.0);
@@ -408,7 +458,10 @@ mod tests {
         // Only values above 0 are compared.
         for nothing in [0.0, f64::INFINITY] {
             (unsynced.iops, unsynced.mib_per_s) = (nothing, 2.0);
-            assert_eq!(figures(&unsynced, &Row { mib_per_s: Some(4.0), ..by(NoSync) }), figures(&unsynced, &by_bytes));
+            assert_eq!(
+                figures(&unsynced, &Row { mib_per_s: Some(4.0), ..by(NoSync) }),
+                figures(&unsynced, &by_bytes)
+            );
             unsynced.mib_per_s = nothing;
             assert_eq!(figures(&unsynced, &by_bytes), None);
         }
@@ -431,8 +484,12 @@ mod tests {
             let other = changed(&fsync, change);
             assert_eq!(commit_us(&other), None, "{:?}", other.workload);
         }
-        assert_eq!(commit_us(&changed(&fsync, |result| result.commit_us.as_mut().unwrap().mean = f64::NAN)), None);
-        let flagged = changed(&write(ODsync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
+        assert_eq!(
+            commit_us(&changed(&fsync, |result| result.commit_us.as_mut().unwrap().mean = f64::NAN)),
+            None
+        );
+        let flagged =
+            changed(&write(ODsync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
         assert!(commit_us(&flagged).is_some());
     }
 
@@ -441,7 +498,11 @@ mod tests {
         Box::leak(Box::new(Drive { rows, ..template }))
     }
 
-    fn compared(results: &[TestResult], drive: &'static Drive, setting: WriteCache) -> Option<(f64, Nearest)> {
+    fn compared(
+        results: &[TestResult],
+        drive: &'static Drive,
+        setting: WriteCache,
+    ) -> Option<(f64, Nearest)> {
         compare(&Case::new(results, None, &HostFacts::default()), drive, setting, true)
     }
 
@@ -456,30 +517,51 @@ mod tests {
 
     #[test]
     fn a_commit_weighs_four_times_as_much_as_a_read() {
-        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 2000.0), exactly(read(80.0).result(), 100.0)];
+        let results = [
+            exactly(write(Fsync, 10.0, 20.0).result(), 2000.0),
+            exactly(read(80.0).result(), 100.0),
+        ];
         let reads = Row { pattern: Pattern::RandRead, iops: Some(10_000.0), ..by(NoSync) };
         // A commit twice as long and a read equally long: ln 2 · 4/5.
-        let (distance, near) = compared(&results, drive(vec![reads.clone(), by(Fsync)]), WriteCache::Default).unwrap();
-        assert!((distance - 0.8 * 2.0_f64.ln()).abs() < 1e-9 && (near.factor - 2.0_f64.powf(0.8)).abs() < 1e-9);
-        assert_eq!(near.compared.iter().map(|test| test.is_commit).collect::<Vec<_>>(), [true, false]);
+        let (distance, near) =
+            compared(&results, drive(vec![reads.clone(), by(Fsync)]), WriteCache::Default).unwrap();
+        assert!(
+            (distance - 0.8 * 2.0_f64.ln()).abs() < 1e-9
+                && (near.factor - 2.0_f64.powf(0.8)).abs() < 1e-9
+        );
+        assert_eq!(
+            near.compared.iter().map(|test| test.is_commit).collect::<Vec<_>>(),
+            [true, false]
+        );
         assert_eq!(near.note, None);
         // Half as long is equally far.
-        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 500.0), exactly(read(80.0).result(), 100.0)];
-        let (halved, _) = compared(&results, drive(vec![reads, by(Fsync)]), WriteCache::Default).unwrap();
+        let results = [
+            exactly(write(Fsync, 10.0, 20.0).result(), 500.0),
+            exactly(read(80.0).result(), 100.0),
+        ];
+        let (halved, _) =
+            compared(&results, drive(vec![reads, by(Fsync)]), WriteCache::Default).unwrap();
         assert!((halved - distance).abs() < 1e-9);
     }
 
     #[test]
     fn runs_of_one_test_count_once_by_their_geometric_mean_and_settings_apart() {
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 200.0)];
-        let of = |iops: f64, write_cache: WriteCache| Row { iops: Some(iops), write_cache, ..by(Fsync) };
+        let of =
+            |iops: f64, write_cache: WriteCache| Row { iops: Some(iops), write_cache, ..by(Fsync) };
         // 100 and 400 us: a geometric mean of 200.
-        let runs = drive(vec![of(10_000.0, WriteCache::On), of(2500.0, WriteCache::On), of(1.0, WriteCache::Off)]);
+        let runs = drive(vec![
+            of(10_000.0, WriteCache::On),
+            of(2500.0, WriteCache::On),
+            of(1.0, WriteCache::Off),
+        ]);
         let (distance, near) = compared(&results, runs, WriteCache::On).unwrap();
         assert!(distance.abs() < 1e-9 && near.compared.len() == 1, "{near:?}");
         assert_eq!(settings(runs), [WriteCache::On, WriteCache::Off]);
         let (_, off) = compared(&results, runs, WriteCache::Off).unwrap();
-        assert!((off.factor - 5000.0).abs() < 1e-6 && off.note.unwrap().contains("No published drive"));
+        assert!(
+            (off.factor - 5000.0).abs() < 1e-6 && off.note.unwrap().contains("No published drive")
+        );
         assert_eq!(settings(drive(vec![by(Fsync)])), [WriteCache::Default]);
     }
 
@@ -487,10 +569,15 @@ mod tests {
     fn one_of_our_tests_that_meets_two_published_ones_counts_once() {
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 200.0)];
         let in_a_row = Row { pattern: Pattern::Write, ..by(Fsync) };
-        let (_, near) = compared(&results, drive(vec![by(Fsync), in_a_row]), WriteCache::Default).unwrap();
-        assert_eq!(near.compared.len(), 1);
         let (_, near) =
-            compared(&results, drive(vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }]), WriteCache::Default).unwrap();
+            compared(&results, drive(vec![by(Fsync), in_a_row]), WriteCache::Default).unwrap();
+        assert_eq!(near.compared.len(), 1);
+        let (_, near) = compared(
+            &results,
+            drive(vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }]),
+            WriteCache::Default,
+        )
+        .unwrap();
         assert_eq!(near.compared.len(), 1, "eight jobs were not measured");
         let eight = exactly(write(Fsync, 10.0, 20.0).jobs(8).result(), 20.0);
         let both = [results[0].clone(), eight];
@@ -501,7 +588,9 @@ mod tests {
     #[test]
     fn a_stand_in_is_penalised_by_how_much_it_differs() {
         let results = [exactly(write(Fsync, 10.0, 20.0).result(), 1000.0)];
-        let far = |row: Row| compared(&results, drive(vec![row]), WriteCache::Default).map(|(distance, _)| distance);
+        let far = |row: Row| {
+            compared(&results, drive(vec![row]), WriteCache::Default).map(|(distance, _)| distance)
+        };
         let strides = |row: Row| (far(row).unwrap() / STAND_IN_FACTOR.ln()).round();
         // Two doublings, plus one for a flush that is not fsync's; three for unrelated methods.
         let of = |row: Row, block_bytes: u64| Row { block_bytes, ..row };
@@ -509,8 +598,12 @@ mod tests {
         assert!((strides(of(row(PublishedSync::Flush), 16384)) - 3.0).abs() < 1e-9);
         assert!((strides(of(by(ODsync), 2048)) - 4.0).abs() < 1e-9);
         assert!(far(of(by(Fsync), 64 << 10)).is_some() && far(of(by(Fsync), 128 << 10)).is_none());
-        let (_, near) = compared(&results, drive(vec![of(by(Fsync), 16384)]), WriteCache::Default).unwrap();
-        assert_eq!(near.note.unwrap(), "Compared with its 16 KiB write + fsync, the most similar published test.");
+        let (_, near) =
+            compared(&results, drive(vec![of(by(Fsync), 16384)]), WriteCache::Default).unwrap();
+        assert_eq!(
+            near.note.unwrap(),
+            "Compared with its 16 KiB write + fsync, the most similar published test."
+        );
         // The nearer of two.
         let rows = vec![of(by(Fsync), 65536), of(by(Fsync), 8192)];
         let (distance, _) = compared(&results, drive(rows), WriteCache::Default).unwrap();

@@ -40,7 +40,8 @@ fn symptoms_of(result: &TestResult) -> Vec<Symptom> {
     let mut symptoms = Vec::new();
     let name = operation_name(result);
     if let Some(steady) = result.steady_state.filter(|steady| !steady.reached) {
-        let range_percent = steady.commit.map_or(0.0, |commit| commit.range_percent).max(steady.iops.range_percent);
+        let range_percent =
+            steady.commit.map_or(0.0, |commit| commit.range_percent).max(steady.iops.range_percent);
         symptoms.push(Symptom {
             what: format!("`{name}` did not settle"),
             evidence: Evidence::number(
@@ -51,10 +52,15 @@ fn symptoms_of(result: &TestResult) -> Vec<Symptom> {
         });
     }
     let histograms = &result.histograms;
-    let distribution = histograms.commit.as_ref().or(histograms.write.as_ref()).or(histograms.read.as_ref());
+    let distribution =
+        histograms.commit.as_ref().or(histograms.write.as_ref()).or(histograms.read.as_ref());
     if let Some(modes) = distribution.and_then(two_modes) {
         symptoms.push(Symptom {
-            what: format!("`{name}` has two speeds, {} and {}", latency(modes.fast_us), latency(modes.slow_us)),
+            what: format!(
+                "`{name}` has two speeds, {} and {}",
+                latency(modes.fast_us),
+                latency(modes.slow_us)
+            ),
             evidence: Evidence::number(
                 format!("{name}: share in the slower group"),
                 rounded(modes.slow_share * 100.0),
@@ -123,7 +129,10 @@ fn two_modes(histogram: &Histogram) -> Option<Modes> {
     for valley in 1..counts.len().saturating_sub(1) {
         let slow_share = counts[valley + 1..].iter().sum::<u64>() as f64 / total as f64;
         let fast_share = counts[..valley].iter().sum::<u64>() as f64 / total as f64;
-        let (Some(fast), Some(slow)) = (highest(0..valley), highest(valley + 1..counts.len())) else { continue };
+        let (Some(fast), Some(slow)) = (highest(0..valley), highest(valley + 1..counts.len()))
+        else {
+            continue;
+        };
         let lower_peak = counts[fast].min(counts[slow]) as f64;
         let modes = Modes { fast_us: centre_us(fast), slow_us: centre_us(slow), slow_share };
         let apart = modes.slow_us >= MODE_DISTANCE_MIN * modes.fast_us;
@@ -153,7 +162,10 @@ mod tests {
     #[test]
     fn two_groups_are_recognised() {
         let modes = two_modes(&histogram(&[(50_000, 700), (1_600_000, 300)])).unwrap();
-        assert!((40.0..60.0).contains(&modes.fast_us) && (1_400.0..1_900.0).contains(&modes.slow_us), "{modes:?}");
+        assert!(
+            (40.0..60.0).contains(&modes.fast_us) && (1_400.0..1_900.0).contains(&modes.slow_us),
+            "{modes:?}"
+        );
         assert!((modes.slow_share - 0.3).abs() < 0.01);
     }
 
@@ -176,7 +188,8 @@ mod tests {
         let mut histogram = Histogram::new();
         for &(bin, count) in counts {
             // Inside the bin, away from its edges.
-            histogram.record_n((2f64.powf((f64::from(bin) + 0.5) / BINS_PER_DOUBLING)) as u64, count);
+            histogram
+                .record_n((2f64.powf((f64::from(bin) + 0.5) / BINS_PER_DOUBLING)) as u64, count);
         }
         histogram
     }
@@ -191,13 +204,15 @@ mod tests {
         // Three quarters of an octave are less than a factor of two, five are more.
         assert!(!is_two(&[(64, 500), (67, 500)]) && is_two(&[(64, 500), (69, 500)]));
         // The valley is at most a fifth of the lower peak.
-        let valley = |depth: u64| [(64, 600), (65, depth), (66, depth), (67, depth), (68, depth), (69, 400)];
+        let valley =
+            |depth: u64| [(64, 600), (65, depth), (66, depth), (67, depth), (68, depth), (69, 400)];
         assert!(is_two(&valley(80)) && !is_two(&valley(81)));
     }
 
     #[test]
     fn the_deepest_valley_separates_the_groups() {
-        let counts = [(64, 400), (65, 20), (66, 20), (67, 20), (68, 20), (69, 20), (70, 400), (76, 200)];
+        let counts =
+            [(64, 400), (65, 20), (66, 20), (67, 20), (68, 20), (69, 20), (70, 400), (76, 200)];
         let modes = two_modes(&binned(&counts)).unwrap();
         assert!((modes.slow_share - 200.0 / 1100.0).abs() < 1e-9, "{modes:?}");
         let us = |bin: f64| 2f64.powf((bin + 0.5) / 4.0) / 1e3;
@@ -223,7 +238,10 @@ mod tests {
 
     #[test]
     fn noise_lowers_confidence_by_a_step_and_adds_to_the_doubt() {
-        let symptom = Symptom { what: "it hums".to_owned(), evidence: Evidence::fact("what was heard", "a hum") };
+        let symptom = Symptom {
+            what: "it hums".to_owned(),
+            evidence: Evidence::fact("what was heard", "a hum"),
+        };
         let lowered = |confidence: Confidence, doubt: Option<&str>| {
             let mut finding = Finding {
                 id: String::new(),

@@ -35,6 +35,7 @@ pub(crate) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
 
 /// The drive's capacity, if the target is one whole drive.
 fn drive_bytes(case: &Case<'_>) -> Option<u64> {
-    let device = case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;
+    let device =
+        case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;
     case.is_raw_device().then_some(device.size_bytes)?
 }

@@ -91,7 +91,11 @@ pub(crate) fn commit_rate(result: &TestResult) -> Evidence {
 /// A test's flushes per commit as evidence, if the device counts them.
 pub(crate) fn flushes(result: &TestResult) -> Option<Evidence> {
     let per_commit = result.flushes_per_commit()?;
-    Some(Evidence::number(format!("{}: flushes", operation_name(result)), rounded(per_commit), "per commit"))
+    Some(Evidence::number(
+        format!("{}: flushes", operation_name(result)),
+        rounded(per_commit),
+        "per commit",
+    ))
 }
 
 /// Two decimals below 100, one above: histograms keep three significant digits.
@@ -107,21 +111,38 @@ mod tests {
     #[test]
     fn evidence_keeps_what_was_measured() {
         let two_decimals_or_one = [0.126, 99.126, 100.26, 1234.56].map(rounded);
-        assert_eq!(two_decimals_or_one.map(|value| value.to_string()), ["0.13", "99.13", "100.3", "1234.6"]);
+        assert_eq!(
+            two_decimals_or_one.map(|value| value.to_string()),
+            ["0.13", "99.13", "100.3", "1234.6"]
+        );
     }
 
     #[test]
     fn a_quoted_path_stays_one_shell_word() {
-        assert_eq!(shell_word("/dev/disk/by-id/a_b.c:d,e=f@g%h+i"), "/dev/disk/by-id/a_b.c:d,e=f@g%h+i");
-        assert_eq!(["", "a b", "a;b", "it's"].map(shell_word), ["''", "'a b'", "'a;b'", "'it'\\''s'"]);
+        assert_eq!(
+            shell_word("/dev/disk/by-id/a_b.c:d,e=f@g%h+i"),
+            "/dev/disk/by-id/a_b.c:d,e=f@g%h+i"
+        );
+        assert_eq!(
+            ["", "a b", "a;b", "it's"].map(shell_word),
+            ["''", "'a b'", "'a;b'", "'it'\\''s'"]
+        );
         assert_eq!(switch_cache("off", "/dev/sda"), "`flushmark cache off /dev/sda`");
         assert_eq!(switch_cache("off", "sim:a-drive"), "`--target sim:a-drive,write-cache=off`");
     }
 
     #[test]
     fn each_option_that_disables_flushes_has_a_counterpart() {
-        let options = ["nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier", "volatile"];
-        let back = ["barrier", "barrier", "barrier=flush", "barrier=flush", "fsync_mode=posix"].map(Some);
+        let options = [
+            "nobarrier",
+            "barrier=0",
+            "barrier=none",
+            "barrier=off",
+            "fsync_mode=nobarrier",
+            "volatile",
+        ];
+        let back =
+            ["barrier", "barrier", "barrier=flush", "barrier=flush", "fsync_mode=posix"].map(Some);
         assert_eq!(options.map(option_restoring_flushes)[..5], back);
         assert_eq!(option_restoring_flushes("volatile"), None);
     }
@@ -137,7 +158,8 @@ mod tests {
             operation_name(&result)
         };
         assert_eq!(of(|_| ()), "4 KiB write + O_DSYNC");
-        let asynchronous = |result: &mut TestResult| result.workload.submission = Some(Submission::Asynchronous);
+        let asynchronous =
+            |result: &mut TestResult| result.workload.submission = Some(Submission::Asynchronous);
         assert_eq!(of(asynchronous), "4 KiB write + O_DSYNC, asynchronous");
         assert_eq!(
             of(|result| {

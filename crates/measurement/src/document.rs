@@ -43,7 +43,8 @@ impl Outcome {
     /// Outcomes for tests that run at the same time, when one that cannot run keeps all from
     /// running.
     pub fn all_skipped(tests: &[Test], because: &str) -> Vec<Outcome> {
-        let skipped = |test: &Test| Skipped { test: test.name.clone(), because: because.to_owned() };
+        let skipped =
+            |test: &Test| Skipped { test: test.name.clone(), because: because.to_owned() };
         tests.iter().map(|test| Outcome::Skipped(skipped(test))).collect()
     }
 }
@@ -117,7 +118,8 @@ pub enum DocumentError {
     OtherKind(String),
     /// A newer version of the result document.
     #[error(
-        "document `{0}` was written by a newer flushmark; this version reads up to `{SCHEMA}`. Use that version or a later one"
+        "document `{0}` was written by a newer flushmark; this version reads up to `{SCHEMA}`. Use \
+         that version or a later one"
     )]
     Newer(String),
     /// The schema field names this version, but the content does not match it.
@@ -162,7 +164,9 @@ impl RunDocument {
         let schema = Versioned::deserialize(&value).ok().and_then(|versioned| versioned.schema);
         let schema = schema.ok_or(DocumentError::Foreign)?;
         match schema.strip_prefix("flushmark/").and_then(|rest| rest.split_once('/')) {
-            Some(("run", version)) if version.parse::<u32>().is_ok_and(|version| version > VERSION) => {
+            Some(("run", version))
+                if version.parse::<u32>().is_ok_and(|version| version > VERSION) =>
+            {
                 Err(DocumentError::Newer(schema))
             }
             Some(("run", _)) if schema == SCHEMA => Err(serde_json::from_str::<RunDocument>(text)
@@ -222,7 +226,10 @@ mod tests {
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/2\"}"), @"document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
         for unknown in ["flushmark/run/0", "flushmark/run/one"] {
             let refused = refusal(&format!("{{\"schema\": \"{unknown}\"}}"));
-            assert!(refused.starts_with(&format!("document `{unknown}` is not a result")), "{refused}");
+            assert!(
+                refused.starts_with(&format!("document `{unknown}` is not a result")),
+                "{refused}"
+            );
         }
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"suite\": 7}"), @"invalid `flushmark/run/1` document: invalid type: integer `7`, expected a string at line 1 column 40");
     }

@@ -46,7 +46,9 @@ impl Evidence {
 }
 
 /// Certainty of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// A hint; other explanations fit as well.
@@ -58,7 +60,9 @@ pub enum Confidence {
 }
 
 /// A use that storage is graded for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// Data and journal of a Ceph OSD.
@@ -97,7 +101,9 @@ impl Use {
 }
 
 /// Grade of storage for a use, from worst to best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// The measurements do not say.
@@ -148,10 +154,14 @@ mod tests {
         for used in Use::ALL {
             assert_eq!(serde_json::to_value(used).unwrap(), used.name());
         }
-        let grades = [Grade::Unknown, Grade::Unfit, Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
+        let grades =
+            [Grade::Unknown, Grade::Unfit, Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
         for grade in grades {
             assert_eq!(serde_json::to_value(grade).unwrap(), grade.name());
         }
-        assert_eq!(Use::ALL.map(Use::label).into_iter().collect::<BTreeSet<_>>().len(), Use::ALL.len());
+        assert_eq!(
+            Use::ALL.map(Use::label).into_iter().collect::<BTreeSet<_>>().len(),
+            Use::ALL.len()
+        );
     }
 }

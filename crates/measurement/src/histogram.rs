@@ -207,7 +207,9 @@ impl Histogram {
 
 /// The non-empty buckets: the lowest latency and the count of each.
 fn recorded(dense: &Dense) -> impl Iterator<Item = (u64, u64)> + '_ {
-    dense.iter_recorded().map(|step| (dense.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
+    dense
+        .iter_recorded()
+        .map(|step| (dense.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
 }
 
 fn fill(dense: &mut Dense, counts: &[(u64, u64)]) {
@@ -324,7 +326,10 @@ mod tests {
             let quantile = f64::from(share) / 1e3;
             assert_eq!(read.quantile_ns(quantile), recorded.quantile_ns(quantile));
         }
-        assert!((read.share_at_or_below(999_999) - recorded.share_at_or_below(999_999)).abs() < f64::EPSILON);
+        assert!(
+            (read.share_at_or_below(999_999) - recorded.share_at_or_below(999_999)).abs()
+                < f64::EPSILON
+        );
         assert!((read.mean_ns() - recorded.mean_ns()).abs() < f64::EPSILON);
         assert_eq!(read.to_text(), recorded.to_text());
         let mut twice = read.clone();
@@ -345,7 +350,10 @@ mod tests {
     fn an_empty_histogram_has_no_latency_and_no_summary() {
         let none = Histogram::new();
         assert!(none.is_empty() && none.summary().is_none());
-        assert_eq!((none.mean_ns(), none.quantile_ns(0.5), none.share_at_or_below(0)), (0.0, 0, 1.0));
+        assert_eq!(
+            (none.mean_ns(), none.quantile_ns(0.5), none.share_at_or_below(0)),
+            (0.0, 0, 1.0)
+        );
     }
 
     /// Two of 1000 ns, one of 1200 ns and one of 2000 ns.
@@ -362,12 +370,16 @@ mod tests {
         let four = four();
         assert_eq!(four.count(), 4);
         assert_eq!(four.buckets().collect::<Vec<_>>(), [(1000, 2), (1200, 1), (2000, 1)]);
-        assert_eq!([0.5, 0.51, 0.76].map(|quantile| four.quantile_ns(quantile)), [1000, 1200, 2000]);
+        assert_eq!(
+            [0.5, 0.51, 0.76].map(|quantile| four.quantile_ns(quantile)),
+            [1000, 1200, 2000]
+        );
         assert!((four.mean_ns() - 1300.0).abs() < 1e-9);
         for (latency_ns, share) in [(999, 0.0), (1000, 0.5), (1999, 0.75), (2000, 1.0)] {
             assert!((four.share_at_or_below(latency_ns) - share).abs() < 1e-12, "{latency_ns}");
         }
-        let LatencySummary { mean, min, p50, p90, p99_99, max, count, .. } = four.summary().unwrap();
+        let LatencySummary { mean, min, p50, p90, p99_99, max, count, .. } =
+            four.summary().unwrap();
         assert!((mean - 1.3).abs() < 1e-9);
         assert_eq!(([min, p50, p90, p99_99, max], count), ([1.0, 1.0, 2.0, 2.0, 2.0], 4));
     }

@@ -66,7 +66,9 @@ mod tests {
 
     #[test]
     fn ratio_is_before_over_after() {
-        let ratio = |before_us: f64, after_us: f64| Effect { test: String::new(), before_us, after_us }.ratio();
+        let ratio = |before_us: f64, after_us: f64| {
+            Effect { test: String::new(), before_us, after_us }.ratio()
+        };
         assert!((ratio(30.0, 20.0) - 1.5).abs() < 1e-12);
         assert!((ratio(20.0, 40.0) - 0.5).abs() < 1e-12);
         // No ratio with a latency of zero.

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 pub(crate) fn of<T: JsonSchema>(what: &str, name: &str) -> schemars::Schema {
     let mut schema = schemars::schema_for!(T);
     schema.insert("title".to_owned(), format!("flushmark {what} document, {name}").into());
-    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
+    if let Some(own) =
+        schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut)
+    {
         own.insert("const".to_owned(), name.into());
     }
     schema

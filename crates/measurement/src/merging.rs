@@ -28,7 +28,10 @@ pub enum MergeError {
         run: String,
     },
     /// The workloads of a test differ.
-    #[error("the workloads of `{test}` differ: `{field}` is {first} in one result and {other} in another")]
+    #[error(
+        "the workloads of `{test}` differ: `{field}` is {first} in one result and {other} in \
+         another"
+    )]
     Workload {
         /// Name of the test.
         test: String,
@@ -40,7 +43,10 @@ pub enum MergeError {
         other: String,
     },
     /// Percentiles cannot be added up, only distributions can.
-    #[error("`{test}` has {operation} latency percentiles but no histogram, and percentiles cannot be added up")]
+    #[error(
+        "`{test}` has {operation} latency percentiles but no histogram, and percentiles cannot be \
+         added up"
+    )]
     NoHistogram {
         /// Name of the test.
         test: String,
@@ -49,7 +55,8 @@ pub enum MergeError {
     },
     /// Some results count an operation, others have its distribution.
     #[error(
-        "one result of `{test}` only counts its {operation} operations and another times them, and percentiles of some operations are not those of all"
+        "one result of `{test}` only counts its {operation} operations and another times them, and \
+         percentiles of some operations are not those of all"
     )]
     OnlyCounted {
         /// Name of the test.
@@ -74,7 +81,9 @@ pub enum MergeError {
         test: String,
     },
     /// The runs differ in suite, target or the like.
-    #[error("the results are of different kinds: `{field}` is {first} in one and {other} in another")]
+    #[error(
+        "the results are of different kinds: `{field}` is {first} in one and {other} in another"
+    )]
     Run {
         /// Path of the field in the document.
         field: &'static str,
@@ -120,7 +129,10 @@ impl WorkloadRecord {
         names
             .into_iter()
             // A different interface means a different engine, which a note reports.
-            .filter(|name| !matches!(name.as_str(), "seed" | "submission") && ours.get(*name) != theirs.get(*name))
+            .filter(|name| {
+                !matches!(name.as_str(), "seed" | "submission")
+                    && ours.get(*name) != theirs.get(*name)
+            })
             .map(|name| FieldDifference {
                 field: name.clone(),
                 ours: written(ours.get(name)),
@@ -141,22 +153,38 @@ impl TestResult {
     pub fn merged(parts: &[&TestResult]) -> Result<TestResult, MergeError> {
         let [first, others @ ..] = parts else { return Err(MergeError::TooFew) };
         for other in others {
-            if let Some(difference) = first.workload.differences(&other.workload).into_iter().next() {
+            if let Some(difference) = first.workload.differences(&other.workload).into_iter().next()
+            {
                 let FieldDifference { field, ours, theirs } = difference;
-                return Err(MergeError::Workload { test: first.test.clone(), field, first: ours, other: theirs });
+                return Err(MergeError::Workload {
+                    test: first.test.clone(),
+                    field,
+                    first: ours,
+                    other: theirs,
+                });
             }
         }
-        let sum = |figure: fn(&TestResult) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
+        let sum =
+            |figure: fn(&TestResult) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
         let elapsed_s = sum(|part| part.elapsed_s);
         let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
         let ops = parts.iter().map(|part| part.ops).sum::<u64>();
         let histograms = Histograms {
-            read: pooled(parts, "read", |part| (&part.histograms.read, part.read_us, part.proof.reads))?,
-            write: pooled(parts, "write", |part| (&part.histograms.write, part.write_us, part.proof.writes))?,
-            sync: pooled(parts, "sync", |part| (&part.histograms.sync, part.sync_us, part.proof.syncs))?,
-            commit: pooled(parts, "commit", |part| (&part.histograms.commit, part.commit_us, part.proof.commits))?,
+            read: pooled(parts, "read", |part| {
+                (&part.histograms.read, part.read_us, part.proof.reads)
+            })?,
+            write: pooled(parts, "write", |part| {
+                (&part.histograms.write, part.write_us, part.proof.writes)
+            })?,
+            sync: pooled(parts, "sync", |part| {
+                (&part.histograms.sync, part.sync_us, part.proof.syncs)
+            })?,
+            commit: pooled(parts, "commit", |part| {
+                (&part.histograms.commit, part.commit_us, part.proof.commits)
+            })?,
         };
-        let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
+        let summary =
+            |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
         Ok(TestResult {
             test: first.test.clone(),
             workload: first.workload.clone(),
@@ -188,7 +216,10 @@ impl TestResult {
                 .map(|part| part.sort)
                 .collect::<Option<Vec<_>>>()
                 .and_then(crate::sorting::SortFigures::sum),
-            cpu: CpuUse { user_s: sum(|part| part.cpu.user_s), system_s: sum(|part| part.cpu.system_s) },
+            cpu: CpuUse {
+                user_s: sum(|part| part.cpu.user_s),
+                system_s: sum(|part| part.cpu.system_s),
+            },
             ended: ended(parts),
             notes: notes(parts),
         })
@@ -207,7 +238,9 @@ fn pooled(
     for part in parts {
         match of(part) {
             (Some(histogram), ..) => pool.get_or_insert_default().merge(histogram),
-            (None, Some(_), _) => return Err(MergeError::NoHistogram { test: part.test.clone(), operation }),
+            (None, Some(_), _) => {
+                return Err(MergeError::NoHistogram { test: part.test.clone(), operation });
+            }
             (None, None, count) if count > 0 => only_counted = Some(*part),
             (None, None, _) => {}
         }
@@ -245,9 +278,10 @@ fn joined(parts: &[&TestResult]) -> Result<Series, MergeError> {
         }
         joined.iops.extend(&series.iops);
         let so_far = joined.iops.len();
-        for (all, own) in
-            [(&mut joined.commit_p50_us, &series.commit_p50_us), (&mut joined.commit_p99_us, &series.commit_p99_us)]
-        {
+        for (all, own) in [
+            (&mut joined.commit_p50_us, &series.commit_p50_us),
+            (&mut joined.commit_p99_us, &series.commit_p99_us),
+        ] {
             all.extend(own);
             all.resize(so_far, None);
         }
@@ -255,7 +289,8 @@ fn joined(parts: &[&TestResult]) -> Result<Series, MergeError> {
     // An interval without bins would look like one without commits, so bins are kept only if every
     // part has them.
     if with_series().all(|part| part.series.commit_bins.len() == part.series.iops.len()) {
-        joined.commit_bins = with_series().flat_map(|part| part.series.commit_bins.clone()).collect();
+        joined.commit_bins =
+            with_series().flat_map(|part| part.series.commit_bins.clone()).collect();
     }
     Ok(joined)
 }
@@ -265,26 +300,28 @@ fn proof(parts: &[&TestResult]) -> Proof {
     let commits = sum(|proof| proof.commits);
     // A sum with a part missing would show fewer operations arriving than were requested.
     let devices: Option<Vec<DeviceProof>> = parts.iter().map(|part| part.proof.device).collect();
-    let device = devices.map(|devices| {
-        let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
-        let flushes = devices.iter().map(|device| device.flushes).sum::<Option<u64>>();
-        DeviceProof {
-            reads: sum(|device| device.reads),
-            writes: sum(|device| device.writes),
-            bytes_written: sum(|device| device.bytes_written),
-            flushes,
-            flush_mean_us: weighted(
-                devices.iter().map(|device| (device.flush_mean_us, device.flushes.unwrap_or(0) as f64)),
-            ),
-            flushes_per_commit: flushes.filter(|_| commits > 0).map(|flushes| flushes as f64 / commits as f64),
-            bytes_per_byte: weighted(
-                devices
-                    .iter()
-                    .zip(parts)
-                    .map(|(device, part)| (device.bytes_per_byte, part.mib_per_s * part.elapsed_s)),
-            ),
-        }
-    });
+    let device =
+        devices.map(|devices| {
+            let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
+            let flushes = devices.iter().map(|device| device.flushes).sum::<Option<u64>>();
+            DeviceProof {
+                reads: sum(|device| device.reads),
+                writes: sum(|device| device.writes),
+                bytes_written: sum(|device| device.bytes_written),
+                flushes,
+                flush_mean_us: weighted(
+                    devices
+                        .iter()
+                        .map(|device| (device.flush_mean_us, device.flushes.unwrap_or(0) as f64)),
+                ),
+                flushes_per_commit: flushes
+                    .filter(|_| commits > 0)
+                    .map(|flushes| flushes as f64 / commits as f64),
+                bytes_per_byte: weighted(devices.iter().zip(parts).map(|(device, part)| {
+                    (device.bytes_per_byte, part.mib_per_s * part.elapsed_s)
+                })),
+            }
+        });
     Proof {
         reads: sum(|proof| proof.reads),
         writes: sum(|proof| proof.writes),
@@ -297,7 +334,8 @@ fn proof(parts: &[&TestResult]) -> Proof {
 /// The weighted mean of the known values.
 fn weighted(values: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
     let known = values.filter_map(|(value, weight)| value.map(|value| (value * weight, weight)));
-    let (sum, weights) = known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight));
+    let (sum, weights) =
+        known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight));
     (weights > 0.0).then(|| sum / weights)
 }
 
@@ -305,7 +343,10 @@ fn weighted(values: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
 fn ended(parts: &[&TestResult]) -> Ended {
     let ends = || parts.iter().map(|part| &part.ended);
     let failed = ends().find(|end| matches!(end, Ended::Failed { .. }));
-    failed.or_else(|| ends().find(|end| **end == Ended::Interrupted)).unwrap_or(&Ended::Limit).clone()
+    failed
+        .or_else(|| ends().find(|end| **end == Ended::Interrupted))
+        .unwrap_or(&Ended::Limit)
+        .clone()
 }
 
 fn notes(parts: &[&TestResult]) -> Vec<String> {

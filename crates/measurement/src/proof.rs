@@ -49,8 +49,9 @@ impl DeviceProof {
             writes: seen.writes,
             bytes_written: seen.bytes_written,
             flushes: seen.flushes,
-            flush_mean_us: flushed
-                .and_then(|(flushes, flush_ns)| (flushes > 0).then(|| flush_ns as f64 / 1e3 / flushes as f64)),
+            flush_mean_us: flushed.and_then(|(flushes, flush_ns)| {
+                (flushes > 0).then(|| flush_ns as f64 / 1e3 / flushes as f64)
+            }),
             flushes_per_commit: seen.flushes.and_then(|flushes| per(flushes, commits)),
             bytes_per_byte: per(seen.bytes_written, written_bytes),
         }

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Flow, JobFiles, Jobs, Layout, Pattern, Rate, RateMin, Room,
-    Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work, Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Flow, JobFiles, Jobs, Layout, Pattern,
+    Rate, RateMin, Room, Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work,
+    Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -193,9 +194,10 @@ impl WorkloadRecord {
     /// really did.
     pub fn of(test: &Test) -> WorkloadRecord {
         match &test.work {
-            Work::Blocks(workload) => {
-                WorkloadRecord { write_cache: test.write_cache, ..WorkloadRecord::of_blocks(workload) }
-            }
+            Work::Blocks(workload) => WorkloadRecord {
+                write_cache: test.write_cache,
+                ..WorkloadRecord::of_blocks(workload)
+            },
             Work::Steps(program) => WorkloadRecord {
                 block_bytes: program.turn_bytes(),
                 jobs: program.jobs.get(),
@@ -225,7 +227,10 @@ impl WorkloadRecord {
     /// The record of a test that runs at the same time as the others of `tests`.
     pub fn among(test: &Test, tests: &[Test]) -> WorkloadRecord {
         let others = tests.iter().filter(|other| other.name != test.name);
-        WorkloadRecord { beside: others.map(|other| other.name.clone()).collect(), ..WorkloadRecord::of(test) }
+        WorkloadRecord {
+            beside: others.map(|other| other.name.clone()).collect(),
+            ..WorkloadRecord::of(test)
+        }
     }
 
     /// For work without a block pattern: one blocking call at a time.
@@ -274,7 +279,11 @@ impl WorkloadRecord {
         WorkloadRecord {
             pattern: Some(workload.pattern),
             read_percent: workload.pattern.is_mixed().then_some(workload.read_percent),
-            block_bytes: if workload.sizes.is_some() { 0 } else { u64::from(workload.block_bytes.get()) },
+            block_bytes: if workload.sizes.is_some() {
+                0
+            } else {
+                u64::from(workload.block_bytes.get())
+            },
             depth: workload.depth.get(),
             jobs: workload.jobs.get(),
             sync: Some(workload.sync),
@@ -292,9 +301,12 @@ impl WorkloadRecord {
             direct: workload.direct,
             layout: Some(workload.layout),
             content: workload.content,
-            size_bytes: workload.size_per_job_bytes(Room::Unlimited) * u64::from(workload.jobs.get()),
+            size_bytes: workload.size_per_job_bytes(Room::Unlimited)
+                * u64::from(workload.jobs.get()),
             write_cache: WriteCache::Unchanged,
-            rate: workload.rate.map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
+            rate: workload
+                .rate
+                .map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
@@ -449,11 +461,23 @@ pub struct Measured {
 impl TestResult {
     /// Derives rates, summaries and the steady state from a measurement.
     pub fn new(test: &str, measured: Measured) -> TestResult {
-        let Measured { workload, engine, elapsed_s, turns, bytes, histograms, series, proof, cpu, ended, notes } =
-            measured;
+        let Measured {
+            workload,
+            engine,
+            elapsed_s,
+            turns,
+            bytes,
+            histograms,
+            series,
+            proof,
+            cpu,
+            ended,
+            notes,
+        } = measured;
         let ops = turns.unwrap_or(proof.reads + proof.writes);
         let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
-        let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
+        let summary =
+            |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
         let is_blocks = workload.pattern.is_some();
         TestResult {
             test: test.to_owned(),
@@ -464,7 +488,10 @@ impl TestResult {
             iops: per_second(ops as f64),
             mib_per_s: per_second(bytes as f64) / f64::from(1 << 20),
             in_flight: is_blocks.then(|| per_second(histograms.busy_s())),
-            commits_per_s: histograms.commit.as_ref().map(|commits| per_second(commits.count() as f64)),
+            commits_per_s: histograms
+                .commit
+                .as_ref()
+                .map(|commits| per_second(commits.count() as f64)),
             read_us: summary(&histograms.read),
             write_us: summary(&histograms.write),
             sync_us: summary(&histograms.sync),

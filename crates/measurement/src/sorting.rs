@@ -18,7 +18,11 @@ pub struct SortRecord {
 impl SortRecord {
     /// The parameters as requested by a test.
     pub const fn of(sort: &SortWork) -> SortRecord {
-        SortRecord { keys: sort.keys, memory_bytes: sort.memory_bytes, runs_sync: sort.sync_method() }
+        SortRecord {
+            keys: sort.keys,
+            memory_bytes: sort.memory_bytes,
+            runs_sync: sort.sync_method(),
+        }
     }
 }
 
@@ -178,7 +182,8 @@ mod tests {
             let times = if figure == "first_row_s" { 1.0 } else { 3.0 };
             assert_eq!(thrice[figure].as_f64(), once.as_f64().map(|once| times * once), "{figure}");
         }
-        let three = SortFigures::sum([one, one, SortFigures { first_row_s: Some(2.0), ..one }]).unwrap();
+        let three =
+            SortFigures::sum([one, one, SortFigures { first_row_s: Some(2.0), ..one }]).unwrap();
         assert_eq!((three.sorts, three.records, three.runs), (3, 30, 6));
         assert_eq!((three.own_s(), three.kernel_s(), three.drive_s()), (18.0, 4.5, 22.5));
         assert_eq!((three.write_wait_s(), three.read_wait_s()), (9.0, 13.5));
@@ -188,7 +193,11 @@ mod tests {
         assert_eq!(three.first_row_s, Some(6.0));
         let late = SortFigures { first_row_s: Some(2.0), ..one };
         let pair = SortFigures::sum([one, late]).unwrap();
-        assert_eq!(SortFigures::sum([one, pair]).unwrap().first_row_s, Some(6.0), "each sort weighs the same");
+        assert_eq!(
+            SortFigures::sum([one, pair]).unwrap().first_row_s,
+            Some(6.0),
+            "each sort weighs the same"
+        );
         let cut_off = SortFigures { first_row_s: None, ..one };
         assert_eq!(SortFigures::sum([one, cut_off]).unwrap().first_row_s, None);
         assert_eq!(SortFigures::sum([]), None);

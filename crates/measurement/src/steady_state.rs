@@ -90,7 +90,9 @@ impl SteadyState {
         let commit: Vec<Option<f64>> = series
             .commit_p50_us
             .chunks_exact(per_round)
-            .map(|round| round.iter().copied().collect::<Option<Vec<f64>>>().map(|round| mean(&round)))
+            .map(|round| {
+                round.iter().copied().collect::<Option<Vec<f64>>>().map(|round| mean(&round))
+            })
             .collect();
         let windows = |start: usize| {
             let rounds = start..start + WINDOW_ROUNDS;
@@ -109,7 +111,11 @@ impl SteadyState {
             reached: holds(last),
             round_s,
             since_s: (0..=last).find(|&start| holds(start)).map(|start| start as f64 * round_s),
-            iops: last_iops.unwrap_or(Window { average: 0.0, range_percent: 0.0, slope_percent: 0.0 }),
+            iops: last_iops.unwrap_or(Window {
+                average: 0.0,
+                range_percent: 0.0,
+                slope_percent: 0.0,
+            }),
             commit: last_commit,
         })
     }
@@ -121,7 +127,12 @@ mod tests {
 
     fn series(iops: &[f64]) -> Series {
         let latency: Vec<_> = iops.iter().map(|&iops| (iops > 0.0).then(|| 1e6 / iops)).collect();
-        Series { iops: iops.to_vec(), commit_p50_us: latency.clone(), commit_p99_us: latency, ..Series::new() }
+        Series {
+            iops: iops.to_vec(),
+            commit_p50_us: latency.clone(),
+            commit_p99_us: latency,
+            ..Series::new()
+        }
     }
 
     #[test]
@@ -133,7 +144,9 @@ mod tests {
 
     #[test]
     fn a_cliff_and_the_steady_state_after_it_are_found() {
-        let steady = SteadyState::of(&series(&[500.0, 500.0, 500.0, 100.0, 100.0, 100.0, 100.0, 100.0])).unwrap();
+        let steady =
+            SteadyState::of(&series(&[500.0, 500.0, 500.0, 100.0, 100.0, 100.0, 100.0, 100.0]))
+                .unwrap();
         assert!(steady.reached);
         assert_eq!(steady.since_s, Some(3.0));
     }
@@ -196,7 +209,9 @@ mod tests {
     fn rounds_are_means_of_their_intervals_and_count_in_seconds() {
         // 50 intervals make 25 rounds of two. The first five rounds rise. After them, neighbouring
         // intervals differ by 20 % but all rounds are equal.
-        let iops = |at: usize| if at < 10 { 500.0 + 100.0 * at as f64 } else { 90.0 + 20.0 * (at % 2) as f64 };
+        let iops = |at: usize| {
+            if at < 10 { 500.0 + 100.0 * at as f64 } else { 90.0 + 20.0 * (at % 2) as f64 }
+        };
         let series = Series { interval_s: 2.0, ..series(&(0..50).map(iops).collect::<Vec<_>>()) };
         let steady = SteadyState::of(&series).unwrap();
         assert!(steady.reached);

@@ -15,12 +15,14 @@ fn every_kept_document_reads() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents")).unwrap();
     assert_eq!(files.count(), KEPT.len(), "a document is not listed in KEPT");
     for (name, text) in KEPT {
-        let document = RunDocument::from_json(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let document =
+            RunDocument::from_json(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!document.results.is_empty(), "{name}");
         for result in &document.results {
             let headline = result.headline_us().map(|latency| latency.count);
             let histogram = result.histograms.commit.as_ref().or(result.histograms.write.as_ref());
-            let histogram = histogram.or(result.histograms.read.as_ref()).map(measurement::Histogram::count);
+            let histogram =
+                histogram.or(result.histograms.read.as_ref()).map(measurement::Histogram::count);
             assert_eq!(headline, histogram, "{name}: {}", result.test);
         }
     }

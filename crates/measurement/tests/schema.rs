@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use measurement::document::{SCHEMA, json_schema};
 use measurement::result::Measured;
 use measurement::{
-    Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram, Histograms, Proof,
-    RunDocument, Series, Skipped, TargetKind, TargetRecord, TestResult, Use, WorkloadRecord,
+    Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram,
+    Histograms, Proof, RunDocument, Series, Skipped, TargetKind, TargetRecord, TestResult, Use,
+    WorkloadRecord,
 };
 use serde_json::Value;
 use workload::{BlockBytes, Pattern, SyncMethod, Test, Work, Workload};
@@ -26,26 +27,31 @@ fn the_committed_schema_is_the_generated_one() {
     // after `cargo xtask docs` shows the difference.
     assert!(
         committed == serde_json::to_value(json_schema()).unwrap(),
-        "schemas/run-1.json does not match the types. Run `cargo xtask docs` and review the difference: additions are \
+        "schemas/run-1.json does not match the types. Run `cargo xtask docs` and review the \
+         difference: additions are \
          compatible, a rename or a removal needs a new version of the document."
     );
 }
 
 #[test]
 fn the_committed_schema_of_hosts_is_the_generated_one() {
-    let committed: Value = serde_json::from_str(include_str!("../../../schemas/host-1.json")).unwrap();
+    let committed: Value =
+        serde_json::from_str(include_str!("../../../schemas/host-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(measurement::host_document::json_schema()).unwrap(),
-        "schemas/host-1.json does not match the types. Run `cargo xtask docs` and review the difference."
+        "schemas/host-1.json does not match the types. Run `cargo xtask docs` and review the \
+         difference."
     );
 }
 
 #[test]
 fn the_committed_schema_of_drives_is_the_generated_one() {
-    let committed: Value = serde_json::from_str(include_str!("../../../schemas/drives-1.json")).unwrap();
+    let committed: Value =
+        serde_json::from_str(include_str!("../../../schemas/drives-1.json")).unwrap();
     assert!(
         committed == serde_json::to_value(measurement::drives_document::json_schema()).unwrap(),
-        "schemas/drives-1.json does not match the types. Run `cargo xtask docs` and review the difference."
+        "schemas/drives-1.json does not match the types. Run `cargo xtask docs` and review the \
+         difference."
     );
 }
 
@@ -89,7 +95,13 @@ fn document() -> RunDocument {
                 commit_p99_us: vec![Some(320.0), None, Some(320.0), Some(320.0), Some(320.0)],
                 ..Series::new()
             },
-            proof: Proof { reads: 0, writes: commits, syncs: commits, commits, device: Some(device) },
+            proof: Proof {
+                reads: 0,
+                writes: commits,
+                syncs: commits,
+                commits,
+                device: Some(device),
+            },
             cpu: CpuUse { user_s: 0.1, system_s: 0.4 },
             ended: Ended::Limit,
             notes: Vec::new(),
@@ -109,16 +121,25 @@ fn document() -> RunDocument {
         drive: None,
         drives: Vec::new(),
         results: vec![result],
-        skipped: vec![Skipped { test: "0.5 KiB".to_owned(), because: "below the logical block size".to_owned() }],
+        skipped: vec![Skipped {
+            test: "0.5 KiB".to_owned(),
+            because: "below the logical block size".to_owned(),
+        }],
         findings: vec![Finding {
             id: "no-power-loss-protection".to_owned(),
             title: "The drive has no power-loss protection".to_owned(),
-            evidence: vec![Evidence::number("fsync p50", 285.0, "us"), Evidence::fact("write cache", "write back")],
+            evidence: vec![
+                Evidence::number("fsync p50", 285.0, "us"),
+                Evidence::fact("write cache", "write back"),
+            ],
             confidence: Confidence::High,
             doubt: None,
             advice: "Use a drive that has it.".to_owned(),
         }],
-        fitness: Use::ALL.into_iter().map(|used| (used, fitness.clone())).collect::<BTreeMap<_, _>>(),
+        fitness: Use::ALL
+            .into_iter()
+            .map(|used| (used, fitness.clone()))
+            .collect::<BTreeMap<_, _>>(),
     }
 }
 
@@ -127,7 +148,10 @@ fn committed_validator() -> jsonschema::Validator {
 }
 
 fn problems(document: &Value) -> Vec<String> {
-    committed_validator().iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    committed_validator()
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
 }
 
 #[test]
@@ -208,7 +232,8 @@ fn every_promised_key_is_there() {
     for latency in ["write_us", "sync_us", "commit_us"] {
         promised.extend(summary.map(|figure| format!("/results/0/{latency}/{figure}")));
     }
-    let missing: Vec<_> = promised.iter().filter(|pointer| document.pointer(pointer).is_none()).collect();
+    let missing: Vec<_> =
+        promised.iter().filter(|pointer| document.pointer(pointer).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(document["results"][0]["workload"]["write_cache"], "unchanged");
 }

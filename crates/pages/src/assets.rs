@@ -16,8 +16,11 @@ pub struct Asset {
 }
 
 /// The style sheet.
-pub const STYLE: Asset =
-    Asset { name: "flushmark.css", media_type: "text/css; charset=utf-8", text: include_str!("../assets/style.css") };
+pub const STYLE: Asset = Asset {
+    name: "flushmark.css",
+    media_type: "text/css; charset=utf-8",
+    text: include_str!("../assets/style.css"),
+};
 /// The script that draws the charts of a page from its data.
 pub const SCRIPT: Asset = Asset {
     name: "flushmark.js",
@@ -44,7 +47,8 @@ impl Asset {
     /// The name under which a server offers it. It contains part of the digest, so browsers may
     /// cache it forever.
     pub fn served_name(&self) -> String {
-        let digest: String = Sha256::digest(self.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest: String =
+            Sha256::digest(self.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         match self.name.rsplit_once('.') {
             Some((stem, ending)) => format!("{stem}-{digest}.{ending}"),
             None => format!("{}-{digest}", self.name),
@@ -74,11 +78,15 @@ mod tests {
             ("echarts-6.1.0/LICENSE", include_bytes!("../vendor/echarts-6.1.0/LICENSE")),
             ("echarts-6.1.0/NOTICE", include_bytes!("../vendor/echarts-6.1.0/NOTICE")),
             ("echarts-6.1.0/LICENSE-d3", include_bytes!("../vendor/echarts-6.1.0/LICENSE-d3")),
-            ("echarts-6.1.0/LICENSE-zrender", include_bytes!("../vendor/echarts-6.1.0/LICENSE-zrender")),
+            (
+                "echarts-6.1.0/LICENSE-zrender",
+                include_bytes!("../vendor/echarts-6.1.0/LICENSE-zrender"),
+            ),
         ];
         assert_eq!(sums.lines().count(), files.len());
         for (name, bytes) in files {
-            let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest: String =
+                Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
             assert!(sums.contains(&format!("{digest}  {name}\n")), "{name} is {digest}");
         }
     }

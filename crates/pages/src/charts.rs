@@ -93,9 +93,16 @@ impl Curve {
     /// The two ends of a line in words: `1.71 ms at 512 B, 17.1 ms at 8 MiB`. `None` if fewer than
     /// two values are known.
     fn ends(&self, line: &Line) -> Option<String> {
-        let mut known = line.values.iter().zip(&self.steps).filter_map(|(value, step)| Some(((*value)?, step)));
+        let mut known =
+            line.values.iter().zip(&self.steps).filter_map(|(value, step)| Some(((*value)?, step)));
         let (first, last) = (known.next()?, known.next_back()?);
-        Some(format!("{} at {}, {} at {}", self.unit.words(first.0), first.1, self.unit.words(last.0), last.1))
+        Some(format!(
+            "{} at {}, {} at {}",
+            self.unit.words(first.0),
+            first.1,
+            self.unit.words(last.0),
+            last.1
+        ))
     }
 
     /// The values as a table: a row for each step, a column for each line.
@@ -106,7 +113,8 @@ impl Curve {
         columns.extend(self.lines.iter().map(|line| line.name.clone()));
         columns.extend(self.published.iter().map(|line| format!("{} (published)", line.name)));
         let row = |(index, step): (usize, &String)| {
-            let cells = lines().map(|line| crate::table::or_dash(line.values.get(index).copied().flatten(), show));
+            let cells = lines()
+                .map(|line| crate::table::or_dash(line.values.get(index).copied().flatten(), show));
             std::iter::once(step.clone()).chain(cells).collect()
         };
         crate::table::Table {

@@ -17,10 +17,15 @@ impl Colour {
     fn over(text: &str, ground: Option<Colour>) -> Colour {
         if let Some(hex) = text.strip_prefix('#') {
             assert_eq!(hex.len(), 6, "{text}");
-            return Colour([0, 2, 4].map(|at| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0));
+            return Colour(
+                [0, 2, 4]
+                    .map(|at| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0),
+            );
         }
-        let parts =
-            text.strip_prefix("rgba(").and_then(|rest| rest.strip_suffix(')')).unwrap_or_else(|| panic!("{text}"));
+        let parts = text
+            .strip_prefix("rgba(")
+            .and_then(|rest| rest.strip_suffix(')'))
+            .unwrap_or_else(|| panic!("{text}"));
         let parts: Vec<f64> = parts.split(',').map(|part| part.trim().parse().unwrap()).collect();
         let [red, green, blue, alpha] = parts[..] else { panic!("{text}") };
         let ground = ground.unwrap().0;
@@ -36,7 +41,9 @@ impl Colour {
     }
 
     fn luminance(self) -> f64 {
-        let linear = |part: f64| if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) };
+        let linear = |part: f64| {
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
         let [red, green, blue] = self.0.map(linear);
         0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
@@ -49,8 +56,10 @@ impl Colour {
 
 /// The names between two lines of a text, each with the colours on its line.
 fn named(text: &str, from: &str, until: &str) -> BTreeMap<String, Vec<String>> {
-    let block = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1.split_once(until).unwrap().0;
-    let lines = block.lines().filter_map(|line| line.trim().trim_end_matches([',', ';']).split_once(": "));
+    let block =
+        text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1.split_once(until).unwrap().0;
+    let lines =
+        block.lines().filter_map(|line| line.trim().trim_end_matches([',', ';']).split_once(": "));
     let of_line = |(name, value): (&str, &str)| {
         let colours: Vec<String> = if value.contains('"') {
             value.split('"').skip(1).step_by(2).map(str::to_owned).collect()
@@ -59,7 +68,10 @@ fn named(text: &str, from: &str, until: &str) -> BTreeMap<String, Vec<String>> {
         };
         (name.to_owned(), colours)
     };
-    lines.map(of_line).filter(|(_, colours)| colours.iter().all(|colour| colour.starts_with(['#', 'r']))).collect()
+    lines
+        .map(of_line)
+        .filter(|(_, colours)| colours.iter().all(|colour| colour.starts_with(['#', 'r'])))
+        .collect()
 }
 
 fn expect(what: &str, colour: Colour, ground: Colour, least: f64) {
@@ -73,7 +85,8 @@ const THEME: &str = include_str!("../assets/theme.js");
 fn styles() -> [(&'static str, BTreeMap<String, Vec<String>>); 3] {
     let dark = STYLE.split_once("@media (prefers-color-scheme: dark)").unwrap().1;
     let print = STYLE.split_once("@media print").unwrap().1;
-    [("light", STYLE), ("dark", dark), ("print", print)].map(|(name, text)| (name, named(text, ":root {", "}")))
+    [("light", STYLE), ("dark", dark), ("print", print)]
+        .map(|(name, text)| (name, named(text, ":root {", "}")))
 }
 
 #[test]
@@ -92,10 +105,17 @@ fn text_has_contrast_on_every_background() {
         let colour = |variable: &str| Colour::of(&style[variable][0]);
         for variable in style.keys() {
             match variable.as_str() {
-                "--ground" | "--raised" => expect(name, colour("--accent"), colour(variable), TEXT_MIN),
+                "--ground" | "--raised" => {
+                    expect(name, colour("--accent"), colour(variable), TEXT_MIN)
+                }
                 "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad" => {
                     for ground in ["--ground", "--raised"] {
-                        expect(&format!("{name}: {variable} on {ground}"), colour(variable), colour(ground), TEXT_MIN);
+                        expect(
+                            &format!("{name}: {variable} on {ground}"),
+                            colour(variable),
+                            colour(ground),
+                            TEXT_MIN,
+                        );
                     }
                 }
                 // Lines and frames carry no information beyond the text and layout.
@@ -119,20 +139,29 @@ fn chart_elements_have_contrast() {
                 let what = format!("{name}: {kind} {index}, {text}");
                 match kind.as_str() {
                     "text" | "faint" => expect(&what, colour, ground, TEXT_MIN),
-                    "series" | "heat" | "span" | "published" | "stalled" => expect(&what, colour, ground, MARK_MIN),
+                    "series" | "heat" | "span" | "published" | "stalled" => {
+                        expect(&what, colour, ground, MARK_MIN)
+                    }
                     // Background areas: a label or a mark identifies them, and text on them must be
                     // readable.
-                    "steady" | "stall" => expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_MIN),
+                    "steady" | "stall" => {
+                        expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_MIN)
+                    }
                     // The background itself, and axes and grid lines, which only guide the eye.
                     "ground" | "line" | "split" => {}
                     other => panic!("unknown kind of colour: {other}"),
                 }
             }
         }
-        assert_eq!((theme["series"].len(), theme["heat"].len(), theme.len()), (7, 5, 12), "{theme:?}");
+        assert_eq!(
+            (theme["series"].len(), theme["heat"].len(), theme.len()),
+            (7, 5, 12),
+            "{theme:?}"
+        );
         // Higher counts are darker on a light background and lighter on a dark one: each step is
         // farther from the background.
-        let heat: Vec<f64> = theme["heat"].iter().map(|text| Colour::of(text).contrast(ground)).collect();
+        let heat: Vec<f64> =
+            theme["heat"].iter().map(|text| Colour::of(text).contrast(ground)).collect();
         assert!(heat.is_sorted(), "{heat:?}");
     }
 }
@@ -141,7 +170,11 @@ fn chart_elements_have_contrast() {
 fn only_the_palette_contains_colours() {
     let rules: String = STYLE.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
     assert!(
-        !rules.contains('#') || !rules.split('#').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit())),
+        !rules.contains('#')
+            || !rules
+                .split('#')
+                .skip(1)
+                .any(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit())),
         "{rules}"
     );
     for script in [

@@ -10,7 +10,8 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
     let mut found: Option<(usize, usize)> = None;
     for (index, result) in results.iter().enumerate() {
         let did = judge::operation_name(result);
-        let names_it = evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
+        let names_it =
+            evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
         if names_it && found.is_none_or(|(_, length)| did.len() > length) {
             found = Some((index, did.len()));
         }
@@ -30,9 +31,15 @@ mod tests {
             Some(results[index].test.clone())
         };
         assert_eq!(of("4 KiB write + fsync p50").as_deref(), Some("write + fsync"));
-        assert_eq!(of("4 KiB write + fdatasync, 4 jobs p50").as_deref(), Some("write + fdatasync, 4 jobs"));
+        assert_eq!(
+            of("4 KiB write + fdatasync, 4 jobs p50").as_deref(),
+            Some("write + fdatasync, 4 jobs")
+        );
         assert_eq!(of("4 KiB write p50").as_deref(), Some("write"));
         assert_eq!(of("endurance used"), None);
-        assert_eq!(test_of(&Evidence::fact("4 KiB write + fsync: O_DIRECT", "refused"), &results), None);
+        assert_eq!(
+            test_of(&Evidence::fact("4 KiB write + fsync: O_DIRECT", "refused"), &results),
+            None
+        );
     }
 }

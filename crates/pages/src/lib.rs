@@ -85,7 +85,13 @@ pub fn content_after(lead: &Markup, runs: &[Run<'_>]) -> Content {
 pub fn report(runs: &[Run<'_>]) -> String {
     let Content { markup, figures } = content(runs);
     let title = format!("{} · flushmark", sections::tab_title(runs));
-    shell::html(&Page { title: &title, above: maud::html! {}, main: markup, figures: &figures, assets: Assets::Inline })
+    shell::html(&Page {
+        title: &title,
+        above: maud::html! {},
+        main: markup,
+        figures: &figures,
+        assets: Assets::Inline,
+    })
 }
 
 /// Returns whether the start of a file shows that it is a report made by flushmark.

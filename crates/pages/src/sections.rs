@@ -26,7 +26,11 @@ pub fn tab_title(runs: &[Run<'_>]) -> String {
         [first, rest @ ..] => {
             let subject = subject(first.document);
             let is_one_drive = rest.iter().all(|run| self::subject(run.document) == subject);
-            if is_one_drive && !heading.contains(&subject) { format!("{heading}: {subject}") } else { heading }
+            if is_one_drive && !heading.contains(&subject) {
+                format!("{heading}: {subject}")
+            } else {
+                heading
+            }
         }
     }
 }
@@ -46,24 +50,31 @@ pub fn title(runs: &[Run<'_>]) -> String {
 fn subject(document: &RunDocument) -> String {
     let imported = document.source.as_ref().and_then(|source| source.drive.clone());
     let device = document.drive.as_ref().and_then(drive::Place::block_device);
-    let models: Vec<&String> =
-        device.map(|device| device.drives()).into_iter().flatten().filter_map(|drive| drive.model.as_ref()).collect();
+    let models: Vec<&String> = device
+        .map(|device| device.drives())
+        .into_iter()
+        .flatten()
+        .filter_map(|drive| drive.model.as_ref())
+        .collect();
     match (imported, models.as_slice()) {
         (Some(drive), _) => drive,
         (None, [model]) => (*model).clone(),
         // The full path is more useful than the relative one that the user may have typed.
-        (None, _) => document
-            .drive
-            .as_ref()
-            .map_or_else(|| document.target.given.clone(), |place| place.path.display().to_string()),
+        (None, _) => document.drive.as_ref().map_or_else(
+            || document.target.given.clone(),
+            |place| place.path.display().to_string(),
+        ),
     }
 }
 
 /// All runs: the head of the page, the comparison if there are several, and each run.
 pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
     // In the order of the page, so that earlier sections can link to later ones.
-    let places: Vec<RunSection<'_>> =
-        runs.iter().enumerate().map(|(index, run)| RunSection::new(index, run, runs.len() > 1)).collect();
+    let places: Vec<RunSection<'_>> = runs
+        .iter()
+        .enumerate()
+        .map(|(index, run)| RunSection::new(index, run, runs.len() > 1))
+        .collect();
     let sections: Vec<Markup> = places.iter().map(|place| run(place, figures)).collect();
     let overlay = overlay::section(&places, figures);
     html! {
@@ -96,7 +107,12 @@ pub(crate) struct RunSection<'a> {
 
 impl<'a> RunSection<'a> {
     fn new(index: usize, run: &'a Run<'_>, of_several: bool) -> RunSection<'a> {
-        RunSection { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document, of_several }
+        RunSection {
+            anchor: format!("run-{}", index + 1),
+            label: &run.label,
+            document: run.document,
+            of_several,
+        }
     }
 
     /// Level of the headings of its parts.
@@ -166,7 +182,8 @@ fn meta(document: &RunDocument) -> Markup {
             @if let Some(count) = document.merged_runs { " · " (count) " runs merged" }
         }
         @if document.smoke {
-            p.notice { strong { "A smoke run:" } " it only shows that everything works; its numbers are meaningless." }
+            p.notice { strong { "A smoke run:" } " it only shows that everything works; its \
+                                                  numbers are meaningless." }
         }
     }
 }
@@ -257,30 +274,39 @@ mod golden {
             ", which does not describe the drive and host.",
             " runs merged",
         ] {
-            assert!(text.lines().any(|line| line.contains(sentence.trim())), "`{sentence}` is missing in {text}");
+            assert!(
+                text.lines().any(|line| line.contains(sentence.trim())),
+                "`{sentence}` is missing in {text}"
+            );
         }
     }
 
     #[test]
     fn missing_charts_over_time_are_explained() {
         let mut document = judged(samples::quick());
-        assert!(text(&document).contains("No charts over time: every test was shorter than 3 seconds."));
-        document.results[0].series.iops = vec![1.0; 5];
         assert!(
-            text(&document)
-                .contains("this result is from a version that did not record the distribution for each second.")
+            text(&document).contains("No charts over time: every test was shorter than 3 seconds.")
         );
+        document.results[0].series.iops = vec![1.0; 5];
+        assert!(text(&document).contains(
+            "this result is from a version that did not record the distribution for each second."
+        ));
         document.results[0].series.commit_bins = vec![vec![(60, 1)]; 5];
         let whole = text(&document);
-        assert!(!whole.contains("No latency over time") && !whole.contains("No charts over time"), "{whole}");
+        assert!(
+            !whole.contains("No latency over time") && !whole.contains("No charts over time"),
+            "{whole}"
+        );
     }
 
     #[test]
     fn skipped_tests_are_listed() {
         let mut document = judged(Vec::new());
         document.smoke = true;
-        document.skipped =
-            vec![Skipped { test: "512 B".to_owned(), because: "smaller than a logical block".to_owned() }];
+        document.skipped = vec![Skipped {
+            test: "512 B".to_owned(),
+            because: "smaller than a logical block".to_owned(),
+        }];
         let text = text(&document);
         for sentence in [
             "No test was measured.",
@@ -295,13 +321,22 @@ mod golden {
     #[test]
     fn sorts_have_their_table_and_their_chart() {
         let mut results = samples::suite("sort-spill", 15.0, 0.0);
-        results[0].sort =
-            Some(measurement::SortFigures { sorts: 1, runs: 22, sorting_s: 2.0, writing_s: 3.0, ..Default::default() });
+        results[0].sort = Some(measurement::SortFigures {
+            sorts: 1,
+            runs: 22,
+            sorting_s: 2.0,
+            writing_s: 3.0,
+            ..Default::default()
+        });
         let document = judged(results);
-        let html = content(&[Run { label: "check".to_owned(), document: &document }]).markup.into_string();
-        for part in
-            ["id=\"run-1-sorts\"", "Where the time of each sort went", "processor waits</th>", "Time: of 5.00 s"]
-        {
+        let html =
+            content(&[Run { label: "check".to_owned(), document: &document }]).markup.into_string();
+        for part in [
+            "id=\"run-1-sorts\"",
+            "Where the time of each sort went",
+            "processor waits</th>",
+            "Time: of 5.00 s",
+        ] {
             assert!(html.contains(part), "`{part}` is missing in {html}");
         }
         assert!(!text(&judged(samples::quick())).contains("processor waits"));
@@ -309,7 +344,8 @@ mod golden {
 
     #[test]
     fn repetitions_of_a_test_are_numbered() {
-        let twice = samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
+        let twice =
+            samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
         let text = text(&judged(twice));
         assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
     }
@@ -329,13 +365,22 @@ mod golden {
             result.series.iops = vec![1.0; 5];
             result.series.commit_bins = vec![vec![(60, 1)]; 5];
         }
-        let runs: Vec<Run<'_>> =
-            documents.iter().map(|document| Run { label: document.started_at.clone(), document }).collect();
+        let runs: Vec<Run<'_>> = documents
+            .iter()
+            .map(|document| Run { label: document.started_at.clone(), document })
+            .collect();
         for count in 0..=runs.len() {
             let levels = levels(&crate::report(&runs[..count]));
-            assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "the page has one main heading");
+            assert_eq!(
+                levels.iter().filter(|level| **level == 1).count(),
+                1,
+                "the page has one main heading"
+            );
             assert_eq!(levels[0], 1);
-            assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{count} runs: {levels:?}");
+            assert!(
+                levels.windows(2).all(|pair| pair[1] <= pair[0] + 1),
+                "{count} runs: {levels:?}"
+            );
             assert!(count == 0 || levels.contains(&4), "{levels:?}");
         }
         let same = &runs[..1];
@@ -348,11 +393,13 @@ mod golden {
         document.results.truncate(36);
         assert_eq!(document.results.len(), 36);
         for result in &mut document.results {
-            result.series.iops = (0..9_600).map(|second| 20_000.0 + f64::from(second % 977) / 3.0).collect();
+            result.series.iops =
+                (0..9_600).map(|second| 20_000.0 + f64::from(second % 977) / 3.0).collect();
             result.series.commit_p50_us = vec![Some(85.125); 9_600];
             result.series.commit_p99_us = vec![Some(130.123_456); 9_600];
-            result.series.commit_bins =
-                (0..9_600).map(|second| (45..53 + second % 3).map(|bin| (bin, 1234)).collect()).collect();
+            result.series.commit_bins = (0..9_600)
+                .map(|second| (45..53 + second % 3).map(|bin| (bin, 1234)).collect())
+                .collect();
         }
         let page = crate::report(&[Run { label: "hours".to_owned(), document: &document }]);
         assert!(page.len() < 3 << 20, "{} bytes", page.len());
@@ -366,30 +413,46 @@ mod golden {
         insta::assert_snapshot!(tab_title(&[run("before", &one), run("after", &other)]), @"before and after: /var/lib/db");
         insta::assert_snapshot!(tab_title(&[run("#1 /var/lib/db", &one), run("#2 /var/lib/db", &other)]), @"#1 /var/lib/db and #2 /var/lib/db");
         let page = crate::report(&[run("check", &one)]);
-        assert!(page.contains("<title>/var/lib/db, quick · flushmark</title>"), "{}", &page[..2000]);
+        assert!(
+            page.contains("<title>/var/lib/db, quick · flushmark</title>"),
+            "{}",
+            &page[..2000]
+        );
     }
 
     #[test]
     fn a_comparison_states_its_result_before_its_charts() {
-        let (one, other) =
-            (judged(samples::suite("quick", 15.0, 1700.0)), judged(samples::suite("quick", 15.0, 850.0)));
+        let (one, other) = (
+            judged(samples::suite("quick", 15.0, 1700.0)),
+            judged(samples::suite("quick", 15.0, 850.0)),
+        );
         let runs = [("before <b>", &one), ("after", &other)]
             .map(|(label, document)| Run { label: label.to_owned(), document });
         let html = content(&runs).markup.into_string();
-        let deciding = html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
+        let deciding =
+            html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
         insta::assert_snapshot!(deciding, @"Inconclusive in all 8 tests: too few values to know how much they vary. “after” was measured 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Run longer tests, or pass several runs per side separated by commas.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
-        let order =
-            [at("Side by side</h2>"), at(deciding), at("after against before &lt;b&gt;</h3>"), at("id=\"overlay-1\"")];
+        let order = [
+            at("Side by side</h2>"),
+            at(deciding),
+            at("after against before &lt;b&gt;</h3>"),
+            at("id=\"overlay-1\""),
+        ];
         assert!(order.is_sorted(), "{order:?}");
-        assert!(html.contains("<td class=\"better\">") || html.contains(": no verdict, "), "{html}");
+        assert!(
+            html.contains("<td class=\"better\">") || html.contains(": no verdict, "),
+            "{html}"
+        );
     }
 
     #[test]
     fn runs_without_a_test_in_common_say_so() {
-        let (one, mut other) = (judged(samples::quick()), judged(samples::suite("slog", 15.0, 1700.0)));
+        let (one, mut other) =
+            (judged(samples::quick()), judged(samples::suite("slog", 15.0, 1700.0)));
         other.suite = "slog".to_owned();
-        let both = [("a", &one), ("b", &other)].map(|(label, document)| Run { label: label.to_owned(), document });
+        let both = [("a", &one), ("b", &other)]
+            .map(|(label, document)| Run { label: label.to_owned(), document });
         let html = content(&both).markup.into_string();
         assert!(html.contains("These runs have no test in common"));
     }

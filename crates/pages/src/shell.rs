@@ -93,9 +93,12 @@ fn shown(markup: &Markup) -> Markup {
         // Texts and attributes contain no raw brackets.
         let (part, is_exact) = match rest.strip_prefix('<') {
             None => (rest.find('<').unwrap_or(rest.len()), false),
-            Some(_) if rest.starts_with("<textarea") => (rest.find("</textarea").unwrap_or(rest.len()), true),
+            Some(_) if rest.starts_with("<textarea") => {
+                (rest.find("</textarea").unwrap_or(rest.len()), true)
+            }
             Some(tag) => {
-                let is_exact = ["input", "option", "button"].iter().any(|name| tag.starts_with(name));
+                let is_exact =
+                    ["input", "option", "button"].iter().any(|name| tag.starts_with(name));
                 (rest.find('>').map_or(rest.len(), |end| end + 1), is_exact)
             }
         };
@@ -114,12 +117,16 @@ fn shown(markup: &Markup) -> Markup {
 /// Style attributes are allowed because the chart library sets them.
 pub fn policy(assets: Assets<'_>) -> String {
     let (scripts, styles) = match assets {
-        Assets::Inline => (format!("'{}' '{}'", ECHARTS.digest(), SCRIPT.digest()), format!("'{}'", STYLE.digest())),
+        Assets::Inline => (
+            format!("'{}' '{}'", ECHARTS.digest(), SCRIPT.digest()),
+            format!("'{}'", STYLE.digest()),
+        ),
         Assets::Linked { .. } => ("'self'".to_owned(), "'self'".to_owned()),
     };
     let connect = if assets == Assets::Inline { "'none'" } else { "'self'" };
     format!(
-        "default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; img-src data:; \
+        "default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr \
+         'unsafe-inline'; img-src data:; \
          connect-src {connect}; form-action 'self'; base-uri 'none'"
     )
 }
@@ -136,7 +143,9 @@ fn referrer(assets: Assets<'_>) -> &'static str {
 fn style(asset: Asset, assets: Assets<'_>) -> Markup {
     match assets {
         Assets::Inline => html! { style { (PreEscaped(asset.text)) } },
-        Assets::Linked { below, .. } => html! { link rel="stylesheet" href={ (below) (asset.served_name()) }; },
+        Assets::Linked { below, .. } => {
+            html! { link rel="stylesheet" href={ (below) (asset.served_name()) }; }
+        }
     }
 }
 
@@ -178,18 +187,23 @@ mod tests {
     #[test]
     fn nothing_hides_in_a_page() {
         let name = "a\u{202e}b\u{200b}c";
-        let markup =
-            html! { p title=(name) { (name) "\n" (name) } input value=(name); textarea { (name) } p { (name) } };
+        let markup = html! { p title=(name) { (name) "\n" (name) } input value=(name); textarea { (name) } p { (name) } };
         assert_eq!(
             shown(&markup).into_string(),
-            "<p title=\"a\u{fffd}b\u{fffd}c\">a\u{fffd}b\u{fffd}c\na\u{fffd}b\u{fffd}c</p><input value=\"a\u{202e}b\u{200b}c\">\
+            "<p title=\"a\u{fffd}b\u{fffd}c\">a\u{fffd}b\u{fffd}c\na\u{fffd}b\u{fffd}c</p><input \
+             value=\"a\u{202e}b\u{200b}c\">\
              <textarea>a\u{202e}b\u{200b}c</textarea><p>a\u{fffd}b\u{fffd}c</p>"
         );
         assert_eq!(embedded_json(&[name]), "[\"a\u{fffd}b\u{fffd}c\"]");
         let figures = Figures::default();
         let assets = Assets::Linked { below: "/", more: &[] };
-        let page =
-            html(&Page { title: name, above: html! { (name) }, main: html! { (name) }, figures: &figures, assets });
+        let page = html(&Page {
+            title: name,
+            above: html! { (name) },
+            main: html! { (name) },
+            figures: &figures,
+            assets,
+        });
         assert!(!page.chars().any(|c| c != '\n' && is_unseen(c)), "{page}");
     }
 
@@ -197,9 +211,16 @@ mod tests {
     fn a_server_s_page_links_what_a_file_holds() {
         let figures = Figures::default();
         let page = |assets| {
-            html(&Page { title: "<&>", above: html! {}, main: html! { p { "text" } }, figures: &figures, assets })
+            html(&Page {
+                title: "<&>",
+                above: html! {},
+                main: html! { p { "text" } },
+                figures: &figures,
+                assets,
+            })
         };
-        let linked = page(Assets::Linked { below: "/assets/", more: &[] }).replace(&STYLE.served_name(), "STYLE");
+        let linked = page(Assets::Linked { below: "/assets/", more: &[] })
+            .replace(&STYLE.served_name(), "STYLE");
         insta::assert_snapshot!(linked, @r##"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="flushmark report"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="same-origin"><link rel="icon" href="data:,"><title>&lt;&amp;&gt;</title><link rel="stylesheet" href="/assets/STYLE"></head><body><a class="skip" href="#main">Skip to the results</a><main id="main" tabindex="-1"><p>text</p></main></body></html>"##);
         assert!(page(Assets::Inline).contains(STYLE.text));
     }

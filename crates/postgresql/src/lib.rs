@@ -66,7 +66,10 @@ impl Server {
             return None;
         }
         if is_root() && !account_exists() {
-            eprintln!("skipped: {test}: PostgreSQL does not run as root, and the account `postgres` does not exist");
+            eprintln!(
+                "skipped: {test}: PostgreSQL does not run as root, and the account `postgres` does \
+                 not exist"
+            );
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -76,13 +79,20 @@ impl Server {
             done(Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory.path()));
         }
         let server = Server { directory, process: None, port: None };
-        done(as_owner("initdb").arg("--pgdata").arg(server.data()).arg("--pwfile").arg(&password).args([
-            "--username=postgres",
-            "--auth=scram-sha-256",
-            "--no-sync",
-            "--no-locale",
-            "--encoding=UTF8",
-        ]));
+        done(
+            as_owner("initdb")
+                .arg("--pgdata")
+                .arg(server.data())
+                .arg("--pwfile")
+                .arg(&password)
+                .args([
+                    "--username=postgres",
+                    "--auth=scram-sha-256",
+                    "--no-sync",
+                    "--no-locale",
+                    "--encoding=UTF8",
+                ]),
+        );
         Some(server)
     }
 
@@ -91,8 +101,20 @@ impl Server {
         let file = |name: &str| self.directory.path().join(name).display().to_string();
         let openssl = |words: &[&str]| done(Command::new("openssl").args(words));
         let (authority, key) = (file("authority.crt"), file("authority.key"));
-        let new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-        openssl(&[&new[..], &["-subj", "/CN=authority", "-keyout", &key, "-out", &authority]].concat());
+        let new = [
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ];
+        openssl(
+            &[&new[..], &["-subj", "/CN=authority", "-keyout", &key, "-out", &authority]].concat(),
+        );
         let (own, own_key) = (file("server.crt"), file("server.key"));
         let signed = ["-CA", &authority, "-CAkey", &key, "-addext", "subjectAltName=DNS:localhost"];
         let leaf = ["-addext", "basicConstraints=critical,CA:FALSE", "-subj", "/CN=localhost"];
@@ -143,8 +165,12 @@ impl Server {
                 format!("ssl_key_file={}", file("server.key")),
             ],
         };
-        let settings =
-            [sockets, "fsync=on".to_owned(), "shared_buffers=16MB".to_owned(), "max_connections=40".to_owned()];
+        let settings = [
+            sockets,
+            "fsync=on".to_owned(),
+            "shared_buffers=16MB".to_owned(),
+            "max_connections=40".to_owned(),
+        ];
         for setting in settings.into_iter().chain(listening) {
             postgres.args(["-c", &setting]);
         }
@@ -153,7 +179,11 @@ impl Server {
         self.process = Some(postgres.spawn().unwrap());
         let begun = Instant::now();
         while !self.is_ready() {
-            assert!(begun.elapsed() < Duration::from_mins(1), "{}", std::fs::read_to_string(self.log()).unwrap());
+            assert!(
+                begun.elapsed() < Duration::from_mins(1),
+                "{}",
+                std::fs::read_to_string(self.log()).unwrap()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -216,8 +246,19 @@ impl Server {
     /// If the statement fails.
     pub fn sql(&self, database: &str, statement: &str) -> String {
         let mut psql = Command::new(Path::new(PROGRAMS).join("psql"));
-        psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "-U", "postgres"]);
-        psql.arg("-h").arg(self.directory.path()).args(["-d", database, "-c", statement]).env("PGPASSWORD", PASSWORD);
+        psql.args([
+            "--no-psqlrc",
+            "--quiet",
+            "--no-align",
+            "--tuples-only",
+            "--set=ON_ERROR_STOP=1",
+            "-U",
+            "postgres",
+        ]);
+        psql.arg("-h")
+            .arg(self.directory.path())
+            .args(["-d", database, "-c", statement])
+            .env("PGPASSWORD", PASSWORD);
         psql.env("PGPORT", self.port.unwrap_or(5432).to_string());
         done(&mut psql)
     }
@@ -244,7 +285,10 @@ fn as_owner(program: &str) -> Command {
         return Command::new(path);
     }
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(path).current_dir("/");
+    command
+        .args(["--reuid=postgres", "--regid=postgres", "--clear-groups"])
+        .arg(path)
+        .current_dir("/");
     command
 }
 

@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn an_equals_sign_is_a_separator_too() {
-        let read = |text: &str| with_separators(text.split(' ').map(OsString::from)).join(OsStr::new(" "));
+        let read =
+            |text: &str| with_separators(text.split(' ').map(OsString::from)).join(OsStr::new(" "));
         assert_eq!(read("prefixsort -t= -k2"), "prefixsort -t = -k2");
         for others in ["prefixsort -- -t=", "prefixsort --field-separator=="] {
             assert_eq!(read(others), others);

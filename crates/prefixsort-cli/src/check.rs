@@ -19,7 +19,8 @@ pub fn run(args: &Args, check_as: CheckAs) -> anyhow::Result<bool> {
     };
     inputs::expect_readable(input)?;
     let bar = Bar::new(args.quiet, inputs::expected(&inputs));
-    let disorder = first_disorder(&args.order(), inputs::open(input)?, |read| bar.advance("checking", read));
+    let disorder =
+        first_disorder(&args.order(), inputs::open(input)?, |read| bar.advance("checking", read));
     let Some(disorder) = disorder.map_err(|error| inputs::of_input(error, input))? else {
         return Ok(true);
     };
@@ -34,8 +35,10 @@ pub fn run(args: &Args, check_as: CheckAs) -> anyhow::Result<bool> {
 /// The beginning of a record, escaped so that a terminal does not interpret it.
 fn shown(record: &[u8]) -> String {
     const CHARACTERS_MAX: usize = 80;
-    let text: String =
-        String::from_utf8_lossy(&record[..record.len().min(4 * CHARACTERS_MAX)]).chars().take(CHARACTERS_MAX).collect();
+    let text: String = String::from_utf8_lossy(&record[..record.len().min(4 * CHARACTERS_MAX)])
+        .chars()
+        .take(CHARACTERS_MAX)
+        .collect();
     let more = if record.len() > text.len() { "…" } else { "" };
     format!("{}{more}", text.escape_debug())
 }

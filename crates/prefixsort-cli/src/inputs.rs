@@ -41,7 +41,8 @@ pub fn expect_readable(input: &Path) -> anyhow::Result<()> {
     if is_stdin(input) {
         return Ok(());
     }
-    let facts = std::fs::metadata(input).with_context(|| format!("cannot open {}", input.display()))?;
+    let facts =
+        std::fs::metadata(input).with_context(|| format!("cannot open {}", input.display()))?;
     if facts.is_dir() {
         return Err(WrongUse(format!("{} is a directory; name files", input.display())).into());
     }
@@ -55,7 +56,8 @@ pub fn expect_readable(input: &Path) -> anyhow::Result<()> {
 /// The total size of the inputs, if all are files.
 pub fn expected(inputs: &[PathBuf]) -> Option<u64> {
     let length = |input: &PathBuf| {
-        let facts = std::fs::metadata(input).ok().filter(|facts| facts.is_file() && !is_stdin(input))?;
+        let facts =
+            std::fs::metadata(input).ok().filter(|facts| facts.is_file() && !is_stdin(input))?;
         Some(facts.len())
     };
     inputs.iter().map(length).sum()
@@ -64,7 +66,9 @@ pub fn expected(inputs: &[PathBuf]) -> Option<u64> {
 /// Adds the input's name to errors about it.
 pub fn of_input(error: SortError, input: &Path) -> anyhow::Error {
     match error {
-        SortError::Read(_) | SortError::Rest { .. } => anyhow::Error::new(error).context(name(input)),
+        SortError::Read(_) | SortError::Rest { .. } => {
+            anyhow::Error::new(error).context(name(input))
+        }
         other => other.into(),
     }
 }

@@ -27,9 +27,8 @@ fn main() -> ExitCode {
     let args = Args::parse_from(args::with_separators(std::env::args_os()));
     // A signal ends the program at once: unfinished output has no name and vanishes.
     let outcome = match args.check_as() {
-        Some(check_as) => {
-            check::run(&args, check_as).map(|sorted| if sorted { ExitCode::SUCCESS } else { ExitCode::from(UNSORTED) })
-        }
+        Some(check_as) => check::run(&args, check_as)
+            .map(|sorted| if sorted { ExitCode::SUCCESS } else { ExitCode::from(UNSORTED) }),
         None => sort::run(&args).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| PROGRAM.failed(&error, code_of_output))

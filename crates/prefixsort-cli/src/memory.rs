@@ -45,13 +45,15 @@ pub fn bytes(wanted: Option<Memory>) -> u64 {
         Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
     };
     // A container may have less than its machine.
-    let allowed = || std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse::<u64>().ok();
+    let allowed =
+        || std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse::<u64>().ok();
     match wanted {
         Some(Memory::Bytes(bytes)) => bytes,
-        Some(Memory::Percent(percent)) => {
-            amount("MemTotal").map_or(MEMORY_DEFAULT, |total| total.min(allowed().unwrap_or(u64::MAX)) / 100 * percent)
-        }
-        None => amount("MemAvailable").map_or(MEMORY_DEFAULT, |free| free.min(allowed().unwrap_or(u64::MAX)) / 2),
+        Some(Memory::Percent(percent)) => amount("MemTotal").map_or(MEMORY_DEFAULT, |total| {
+            total.min(allowed().unwrap_or(u64::MAX)) / 100 * percent
+        }),
+        None => amount("MemAvailable")
+            .map_or(MEMORY_DEFAULT, |free| free.min(allowed().unwrap_or(u64::MAX)) / 2),
     }
 }
 

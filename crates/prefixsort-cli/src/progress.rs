@@ -17,13 +17,16 @@ impl Bar {
     /// For this many bytes to read, if that is known.
     pub fn new(quiet: bool, expected: Option<u64>) -> Self {
         // Draws nothing if stderr is not a terminal.
-        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(expected.unwrap_or(0)) };
+        let bar =
+            if quiet { ProgressBar::hidden() } else { ProgressBar::new(expected.unwrap_or(0)) };
         let form = if expected.is_some() {
             "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left{prefix}"
         } else {
             "{msg} {bytes} {binary_bytes_per_sec}{prefix}"
         };
-        bar.set_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(
+            ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
         Self { begun: Instant::now(), bar }
     }
 

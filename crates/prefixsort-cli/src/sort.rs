@@ -30,12 +30,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     inputs.iter().try_for_each(|input| inputs::expect_readable(input))?;
     args.temporary_directory.iter().try_for_each(|directory| expect_room(directory))?;
     let output = match &args.output {
-        Some(path) => Some((path, Replacement::begin(path, None).with_context(|| cannot_write(path))?)),
+        Some(path) => {
+            Some((path, Replacement::begin(path, None).with_context(|| cannot_write(path))?))
+        }
         None => None,
     };
     let expected = inputs::expected(&inputs);
-    let threads =
-        args.parallel.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(THREADS_MAX);
+    let threads = args
+        .parallel
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .min(THREADS_MAX);
     let options = ExternalOptions {
         memory: usize::try_from(memory::bytes(args.buffer_size)).unwrap_or(usize::MAX),
         directories: if args.temporary_directory.is_empty() {
@@ -67,8 +71,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn to_file(sorter: Sorter, mut output: Replacement, path: &Path, bar: &Bar) -> anyhow::Result<Done> {
-    let written = sorter.finish(WritingOut::of(&mut output), |written| bar.advance("writing", written));
+fn to_file(
+    sorter: Sorter,
+    mut output: Replacement,
+    path: &Path,
+    bar: &Bar,
+) -> anyhow::Result<Done> {
+    let written =
+        sorter.finish(WritingOut::of(&mut output), |written| bar.advance("writing", written));
     let done = written.map_err(|error| match error {
         SortError::Write(error) => anyhow::Error::new(error).context(cannot_write(path)),
         other => other.into(),
@@ -85,12 +95,17 @@ fn expect_room(directory: &Path) -> Result<(), WrongUse> {
     if directory.is_dir() {
         return Ok(());
     }
-    Err(WrongUse(format!("{} is not a directory, so --temporary-directory cannot use it", directory.display())))
+    Err(WrongUse(format!(
+        "{} is not a directory, so --temporary-directory cannot use it",
+        directory.display()
+    )))
 }
 
 fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
     // Blocks are already a megabyte; `Stdout`'s buffer would search them for newlines.
-    let out = File::from(std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?);
+    let out = File::from(
+        std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?,
+    );
     let done = sorter.finish(WritingOut::of(&out), |written| bar.advance("writing", written))?;
     // A pipe or a terminal has nothing to make durable.
     if out.metadata().is_ok_and(|facts| facts.is_file()) {
@@ -105,7 +120,8 @@ fn figures(done: &Done, read: Duration, whole: Duration) -> String {
     let spilled = match figures.runs {
         0 => "nothing was spilled".to_owned(),
         runs => format!(
-            "{runs} runs of {:.0} MiB in total were written in {:.2} s and {:.0} MiB read back in {:.2} s",
+            "{runs} runs of {:.0} MiB in total were written in {:.2} s and {:.0} MiB read back in \
+             {:.2} s",
             mib(figures.written),
             figures.writing.as_secs_f64(),
             mib(figures.read),
@@ -113,7 +129,8 @@ fn figures(done: &Done, read: Duration, whole: Duration) -> String {
         ),
     };
     format!(
-        "{} records of {:.0} MiB, {} written, in {:.2} s: {:.2} s until all were read; threads sorted for {:.2} s; {spilled}",
+        "{} records of {:.0} MiB, {} written, in {:.2} s: {:.2} s until all were read; threads \
+         sorted for {:.2} s; {spilled}",
         figures.records,
         mib(figures.bytes),
         done.written,

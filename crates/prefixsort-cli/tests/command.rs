@@ -29,8 +29,10 @@ fn said(output: &Output) -> String {
 }
 
 fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -41,7 +43,14 @@ fn many_lines() -> Vec<u8> {
     let mut lines = Vec::new();
     for _ in 0..200_000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        writeln!(lines, "https://host{}.example/{}/{}", state >> 61, state >> 54 & 0xff, state >> 40 & 0xffff).unwrap();
+        writeln!(
+            lines,
+            "https://host{}.example/{}/{}",
+            state >> 61,
+            state >> 54 & 0xff,
+            state >> 40 & 0xffff
+        )
+        .unwrap();
     }
     lines
 }
@@ -148,7 +157,11 @@ fn more_than_memory_is_sorted_and_told_of() {
     let directory = tempfile::tempdir().unwrap();
     let lines = many_lines();
     fs::write(directory.path().join("lines"), &lines).unwrap();
-    let output = sort(&["lines", "-S", "4M", "-T", ".", "--parallel", "2", "--figures"], b"", directory.path());
+    let output = sort(
+        &["lines", "-S", "4M", "-T", ".", "--parallel", "2", "--figures"],
+        b"",
+        directory.path(),
+    );
     assert!(output.status.success(), "{}", said(&output));
     let mut expected: Vec<&[u8]> = lines.split_inclusive(|&byte| byte == b'\n').collect();
     expected.sort_unstable();
@@ -166,7 +179,10 @@ fn records_are_sorted_by_their_bytes() {
     assert_eq!(output.stdout, b"c1xa2\nb3 ");
     let output = sort(&["--record-size", "3"], b"abcd", directory.path());
     assert_eq!(output.status.code(), Some(4));
-    assert_eq!(said(&output), "prefixsort: stdin: ends after 1 of the 3 bytes of a record; check the record size 3\n");
+    assert_eq!(
+        said(&output),
+        "prefixsort: stdin: ends after 1 of the 3 bytes of a record; check the record size 3\n"
+    );
 }
 
 #[test]
@@ -191,14 +207,22 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     fs::write(directory.path().join("lines"), many_lines()).unwrap();
     fs::write(directory.path().join("out"), "old").unwrap();
     for (arguments, code, sentence) in [
-        (&["missing", "-o", "out"][..], 4, "cannot open missing: No such file or directory (os error 2)"),
+        (
+            &["missing", "-o", "out"][..],
+            4,
+            "cannot open missing: No such file or directory (os error 2)",
+        ),
         (&[".", "-o", "out"], 2, ". is a directory; name files"),
         (
             &["lines", "-o", "out", "-S", "4M", "-T", "gone"],
             2,
             "gone is not a directory, so --temporary-directory cannot use it",
         ),
-        (&["lines", "-o", "gone/out"], 4, "cannot write gone/out: No such file or directory (os error 2)"),
+        (
+            &["lines", "-o", "gone/out"],
+            4,
+            "cannot write gone/out: No such file or directory (os error 2)",
+        ),
         (&["lines", "-o", "."], 4, "cannot write .: Is a directory (os error 21)"),
         (&["-c", "lines", "out"], 2, "--check takes exactly one file"),
     ] {
@@ -217,8 +241,12 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
 fn a_signal_ends_it_at_once_and_the_output_stays_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("out"), "old").unwrap();
-    let mut child =
-        Command::new(PROGRAM).args(["-o", "out"]).current_dir(directory.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = Command::new(PROGRAM)
+        .args(["-o", "out"])
+        .current_dir(directory.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     // It waits for more input, and has something to write.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&many_lines()).unwrap();
@@ -256,7 +284,9 @@ fn an_input_with_a_second_name_survives_an_output_that_does_not_fit() {
     assert!(fs::read(directory.path().join("two")).unwrap() == lines);
     assert!(sort(&["one", "-o", "one"], b"", directory.path()).status.success());
     let sorted = fs::read(directory.path().join("two")).unwrap();
-    assert!(sorted.len() == lines.len() && sorted.split_inclusive(|&byte| byte == b'\n').is_sorted());
+    assert!(
+        sorted.len() == lines.len() && sorted.split_inclusive(|&byte| byte == b'\n').is_sorted()
+    );
 }
 
 #[test]
@@ -274,5 +304,8 @@ fn a_long_line_and_a_reader_that_goes_away() {
         .unwrap();
     assert!(head.stdout.starts_with(b"https://host0"), "{}", said(&head));
     assert!(head.stdout.ends_with(b"\n4\n"), "{}", said(&head));
-    assert_eq!(said(&head), "prefixsort: the output cannot be written: No space left on device (os error 28)\n");
+    assert_eq!(
+        said(&head),
+        "prefixsort: the output cannot be written: No space left on device (os error 28)\n"
+    );
 }

@@ -68,8 +68,13 @@ impl Spilling {
     /// Its open files in the directory for runs. They have no names there, but the kernel shows
     /// them.
     fn runs(&self) -> Vec<PathBuf> {
-        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().map(|entry| entry.unwrap().path());
-        open.filter(|file| fs::read_link(file).is_ok_and(|leads_to| leads_to.starts_with(&self.spill))).collect()
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        open.filter(|file| {
+            fs::read_link(file).is_ok_and(|leads_to| leads_to.starts_with(&self.spill))
+        })
+        .collect()
     }
 
     /// Ends its input. However the sort ends, the output is unchanged.
@@ -144,7 +149,9 @@ fn a_full_disk_beside_another_is_no_fault() {
     }
     let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=3m", "tmpfs"]) else { return };
     let large = tempfile::tempdir().unwrap();
-    let lines: String = (0..600_000_u32).map(|line| format!("line {:010}\n", line.wrapping_mul(2654435761))).collect();
+    let lines: String = (0..600_000_u32)
+        .map(|line| format!("line {:010}\n", line.wrapping_mul(2654435761)))
+        .collect();
     fs::write(large.path().join("lines"), &lines).unwrap();
     let (file, out) = (large.path().join("lines"), large.path().join("out"));
     let run = Run::of(

@@ -6,7 +6,9 @@ use std::os::unix::fs::{lchown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use testbed::{LoopDevice, Mount, NOBODY, Nobody, Run, entries, needs_root, shared_directory, system};
+use testbed::{
+    LoopDevice, Mount, NOBODY, Nobody, Run, entries, needs_root, shared_directory, system,
+};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prefixsort");
 
@@ -16,9 +18,14 @@ fn prefixsort(args: &[&str]) -> Run {
 
 #[test]
 fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
-    let Some(shared) = shared_directory("a_link_of_another_user_in_a_shared_directory_is_not_followed") else { return };
+    let Some(shared) =
+        shared_directory("a_link_of_another_user_in_a_shared_directory_is_not_followed")
+    else {
+        return;
+    };
     let own = tempfile::tempdir().unwrap();
-    let [precious, missing, input] = ["precious", "missing", "input"].map(|name| own.path().join(name));
+    let [precious, missing, input] =
+        ["precious", "missing", "input"].map(|name| own.path().join(name));
     std::fs::write(&precious, "precious").unwrap();
     std::fs::write(&input, "b\na\n").unwrap();
     let input = input.to_str().unwrap();
@@ -29,7 +36,10 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
         let path = link.to_str().unwrap();
         let sorted = prefixsort(&[input, "-o", path]);
         assert_eq!(sorted.code, Some(4));
-        assert_eq!(sorted.said(path, "OUT"), "prefixsort: cannot write OUT: Permission denied (os error 13)");
+        assert_eq!(
+            sorted.said(path, "OUT"),
+            "prefixsort: cannot write OUT: Permission denied (os error 13)"
+        );
         assert!(link.is_symlink());
         // A user's own link is followed, and so is one of the directory's owner.
         lchown(&link, Some(0), Some(0)).unwrap();
@@ -38,7 +48,11 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
         assert_eq!(std::fs::read_to_string(file).unwrap(), "a\nb\n");
         std::fs::remove_file(&link).unwrap();
     }
-    assert_eq!((entries(shared.path()).len(), entries(own.path()).len()), (0, 3), "nothing is left behind");
+    assert_eq!(
+        (entries(shared.path()).len(), entries(own.path()).len()),
+        (0, 3),
+        "nothing is left behind"
+    );
 }
 
 #[test]
@@ -68,7 +82,8 @@ fn what_is_in_use_as_a_drive_is_no_output() {
     std::fs::write(&input, "b\na\n").unwrap();
     let input = input.to_str().unwrap();
     let Some(device) = LoopDevice::new(TEST, 16 << 20, &[]) else { return };
-    let image = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device.path]).unwrap();
+    let image =
+        system("losetup", &["--noheadings", "--output", "BACK-FILE", &device.path]).unwrap();
     let second = format!("{image}-2");
     std::fs::hard_link(&image, &second).unwrap();
     for path in [&image, &second] {
@@ -77,7 +92,8 @@ fn what_is_in_use_as_a_drive_is_no_output() {
         let said = refused.said(path, "IMAGE").replace(&device.path, "DEV");
         assert_eq!(
             said,
-            "prefixsort: cannot write IMAGE: IMAGE is in use and will not be overwritten: IMAGE is attached to DEV; \
+            "prefixsort: cannot write IMAGE: IMAGE is in use and will not be overwritten: IMAGE is \
+             attached to DEV; \
              choose another file"
         );
     }

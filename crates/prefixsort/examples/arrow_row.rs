@@ -9,7 +9,8 @@ use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SortOptions};
 
 fn main() -> Result<(), ArrowError> {
-    let city: ArrayRef = Arc::new(StringArray::from(vec![Some("Porto"), None, Some("Bergen"), Some("Porto")]));
+    let city: ArrayRef =
+        Arc::new(StringArray::from(vec![Some("Porto"), None, Some("Bergen"), Some("Porto")]));
     let year: ArrayRef = Arc::new(Int32Array::from(vec![2019, 2024, 2021, 2023]));
     // ORDER BY city NULLS FIRST, year DESC
     let descending = SortOptions { descending: true, nulls_first: true };

@@ -1,6 +1,9 @@
 //! Two processor instructions that Rust does not expose well: extracting the bits of a mask, and
 //! prefetching.
-#![expect(unsafe_code, reason = "inline instructions; each is used only if the processor supports it")]
+#![expect(
+    unsafe_code,
+    reason = "inline instructions; each is used only if the processor supports it"
+)]
 
 /// Proof that this processor extracts bits (BMI2's `pext`) in one fast instruction.
 ///

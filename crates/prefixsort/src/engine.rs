@@ -64,6 +64,25 @@ enum State {
 /// Keys are distinguished up to this depth; beyond it they are compared as a whole.
 const DEEPEST: usize = u32::MAX as usize - 64;
 
+/// Adjacent entries whose keys share their first `depth` bytes.
+#[derive(Debug, Clone, Copy)]
+struct Partition {
+    begin: usize,
+    end: usize,
+    depth: usize,
+}
+
+impl Partition {
+    /// These entries of it.
+    const fn part(self, begin: usize, end: usize) -> Partition {
+        Partition { begin, end, ..self }
+    }
+
+    fn of(self, entries: &mut [Entry]) -> &mut [Entry] {
+        &mut entries[self.begin..self.end]
+    }
+}
+
 /// The state of a sort besides its entries.
 #[derive(Debug, Default)]
 pub(crate) struct Engine {
@@ -88,7 +107,7 @@ impl Engine {
         self.gather = Gather::here();
         self.pending.tasks.clear();
         self.pending.stable = stable;
-        self.pending.push(0, entries as usize, 0, State::Fresh(0));
+        self.pending.push(Partition { begin: 0, end: entries as usize, depth: 0 }, State::Fresh(0));
     }
 
     /// Number of entries from the left that are in their final place.
@@ -99,10 +118,14 @@ impl Engine {
     /// Performs the next step; returns whether there was one.
     pub(crate) fn step<K: Keys>(&mut self, keys: &K, entries: &mut [Entry]) -> bool {
         let Some(task) = self.pending.tasks.pop() else { return false };
-        let (begin, end, depth) = (task.begin as usize, task.end as usize, task.depth as usize);
+        let partition = Partition {
+            begin: task.begin as usize,
+            end: task.end as usize,
+            depth: task.depth as usize,
+        };
         match task.state {
-            State::Fresh(strikes) => self.fresh(keys, entries, begin, end, depth, strikes),
-            State::Windowed => self.windowed(keys, entries, begin, end, depth),
+            State::Fresh(strikes) => self.fresh(keys, entries, partition, strikes),
+            State::Windowed => self.windowed(keys, entries, partition),
         }
         true
     }
@@ -111,12 +134,11 @@ impl Engine {
         &mut self,
         keys: &K,
         entries: &mut [Entry],
-        begin: usize,
-        end: usize,
-        depth: usize,
+        partition: Partition,
         strikes: u32,
     ) {
-        let part = &mut entries[begin..end];
+        let Partition { begin, end, depth } = partition;
+        let part = partition.of(entries);
         if part.len() <= FEW {
             return few(keys, part, depth, self.pending.stable);
         }
@@ -125,25 +147,28 @@ impl Engine {
         }
         if part.len() < SAMPLED_FROM {
             let deeper = partition::fill(keys, part, depth);
-            return self.windowed(keys, entries, begin, end, deeper);
+            return self.windowed(keys, entries, Partition { depth: deeper, ..partition });
         }
         let Split { less, more, depth: deeper } = partition::split(keys, part, depth, self.gather);
-        let apart = |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
+        let apart =
+            |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
         let (left, right) = (apart(less), apart(part.len() - more));
-        self.pending.push(begin + more, end, depth, right);
-        self.pending.push(begin + less, begin + more, deeper, State::Windowed);
-        self.pending.push(begin, begin + less, depth, left);
+        let middle = Partition { begin: begin + less, end: begin + more, depth: deeper };
+        self.pending.push(partition.part(begin + more, end), right);
+        self.pending.push(middle, State::Windowed);
+        self.pending.push(partition.part(begin, begin + less), left);
     }
 
-    fn windowed<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
-        let part = &mut entries[begin..end];
+    fn windowed<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], partition: Partition) {
+        let Partition { begin, end, .. } = partition;
+        let part = partition.of(entries);
         if part.len() < RADIX_FROM {
             part.sort_unstable_by_key(|entry| entry.window);
-            return self.pending.ties(keys, entries, begin, end, depth);
+            return self.pending.ties(keys, entries, partition);
         }
         let differ = differing(part);
         if differ == 0 {
-            return self.pending.tie(keys, entries, begin, end, depth);
+            return self.pending.tie(keys, entries, partition);
         }
         let ends = self.buckets.distribute(part, differ, self.gather);
         // From the right, because what is pushed last is processed first. Adjacent small buckets
@@ -155,8 +180,8 @@ impl Engine {
             from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
             if to - from >= RADIX_FROM {
                 insert_by_window(&mut entries[to..until]);
-                self.pending.ties(keys, entries, to, until, depth);
-                self.pending.push(from, to, depth, State::Windowed);
+                self.pending.ties(keys, entries, partition.part(to, until));
+                self.pending.push(partition.part(from, to), State::Windowed);
                 until = from;
                 continue;
             }
@@ -165,17 +190,17 @@ impl Engine {
             }
             if until - from >= TOGETHER {
                 insert_by_window(&mut entries[from..until]);
-                self.pending.ties(keys, entries, from, until, depth);
+                self.pending.ties(keys, entries, partition.part(from, until));
                 until = from;
             }
         }
         insert_by_window(&mut entries[begin..until]);
-        self.pending.ties(keys, entries, begin, until, depth);
+        self.pending.ties(keys, entries, partition.part(begin, until));
     }
 }
 
 impl Pending {
-    fn push(&mut self, begin: usize, end: usize, depth: usize, state: State) {
+    fn push(&mut self, Partition { begin, end, depth }: Partition, state: State) {
         if end - begin > 1 {
             // A smaller depth than the keys share is also correct, and deep enough to compare them.
             let depth = u32::try_from(depth).unwrap_or(u32::MAX);
@@ -184,7 +209,8 @@ impl Pending {
     }
 
     /// Resolves entries with equal windows among entries sorted by window.
-    fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
+    fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], partition: Partition) {
+        let Partition { begin, end, depth } = partition;
         // All of them are found first and resolved afterwards, so the memory of their keys is
         // fetched in the meantime.
         let mut tied = std::mem::take(&mut self.tied);
@@ -202,19 +228,24 @@ impl Pending {
             }
             from = to;
         }
-        for entry in tied.iter().flat_map(|tie| &entries[tie.clone()]).filter(|entry| entry.ends_at == GOES_ON) {
+        for entry in tied
+            .iter()
+            .flat_map(|tie| &entries[tie.clone()])
+            .filter(|entry| entry.ends_at == GOES_ON)
+        {
             keys.prefetch_key(entry.row, depth..depth + 16);
         }
         for tie in tied.iter().rev() {
-            self.tie(keys, entries, tie.start, tie.end, depth);
+            self.tie(keys, entries, partition.part(tie.start, tie.end));
         }
         self.tied = tied;
     }
 
     /// Resolves entries with equal windows: keys that end within the window come first, shorter
     /// ones before longer ones; the others are a fresh partition.
-    fn tie<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
-        let part = &mut entries[begin..end];
+    fn tie<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], partition: Partition) {
+        let Partition { begin, end, depth } = partition;
+        let part = partition.of(entries);
         let mut going_on = 0;
         let mut ended = part.len();
         // Usually all of them continue beyond the window.
@@ -236,7 +267,7 @@ impl Pending {
         if end - rest <= FEW {
             few(keys, &mut entries[rest..end], depth, self.stable);
         } else {
-            self.push(rest, end, depth, State::Fresh(0));
+            self.push(partition.part(rest, end), State::Fresh(0));
         }
     }
 }
@@ -319,7 +350,10 @@ mod tests {
         let mut engine = Engine::default();
         engine.start(rows, false);
         while engine.step(&keys, &mut entries) {}
-        (entries.iter().map(|entry| keys.keys[entry.row as usize].clone()).collect(), keys.reads.get())
+        (
+            entries.iter().map(|entry| keys.keys[entry.row as usize].clone()).collect(),
+            keys.reads.get(),
+        )
     }
 
     /// Keys that defeat every sample: the sampled keys begin with a byte that no other key begins
@@ -332,8 +366,12 @@ mod tests {
             for row in partition::looked_at(&entries) {
                 keys[row as usize] = [&[level][..], &[b'x'; 40], &row.to_be_bytes()].concat();
             }
-            let split =
-                partition::split(&Counted { keys: keys.clone(), reads: Cell::new(0) }, &mut entries, 0, Gather::here());
+            let split = partition::split(
+                &Counted { keys: keys.clone(), reads: Cell::new(0) },
+                &mut entries,
+                0,
+                Gather::here(),
+            );
             assert!(split.less > entries.len() / 2, "level {level} does not defeat the sample");
             entries.truncate(split.less);
         }
@@ -347,8 +385,9 @@ mod tests {
     fn a_small_partition_skips_the_shared_prefix() {
         let rows = SAMPLED_FROM - 1;
         let shared = [b'p'; 500];
-        let keys: Vec<Vec<u8>> =
-            (0..rows).map(|row| [&shared[..], &(row * 7919 % 1000).to_be_bytes()].concat()).collect();
+        let keys: Vec<Vec<u8>> = (0..rows)
+            .map(|row| [&shared[..], &(row * 7919 % 1000).to_be_bytes()].concat())
+            .collect();
         let mut expected = keys.clone();
         expected.sort();
         let (sorted, reads) = sorted(keys);

@@ -38,7 +38,11 @@ pub(crate) fn advise<T>(items: &mut Vec<T>) {
         // SAFETY: the range is within memory that the vector owns; the advice changes neither its
         // content nor its validity. A kernel that rejects the advice is not an error.
         let _ = unsafe {
-            rustix::mm::madvise(begin.wrapping_add(unaligned).cast(), length, rustix::mm::Advice::LinuxHugepage)
+            rustix::mm::madvise(
+                begin.wrapping_add(unaligned).cast(),
+                length,
+                rustix::mm::Advice::LinuxHugepage,
+            )
         };
     }
     #[cfg(any(not(target_os = "linux"), miri))]

@@ -144,10 +144,13 @@ mod tests {
     fn the_first_rows_take_little_more_than_one_read_of_each_key() {
         let many = 50_000;
         let reads = Cell::new(0);
-        let name = |number: u64| format!("{:032b}{:032b}", number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff, number);
+        let name = |number: u64| {
+            format!("{:032b}{:032b}", number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff, number)
+        };
         let row = |number: u64| {
             let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-            let bytes = format!("{}/{}/{}", name(mixed % 20), name(mixed / 20 % 20), name(mixed)).into_bytes();
+            let bytes = format!("{}/{}/{}", name(mixed % 20), name(mixed / 20 % 20), name(mixed))
+                .into_bytes();
             Counted { bytes, reads: &reads }
         };
         let rows: Vec<Counted<'_>> = (0..many).map(row).collect();

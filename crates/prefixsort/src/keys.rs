@@ -123,7 +123,8 @@ pub(crate) fn word(key: &[u8], at: usize) -> u64 {
     // keys: up to three bytes 0.94 of the loop's time, words 0.95.
     let rest = &key[at..];
     if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
-        return u64::from(u32::from_be_bytes(*first)) << 32 | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * left);
+        return u64::from(u32::from_be_bytes(*first)) << 32
+            | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * left);
     }
     let byte = |at: usize| u64::from(rest[at]) << (56 - 8 * at);
     byte(0) | byte(left / 2) | byte(left - 1)
@@ -192,7 +193,8 @@ impl<'k> Prefix<'k> {
     fn begins_longer(&self, rest: &[u8]) -> bool {
         // Word by word, because a call of `memcmp` for every key costs more than most prefixes are
         // long.
-        rest.as_chunks::<8>().0 == self.bytes.as_chunks::<8>().0 && rest.last_chunk::<8>() == self.bytes.last_chunk()
+        rest.as_chunks::<8>().0 == self.bytes.as_chunks::<8>().0
+            && rest.last_chunk::<8>() == self.bytes.last_chunk()
     }
 
     #[cold]

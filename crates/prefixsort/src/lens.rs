@@ -91,7 +91,13 @@ impl Lens {
     /// The bits that differ, over as many bytes as 64 such bits cover.
     pub(crate) fn over(differences: &Differences, gather: Option<Gather>) -> Self {
         let Some(gather) = gather else { return Self::plain() };
-        let mut lens = Self { words: 0, span: 0, first: differences.first, gather: Some(gather), ..Self::plain() };
+        let mut lens = Self {
+            words: 0,
+            span: 0,
+            first: differences.first,
+            gather: Some(gather),
+            ..Self::plain()
+        };
         let mut room = 64;
         for index in 0..WORDS {
             let differ = differences.differ[index];
@@ -129,7 +135,12 @@ impl Lens {
     /// The window on the rest of a key, `left` bytes that begin with these words. Adds to `missed`
     /// the bits that differ although the lens does not show them. `N` must be [`Lens::words`].
     #[inline(always)]
-    pub(crate) fn window<const N: usize>(&self, words: [u64; N], left: usize, missed: &mut [u64; N]) -> (u64, u32) {
+    pub(crate) fn window<const N: usize>(
+        &self,
+        words: [u64; N],
+        left: usize,
+        missed: &mut [u64; N],
+    ) -> (u64, u32) {
         let ends_at = if left > self.span as usize { GOES_ON } else { left as u32 };
         let Some(gather) = self.gather.filter(|_| N > 1) else { return (words[0], ends_at) };
         let mut window = 0;
@@ -150,7 +161,8 @@ impl Lens {
         let bytes = missed[word].leading_zeros() / 8;
         let before = u64::MAX.checked_shl(64 - 8 * bytes).unwrap_or(0);
         let total: u32 = self.bits[..self.words].iter().sum();
-        let kept: u32 = self.bits[..word].iter().sum::<u32>() + (self.shown[word] & before).count_ones();
+        let kept: u32 =
+            self.bits[..word].iter().sum::<u32>() + (self.shown[word] & before).count_ones();
         if kept > 0 && 2 * kept >= total {
             return Seen::UpTo(Cut { bits: total - kept, span: 8 * word as u32 + bytes });
         }
@@ -262,7 +274,8 @@ mod tests {
     #[test]
     fn digits_show_four_bits_each() {
         let Some(gather) = Gather::here() else { return };
-        let keys: Vec<String> = (0..100_u64).map(|n| format!("{:016}", n * 98_765_432_123_457)).collect();
+        let keys: Vec<String> =
+            (0..100_u64).map(|n| format!("{:016}", n * 98_765_432_123_457)).collect();
         let mut differences = Differences::from(keys[0].as_bytes(), 0);
         keys.iter().for_each(|key| differences.add(key.as_bytes(), 0));
         let lens = Lens::over(&differences, Some(gather));

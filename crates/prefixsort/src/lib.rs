@@ -70,11 +70,16 @@ mod permute;
 mod radix;
 mod sort;
 
-pub use external::{ExternalOptions, ExternalSorter, Figures, Record, RunFile, Sorted, SpillError, SpillSpace};
+pub use external::{
+    ExternalOptions, ExternalSorter, Figures, Record, RunFile, Sorted, SpillError, SpillSpace,
+};
 pub use iter::{SortedIter, top_k};
 #[cfg(feature = "rayon")]
-pub use parallel::{par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable, par_sort_stable_by_key_bytes};
+pub use parallel::{
+    par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable,
+    par_sort_stable_by_key_bytes,
+};
 pub use sort::{
-    Cancelled, Options, Scratch, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_indices_with, sort_stable,
-    sort_stable_by_key_bytes, sort_with,
+    Cancelled, Options, Scratch, sort, sort_by_key_bytes, sort_in_arena, sort_indices,
+    sort_indices_with, sort_stable, sort_stable_by_key_bytes, sort_with,
 };

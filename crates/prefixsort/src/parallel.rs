@@ -84,12 +84,16 @@ pub fn par_sort_indices<T: AsRef<[u8]> + Sync>(rows: &[T]) -> Vec<u32> {
         return sort_indices(rows);
     }
     let count = u32::try_from(rows.len()).expect("no more than 4,294,967,295 rows");
-    order(&Rows { rows, key: Within(T::as_ref) }, count, true).into_par_iter().map(|entry| entry.row).collect()
+    order(&Rows { rows, key: Within(T::as_ref) }, count, true)
+        .into_par_iter()
+        .map(|entry| entry.row)
+        .collect()
 }
 
 fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable: bool) {
     let (ROWS_MIN.., Ok(count)) = (rows.len(), u32::try_from(rows.len())) else {
-        let _ = sort_with(rows, key, Options { stable, ..Options::default() }, &mut Scratch::default());
+        let _ =
+            sort_with(rows, key, Options { stable, ..Options::default() }, &mut Scratch::default());
         return;
     };
     let key = Within(key);
@@ -105,7 +109,11 @@ fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable:
 }
 
 /// Entries in the order of the rows' keys, one for each of `count` rows.
-fn order<T: Sync, K: KeyOf<T> + Sync>(rows: &Rows<'_, T, K>, count: u32, stable: bool) -> Vec<Entry> {
+fn order<T: Sync, K: KeyOf<T> + Sync>(
+    rows: &Rows<'_, T, K>,
+    count: u32,
+    stable: bool,
+) -> Vec<Entry> {
     let parts = rayon::current_num_threads() * PARTS;
     let splitters = splitters(rows, count, parts);
     let piece = (count as usize).div_ceil(parts).max(1) as u32;
@@ -134,10 +142,12 @@ fn order<T: Sync, K: KeyOf<T> + Sync>(rows: &Rows<'_, T, K>, count: u32, stable:
 /// Keys that divide the rows into parts of about equal size, sorted, without duplicates.
 fn splitters<K: Keys>(rows: &K, count: u32, parts: usize) -> Vec<&[u8]> {
     let many = (parts * SAMPLED).min(count as usize);
-    let mut sample: Vec<&[u8]> =
-        (0..many).map(|index| rows.key((index as u64 * u64::from(count) / many as u64) as u32)).collect();
+    let mut sample: Vec<&[u8]> = (0..many)
+        .map(|index| rows.key((index as u64 * u64::from(count) / many as u64) as u32))
+        .collect();
     crate::sort(&mut sample);
-    let mut splitters: Vec<&[u8]> = sample.into_iter().skip(SAMPLED / 2).step_by(SAMPLED).skip(1).collect();
+    let mut splitters: Vec<&[u8]> =
+        sample.into_iter().skip(SAMPLED / 2).step_by(SAMPLED).skip(1).collect();
     splitters.dedup();
     splitters
 }

@@ -66,12 +66,21 @@ pub(crate) fn fill<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize) -> us
             return at;
         }
         let first = beyond(keys.key(entries[0].row), at);
-        at += entries.iter().map(|entry| shared(first, beyond(keys.key(entry.row), at))).min().unwrap_or(0);
+        at += entries
+            .iter()
+            .map(|entry| shared(first, beyond(keys.key(entry.row), at)))
+            .min()
+            .unwrap_or(0);
     }
 }
 
 /// Splits keys that share `depth` bytes.
-pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gather: Option<Gather>) -> Split {
+pub(crate) fn split<K: Keys>(
+    keys: &K,
+    entries: &mut [Entry],
+    depth: usize,
+    gather: Option<Gather>,
+) -> Split {
     let mut places = [0_u32; SAMPLE];
     let sampled = spread(entries, &mut places);
     let prefix = longest_shared(keys, sampled, depth);
@@ -117,7 +126,13 @@ fn spread<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
 
 /// The bits in which keys that begin with `prefix` differ after it, according to a sample. The
 /// sample is larger than that for the prefix, because a missed bit can cost a second pass.
-fn differences<K: Keys>(keys: &K, entries: &[Entry], depth: usize, prefix: &[u8], sampled: &[u32]) -> Differences {
+fn differences<K: Keys>(
+    keys: &K,
+    entries: &[Entry],
+    depth: usize,
+    prefix: &[u8],
+    sampled: &[u32],
+) -> Differences {
     let at = depth + prefix.len();
     let more = (entries.len() / SHARE).min(SAMPLED_MAX);
     let row = |index: usize| entries[index * entries.len() / more].row;

@@ -56,14 +56,22 @@ unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
             // them; `window` is the first field of an entry (`repr(C)`) and eight bytes long. Bytes
             // are copied as possibly uninitialised (padding) and are never read.
             unsafe {
-                ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), WINDOW);
+                ptr::copy_nonoverlapping(
+                    base.add(from),
+                    ptr::from_mut(&mut entries[index]).cast(),
+                    WINDOW,
+                );
             }
         }
         for (index, entry) in entries.iter().enumerate() {
             // SAFETY: the reverse. What this overwrites was read by the loop above: the same eight
             // bytes of another row.
             unsafe {
-                ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), base.add(index * size + at), WINDOW);
+                ptr::copy_nonoverlapping(
+                    ptr::from_ref(entry).cast(),
+                    base.add(index * size + at),
+                    WINDOW,
+                );
             }
         }
         at += WINDOW;
@@ -77,13 +85,21 @@ unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
         // SAFETY: as above, with up to 16 bytes, the size of an entry; its row number has been
         // read.
         unsafe {
-            ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), rest);
+            ptr::copy_nonoverlapping(
+                base.add(from),
+                ptr::from_mut(&mut entries[index]).cast(),
+                rest,
+            );
         }
     }
     for (index, entry) in entries.iter().enumerate() {
         // SAFETY: as above.
         unsafe {
-            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), base.add(index * size + at), rest);
+            ptr::copy_nonoverlapping(
+                ptr::from_ref(entry).cast(),
+                base.add(index * size + at),
+                rest,
+            );
         }
     }
 }

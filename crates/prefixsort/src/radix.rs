@@ -27,7 +27,11 @@ pub(crate) struct Buckets {
 
 impl Default for Buckets {
     fn default() -> Self {
-        Self { ends: Box::new([0; 1 << BITS_MAX]), begins: Box::new([0; 1 << BITS_MAX]), spare: Vec::new() }
+        Self {
+            ends: Box::new([0; 1 << BITS_MAX]),
+            begins: Box::new([0; 1 << BITS_MAX]),
+            spare: Vec::new(),
+        }
     }
 }
 
@@ -71,7 +75,12 @@ impl Digit {
 impl Buckets {
     /// Distributes `entries`, whose windows differ in `differ` (not 0), and returns the end of each
     /// bucket.
-    pub(crate) fn distribute(&mut self, entries: &mut [Entry], differ: u64, gather: Option<Gather>) -> &[u32] {
+    pub(crate) fn distribute(
+        &mut self,
+        entries: &mut [Entry],
+        differ: u64,
+        gather: Option<Gather>,
+    ) -> &[u32] {
         let digit = Digit::of(differ, entries.len(), gather);
         let buckets = 1 << digit.bits;
         let begins = &mut self.begins[..buckets];

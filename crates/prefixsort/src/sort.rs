@@ -112,7 +112,12 @@ pub fn sort_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
 /// assert_eq!(people, [("Backus", 3), ("Hopper", 2), ("Hopper", 1)]);
 /// ```
 pub fn sort_stable_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
-    let _ = sort_with(rows, key, Options { stable: true, ..Options::default() }, &mut Scratch::default());
+    let _ = sort_with(
+        rows,
+        key,
+        Options { stable: true, ..Options::default() },
+        &mut Scratch::default(),
+    );
 }
 
 /// Sorts rows by the bytes that `key` returns for each, with options and reusable memory.
@@ -243,7 +248,12 @@ pub fn sort_indices_with<T, F: Fn(&T) -> &[u8]>(
 }
 
 /// Stores the order of the rows in the scratch's entries.
-fn order<K: Keys>(keys: &K, rows: usize, options: Options<'_>, scratch: &mut Scratch) -> Result<(), Cancelled> {
+fn order<K: Keys>(
+    keys: &K,
+    rows: usize,
+    options: Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Cancelled> {
     let rows = u32::try_from(rows).expect("no more than 4,294,967,295 rows");
     huge_pages::fill(&mut scratch.entries, rows);
     scratch.engine.start(rows, options.stable);
@@ -267,7 +277,8 @@ mod tests {
     #[test]
     fn rows_of_many_kinds() {
         let numbers = || (0..300_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut strings: Vec<String> = numbers().map(|n| format!("shared/by/all/of/them/{:06}", n % 1000)).collect();
+        let mut strings: Vec<String> =
+            numbers().map(|n| format!("shared/by/all/of/them/{:06}", n % 1000)).collect();
         let mut expected = strings.clone();
         expected.sort();
         let mut slices: Vec<&str> = strings.iter().map(String::as_str).collect();
@@ -280,7 +291,8 @@ mod tests {
         expected.sort_unstable();
         sort_stable(&mut arrays);
         assert_eq!(arrays, expected);
-        let mut wide: Vec<([u64; 9], String)> = numbers().map(|n| ([n; 9], (n % 7).to_string())).collect();
+        let mut wide: Vec<([u64; 9], String)> =
+            numbers().map(|n| ([n; 9], (n % 7).to_string())).collect();
         let mut expected = wide.clone();
         expected.sort_by(|a, b| a.1.cmp(&b.1));
         sort_stable_by_key_bytes(&mut wide, |row| row.1.as_bytes());
@@ -293,9 +305,12 @@ mod tests {
     fn a_used_scratch_holds_nothing_of_the_rows() {
         let mut scratch = Scratch::default();
         for size in [20, 70] {
-            let mut padded: Vec<(u8, u64, String)> = (0..size).map(|n| (n as u8, n, (n % 17).to_string())).collect();
-            let mut wide: Vec<([u64; 9], String)> = (0..size).map(|n| ([n; 9], (n % 17).to_string())).collect();
-            sort_with(&mut padded, |row| row.2.as_bytes(), Options::default(), &mut scratch).unwrap();
+            let mut padded: Vec<(u8, u64, String)> =
+                (0..size).map(|n| (n as u8, n, (n % 17).to_string())).collect();
+            let mut wide: Vec<([u64; 9], String)> =
+                (0..size).map(|n| ([n; 9], (n % 17).to_string())).collect();
+            sort_with(&mut padded, |row| row.2.as_bytes(), Options::default(), &mut scratch)
+                .unwrap();
             assert_eq!(format!("{:?}", scratch.entries), "[]");
             sort_with(&mut wide, |row| row.1.as_bytes(), Options::default(), &mut scratch).unwrap();
             assert_eq!(format!("{:?}", scratch.entries), "[]");
@@ -304,7 +319,8 @@ mod tests {
 
     #[test]
     fn too_many_rows_for_32_bits_are_sorted_by_comparison_and_unchanged_if_a_key_panics() {
-        let unsorted: Vec<(String, u64)> = (0..100).map(|n| ((n * 37 % 11).to_string(), n)).collect();
+        let unsorted: Vec<(String, u64)> =
+            (0..100).map(|n| ((n * 37 % 11).to_string(), n)).collect();
         let mut expected = unsorted.clone();
         expected.sort_by(|a, b| a.0.cmp(&b.0));
         let mut rows = unsorted.clone();

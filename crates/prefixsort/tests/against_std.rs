@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prefixsort::{
-    Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable,
-    par_sort_stable_by_key_bytes, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_indices_with, sort_stable,
-    sort_stable_by_key_bytes, sort_with, top_k,
+    Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_by_key_bytes, par_sort_indices,
+    par_sort_stable, par_sort_stable_by_key_bytes, sort, sort_by_key_bytes, sort_in_arena,
+    sort_indices, sort_indices_with, sort_stable, sort_stable_by_key_bytes, sort_with, top_k,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -184,17 +184,19 @@ proptest! {
 
 /// Enough keys to be divided among threads, with prefixes that few share, in any order.
 fn many_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    (vec(key(), 1..100), 10_000_usize..13_000, any::<u64>(), 0_u64..300).prop_map(|(beginnings, count, seed, ends)| {
-        let mut state = seed | 1;
-        let key = |_| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let mut key = beginnings[(state >> 33) as usize % beginnings.len()].clone();
-            key.resize(key.len() + (state >> 48 & 1) as usize, 0);
-            key.extend_from_slice(&((state >> 20) % (ends + 1)).to_be_bytes()[6..]);
-            key
-        };
-        (0..count).map(key).collect()
-    })
+    (vec(key(), 1..100), 10_000_usize..13_000, any::<u64>(), 0_u64..300).prop_map(
+        |(beginnings, count, seed, ends)| {
+            let mut state = seed | 1;
+            let key = |_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let mut key = beginnings[(state >> 33) as usize % beginnings.len()].clone();
+                key.resize(key.len() + (state >> 48 & 1) as usize, 0);
+                key.extend_from_slice(&((state >> 20) % (ends + 1)).to_be_bytes()[6..]);
+                key
+            };
+            (0..count).map(key).collect()
+        },
+    )
 }
 
 proptest! {
@@ -259,7 +261,10 @@ fn many_keys_of_many_kinds() {
     let mut kinds: Vec<Vec<Vec<u8>>> = vec![
         (0..many).map(|_| random().to_be_bytes().to_vec()).collect(),
         (0..many)
-            .map(|_| format!("https://host{}.example/{}/{}", random() % 9, random() % 99, random()).into_bytes())
+            .map(|_| {
+                format!("https://host{}.example/{}/{}", random() % 9, random() % 99, random())
+                    .into_bytes()
+            })
             .collect(),
         (0..many).map(|_| format!("{:020}", random() % 100_000).into_bytes()).collect(),
         (0..many).map(|_| vec![b'a'; (random() % 300) as usize]).collect(),
@@ -299,7 +304,8 @@ fn many_keys_of_many_kinds() {
 #[test]
 #[cfg_attr(miri, ignore = "two million keys take Miri days")]
 fn millions_of_duplicates() {
-    let words = [&b"the"[..], b"", b"the ", b"\0", b"of", b"another word that is longer than a window"];
+    let words =
+        [&b"the"[..], b"", b"the ", b"\0", b"of", b"another word that is longer than a window"];
     let mut state = 1_u64;
     let mut rows: Vec<&[u8]> = (0..2_000_000)
         .map(|_| {

@@ -18,7 +18,10 @@ fn sorted(records: &[Pair], options: ExternalOptions) -> Result<(Vec<Pair>, Figu
     sorted_by(ExternalSorter::new(options)?, records)
 }
 
-fn sorted_by(mut sorter: ExternalSorter, records: &[Pair]) -> Result<(Vec<Pair>, Figures), SpillError> {
+fn sorted_by(
+    mut sorter: ExternalSorter,
+    records: &[Pair],
+) -> Result<(Vec<Pair>, Figures), SpillError> {
     for (key, payload) in records {
         sorter.push(key, payload)?;
     }
@@ -51,15 +54,24 @@ fn urls(count: u32) -> Vec<Pair> {
     (0..count)
         .map(|number| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let key =
-                format!("https://host{}.example/{:03}/{}", state >> 61, state >> 50 & 0x3ff, state >> 44 & 0xffff);
+            let key = format!(
+                "https://host{}.example/{:03}/{}",
+                state >> 61,
+                state >> 50 & 0x3ff,
+                state >> 44 & 0xffff
+            );
             (key.into_bytes(), number.to_le_bytes().to_vec())
         })
         .collect()
 }
 
 fn options(directory: &Path, memory: usize, threads: usize) -> ExternalOptions {
-    ExternalOptions { memory, directories: vec![directory.into()], threads, ..ExternalOptions::default() }
+    ExternalOptions {
+        memory,
+        directories: vec![directory.into()],
+        threads,
+        ..ExternalOptions::default()
+    }
 }
 
 proptest! {
@@ -82,15 +94,23 @@ proptest! {
 fn more_than_memory_goes_through_runs_and_through_runs_of_runs() {
     let directory = tempfile::tempdir().unwrap();
     let records = urls(500_000);
-    for (threads, descending, expected_bytes) in [(0, false, None), (2, false, Some(1 << 30)), (1, true, None)] {
-        let options =
-            ExternalOptions { descending, expected: expected_bytes, ..options(directory.path(), 4 << 20, threads) };
+    for (threads, descending, expected_bytes) in
+        [(0, false, None), (2, false, Some(1 << 30)), (1, true, None)]
+    {
+        let options = ExternalOptions {
+            descending,
+            expected: expected_bytes,
+            ..options(directory.path(), 4 << 20, threads)
+        };
         let (out, figures) = sorted(&records, options).unwrap();
         assert!(out == expected(&records, descending), "{threads} threads");
         // 4 MiB merge four runs at a time.
         assert!(figures.runs > 5, "{figures:?}");
         assert!(figures.written > 0 && figures.read >= figures.written, "{figures:?}");
-        assert_eq!(figures.bytes, records.iter().map(|(key, payload)| (key.len() + payload.len()) as u64).sum::<u64>());
+        assert_eq!(
+            figures.bytes,
+            records.iter().map(|(key, payload)| (key.len() + payload.len()) as u64).sum::<u64>()
+        );
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "a file was left behind");
 }
@@ -107,7 +127,10 @@ fn records_longer_than_a_buffer_are_sorted_too() {
 
 #[test]
 fn used_up_memory_without_a_directory_is_an_error() {
-    let error = sorted(&urls(300_000), ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, 1) });
+    let error = sorted(
+        &urls(300_000),
+        ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, 1) },
+    );
     assert_eq!(
         error.unwrap_err().to_string(),
         "4194304 bytes of memory are used up, and there is no directory for temporary files"
@@ -120,13 +143,21 @@ fn a_missing_directory_is_reported_and_the_next_one_used() {
     let vanished = directory.path().join("vanished");
     let records = urls(300_000);
     let error = sorted(&records, options(&vanished, 4 << 20, 1)).unwrap_err();
-    assert!(matches!(&error, SpillError::Create { directory, .. } if *directory == vanished), "{error:?}");
+    assert!(
+        matches!(&error, SpillError::Create { directory, .. } if *directory == vanished),
+        "{error:?}"
+    );
     assert_eq!(
         error.to_string(),
-        format!("cannot create a temporary file in {}: No such file or directory (os error 2)", vanished.display())
+        format!(
+            "cannot create a temporary file in {}: No such file or directory (os error 2)",
+            vanished.display()
+        )
     );
-    let both =
-        ExternalOptions { directories: vec![vanished, directory.path().into()], ..options(Path::new("/"), 4 << 20, 1) };
+    let both = ExternalOptions {
+        directories: vec![vanished, directory.path().into()],
+        ..options(Path::new("/"), 4 << 20, 1)
+    };
     assert!(sorted(&records, both).unwrap().0 == expected(&records, false));
 }
 
@@ -143,7 +174,8 @@ impl Small {
             .is_ok_and(|status| status.success());
         if !mounted {
             eprintln!(
-                "skipped: a_full_disk_is_reported_and_the_next_directory_used: a small filesystem could not be mounted (it takes root)"
+                "skipped: a_full_disk_is_reported_and_the_next_directory_used: a small filesystem \
+                 could not be mounted (it takes root)"
             );
         }
         mounted.then_some(Self(directory))
@@ -162,7 +194,8 @@ fn a_full_disk_is_reported_and_the_next_directory_used() {
     let records = urls(300_000);
     let error = sorted(&records, options(small.0.path(), 4 << 20, 1)).unwrap_err().to_string();
     assert!(error.starts_with("cannot write a run to "), "{error}");
-    let advice = "No space left on device (os error 28). Use a directory with more space, or allow more memory";
+    let advice = "No space left on device (os error 28). Use a directory with more space, or allow \
+                  more memory";
     assert!(error.ends_with(advice), "{error}");
     let roomy = tempfile::tempdir().unwrap();
     let directories = vec![small.0.path().to_owned(), roomy.path().to_owned()];
@@ -249,7 +282,8 @@ fn runs_go_where_the_caller_keeps_them() {
     let records = urls(500_000);
     for threads in [0, 2] {
         let space = Arc::new(Memory::default());
-        let options = ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, threads) };
+        let options =
+            ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, threads) };
         let sorter = ExternalSorter::spilling_to(&options, vec![space.clone()]).unwrap();
         let (out, figures) = sorted_by(sorter, &records).unwrap();
         assert!(out == expected(&records, false));
@@ -270,9 +304,11 @@ fn a_space_that_is_full_is_named_and_the_next_one_used() {
     let records = urls(300_000);
     let full = || Arc::new(Memory { room: Some(300 << 10), ..Memory::default() });
     let options = || options(Path::new("/"), 4 << 20, 0);
-    let error = sorted_by(ExternalSorter::spilling_to(&options(), vec![full()]).unwrap(), &records).unwrap_err();
+    let error = sorted_by(ExternalSorter::spilling_to(&options(), vec![full()]).unwrap(), &records)
+        .unwrap_err();
     let error = error.to_string();
     assert!(error.contains("cannot write a run to the caller's memory after "), "{error}");
-    let both = ExternalSorter::spilling_to(&options(), vec![full(), Arc::new(Memory::default())]).unwrap();
+    let both =
+        ExternalSorter::spilling_to(&options(), vec![full(), Arc::new(Memory::default())]).unwrap();
     assert!(sorted_by(both, &records).unwrap().0 == expected(&records, false));
 }

@@ -183,8 +183,12 @@ fn a_damaged_run_is_reported_and_no_wrong_record_comes_before() {
             },
         };
         assert!(matches!(error, SpillError::Damaged { .. }), "{fault:?}: {error}");
-        assert!(error.to_string().starts_with(&format!("a run in a space is damaged: {message}. ")), "{error}");
-        let in_the_first = !matches!(fault, Fault::FlippedAt(place) | Fault::CutAt(place) if place == later);
+        assert!(
+            error.to_string().starts_with(&format!("a run in a space is damaged: {message}. ")),
+            "{error}"
+        );
+        let in_the_first =
+            !matches!(fault, Fault::FlippedAt(place) | Fault::CutAt(place) if place == later);
         assert_eq!(given == 0, in_the_first, "{fault:?}: {given} records");
     }
 }
@@ -202,7 +206,10 @@ fn a_directory_that_disappears_between_two_runs_is_reported() {
     // Runs have no names, so nothing prevents the removal.
     std::fs::remove_dir(&directory).unwrap();
     let error = (0..100).find_map(|_| push(&mut sorter, 1000).err()).unwrap();
-    assert!(matches!(&error, SpillError::Create { directory: gone, .. } if *gone == directory), "{error}");
+    assert!(
+        matches!(&error, SpillError::Create { directory: gone, .. } if *gone == directory),
+        "{error}"
+    );
 }
 
 #[test]
@@ -225,8 +232,8 @@ fn writing_runs_can_be_watched_and_cancelled() {
         // While runs are merged into longer ones at the end.
         let finishing = Arc::new(AtomicBool::new(false));
         let unwanted = finishing.clone();
-        let mut sorter =
-            sorter(threads, &Space::with(Fault::None)).with_progress(move |_| !unwanted.load(Ordering::Relaxed));
+        let mut sorter = sorter(threads, &Space::with(Fault::None))
+            .with_progress(move |_| !unwanted.load(Ordering::Relaxed));
         push(&mut sorter, 11_000).unwrap();
         finishing.store(true, Ordering::Relaxed);
         let error = sorter.finish().unwrap_err();
@@ -272,7 +279,8 @@ fn many_runs_are_never_all_open() {
     assert_eq!(count, 30_000);
     // 30 runs were spilled; half of the 4 MiB is for merging, six blocks to read from and one to
     // write.
-    let (made, most_open) = (space.counts.made.load(Ordering::Relaxed), space.counts.most_open.load(Ordering::Relaxed));
+    let (made, most_open) =
+        (space.counts.made.load(Ordering::Relaxed), space.counts.most_open.load(Ordering::Relaxed));
     assert!(made > 30, "{made}");
     assert!(most_open < 20, "{most_open} runs were open");
 }

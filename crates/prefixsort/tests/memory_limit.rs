@@ -53,8 +53,12 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Sorts `bytes` bytes of records of these lengths; returns the peak memory.
 fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usize) -> usize {
     let directory = tempfile::tempdir().unwrap();
-    let options =
-        ExternalOptions { memory, directories: vec![directory.path().into()], threads, ..ExternalOptions::default() };
+    let options = ExternalOptions {
+        memory,
+        directories: vec![directory.path().into()],
+        threads,
+        ..ExternalOptions::default()
+    };
     let mut payload = vec![0; (0..1000).map(&length).max().unwrap()];
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
@@ -86,12 +90,22 @@ fn the_memory_limit_is_kept() {
             ("short", 8 * MIB, 24 * MIB, (|_| 30) as fn(u32) -> usize),
             ("blocks", 8 * MIB, 80 * MIB, |number| 100_000 + number as usize % 1000),
             ("long", 16 * MIB, 160 * MIB, |_| MIB),
-            ("one long", 16 * MIB, 100 * MIB, |number| if number % 100 == 50 { 3 * MIB } else { 4000 }),
+            (
+                "one long",
+                16 * MIB,
+                100 * MIB,
+                |number| if number % 100 == 50 { 3 * MIB } else { 4000 },
+            ),
         ] {
             let peak = peak(limit, threads, bytes, length);
             println!("{kind}, {threads} threads: {:.2} of the limit", peak as f64 / limit as f64);
             // A buffer grows by a quarter, and one that is being written needs an additional block.
-            assert!(peak <= limit + limit / 4, "{kind}, {threads} threads: {} MiB of {}", peak / MIB, limit / MIB);
+            assert!(
+                peak <= limit + limit / 4,
+                "{kind}, {threads} threads: {} MiB of {}",
+                peak / MIB,
+                limit / MIB
+            );
         }
     }
 }
@@ -103,7 +117,10 @@ fn a_parallel_sort_takes_32_bytes_per_row() {
     let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let different = |number: u32| number.wrapping_mul(0x9e37_79b9);
     // All but one of the latter are in the same part.
-    for (kind, key) in [("different", different as fn(u32) -> u32), ("equal", |number| u32::from(number != 300_000))] {
+    for (kind, key) in [
+        ("different", different as fn(u32) -> u32),
+        ("equal", |number| u32::from(number != 300_000)),
+    ] {
         let mut rows: Vec<[u8; 4]> = (0..count).map(|number| key(number).to_be_bytes()).collect();
         let (_, indices) = threads.install(|| peak_of(|| par_sort_indices(&rows)));
         let ((), sort) = threads.install(|| peak_of(|| par_sort(&mut rows)));

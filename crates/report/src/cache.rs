@@ -5,25 +5,38 @@ use drive::{AfterPowerCycle, BlockDevice, CacheReading, ToldBy, WriteCache};
 
 /// The result of `cache on` or `cache off`: the drive's state, the kernel's behaviour, and whether
 /// the setting survives a power cycle.
-pub fn cache_switched(disk: &BlockDevice, switched: Switched, kernel: Option<WriteCache>) -> String {
+pub fn cache_switched(
+    disk: &BlockDevice,
+    switched: Switched,
+    kernel: Option<WriteCache>,
+) -> String {
     let path = disk.path.display();
     let reading = switched.reading();
     let state = on_off(reading.enabled);
     let mut text = match switched {
-        Switched::Already(_) => format!("{path}: the write cache is already {state}; nothing was changed.\n"),
+        Switched::Already(_) => {
+            format!("{path}: the write cache is already {state}; nothing was changed.\n")
+        }
         Switched::Done(_) => format!(
-            "{path}: the write cache is now {state}, as the drive confirms ({}).\n  Run `flushmark cache restore {path}` to restore the previous setting.\n",
+            "{path}: the write cache is now {state}, as the drive confirms ({}).\n  Run `flushmark \
+             cache restore {path}` to restore the previous setting.\n",
             told_by(reading.told_by)
         ),
     };
     text += match (reading.enabled, kernel) {
-        (true, Some(WriteCache::WriteBack)) => "  The kernel flushes it whenever software requests durability.\n",
-        (true, Some(WriteCache::WriteThrough)) => {
-            "  Danger: the kernel sends no flushes (queue/write_cache is `write through`), so no fsync is durable.\n"
+        (true, Some(WriteCache::WriteBack)) => {
+            "  The kernel flushes it whenever software requests durability.\n"
         }
-        (false, Some(WriteCache::WriteThrough)) => "  The kernel sends no flushes, and none are needed.\n",
+        (true, Some(WriteCache::WriteThrough)) => {
+            "  Danger: the kernel sends no flushes (queue/write_cache is `write through`), so no \
+             fsync is durable.\n"
+        }
+        (false, Some(WriteCache::WriteThrough)) => {
+            "  The kernel sends no flushes, and none are needed.\n"
+        }
         (false, Some(WriteCache::WriteBack)) => {
-            "  The kernel still sends flushes. They are harmless, and needed again once the cache is on.\n"
+            "  The kernel still sends flushes. They are harmless, and needed again once the cache \
+             is on.\n"
         }
         (_, None) => "",
     };
@@ -33,14 +46,22 @@ pub fn cache_switched(disk: &BlockDevice, switched: Switched, kernel: Option<Wri
 fn after_power_cycle(disk: &BlockDevice, reading: CacheReading) -> String {
     let path = disk.path.display();
     let rule = format!(
-        "Run `flushmark cache {} {path} --udev-rule` to print a udev rule that sets it whenever the drive appears.",
+        "Run `flushmark cache {} {path} --udev-rule` to print a udev rule that sets it whenever \
+         the drive appears.",
         on_off(reading.enabled)
     );
     match reading.after_power_cycle {
-        AfterPowerCycle::Keeps => "  The drive saves the setting: it survives a power cycle.\n".to_owned(),
-        AfterPowerCycle::Reverts => format!("  The drive loses the setting on power loss.\n  {rule}\n"),
+        AfterPowerCycle::Keeps => {
+            "  The drive saves the setting: it survives a power cycle.\n".to_owned()
+        }
+        AfterPowerCycle::Reverts => {
+            format!("  The drive loses the setting on power loss.\n  {rule}\n")
+        }
         AfterPowerCycle::Unknown => {
-            format!("  The drive does not report whether the setting survives a power cycle.\n  {rule}\n")
+            format!(
+                "  The drive does not report whether the setting survives a power cycle.\n  \
+                 {rule}\n"
+            )
         }
     }
 }
@@ -53,12 +74,16 @@ pub fn cache_restored(restored: &Restored) -> String {
         By::Run => "a run that was killed",
     };
     let more = if restored.more {
-        format!("  An older change is on record; run `flushmark cache restore {path}` again to undo that as well.\n")
+        format!(
+            "  An older change is on record; run `flushmark cache restore {path}` again to undo \
+             that as well.\n"
+        )
     } else {
         String::new()
     };
     format!(
-        "{path}: {}: the write cache is {} again, as before {who} switched it; the drive confirms it ({}).\n{more}",
+        "{path}: {}: the write cache is {} again, as before {who} switched it; the drive confirms \
+         it ({}).\n{more}",
         restored.title,
         on_off(restored.reading.enabled),
         told_by(restored.reading.told_by)
@@ -86,7 +111,13 @@ mod golden {
     use super::*;
 
     fn reading(enabled: bool, after_power_cycle: AfterPowerCycle) -> CacheReading {
-        CacheReading { present: true, enabled, switchable: true, after_power_cycle, told_by: ToldBy::AtaIdentify }
+        CacheReading {
+            present: true,
+            enabled,
+            switchable: true,
+            after_power_cycle,
+            told_by: ToldBy::AtaIdentify,
+        }
     }
 
     #[test]

@@ -18,7 +18,9 @@ pub fn catalogue(drives: &[Drive], look: &Look) -> String {
         Column::prose("source").may_drop(1),
     ]);
     for drive in drives {
-        let small = |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
+        let small = |row: &&Row| {
+            row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes)
+        };
         let commits = drive.rows.iter().filter(small).filter_map(Row::commit_us);
         table.row([
             Cell::from(drive.name.clone()),
@@ -39,7 +41,11 @@ pub fn drive(drive: &Drive, look: &Look) -> String {
         text += &hanging(&format!("  {label:<12}"), 14, words, look.columns());
     };
     line("class", drive.class.label());
-    let says = drive.power_loss_protection_source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    let says = drive
+        .power_loss_protection_source
+        .as_ref()
+        .map(|source| format!(" ({source})"))
+        .unwrap_or_default();
     line("protected", &format!("{}{says}", drive.power_loss_protection.label()));
     line("source", &format!("{}, {}", drive.source, drive.source_url));
     let mut table = Columns::new([

@@ -19,14 +19,19 @@ const NEAREST: usize = 3;
 pub fn check_page(document: &RunDocument, look: &Look) -> String {
     let case = Case::new(&document.results, document.drive.as_ref(), &document.host);
     let sections = [
-        numbers(&document.results, look) + &look.finish(notes(&document.results, &document.skipped, look)),
+        numbers(&document.results, look)
+            + &look.finish(notes(&document.results, &document.skipped, look)),
         pictures(&document.results, look),
         findings(&document.findings, look),
         fitness(&document.fitness, look),
         nearest(&judge::nearest(&case, NEAREST), look),
         next_command(document),
     ];
-    sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect()
+    sections
+        .into_iter()
+        .filter(|section| !section.is_empty())
+        .map(|section| format!("\n{section}"))
+        .collect()
 }
 
 /// One row per test: rate and latency as the application observes them.
@@ -54,7 +59,8 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
         ]);
     }
     look.finish(
-        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)") + &table.render(look),
+        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)")
+            + &table.render(look),
     )
 }
 
@@ -62,14 +68,20 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
 fn pictures(results: &[TestResult], look: &Look) -> String {
     let plain = |result: &&TestResult| {
         let workload = &result.workload;
-        workload.depth == 1 && workload.jobs == 1 && workload.pattern.is_some_and(Pattern::is_random)
+        workload.depth == 1
+            && workload.jobs == 1
+            && workload.pattern.is_some_and(Pattern::is_random)
     };
     let labelled: Vec<_> = results
         .iter()
         .filter(plain)
         .filter_map(|result| {
             let histograms = &result.histograms;
-            let histogram = histograms.commit.as_ref().or(histograms.write.as_ref()).or(histograms.read.as_ref())?;
+            let histogram = histograms
+                .commit
+                .as_ref()
+                .or(histograms.write.as_ref())
+                .or(histograms.read.as_ref())?;
             Some((result.test.clone(), histogram))
         })
         .collect();
@@ -80,8 +92,11 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
 fn next_command(document: &RunDocument) -> String {
     let target = judge::shell_word(&document.target.given);
     // Only devices and existing files need the flag; in a directory a new file is created.
-    let destroys =
-        if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) { " --destroy-data" } else { "" };
+    let destroys = if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) {
+        " --destroy-data"
+    } else {
+        ""
+    };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")

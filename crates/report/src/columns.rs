@@ -138,11 +138,13 @@ impl Columns {
 
     /// The columns shown, each with its width.
     fn layout(&self, page: usize) -> Vec<(usize, usize)> {
-        let says_something =
-            |&column: &usize| !self.columns[column].optional || self.cells(column).any(|cell| cell.text != NONE);
+        let says_something = |&column: &usize| {
+            !self.columns[column].optional || self.cells(column).any(|cell| cell.text != NONE)
+        };
         let mut shown: Vec<usize> = (0..self.columns.len()).filter(says_something).collect();
         loop {
-            let prose = shown.iter().copied().find(|&column| self.columns[column].kind == Kind::Prose);
+            let prose =
+                shown.iter().copied().find(|&column| self.columns[column].kind == Kind::Prose);
             let others: usize = shown
                 .iter()
                 .filter(|&&column| Some(column) != prose)
@@ -151,8 +153,10 @@ impl Columns {
             let room = page.saturating_sub(INDENT + others);
             let least = prose.map_or(0, |column| self.wanted_width(column).min(PROSE_MIN));
             // The gap after the last column does not count.
-            let overflows = room + if prose.is_none() { GAP } else { 0 } < least || INDENT + others > page + GAP;
-            let leaving = shown.iter().copied().filter(|&column| self.columns[column].drop_rank.is_some());
+            let overflows = room + if prose.is_none() { GAP } else { 0 } < least
+                || INDENT + others > page + GAP;
+            let leaving =
+                shown.iter().copied().filter(|&column| self.columns[column].drop_rank.is_some());
             match leaving.max_by_key(|&column| self.columns[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
@@ -171,8 +175,11 @@ impl Columns {
         let layout = self.layout(look.columns());
         let mut text = String::new();
         if self.columns.iter().any(|column| !column.header.is_empty()) {
-            let headers: Vec<Cell> =
-                self.columns.iter().map(|column| Cell::styled(column.header.clone(), look.palette.faint)).collect();
+            let headers: Vec<Cell> = self
+                .columns
+                .iter()
+                .map(|column| Cell::styled(column.header.clone(), look.palette.faint))
+                .collect();
             text += &self.render_row(&headers, &layout);
         }
         for line in &self.lines {
@@ -204,8 +211,11 @@ impl Columns {
             for (position, &(column, width)) in layout.iter().enumerate() {
                 let piece = wrapped[position].get(line).map_or("", String::as_str);
                 let padding = width.saturating_sub(piece.chars().count());
-                let (before, after) =
-                    if self.columns[column].kind == Kind::Right { (padding, 0) } else { (0, padding) };
+                let (before, after) = if self.columns[column].kind == Kind::Right {
+                    (padding, 0)
+                } else {
+                    (0, padding)
+                };
                 if !piece.is_empty() {
                     row += &" ".repeat(owed + before);
                     row += &paint(cells[column].style, piece);

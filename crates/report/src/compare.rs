@@ -33,7 +33,12 @@ pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> S
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
         let letter = letter.to_string();
         text.push('\n');
-        text += &hanging("", 0, &ComparisonView { against, names: ["A", &letter], figures }.sentence(), look.columns());
+        text += &hanging(
+            "",
+            0,
+            &ComparisonView { against, names: ["A", &letter], figures }.sentence(),
+            look.columns(),
+        );
     }
     look.finish(text)
 }
@@ -44,8 +49,10 @@ fn letters() -> impl Iterator<Item = char> {
 }
 
 fn legend(comparison: &Comparison, look: &Look) -> String {
-    let mut table = Columns::new([Column::left(""), Column::left(""), Column::prose(""), Column::left("")]);
-    let groups = std::iter::once(&comparison.baseline).chain(comparison.candidates.iter().map(|one| &one.candidate));
+    let mut table =
+        Columns::new([Column::left(""), Column::left(""), Column::prose(""), Column::left("")]);
+    let groups = std::iter::once(&comparison.baseline)
+        .chain(comparison.candidates.iter().map(|one| &one.candidate));
     for ((letter, group), nth) in letters().zip(groups).zip(0..) {
         table.row([
             Cell::styled(letter.to_string(), look.palette.strong),
@@ -66,7 +73,9 @@ fn described(group: &GroupRecord) -> String {
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
         _ if measurement::started_at::read(&group.from).is_none() => String::new(),
-        (from, until) if from == until => format!(", {}", group.from.replace('T', " ").replace('Z', " UTC")),
+        (from, until) if from == until => {
+            format!(", {}", group.from.replace('T', " ").replace('Z', " UTC"))
+        }
         (from, until) => format!(", {from} to {until}"),
     };
     let smoke = if group.smoke { "; a smoke run, whose numbers are meaningless" } else { "" };
@@ -77,7 +86,8 @@ fn section(view: &ComparisonView<'_>, look: &Look) -> String {
     let letter = view.names[1];
     let mut text = format!("\n{}", look.heading(&format!("{letter} against A")));
     text += &tests(view, look);
-    let said: String = view.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
+    let said: String =
+        view.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
     if !said.is_empty() {
         text += &format!("\n{}\n", paint(look.palette.faint, said.trim_end()));
     }
@@ -167,7 +177,9 @@ fn ratio(value: f64) -> String {
 }
 
 fn interval(figure: &MetricComparison) -> String {
-    figure.interval.map_or(NONE.to_owned(), |interval| format!("{} to {}", ratio(interval.low), ratio(interval.high)))
+    figure.interval.map_or(NONE.to_owned(), |interval| {
+        format!("{} to {}", ratio(interval.low), ratio(interval.high))
+    })
 }
 
 /// The verdict in words: `2.1 times as fast`; empty if nothing is known.
@@ -212,8 +224,12 @@ fn unheld(unheld: &compare::Unchecked<'_>) -> String {
     let compare::Unchecked { condition, candidate, test, because } = unheld;
     let metric = condition.metric.name();
     let why = match because {
-        Missing::Test => format!("the baseline has {metric} of this test, but the candidate does not have the test"),
-        Missing::DifferentWorkload(fields) => format!("the workloads differ ({})", fields.join("; ")),
+        Missing::Test => format!(
+            "the baseline has {metric} of this test, but the candidate does not have the test"
+        ),
+        Missing::DifferentWorkload(fields) => {
+            format!("the workloads differ ({})", fields.join("; "))
+        }
         Missing::Figure => format!("the baseline has {metric}, but the candidate does not"),
         Missing::BrokenOff => "a run of it ended too early to be conclusive".to_owned(),
         Missing::Zero => format!("the baseline's {metric} is 0 and allows no relative change"),
@@ -225,7 +241,9 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     let compare::Exceeded { condition, candidate, test, figure } = exceeded;
     // Conditions are written in percent, and changes are shown in percent.
     let change = match figure.ratio {
-        Some(ratio) if (0.5..2.0).contains(&ratio) || ratio <= 0.0 => format!(" ({:+.1} %)", (ratio - 1.0) * 100.0),
+        Some(ratio) if (0.5..2.0).contains(&ratio) || ratio <= 0.0 => {
+            format!(" ({:+.1} %)", (ratio - 1.0) * 100.0)
+        }
         Some(ratio) => format!(" ({})", times(ratio, figure.metric)),
         None => String::new(),
     };
@@ -234,7 +252,8 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     } else {
         ""
     };
-    let [before, after] = [figure.baseline, figure.candidate].map(|it| with_unit(figure.metric, it));
+    let [before, after] =
+        [figure.baseline, figure.candidate].map(|it| with_unit(figure.metric, it));
     format!(
         "{candidate}, {test}: {} went from {before} to {after}{change}, and `{}` fails{blind}",
         figure.metric.name(),

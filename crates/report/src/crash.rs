@@ -56,12 +56,17 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
         "",
         0,
         &format!(
-            "Recorded {} writes and {} flushes. Tested {} of {} possible states after a power cut{}; {} failed.",
+            "Recorded {} writes and {} flushes. Tested {} of {} possible states after a power \
+             cut{}; {} failed.",
             count(report.writes),
             count(report.flushes),
             count(report.tried),
             possible(report.possible_log2),
-            if report.tried < report.planned { format!(" ({} planned)", count(report.planned)) } else { String::new() },
+            if report.tried < report.planned {
+                format!(" ({} planned)", count(report.planned))
+            } else {
+                String::new()
+            },
             count(report.failed.len()),
         ),
         columns,
@@ -72,8 +77,11 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
             let first = format!("  {}", paint(look.palette.faint, &format!("{label:<11}")));
             text += &hanging(&first, 13, words, columns);
         };
-        let also =
-            if failure.found_in == failure.state { String::new() } else { format!(", found in {}", failure.found_in) };
+        let also = if failure.found_in == failure.state {
+            String::new()
+        } else {
+            format!(", found in {}", failure.found_in)
+        };
         add("state", &format!("{}{also}", failure.state));
         for line in failure.said.lines().take(6) {
             add("check", line);
@@ -88,8 +96,10 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
                 None => String::new(),
             };
             let how = if lost.torn { "torn" } else { "lost" };
-            let words =
-                format!("write {} of {}: {} bytes at {}{owners}", lost.write, failure.writes, lost.bytes, lost.offset);
+            let words = format!(
+                "write {} of {}: {} bytes at {}{owners}",
+                lost.write, failure.writes, lost.bytes, lost.offset
+            );
             add(if index == 0 || lost.torn { how } else { "" }, &words);
         }
         if failure.lost.len() > 12 {
@@ -97,14 +107,32 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
         }
         if failure.lost.iter().any(|lost| lost.owners.is_none()) {
             match report.filesystem {
-                None => add("", "no filesystem was found on the drive, so the affected files are unknown"),
+                None => add(
+                    "",
+                    "no filesystem was found on the drive, so the affected files are unknown",
+                ),
                 Some(name) => {
-                    add("", &format!("the affected files could not be determined from the {name} on the drive"));
+                    add(
+                        "",
+                        &format!(
+                            "the affected files could not be determined from the {name} on the \
+                             drive"
+                        ),
+                    );
                 }
             }
         }
-        add("again", &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state));
-        add("look", &format!("flushmark crash --resume {} --state '{}' --shell", report.session, failure.state));
+        add(
+            "again",
+            &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state),
+        );
+        add(
+            "look",
+            &format!(
+                "flushmark crash --resume {} --state '{}' --shell",
+                report.session, failure.state
+            ),
+        );
     }
     let time = span(std::time::Duration::from_secs_f64(report.elapsed_s.max(0.0)));
     text += &hanging("", 0, &format!("{time}; recording and results: {}", report.session), columns);
@@ -113,14 +141,23 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
 
 /// Formats a number given by its binary logarithm.
 fn possible(log2: f64) -> String {
-    if log2 < 40.0 { number(log2.exp2().round()) } else { format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2) }
+    if log2 < 40.0 {
+        number(log2.exp2().round())
+    } else {
+        format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2)
+    }
 }
 
 /// Progress line while states are checked.
 pub fn crash_line(progress: &crash::Progress, per_s: f64, look: &Look) -> String {
-    let failed =
-        if progress.failed > 0 { format!(", {} failed", number(progress.failed as f64)) } else { String::new() };
-    let left = std::time::Duration::from_secs_f64(((progress.of - progress.done) as f64 / per_s.max(0.1)).min(1e7));
+    let failed = if progress.failed > 0 {
+        format!(", {} failed", number(progress.failed as f64))
+    } else {
+        String::new()
+    };
+    let left = std::time::Duration::from_secs_f64(
+        ((progress.of - progress.done) as f64 / per_s.max(0.1)).min(1e7),
+    );
     look.finish(format!(
         "{} of {} states{failed}, {} a second, {} left",
         number(progress.done as f64),
@@ -205,7 +242,13 @@ mod tests {
                 ");
             }
         }
-        let clean = CrashReport { failed: vec![], first_failure: None, tried: 420, possible_log2: 9.0, ..report };
+        let clean = CrashReport {
+            failed: vec![],
+            first_failure: None,
+            tried: 420,
+            possible_log2: 9.0,
+            ..report
+        };
         insta::assert_snapshot!(crash_page(&clean, &Look::plain()), @"
         Recorded 1,234 writes and 56 flushes. Tested 420 of 512 possible states after a power cut; 0 failed.
         1 min 15 s; recording and results: /tmp/session

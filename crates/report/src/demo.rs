@@ -15,9 +15,13 @@ const LABEL: usize = 23;
 /// The introduction of the demonstration.
 pub fn demo_intro(label: &str, look: &Look) -> String {
     let words = format!(
-        "Seven lanes write to each emulated drive ({label}): four that flush, two whose writes bypass the cache (FUA), and one that does \
-        neither. The drive loses power under load, is switched on again and read back. The left column shows how the drive lies, \"really\" what the power cut did to it. The verdict below is made without \
-        that knowledge, only from the self-describing records, the journal of acknowledged writes, and the drive's count of power cuts."
+        "Seven lanes write to each emulated drive ({label}): four that flush, two whose writes \
+         bypass the cache (FUA), and one that does \
+        neither. The drive loses power under load, is switched on again and read back. The left \
+         column shows how the drive lies, \"really\" what the power cut did to it. The verdict \
+         below is made without \
+        that knowledge, only from the self-describing records, the journal of acknowledged writes, \
+         and the drive's count of power cuts."
     );
     look.finish(hanging("", 0, &words, look.columns()) + "\n")
 }
@@ -33,10 +37,15 @@ pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> Strin
         for finding in &verdict.findings {
             *classes.entry(finding.class.name()).or_default() += 1;
         }
-        let classes: Vec<String> =
-            classes.into_iter().map(|(class, count)| format!("{} {class}", number(count as f64))).collect();
+        let classes: Vec<String> = classes
+            .into_iter()
+            .map(|(class, count)| format!("{} {class}", number(count as f64)))
+            .collect();
         let rollback = verdict.rollback.map(|rollback| {
-            format!("; consistent with a rollback to {} before the cut", latency(rollback.by_us as f64))
+            format!(
+                "; consistent with a rollback to {} before the cut",
+                latency(rollback.by_us as f64)
+            )
         });
         (palette.bad, format!("fails: {}{}", classes.join(", "), rollback.unwrap_or_default()))
     } else if let Some(void) = cycle.voids.first() {
@@ -63,8 +72,12 @@ pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> Strin
     let lines = hanging(&format!("{indent}{style}"), LABEL, &words, look.columns());
     text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
     if let Some(finding) = verdict.findings.first() {
-        text +=
-            &hanging(&indent, LABEL, &format!("such as: {}", sentences::sentence(finding, &cycle.run)), look.columns());
+        text += &hanging(
+            &indent,
+            LABEL,
+            &format!("such as: {}", sentences::sentence(finding, &cycle.run)),
+            look.columns(),
+        );
     }
     look.finish(text)
 }
@@ -81,19 +94,25 @@ fn cut_words(cut: &Cut) -> String {
         (cut.lost_promised, "acknowledged as durable"),
     ];
     let lost = lost.into_iter().filter(|&(count, _)| count > 0);
-    let mut words: Vec<String> = lost.map(|(count, which)| format!("{} {which}", number(count as f64))).collect();
+    let mut words: Vec<String> =
+        lost.map(|(count, which)| format!("{} {which}", number(count as f64))).collect();
     if words.is_empty() {
         words.push("nothing".to_owned());
     }
-    let faults: Vec<String> =
-        struck.into_iter().map(|(fault, count)| format!("{} {fault}", number(count as f64))).collect();
-    let faults = if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
+    let faults: Vec<String> = struck
+        .into_iter()
+        .map(|(fault, count)| format!("{} {fault}", number(count as f64)))
+        .collect();
+    let faults =
+        if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
     format!("writes lost at the cut: {}{faults}", words.join(", "))
 }
 
 /// Instructions for a real drive.
 pub fn demo_outro(look: &Look) -> String {
-    let words = "With a real drive: run `flushmark verify write TARGET --journal FILE` (with the journal on another drive), cut the drive's power while it writes, then run `flushmark verify check TARGET \
+    let words = "With a real drive: run `flushmark verify write TARGET --journal FILE` (with the \
+                 journal on another drive), cut the drive's power while it writes, then run \
+                 `flushmark verify check TARGET \
     --journal FILE`. `flushmark verify --help` describes the setup with a second machine.";
     look.finish("\n".to_owned() + &hanging("", 0, words, look.columns()))
 }

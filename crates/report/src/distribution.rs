@@ -18,13 +18,18 @@ const AXIS_MAX: usize = 72;
 /// The height of a column is its share of the line's fullest column. Anything rarer than an eighth
 /// of that, down to a single latency, still shows as the lowest block so that the tail is visible.
 pub fn distributions(labelled: &[(String, &Histogram)], look: &Look) -> String {
-    let drawn: Vec<&(String, &Histogram)> = labelled.iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
-    let Some(axis) = Axis::over(drawn.iter().map(|(_, histogram)| *histogram)) else { return String::new() };
+    let drawn: Vec<&(String, &Histogram)> =
+        labelled.iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
+    let Some(axis) = Axis::over(drawn.iter().map(|(_, histogram)| *histogram)) else {
+        return String::new();
+    };
     let label_width = drawn.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     let left = 2 + label_width + 2;
     let width = look.columns().saturating_sub(left).clamp(20, AXIS_MAX);
 
-    let mut text = look.heading("Latency distribution (logarithmic axis; the lowest block may be a single operation)");
+    let mut text = look.heading(
+        "Latency distribution (logarithmic axis; the lowest block may be a single operation)",
+    );
     for (label, histogram) in drawn {
         text += &format!("  {label:<label_width$}  {}\n", strip(histogram, &axis, width));
     }
@@ -56,8 +61,10 @@ struct Axis {
 
 impl Axis {
     fn over<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Option<Axis> {
-        let ends = histograms.map(|histogram| (histogram.quantile_ns(0.0), histogram.quantile_ns(1.0)));
-        let (low, high) = ends.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher)))?;
+        let ends =
+            histograms.map(|histogram| (histogram.quantile_ns(0.0), histogram.quantile_ns(1.0)));
+        let (low, high) =
+            ends.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher)))?;
         let low_ns = marks().take_while(|&mark| mark <= low.max(1) as f64).last()?;
         let high_ns = marks().find(|&mark| mark > high.max(1) as f64)?;
         // At least a decade; otherwise the noise of a steady drive looks like a mountain range.
@@ -65,7 +72,8 @@ impl Axis {
     }
 
     fn column(&self, latency_ns: f64, width: usize) -> usize {
-        let share = (latency_ns.max(self.low_ns) / self.low_ns).ln() / (self.high_ns / self.low_ns).ln();
+        let share =
+            (latency_ns.max(self.low_ns) / self.low_ns).ln() / (self.high_ns / self.low_ns).ln();
         ((share * width as f64) as usize).min(width - 1)
     }
 
@@ -73,7 +81,8 @@ impl Axis {
     /// decades have priority; other marks are labelled if there is room.
     fn drawn(&self, width: usize) -> (String, String) {
         let inside = marks().filter(|&mark| mark >= self.low_ns && mark < self.high_ns);
-        let (first, others): (Vec<f64>, Vec<f64>) = inside.partition(|&mark| mark <= self.low_ns || is_decade(mark));
+        let (first, others): (Vec<f64>, Vec<f64>) =
+            inside.partition(|&mark| mark <= self.low_ns || is_decade(mark));
         let mut ruler = vec!['─'; width];
         let mut names = vec![' '; width];
         for mark in first.into_iter().chain(others) {
@@ -119,7 +128,8 @@ mod tests {
 
     fn drawn(look: &Look) -> String {
         let three = three();
-        let labelled: Vec<_> = three.iter().map(|(label, histogram)| (label.clone(), histogram)).collect();
+        let labelled: Vec<_> =
+            three.iter().map(|(label, histogram)| (label.clone(), histogram)).collect();
         distributions(&labelled, look)
     }
 

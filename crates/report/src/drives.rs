@@ -41,7 +41,11 @@ pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> St
             Cell::from(used_for(record)),
         ]);
     }
-    let mut text = if document.drives.is_empty() { "No drives found.\n".to_owned() } else { table.render(look) };
+    let mut text = if document.drives.is_empty() {
+        "No drives found.\n".to_owned()
+    } else {
+        table.render(look)
+    };
     if detailed {
         for record in &document.drives {
             text += &format!("\n{}", details(record, look));
@@ -64,10 +68,12 @@ pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
     ]);
     for record in &document.drives {
         let reading = record.cache.drive.told().filter(|reading| reading.present);
-        let after = reading.filter(|reading| reading.switchable).map(|reading| match reading.after_power_cycle {
-            drive::AfterPowerCycle::Keeps => "kept",
-            drive::AfterPowerCycle::Reverts => "forgotten",
-            drive::AfterPowerCycle::Unknown => "unknown",
+        let after = reading.filter(|reading| reading.switchable).map(|reading| {
+            match reading.after_power_cycle {
+                drive::AfterPowerCycle::Keeps => "kept",
+                drive::AfterPowerCycle::Reverts => "forgotten",
+                drive::AfterPowerCycle::Unknown => "unknown",
+            }
         });
         table.row([
             Cell::styled(record.device.path.display().to_string(), look.palette.strong),
@@ -75,11 +81,17 @@ pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
             Cell::from(drive_view(record)),
             Cell::from(kernel_view(record)),
             Cell::from(filesystem_view(record)),
-            Cell::maybe(reading, |reading| if reading.switchable { "yes" } else { "no" }.to_owned()),
+            Cell::maybe(reading, |reading| {
+                if reading.switchable { "yes" } else { "no" }.to_owned()
+            }),
             Cell::maybe(after, str::to_owned),
         ]);
     }
-    let mut text = if document.drives.is_empty() { "No drives found.\n".to_owned() } else { table.render(look) };
+    let mut text = if document.drives.is_empty() {
+        "No drives found.\n".to_owned()
+    } else {
+        table.render(look)
+    };
     text += &closing(document, look);
     look.finish(text)
 }
@@ -94,9 +106,14 @@ fn closing(document: &DrivesDocument, look: &Look) -> String {
         .map(|record| record.device.path.display().to_string())
         .collect();
     if !hidden.is_empty() {
-        let who = if hidden.len() > 3 { format!("{} of these drives", hidden.len()) } else { hidden.join(", ") };
+        let who = if hidden.len() > 3 {
+            format!("{} of these drives", hidden.len())
+        } else {
+            hidden.join(", ")
+        };
         let words = format!(
-            "Run as root to see more of {who}: the cache state that the drive reports, names that sysfs hides, health."
+            "Run as root to see more of {who}: the cache state that the drive reports, names that \
+             sysfs hides, health."
         );
         text += &format!("\n{}", hanging("", 0, &words, look.columns()));
     }
@@ -120,7 +137,8 @@ fn on_record(record: &Record) -> String {
         By::Run => "a run that was killed or is still running",
     };
     format!(
-        "{who} switched the write cache of {}, which was {}; run `flushmark cache restore` to restore it.",
+        "{who} switched the write cache of {}, which was {}; run `flushmark cache restore` to \
+         restore it.",
         record.drive.title(),
         on_off(last.was_on)
     )
@@ -165,7 +183,9 @@ fn kernel_view(record: &DriveRecord) -> String {
 fn filesystem_view(record: &DriveRecord) -> String {
     let views = &record.cache.filesystems;
     let off = views.iter().find_map(|view| view.flushes_disabled_by.clone());
-    let stopped = views.iter().find_map(|view| view.stopped_by.as_ref().map(|layer| format!("stopped by {layer}")));
+    let stopped = views
+        .iter()
+        .find_map(|view| view.stopped_by.as_ref().map(|layer| format!("stopped by {layer}")));
     match (off.or(stopped), views.is_empty()) {
         (Some(words), _) => words,
         (None, true) => NONE.to_owned(),
@@ -178,8 +198,11 @@ fn used_for(record: &DriveRecord) -> String {
     let mut words = Vec::new();
     if let Some(usage) = &record.usage {
         for part in usage.all() {
-            words
-                .extend(part.mounts.iter().map(|mount| format!("{} ({})", mount.mount_point.display(), mount.fs_type)));
+            words.extend(
+                part.mounts
+                    .iter()
+                    .map(|mount| format!("{} ({})", mount.mount_point.display(), mount.fs_type)),
+            );
             if part.mounts.is_empty() {
                 words.extend(part.btrfs.as_ref().map(|uuid| format!("Btrfs {uuid}")));
             }
@@ -188,11 +211,9 @@ fn used_for(record: &DriveRecord) -> String {
             }
         }
         if words.is_empty() {
-            let layers = usage
-                .all()
-                .into_iter()
-                .skip(1)
-                .filter_map(|part| part.layer.as_ref().map(|layer| format!("{} ({layer})", part.path.display())));
+            let layers = usage.all().into_iter().skip(1).filter_map(|part| {
+                part.layer.as_ref().map(|layer| format!("{} ({layer})", part.path.display()))
+            });
             words.extend(layers);
         }
     }
@@ -214,7 +235,9 @@ fn details(record: &DriveRecord, look: &Look) -> String {
         }
     };
     let queue = &device.queue;
-    let bytes = |what: &str, value: Option<u64>| value.map(|value| format!("{what} {}", workload::format_bytes(value)));
+    let bytes = |what: &str, value: Option<u64>| {
+        value.map(|value| format!("{what} {}", workload::format_bytes(value)))
+    };
     add(
         "drive",
         vec![
@@ -253,18 +276,22 @@ fn details(record: &DriveRecord, look: &Look) -> String {
         vec![
             queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
             queue.nr_requests.map(|requests| format!("{requests} requests")),
-            queue
-                .hardware_queues
-                .map(|queues| format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })),
+            queue.hardware_queues.map(|queues| {
+                format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })
+            }),
             match (record.poll_queues, queue.polls) {
                 (Some(queues), _) if queues > 0 => Some(format!("{queues} poll queues")),
-                (_, polls) => polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned()),
+                (_, polls) => {
+                    polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned())
+                }
             },
             queue.io_timeout_ms.map(|ms| format!("timeout {} s", ms as f64 / 1e3)),
         ],
     );
     let discard = match (queue.discard_max_bytes, queue.discard_granularity_bytes) {
-        (Some(_), Some(granularity)) => format!("yes, in units of {}", workload::format_bytes(granularity)),
+        (Some(_), Some(granularity)) => {
+            format!("yes, in units of {}", workload::format_bytes(granularity))
+        }
         (Some(_), None) => "yes".to_owned(),
         (None, _) => "not supported".to_owned(),
     };
@@ -291,14 +318,21 @@ fn cache_words(record: &DriveRecord) -> String {
     };
     let kernel = match record.cache.kernel.write_cache {
         Some(WriteCache::WriteBack) => "; the kernel assumes a volatile cache and sends flushes",
-        Some(WriteCache::WriteThrough) => "; the kernel assumes no volatile cache and sends no flushes",
+        Some(WriteCache::WriteThrough) => {
+            "; the kernel assumes no volatile cache and sends no flushes"
+        }
         None => "",
     };
     let fua = match record.cache.kernel.fua {
         Some(true) => ", and writes that bypass it (FUA)",
         _ => "",
     };
-    let told = record.cache.kernel.cache_type.as_ref().map_or(String::new(), |told| format!("; cache_type {told}"));
+    let told = record
+        .cache
+        .kernel
+        .cache_type
+        .as_ref()
+        .map_or(String::new(), |told| format!("; cache_type {told}"));
     format!("{drive}{kernel}{fua}{told}")
 }
 
@@ -333,7 +367,11 @@ fn usage_lines(usage: &Usage, depth: usize) -> Vec<(usize, String)> {
         words.extend(usage.size_bytes.map(about_bytes));
     }
     for mount in &usage.mounts {
-        let options = if mount.options.is_empty() { String::new() } else { format!(" {}", mount.options.join(",")) };
+        let options = if mount.options.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", mount.options.join(","))
+        };
         words.push(format!("{} on {}{options}", mount.fs_type, mount.mount_point.display()));
     }
     words.extend(usage.btrfs.as_ref().map(|uuid| format!("device of Btrfs {uuid}")));

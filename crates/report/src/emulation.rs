@@ -22,7 +22,10 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
         (true, false) => "volatile write cache, no FUA",
         (false, _) => "no volatile write cache: hosts send no flush",
     };
-    add("drive", &format!("{} ({}), {}, {cache}", facts.label, facts.model, capacity(facts.capacity_bytes)));
+    add(
+        "drive",
+        &format!("{} ({}), {}, {cache}", facts.label, facts.model, capacity(facts.capacity_bytes)),
+    );
     add("honesty", &facts.honesty);
     match &facts.image {
         Some(path) => add("data", &format!("in {}", path.display())),
@@ -39,7 +42,8 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
         (_, None, Some(file)) => add(
             "file",
             &format!(
-                "{}; as root, run `losetup --find --show --direct-io=on {}` to make it a block device",
+                "{}; as root, run `losetup --find --show --direct-io=on {}` to make it a block \
+                 device",
                 file.display(),
                 file.display()
             ),
@@ -52,7 +56,10 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
         }
     }
     if let Some(path) = &facts.control {
-        add("orders", &format!("flushmark emulate ctl {} status|cut|power-on|wear N|fill P", path.display()));
+        add(
+            "orders",
+            &format!("flushmark emulate ctl {} status|cut|power-on|wear N|fill P", path.display()),
+        );
     }
     look.finish(text)
 }
@@ -60,8 +67,13 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
 /// The cost of the transport, and whether it can be subtracted from the model's time.
 fn transport_words(way: &str, floor: TransportCost, facts: &Facts) -> String {
     let us = |ns: u64| latency(ns as f64 / 1e3);
-    let flush = if facts.wants_flushes { format!(", {} a flush", us(floor.flush_ns)) } else { String::new() };
-    let costs = format!("{way} costs {} a write{flush}, {} a read", us(floor.write_ns), us(floor.read_ns));
+    let flush = if facts.wants_flushes {
+        format!(", {} a flush", us(floor.flush_ns))
+    } else {
+        String::new()
+    };
+    let costs =
+        format!("{way} costs {} a write{flush}, {} a read", us(floor.write_ns), us(floor.read_ns));
     let nominal = facts.nominal;
     let mut slower = Vec::new();
     for (what, floor_ns, model_ns) in [
@@ -77,14 +89,21 @@ fn transport_words(way: &str, floor: TransportCost, facts: &Facts) -> String {
         format!("{costs}; subtracted from the model's time")
     } else {
         format!(
-            "{costs}; subtracted from the model's time, but {} in the model: clients see the transport there",
+            "{costs}; subtracted from the model's time, but {} in the model: clients see the \
+             transport there",
             slower.join(", ")
         )
     }
 }
 
 /// The activity of one interval, usually a second.
-pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flushes: bool, look: &Look) -> String {
+pub fn emulation_line(
+    before: &Status,
+    after: &Status,
+    over: Duration,
+    wants_flushes: bool,
+    look: &Look,
+) -> String {
     let per_s = |count: u64| number(count as f64 / over.as_secs_f64().max(1e-3));
     let (writes, flushes) = (after.writes - before.writes, after.flushes - before.flushes);
     // The rate of commits: flushes if there is a volatile cache, otherwise writes.
@@ -112,14 +131,19 @@ pub fn cut_sentence(cut: &Cut) -> String {
     add(cut.lost_unacknowledged, "unacknowledged");
     add(cut.lost_unflushed, "acknowledged but not flushed");
     add(cut.lost_promised, "acknowledged as durable");
-    let lost =
-        if parts.is_empty() { "no write was lost".to_owned() } else { format!("writes lost: {}", parts.join(", ")) };
+    let lost = if parts.is_empty() {
+        "no write was lost".to_owned()
+    } else {
+        format!("writes lost: {}", parts.join(", "))
+    };
     let mut counts = std::collections::BTreeMap::new();
     for injected in &cut.injected {
         *counts.entry(injected.fault).or_insert(0u64) += 1;
     }
-    let faults: Vec<String> = counts.into_iter().map(|(fault, count)| format!("{count} {fault}")).collect();
-    let faults = if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
+    let faults: Vec<String> =
+        counts.into_iter().map(|(fault, count)| format!("{count} {fault}")).collect();
+    let faults =
+        if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
     format!("{lost}{faults}")
 }
 
@@ -140,7 +164,10 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
     add("honesty", status.honesty.clone());
     add("capacity", capacity(status.capacity_bytes));
     add("reads", number(status.reads as f64));
-    add("writes", format!("{}, {}", number(status.writes as f64), about_bytes(status.written_bytes)));
+    add(
+        "writes",
+        format!("{}, {}", number(status.writes as f64), about_bytes(status.written_bytes)),
+    );
     add("flushes", number(status.flushes as f64));
     add("dirty", about_bytes(status.dirty_bytes));
     add("write amplification", number(status.write_amplification));

@@ -18,13 +18,22 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     for (index, finding) in findings.iter().enumerate() {
         let number = format!("{:>2}. ", index + 1);
         let strong = look.palette.strong;
-        let title = hanging(&format!("{number}{strong}"), number.len(), &finding.title, look.columns());
+        let title =
+            hanging(&format!("{number}{strong}"), number.len(), &finding.title, look.columns());
         text += &format!("{}{strong:#}\n", title.trim_end_matches('\n'));
         let mut detail = |label: &str, words: &str| {
             let label = format!("{:4}{label}: ", "");
-            text += &hanging(&paint(look.palette.faint, &label), label.chars().count(), words, look.columns());
+            text += &hanging(
+                &paint(look.palette.faint, &label),
+                label.chars().count(),
+                words,
+                look.columns(),
+            );
         };
-        detail("because", &finding.evidence.iter().map(evidence_words).collect::<Vec<_>>().join("; "));
+        detail(
+            "because",
+            &finding.evidence.iter().map(evidence_words).collect::<Vec<_>>().join("; "),
+        );
         detail("confidence", &confidence_words(finding));
         detail("to do", &finding.advice);
     }
@@ -71,8 +80,11 @@ pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
     let mut text = look.heading("Fit for");
     for fit_for in Use::ALL {
         let Some(Fitness { grade, because }) = fitness.get(&fit_for) else { continue };
-        let first =
-            format!("  {:<14}{}", fit_for.label(), paint(style_of(*grade, look), &format!("{:<11}", grade.name())));
+        let first = format!(
+            "  {:<14}{}",
+            fit_for.label(),
+            paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
+        );
         text += &hanging(&first, 27, because, look.columns());
     }
     look.finish(text)
@@ -95,7 +107,8 @@ mod tests {
     fn a_finding_shows_everything_it_has() {
         let finding = Finding {
             id: "no-power-loss-protection".to_owned(),
-            title: "This drive has no power-loss protection: a 4 KiB commit takes 1.74 ms, 82 times its write alone."
+            title: "This drive has no power-loss protection: a 4 KiB commit takes 1.74 ms, 82 \
+                    times its write alone."
                 .to_owned(),
             evidence: vec![
                 Evidence::number("write + fsync p50", 1740.0, "us"),
@@ -120,7 +133,10 @@ mod tests {
     fn grades_are_shown_with_their_reasons() {
         let fit = |grade, because: &str| Fitness { grade, because: because.to_owned() };
         let all = BTreeMap::from([
-            (Use::CephOsd, fit(Grade::Poor, "574 commits/s at depth 1; OSDs want 10 000 and more.")),
+            (
+                Use::CephOsd,
+                fit(Grade::Poor, "574 commits/s at depth 1; OSDs want 10 000 and more."),
+            ),
             (Use::General, fit(Grade::Good, "Reads and unsynced writes are fast.")),
         ]);
         insta::assert_snapshot!(fitness(&all, &Look::plain()), @"

@@ -19,9 +19,15 @@ pub struct FitRow {
 }
 
 /// The model that the fit started from, the parameters changed, and the remaining differences.
-pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow], look: &Look) -> String {
+pub fn fit_page(
+    like: &str,
+    turned: &[(&'static str, f64, f64)],
+    rows: &[FitRow],
+    look: &Look,
+) -> String {
     let mut text = format!("Started from `{like}`.\n");
-    let mut table = Columns::new([Column::left("parameter"), Column::right("was"), Column::right("is")]);
+    let mut table =
+        Columns::new([Column::left("parameter"), Column::right("was"), Column::right("is")]);
     for (path, from, to) in turned {
         table.row([Cell::from(*path), Cell::from(from.to_string()), Cell::from(to.to_string())]);
     }
@@ -49,7 +55,8 @@ pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow]
     text += &format!("\n{}", table.render(look));
     let far = rows.iter().filter(|row| !row.holds).count();
     if far > 0 {
-        let words = "Tests that are too far off were disturbed during the measurement, or depend on a mechanism that this model lacks.";
+        let words = "Tests that are too far off were disturbed during the measurement, or depend \
+                     on a mechanism that this model lacks.";
         text += &format!("\n{}\n", paint(look.palette.warning, words));
     }
     look.finish(text)
@@ -61,7 +68,12 @@ mod tests {
 
     #[test]
     fn a_fit() {
-        let row = |test: &str, measured, modelled, holds| FitRow { test: test.to_owned(), measured, modelled, holds };
+        let row = |test: &str, measured, modelled, holds| FitRow {
+            test: test.to_owned(),
+            measured,
+            modelled,
+            holds,
+        };
         let rows = [row("write", 25_100.0, 25_400.0, true), row("read", 6_000.0, 9_000.0, false)];
         let turned = [("drive.flush.journal_us", 1200.0, 1730.0), ("drive.flash.dies", 16.0, 8.0)];
         insta::assert_snapshot!(fit_page("consumer-nvme", &turned, &rows, &Look::plain()), @"

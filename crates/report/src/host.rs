@@ -14,8 +14,11 @@ const NOTICEABLE: f64 = 1.1;
 
 /// The machine, the audit lines by grade, and the measured effect of C-states.
 pub fn host_page(document: &HostDocument, look: &Look) -> String {
-    let mut text =
-        format!("{}{}\n", paint(look.palette.faint, &format!("{:<13}", "host")), host_words(&document.facts));
+    let mut text = format!(
+        "{}{}\n",
+        paint(look.palette.faint, &format!("{:<13}", "host")),
+        host_words(&document.facts)
+    );
     let of = |grade| document.audit.iter().filter(move |line| line.grade == grade);
     for (grade, title, style) in [
         (HostGrade::Dangerous, "Dangerous: data may be lost", look.palette.bad),
@@ -28,7 +31,9 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
             text += &entry(line, style, look);
         }
     }
-    for (grade, title) in [(HostGrade::Unknown, "Unknown from this host"), (HostGrade::Good, "Good")] {
+    for (grade, title) in
+        [(HostGrade::Unknown, "Unknown from this host"), (HostGrade::Good, "Good")]
+    {
         let mut lines = of(grade).peekable();
         if lines.peek().is_none() {
             continue;
@@ -59,7 +64,12 @@ fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
     text = format!("{style}{}{style:#}\n", text.trim_end_matches('\n'));
     let mut detail = |label: &str, words: &str| {
         let label = format!("{:4}{label}: ", "");
-        text += &hanging(&paint(look.palette.faint, &label), label.chars().count(), words, look.columns());
+        text += &hanging(
+            &paint(look.palette.faint, &label),
+            label.chars().count(),
+            words,
+            look.columns(),
+        );
     };
     detail("why", &line.why);
     if !line.advice.is_empty() {
@@ -89,10 +99,12 @@ fn measured(effect: &CStateEffect, look: &Look) -> String {
         ]);
     }
     text += &table.render(look);
-    let most = effect.tests.iter().map(measurement::host_document::Effect::ratio).fold(1.0, f64::max);
+    let most =
+        effect.tests.iter().map(measurement::host_document::Effect::ratio).fold(1.0, f64::max);
     let words = if most >= NOTICEABLE {
         format!(
-            "Deep C-states increase the latency up to {} times. They were held off only during the tests ({} rounds each).",
+            "Deep C-states increase the latency up to {} times. They were held off only during the \
+             tests ({} rounds each).",
             number(most),
             effect.rounds
         )

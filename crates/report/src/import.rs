@@ -45,7 +45,9 @@ pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> St
         Column::right("left out").optional(),
         Column::left("kept as").optional(),
     ]);
-    let tests = |documents: &[RunDocument]| documents.iter().map(|document| document.results.len()).sum::<usize>();
+    let tests = |documents: &[RunDocument]| {
+        documents.iter().map(|document| document.results.len()).sum::<usize>()
+    };
     for file in files {
         let mut drives: Vec<&str> = file.documents.iter().filter_map(drive).collect();
         drives.dedup();
@@ -62,25 +64,32 @@ pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> St
     let mut text = if files.is_empty() { String::new() } else { table.render(look) + "\n" };
     for file in files {
         let skipped = file.documents.iter().flat_map(|document| &document.skipped);
-        let skipped = skipped.map(|skipped| format!("{}: {}: {}", file.name, skipped.test, skipped.because));
+        let skipped =
+            skipped.map(|skipped| format!("{}: {}: {}", file.name, skipped.test, skipped.because));
         let remarks = file.remarks.iter().map(|remark| format!("{}: {remark}", file.name));
         for sentence in skipped.chain(remarks) {
             text += &hanging("  ", 4, &sentence, look.columns());
         }
     }
-    if files
-        .iter()
-        .any(|file| !file.remarks.is_empty() || file.documents.iter().any(|document| !document.skipped.is_empty()))
-    {
+    if files.iter().any(|file| {
+        !file.remarks.is_empty()
+            || file.documents.iter().any(|document| !document.skipped.is_empty())
+    }) {
         text += "\n";
     }
     let runs: usize = files.iter().map(|file| file.documents.len()).sum();
     let results: usize = files.iter().map(|file| tests(file.documents)).sum();
-    text +=
-        &format!("{} read: {}, {}.\n", counted(files.len(), "file"), counted(runs, "run"), counted(results, "test"));
+    text += &format!(
+        "{} read: {}, {}.\n",
+        counted(files.len(), "file"),
+        counted(runs, "run"),
+        counted(results, "test")
+    );
     if unread > 0 {
-        text +=
-            &format!("{}\n", paint(look.palette.warning, &format!("{} could not be read.", counted(unread, "file"))));
+        text += &format!(
+            "{}\n",
+            paint(look.palette.warning, &format!("{} could not be read.", counted(unread, "file")))
+        );
     }
     look.finish(text)
 }
@@ -100,11 +109,19 @@ mod golden {
 
     #[test]
     fn each_file_with_its_tests_and_skipped_ones() {
-        let source = Source { tool: "fio".to_owned(), version: None, drive: Some("nvme0n1".to_owned()) };
+        let source =
+            Source { tool: "fio".to_owned(), version: None, drive: Some("nvme0n1".to_owned()) };
         let one = RunDocument { source: Some(source), ..samples::document(samples::quick()) };
-        let skipped = vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];
-        let two = RunDocument { source: None, skipped, ..samples::document(samples::quick()[..1].to_vec()) };
-        let remarks = ["message from fio outside the document: fio: pid=5, err=28/file:filesetup.c".to_owned()];
+        let skipped =
+            vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];
+        let two = RunDocument {
+            source: None,
+            skipped,
+            ..samples::document(samples::quick()[..1].to_vec())
+        };
+        let remarks =
+            ["message from fio outside the document: fio: pid=5, err=28/file:filesetup.c"
+                .to_owned()];
         let files = [
             ImportedFile {
                 name: "nvme.json",
@@ -113,7 +130,13 @@ mod golden {
                 remarks: &remarks,
                 kept: "7, 3 already",
             },
-            ImportedFile { name: "post.txt", tool: "fio (text)", documents: &[two], remarks: &[], kept: "8" },
+            ImportedFile {
+                name: "post.txt",
+                tool: "fio (text)",
+                documents: &[two],
+                remarks: &[],
+                kept: "8",
+            },
         ];
         insta::assert_snapshot!(import_page(&files, 2, &Look::plain()), @"
           file       from        drive      tests  left out  kept as

@@ -42,10 +42,13 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
             Cell::maybe(run.headline.as_ref(), |headline| latency(headline.p99_us)),
             Cell::maybe(Some(tags).filter(|tags| !tags.is_empty()), |tags| tags),
             Cell::maybe(Some(run.note.as_str()).filter(|note| !note.is_empty()), short),
-            Cell::maybe(Some(run.state).filter(|&state| state != State::Complete), |state| state.name().to_owned()),
+            Cell::maybe(Some(run.state).filter(|&state| state != State::Complete), |state| {
+                state.name().to_owned()
+            }),
         ]);
     }
-    let other = runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
+    let other =
+        runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
     let mut text = table.render(look) + "\n";
     text += "  p50 and p99 are those of the first test with commits";
     text += if other { ", or of the first test if there were no commits.\n" } else { ".\n" };
@@ -57,7 +60,9 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
 
 /// The list as JSON, with all that is known about each run.
 pub fn run_list_json(runs: &[Summary]) -> String {
-    serde_json::to_string_pretty(&ListDocument::of(runs)).map(|text| text + "\n").unwrap_or_default()
+    serde_json::to_string_pretty(&ListDocument::of(runs))
+        .map(|text| text + "\n")
+        .unwrap_or_default()
 }
 
 /// The store's record of a run, then the run as `check` or `run` printed it.
@@ -71,7 +76,8 @@ pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
         State::Running => ", still being measured".to_owned(),
         State::Interrupted => ", interrupted".to_owned(),
     };
-    text += &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
+    text +=
+        &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
     text += "\n";
     if !run.tags.is_empty() {
         let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -105,8 +111,12 @@ fn when(run: &Summary) -> String {
 
 /// The drives' models, or the target as given if they are unknown.
 fn where_it_ran(run: &Summary) -> String {
-    let models: Vec<String> =
-        run.drives.iter().filter_map(|DriveName { model, .. }| model.as_deref()).map(harmless).collect();
+    let models: Vec<String> = run
+        .drives
+        .iter()
+        .filter_map(|DriveName { model, .. }| model.as_deref())
+        .map(harmless)
+        .collect();
     if models.is_empty() { harmless(&run.target) } else { models.join(" + ") }
 }
 
@@ -156,7 +166,14 @@ mod tests {
     }
 
     fn runs() -> Vec<Summary> {
-        let bare = Summary { host: None, drives: Vec::new(), headline: None, tags: Vec::new(), tests: 0, ..run("7") };
+        let bare = Summary {
+            host: None,
+            drives: Vec::new(),
+            headline: None,
+            tags: Vec::new(),
+            tests: 0,
+            ..run("7")
+        };
         vec![
             run("112"),
             Summary {
@@ -164,7 +181,11 @@ mod tests {
                 note: "with the firmware of last spring, \u{1b}[31min the old rack".to_owned(),
                 ..run("111")
             },
-            Summary { target: "sim:micron-5100-eco-960gb".to_owned(), state: State::Running, ..bare },
+            Summary {
+                target: "sim:micron-5100-eco-960gb".to_owned(),
+                state: State::Running,
+                ..bare
+            },
         ]
     }
 
@@ -251,7 +272,8 @@ mod tests {
         let mut document = samples::document(samples::suite("journal", 30.0, 120.0));
         document.suite = "mine".to_owned();
         document.results.truncate(2);
-        let summary = Summary { note: "old rack".to_owned(), suite: "mine".to_owned(), ..run("112") };
+        let summary =
+            Summary { note: "old rack".to_owned(), suite: "mine".to_owned(), ..run("112") };
         insta::assert_snapshot!(kept_page(&StoredRun { summary: summary.clone(), document: document.clone() }, &Look::plain()), @"
         Run 112: mine, 2026-11-20 19:30 UTC, on db1
         Tags: after fleet
@@ -265,7 +287,8 @@ mod tests {
           randwrite, O_SYNC async   psync        5,376   21.0  186 µs  194 µs  298 µs  930 µs          0.00
         ");
         document.results.clear();
-        let summary = Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };
+        let summary =
+            Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };
         insta::assert_snapshot!(kept_page(&StoredRun { summary, document }, &Look::plain()), @"
         Run 112: mine, 2026-11-20 19:30 UTC, on db1, interrupted
 
@@ -279,7 +302,8 @@ mod tests {
     #[test]
     fn a_kept_check_has_the_page_of_check() {
         let document = samples::document(samples::quick());
-        let page = kept_page(&StoredRun { summary: run("3"), document: document.clone() }, &Look::plain());
+        let page =
+            kept_page(&StoredRun { summary: run("3"), document: document.clone() }, &Look::plain());
         assert!(page.ends_with(&check_page(&document, &Look::plain())));
     }
 }

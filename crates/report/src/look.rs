@@ -77,7 +77,8 @@ impl Look {
     /// cursor,
     /// and those that ASCII lacks, one for one to keep columns aligned.
     pub(crate) fn finish(&self, text: String) -> String {
-        let text = if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
+        let text =
+            if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
         match self.glyphs {
             Glyphs::Unicode => text,
             Glyphs::Ascii => text.chars().map(ascii).collect(),

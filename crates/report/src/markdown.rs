@@ -29,7 +29,8 @@ pub fn markdown(document: &RunDocument) -> String {
         by,
         day.map_or(String::new(), |day| format!(", {day}"))
     );
-    let header = ["test", "per second", "MiB/s", "commits/s", "latency of", "p50", "p99", "p99.9", "max"];
+    let header =
+        ["test", "per second", "MiB/s", "commits/s", "latency of", "p50", "p99", "p99.9", "max"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     for result in &document.results {
         rows.extend(test_rows(result));
@@ -50,11 +51,14 @@ pub fn markdown(document: &RunDocument) -> String {
 
 /// The time of each sort by cause; empty if there is no sort.
 fn sorts(results: &[TestResult]) -> String {
-    let header = std::iter::once("sort").chain(SORT_COLUMNS.map(|column| column.name)).map(str::to_owned);
+    let header =
+        std::iter::once("sort").chain(SORT_COLUMNS.map(|column| column.name)).map(str::to_owned);
     let mut rows = vec![header.collect::<Vec<_>>()];
     let mut sentences = String::new();
     for (result, figures) in results.iter().filter_map(|result| Some((result, result.sort?))) {
-        let cells = SORT_COLUMNS.iter().map(|column| column.cell(&figures).unwrap_or_else(|| NONE.to_owned()));
+        let cells = SORT_COLUMNS
+            .iter()
+            .map(|column| column.cell(&figures).unwrap_or_else(|| NONE.to_owned()));
         rows.push(std::iter::once(escaped(&result.test)).chain(cells).collect());
         let said = sort_sentence(result).unwrap_or_default();
         sentences += &format!("\n{}: {said}\n", escaped(&result.test));
@@ -102,13 +106,19 @@ fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
 /// A table whose columns `left` are aligned left and the others right, each as wide as its widest
 /// cell.
 fn table(rows: &[Vec<String>], left: &[usize]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3)
+    };
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
         for (column, cell) in row.iter().enumerate() {
             let room = widths[column];
-            text += &if left.contains(&column) { format!("| {cell:<room$} ") } else { format!("| {cell:>room$} ") };
+            text += &if left.contains(&column) {
+                format!("| {cell:<room$} ")
+            } else {
+                format!("| {cell:>room$} ")
+            };
         }
         text += "|\n";
         if index == 0 {
@@ -170,7 +180,8 @@ mod golden {
 
     #[test]
     fn the_time_of_a_sort_is_broken_down() {
-        let document = samples::document(vec![samples::sorts().remove(3), samples::quick().remove(0)]);
+        let document =
+            samples::document(vec![samples::sorts().remove(3), samples::quick().remove(0)]);
         insta::assert_snapshot!(markdown(&document), @"
         **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
 

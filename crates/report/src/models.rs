@@ -8,13 +8,19 @@ use crate::prose::hanging;
 /// All models: name, drive, and the source of the parameters.
 pub fn models(models: &[Model], look: &Look) -> String {
     let mut text = String::new();
-    let (fitted, generic): (Vec<_>, Vec<_>) = models.iter().partition(|model| model.fitted_to.is_some());
+    let (fitted, generic): (Vec<_>, Vec<_>) =
+        models.iter().partition(|model| model.fitted_to.is_some());
     let width = models.iter().map(|model| model.model.len()).max().unwrap_or_default();
     for (heading, group) in [("Generic drives", generic), ("Published drives", fitted)] {
         text += &format!("{}\n", paint(look.palette.strong, heading));
         for model in group {
             let words = format!("{}: {}", model.label, model.basis);
-            text += &hanging(&format!("  {:<width$}  ", model.model), width + 4, &words, look.columns());
+            text += &hanging(
+                &format!("  {:<width$}  ", model.model),
+                width + 4,
+                &words,
+                look.columns(),
+            );
         }
         text += "\n";
     }

@@ -23,7 +23,11 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     for near in nearest {
         for (index, compared) in near.compared.iter().enumerate() {
             let show = |value: f64| {
-                if compared.unit == "us" { latency(value) } else { format!("{} {}", number(value), compared.unit) }
+                if compared.unit == "us" {
+                    latency(value)
+                } else {
+                    format!("{} {}", number(value), compared.unit)
+                }
             };
             let first = index == 0;
             table.row([

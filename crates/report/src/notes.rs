@@ -9,7 +9,8 @@ use crate::prose::hanging;
 /// One line per remark; a remark on several tests appears once.
 pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
     let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut remark = |text: String, test| match remarks.iter_mut().find(|(known, _)| *known == text) {
+    let mut remark = |text: String, test| match remarks.iter_mut().find(|(known, _)| *known == text)
+    {
         Some((_, tests)) => tests.push(test),
         None => remarks.push((text, vec![test])),
     };
@@ -21,7 +22,9 @@ pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
         match &result.ended {
             Ended::Limit => {}
             Ended::Interrupted => remark(format!("interrupted after {}", elapsed()), &result.test),
-            Ended::Failed { error } => remark(format!("ended after {}: {error}", elapsed()), &result.test),
+            Ended::Failed { error } => {
+                remark(format!("ended after {}: {error}", elapsed()), &result.test)
+            }
         }
         for note in &result.notes {
             remark(note.clone(), &result.test);
@@ -50,13 +53,20 @@ mod tests {
     #[test]
     fn each_remark_appears_once_with_its_tests() {
         let mut results = samples::quick();
-        results[0].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
-        results[1].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
+        results[0]
+            .notes
+            .push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
+        results[1]
+            .notes
+            .push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
         results[2].ended = Ended::Interrupted;
-        results[3].ended =
-            Ended::Failed { error: "writing 4 KiB at 81920: Input/output error (os error 5)".to_owned() };
-        let skipped =
-            [Skipped { test: "512 B".to_owned(), because: "below the logical block size of 4 KiB".to_owned() }];
+        results[3].ended = Ended::Failed {
+            error: "writing 4 KiB at 81920: Input/output error (os error 5)".to_owned(),
+        };
+        let skipped = [Skipped {
+            test: "512 B".to_owned(),
+            because: "below the logical block size of 4 KiB".to_owned(),
+        }];
         insta::assert_snapshot!(notes(&results, &skipped, &Look::plain()), @"
         512 B: skipped, below the logical block size of 4 KiB
         write; write + fsync: the filesystem refuses O_DIRECT, so the page cache was used

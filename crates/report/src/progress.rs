@@ -9,7 +9,12 @@ use crate::look::Look;
 
 /// Live figures next to a progress bar: operations and commit p99 of the last second, and the
 /// remaining time of the run.
-pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, look: &Look) -> String {
+pub fn live_line(
+    iops: Option<f64>,
+    commit_p99_us: Option<f64>,
+    left: Duration,
+    look: &Look,
+) -> String {
     let figures = match (iops, commit_p99_us) {
         (Some(iops), Some(p99)) => format!("{} IOPS, p99 {}, ", number(iops), latency(p99)),
         (Some(iops), None) => format!("{} IOPS, ", number(iops)),

@@ -23,7 +23,10 @@ pub fn sort_sentence(result: &TestResult) -> Option<String> {
     match medium {
         Medium::Memory => parts.push(format!("copying its runs {}", percent(figures.kernel_s()))),
         Medium::PageCache | Medium::Drive => {
-            parts.push(format!("the kernel's work for writes and reads {}", percent(figures.kernel_s())));
+            parts.push(format!(
+                "the kernel's work for writes and reads {}",
+                percent(figures.kernel_s())
+            ));
             parts.push(format!(
                 "waiting for the drive {}: {} in writes and {} in reads",
                 percent(figures.drive_s()),
@@ -36,7 +39,11 @@ pub fn sort_sentence(result: &TestResult) -> Option<String> {
     if figures.waiting_s >= total_s * 0.005 {
         parts.push(format!("waiting for a processor {}", percent(figures.waiting_s)));
     }
-    Some(format!("{whose}, {}; the rest made the records. {}", parts.join(", "), limit(&figures, medium)))
+    Some(format!(
+        "{whose}, {}; the rest made the records. {}",
+        parts.join(", "),
+        limit(&figures, medium)
+    ))
 }
 
 /// The storage of a sort's runs.
@@ -66,7 +73,10 @@ fn limit(figures: &SortFigures, medium: Medium) -> String {
     let there_is_none = "there is no drive to wait for.";
     let others = if medium == Medium::Memory { there_is_none } else { &at_most };
     let said = if waiting_s >= most_s {
-        format!("Processors limit: one for each sort would save up to {}; {others}", seconds(waiting_s))
+        format!(
+            "Processors limit: one for each sort would save up to {}; {others}",
+            seconds(waiting_s)
+        )
     } else if drive_s >= most_s {
         format!("The drive limits: a faster one would save up to {}.", seconds(drive_s))
     } else if kernel_s >= most_s {
@@ -76,7 +86,10 @@ fn limit(figures: &SortFigures, medium: Medium) -> String {
     };
     match medium {
         Medium::PageCache => {
-            format!("{said} These figures do not include data that the kernel had not yet written at the end.")
+            format!(
+                "{said} These figures do not include data that the kernel had not yet written at \
+                 the end."
+            )
         }
         Medium::Memory | Medium::Drive => said,
     }
@@ -99,7 +112,11 @@ impl SortColumn {
     }
 }
 
-const fn column(name: &'static str, leaves: Option<u8>, cell: fn(&SortFigures) -> Option<String>) -> SortColumn {
+const fn column(
+    name: &'static str,
+    leaves: Option<u8>,
+    cell: fn(&SortFigures) -> Option<String>,
+) -> SortColumn {
     SortColumn { name, leaves, cell }
 }
 

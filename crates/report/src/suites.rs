@@ -10,19 +10,27 @@ use crate::prose::hanging;
 pub fn suites(plans: &[Plan], look: &Look) -> String {
     let mut text = String::new();
     for plan in plans {
-        let tests = if plan.tests.len() == 1 { "1 test".to_owned() } else { format!("{} tests", plan.tests.len()) };
+        let tests = if plan.tests.len() == 1 {
+            "1 test".to_owned()
+        } else {
+            format!("{} tests", plan.tests.len())
+        };
         let asked = plan.requested_time();
         let time = if asked.is_zero() { String::new() } else { format!(", {}", span(asked)) };
         let name = format!("{:<14}", plan.name);
-        text +=
-            &format!("{}{}\n", paint(look.palette.strong, &name), paint(look.palette.faint, &format!("{tests}{time}")));
+        text += &format!(
+            "{}{}\n",
+            paint(look.palette.strong, &name),
+            paint(look.palette.faint, &format!("{tests}{time}"))
+        );
         text += &hanging("    ", 4, &plan.answers, look.columns());
         if !plan.source.is_empty() {
             let from = paint(look.palette.faint, "    from: ");
             text += &hanging(&from, 10, &plan.source, look.columns());
         }
     }
-    text += "\nRun one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.\n";
+    text +=
+        "\nRun one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.\n";
     look.finish(text)
 }
 

@@ -39,7 +39,8 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
         Table::SortSpill => sort_spill::table(results, look),
     };
     // A user's plan has the general table, which does not break down the time of a sort.
-    let sorts = if form == Table::SortSpill { String::new() } else { sort_spill::of_sorts(results, look) };
+    let sorts =
+        if form == Table::SortSpill { String::new() } else { sort_spill::of_sorts(results, look) };
     let smoke = if document.smoke {
         "\nA smoke run: it shows that everything works; its numbers are meaningless.\n"
     } else {
@@ -47,9 +48,15 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     };
     // The slog table lists its skipped sizes itself, in place.
     let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
-    let sections = [look.finish(table + &sorts + &notes(results, skipped, look)), findings(&document.findings, look)];
-    let sections: String =
-        sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect();
+    let sections = [
+        look.finish(table + &sorts + &notes(results, skipped, look)),
+        findings(&document.findings, look),
+    ];
+    let sections: String = sections
+        .into_iter()
+        .filter(|section| !section.is_empty())
+        .map(|section| format!("\n{section}"))
+        .collect();
     sections + smoke
 }
 

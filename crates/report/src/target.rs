@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use drive::{Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache};
+use drive::{
+    Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache,
+};
 use measurement::{RunDocument, TargetKind, TargetRecord};
 use workload::number::{about_bytes, capacity, number};
 
@@ -40,7 +42,11 @@ pub enum Weight {
 /// several.
 ///
 /// `tested_bytes` is the smallest and largest part of the target used by a test.
-pub fn target_header(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>, look: &Look) -> String {
+pub fn target_header(
+    document: &RunDocument,
+    tested_bytes: Option<RangeInclusive<u64>>,
+    look: &Look,
+) -> String {
     let mut text = String::new();
     for TargetFact { label, words, weight } in target_facts(document, tested_bytes) {
         let style = match weight {
@@ -56,7 +62,10 @@ pub fn target_header(document: &RunDocument, tested_bytes: Option<RangeInclusive
 }
 
 /// The lines of [`target_header`] as data, for other layouts.
-pub fn target_facts(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>) -> Vec<TargetFact> {
+pub fn target_facts(
+    document: &RunDocument,
+    tested_bytes: Option<RangeInclusive<u64>>,
+) -> Vec<TargetFact> {
     let RunDocument { target, drive: place, host, .. } = document;
     let place = place.as_ref();
     let mut facts = Facts(Vec::new());
@@ -96,32 +105,48 @@ impl Facts {
     fn filesystem(&mut self, mount: &Mount) {
         let options = mount.options_that_matter().join(",");
         let options = if options.is_empty() { String::new() } else { format!(", {options}") };
-        self.add("filesystem", format!("{} mounted on {}{options}", mount.fs_type, mount.mount_point.display()));
+        self.add(
+            "filesystem",
+            format!("{} mounted on {}{options}", mount.fs_type, mount.mount_point.display()),
+        );
         if let Some(option) = mount.flushes_disabled_by() {
-            self.add_weighted("", format!("`{option}`: syncs send no flush to the drive"), Weight::Bad);
+            self.add_weighted(
+                "",
+                format!("`{option}`: syncs send no flush to the drive"),
+                Weight::Bad,
+            );
         }
     }
 
     fn device(&mut self, device: &BlockDevice, kind: PlaceKind, target_kind: &TargetKind) {
-        let alone = device.layers.is_empty() && device.partition.is_none() && kind == PlaceKind::BlockDevice;
+        let alone = device.layers.is_empty()
+            && device.partition.is_none()
+            && kind == PlaceKind::BlockDevice;
         if !alone {
             self.add("device", stack_words(device));
         }
         let drives = device.drives();
         for (count, drive) in counted(&drives, drive_words) {
             let times = if count == 1 { String::new() } else { format!("{count} × ") };
-            self.add(if count == 1 { "drive" } else { "drives" }, format!("{times}{}", drive_words(drive)));
+            self.add(
+                if count == 1 { "drive" } else { "drives" },
+                format!("{times}{}", drive_words(drive)),
+            );
         }
         let cache_words = |drive: &BlockDevice| cache_words(drive, target_kind);
         for (_, drive) in counted(&drives, cache_words) {
-            let weight = if drive_contradicts_kernel(drive) { Weight::Warning } else { Weight::Plain };
+            let weight =
+                if drive_contradicts_kernel(drive) { Weight::Warning } else { Weight::Plain };
             self.add_weighted("write cache", cache_words(drive), weight);
         }
     }
 }
 
 /// Groups devices with the same description: the first of each group, and their number.
-fn counted<'a>(devices: &[&'a BlockDevice], words: impl Fn(&BlockDevice) -> String) -> Vec<(usize, &'a BlockDevice)> {
+fn counted<'a>(
+    devices: &[&'a BlockDevice],
+    words: impl Fn(&BlockDevice) -> String,
+) -> Vec<(usize, &'a BlockDevice)> {
     let mut kinds: Vec<(usize, &BlockDevice)> = Vec::new();
     for device in devices {
         match kinds.iter_mut().find(|(_, first)| words(first) == words(device)) {
@@ -149,20 +174,31 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
             words += &format!(" of {}", about_bytes(size_bytes));
         }
         if let Some(space) = place.space {
-            words += &format!(", {} free of {}", about_bytes(space.available_bytes), about_bytes(space.total_bytes));
+            words += &format!(
+                ", {} free of {}",
+                about_bytes(space.available_bytes),
+                about_bytes(space.total_bytes)
+            );
         }
     }
     words
 }
 
 /// `all of it`, `1 GiB, 0.1 % of it`, `250 GiB to all of it`; `None` for a target without a size.
-fn tested_words(tested_bytes: Option<RangeInclusive<u64>>, place: Option<&Place>) -> Option<String> {
+fn tested_words(
+    tested_bytes: Option<RangeInclusive<u64>>,
+    place: Option<&Place>,
+) -> Option<String> {
     let (smallest, largest) = tested_bytes?.into_inner();
     let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
     let is_all = |bytes: u64| bytes as f64 >= WHOLE_SHARE_MIN * size_bytes as f64;
     let share = |bytes: u64| format!("{} %", number(bytes as f64 / size_bytes as f64 * 100.0));
     let words = |bytes: u64| {
-        if is_all(bytes) { "all of it".to_owned() } else { format!("{}, {} of it", about_bytes(bytes), share(bytes)) }
+        if is_all(bytes) {
+            "all of it".to_owned()
+        } else {
+            format!("{}, {} of it", about_bytes(bytes), share(bytes))
+        }
     };
     if smallest == largest || is_all(smallest) {
         return Some(words(smallest));
@@ -179,7 +215,10 @@ pub(crate) fn stack_words(device: &BlockDevice) -> String {
         if let Some(layer) = &top.layer {
             words += &format!(" ({layer})");
         } else if top.transport == Transport::Loop {
-            let file = top.backing_file.as_ref().map_or("a file".to_owned(), |file| file.display().to_string());
+            let file = top
+                .backing_file
+                .as_ref()
+                .map_or("a file".to_owned(), |file| file.display().to_string());
             words += &format!(" (loop device on {file})");
         }
         let below: Vec<&BlockDevice> = level.iter().flat_map(|device| &device.layers).collect();
@@ -190,7 +229,9 @@ pub(crate) fn stack_words(device: &BlockDevice) -> String {
         words += &format!(" on {}", names.join(", "));
         level = below;
     }
-    if let Some(scheduler) = device.queue.scheduler.as_deref().filter(|&scheduler| scheduler != "none") {
+    if let Some(scheduler) =
+        device.queue.scheduler.as_deref().filter(|&scheduler| scheduler != "none")
+    {
         words += &format!(", scheduler {scheduler}");
     }
     words
@@ -220,7 +261,9 @@ fn drive_words(drive: &BlockDevice) -> String {
 
 fn drive_contradicts_kernel(drive: &BlockDevice) -> bool {
     match (drive.queue.write_cache, drive.cache_type.as_deref()) {
-        (Some(WriteCache::WriteBack), Some(own)) => own != "write back" && own != "write back, no read (daft)",
+        (Some(WriteCache::WriteBack), Some(own)) => {
+            own != "write back" && own != "write back, no read (daft)"
+        }
         (Some(WriteCache::WriteThrough), Some(own)) => own.starts_with("write back"),
         _ => false,
     }
@@ -228,7 +271,9 @@ fn drive_contradicts_kernel(drive: &BlockDevice) -> bool {
 
 fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
     let mut words = match drive.queue.write_cache {
-        Some(WriteCache::WriteBack) => "write back: the kernel assumes a volatile cache and sends flushes".to_owned(),
+        Some(WriteCache::WriteBack) => {
+            "write back: the kernel assumes a volatile cache and sends flushes".to_owned()
+        }
         Some(WriteCache::WriteThrough) => {
             "write through: the kernel assumes no volatile cache and sends no flushes".to_owned()
         }
@@ -242,7 +287,9 @@ fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
         };
     }
     match drive.cache_type.as_deref() {
-        Some(own) if drive_contradicts_kernel(drive) => words += &format!("; the drive itself reports `{own}`"),
+        Some(own) if drive_contradicts_kernel(drive) => {
+            words += &format!("; the drive itself reports `{own}`")
+        }
         None if has_own_setting(drive.transport) && *target_kind != TargetKind::Model => {
             words += "; the drive's setting is readable only by root";
         }
@@ -253,7 +300,10 @@ fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
 
 /// Returns whether such drives have a cache setting that only a command to the drive reveals.
 fn has_own_setting(transport: Transport) -> bool {
-    matches!(transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb)
+    matches!(
+        transport,
+        Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb
+    )
 }
 
 pub(crate) fn transport_words(transport: Transport) -> &'static str {
@@ -305,7 +355,9 @@ pub(crate) fn host_words(host: &HostFacts) -> String {
     if let Some(governor) = &host.cpu_governor {
         words.push(format!("governor {governor}"));
     }
-    if let Some(clock) = host.clocksource.as_deref().filter(|&clock| clock != "tsc" && clock != "arch_sys_counter") {
+    if let Some(clock) =
+        host.clocksource.as_deref().filter(|&clock| clock != "tsc" && clock != "arch_sys_counter")
+    {
         words.push(format!("clock {clock}"));
     }
     words.join(", ")
@@ -373,8 +425,10 @@ mod tests {
     #[test]
     fn missing_facts_are_shown_as_unknown() {
         let place = samples::place::bare_device();
-        let unknown =
-            RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", TargetKind::BlockDevice) };
+        let unknown = RunDocument {
+            host: HostFacts::default(),
+            ..on(Some(&place), "/dev/sdx", TargetKind::BlockDevice)
+        };
         insta::assert_snapshot!(target_header(&unknown, None, &Look::plain()), @"
         target       /dev/sdx, block device
         drive        model unknown, transport unknown
@@ -387,11 +441,16 @@ mod tests {
     fn the_tested_part_of_a_device() {
         const GIB: u64 = 1 << 30;
         let place = Place { size_bytes: Some(1000 * GIB), ..samples::place::bare_device() };
-        let tested = |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
+        let tested =
+            |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
         assert_eq!(tested(1000 * GIB - 4096, 1000 * GIB), "all of it");
         assert_eq!(tested(GIB, GIB), "1 GiB, 0.1 % of it");
         assert_eq!(tested(250 * GIB, 1000 * GIB), "250 GiB to all of it");
-        assert_eq!(tested_words(Some(GIB..=GIB), Some(&samples::place::laptop())), None, "a directory has no size");
+        assert_eq!(
+            tested_words(Some(GIB..=GIB), Some(&samples::place::laptop())),
+            None,
+            "a directory has no size"
+        );
         assert_eq!(tested_words(None, Some(&place)), None, "nothing was tested");
     }
 

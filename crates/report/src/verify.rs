@@ -20,7 +20,12 @@ const LABEL: usize = 13;
 pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     let mut text = String::new();
     let mut line = |label: &str, words: &str| {
-        text += &hanging(&paint(look.palette.faint, &format!("{label:<LABEL$}")), LABEL, words, look.columns());
+        text += &hanging(
+            &paint(look.palette.faint, &format!("{label:<LABEL$}")),
+            LABEL,
+            words,
+            look.columns(),
+        );
     };
     line("target", &document.target);
     if !document.run.drive.is_empty() {
@@ -41,7 +46,8 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     ]);
     for promise in &document.promises {
         let tally = &promise.tally;
-        let style = if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
+        let style =
+            if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
         table.row([
             kind_words(promise.kind).into(),
             number(tally.acknowledged_writes as f64).into(),
@@ -59,7 +65,8 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     }
     if let Some(rollback) = &document.rollback {
         let words = format!(
-            "The whole target was rolled back by {}: the lost writes ({}) are the latest, in order. The drive preserves the order of writes but not durability.",
+            "The whole target was rolled back by {}: the lost writes ({}) are the latest, in \
+             order. The drive preserves the order of writes but not durability.",
             latency(rollback.by_us as f64),
             plural(rollback.writes, "acknowledged write")
         );
@@ -80,7 +87,9 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
 
 fn verdict(document: &VerifyDocument, look: &Look) -> String {
     let (word, style, words) = match document.result {
-        CycleResult::Kept => ("KEPT", look.palette.good, "all acknowledged data is present.".to_owned()),
+        CycleResult::Kept => {
+            ("KEPT", look.palette.good, "all acknowledged data is present.".to_owned())
+        }
         CycleResult::Fails => {
             let what = if document.findings.is_empty() {
                 "a superblock that was synced before the run is damaged or gone."
@@ -89,11 +98,14 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
             };
             ("FAILS", look.palette.bad, what.to_owned())
         }
-        CycleResult::Void => {
-            ("VOID", look.palette.warning, "the run proves nothing, neither for nor against the drive.".to_owned())
-        }
+        CycleResult::Void => (
+            "VOID",
+            look.palette.warning,
+            "the run proves nothing, neither for nor against the drive.".to_owned(),
+        ),
     };
-    let mut text = hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
+    let mut text =
+        hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
     let voids = document.void.iter().filter(|_| document.result == CycleResult::Void);
     for void in voids {
         text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
@@ -105,7 +117,11 @@ fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String 
     let (class, meaning) = (finding.class.name(), sentences::meaning(finding.class));
     let title = match finding.class {
         Class::Dead => format!("{class}: {meaning}"),
-        _ => format!("{class}, in {}: {} {meaning}", kind_words(finding.kind), plural(finding.records, "record")),
+        _ => format!(
+            "{class}, in {}: {} {meaning}",
+            kind_words(finding.kind),
+            plural(finding.records, "record")
+        ),
     };
     let first = format!("{number:>2}. ");
     let strong = look.palette.strong;
@@ -132,7 +148,8 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
         words.push(match legal.control_lost {
             0 => format!("Control: {completed} completed without a sync, and none is missing."),
             lost => format!(
-                "Control: {completed} completed without a sync; the latest one is missing in {}, which is allowed.",
+                "Control: {completed} completed without a sync; the latest one is missing in {}, \
+                 which is allowed.",
                 plural(lost, "slot")
             ),
         });
@@ -145,7 +162,8 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
     }
     if legal.reordered > 0 {
         words.push(format!(
-            "Allowed: a write that no sync had covered is missing in {}, although later ones are present.",
+            "Allowed: a write that no sync had covered is missing in {}, although later ones are \
+             present.",
             plural(legal.reordered, "slot")
         ));
     }
@@ -165,7 +183,12 @@ fn run_words(run: &RunRecord) -> String {
     )
 }
 
-fn lanes_words(lanes: [u16; 3], flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> String {
+fn lanes_words(
+    lanes: [u16; 3],
+    flush_method: SyncMethod,
+    fua_method: SyncMethod,
+    fua_path: FuaPath,
+) -> String {
     let [flush, fua, control] = lanes.map(u64::from);
     let mut words = Vec::new();
     if flush > 0 {
@@ -209,7 +232,9 @@ pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) ->
             format_bytes(geometry.record_bytes()),
             about_bytes(geometry.size_bytes())
         ),
-        "Every record is written once and synced. Cut the power at any time while the writes continue; press Ctrl-C to stop.".to_owned(),
+        "Every record is written once and synced. Cut the power at any time while the writes \
+         continue; press Ctrl-C to stop."
+            .to_owned(),
     ];
     words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
     look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
@@ -259,12 +284,19 @@ fn plural(number: u64, noun: &str) -> String {
 
 fn percent(chance: f64) -> String {
     let percent = chance * 100.0;
-    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{} %", workload::number::number(percent)) }
+    if percent >= 10.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{} %", workload::number::number(percent))
+    }
 }
 
 fn sentence_case(words: &str) -> String {
     let mut characters = words.chars();
-    characters.next().map(|first| first.to_uppercase().collect::<String>() + characters.as_str()).unwrap_or_default()
+    characters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + characters.as_str())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -273,8 +305,8 @@ mod golden {
 
     use verify::document::{Example, Promise, SCHEMA, SignRecord, VoidRecord};
     use verify::{
-        AgeCount, Circumstances, Event, Geometry, Legal, Live, Outcome, Rollback, Sign, Standing, Tally, Void,
-        loss_per_cut_below,
+        AgeCount, Circumstances, Event, Geometry, Legal, Live, Outcome, Rollback, Sign, Standing,
+        Tally, Void, loss_per_cut_below,
     };
 
     use super::*;
@@ -374,7 +406,13 @@ mod golden {
                     sentence: "found version 6 instead of version 7".to_owned(),
                 }],
             },
-            FindingRecord { class: Class::Corrupt, kind: LaneKind::Control, records: 1, sectors: 1, examples: vec![] },
+            FindingRecord {
+                class: Class::Corrupt,
+                kind: LaneKind::Control,
+                records: 1,
+                sectors: 1,
+                examples: vec![],
+            },
         ];
         document.rollback = Some(Rollback { writes: 1234, by_us: 12_345 });
         document.ages = vec![
@@ -425,8 +463,13 @@ mod golden {
         let mut document = kept();
         document.result = CycleResult::Fails;
         document.promises.iter_mut().for_each(|promise| promise.tally.kept = 0);
-        document.findings =
-            vec![FindingRecord { class: Class::Dead, kind: LaneKind::Flush, records: 1, sectors: 0, examples: vec![] }];
+        document.findings = vec![FindingRecord {
+            class: Class::Dead,
+            kind: LaneKind::Flush,
+            records: 1,
+            sectors: 0,
+            examples: vec![],
+        }];
         document.standing = Standing { failed: 1, ..Standing::default() };
         insta::assert_snapshot!(said(&document), @"
         Acknowledged writes and surviving records
@@ -472,7 +515,10 @@ mod golden {
         document.standing = Standing { clean: 3, unjudged: 1, ..Standing::default() };
         document.cut = vec![SignRecord { sign: Sign::Word, sentence: Sign::Word.sentence() }];
         let page = page(&document);
-        let ends = page.lines().filter(|line| line.starts_with("power cut")).chain(page.lines().rev().take(2));
+        let ends = page
+            .lines()
+            .filter(|line| line.starts_with("power cut"))
+            .chain(page.lines().rev().take(2));
         insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
         power cut    you state it (--power-was-cut)
         unjudged ones may contain a loss.
@@ -527,9 +573,16 @@ mod golden {
     #[test]
     fn recorder_events() {
         let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
-        let standing = Standing { clean: 59, on_word: 3, void: 2, ages: ages.clone(), ..Standing::default() };
-        let outcome =
-            Outcome { run_id: 7, result: CycleResult::Kept, on_word: false, obligations: 43_000, broken: 0, ages };
+        let standing =
+            Standing { clean: 59, on_word: 3, void: 2, ages: ages.clone(), ..Standing::default() };
+        let outcome = Outcome {
+            run_id: 7,
+            result: CycleResult::Kept,
+            on_word: false,
+            obligations: 43_000,
+            broken: 0,
+            ages,
+        };
         let events = [
             Event::Began(3, Box::new(run())),
             Event::CutStarted(30),

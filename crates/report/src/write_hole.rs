@@ -13,14 +13,17 @@ pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
     let before = hole.before;
     page.heading("The RAID write hole");
     page.words(&format!(
-        "RAID 5 on three disks (each modelled as {label}). A stripe has a block A on one disk, a block B on the next, and on the third their parity P = A + B, \
-        added bit by bit without carry (XOR). Whichever disk is lost, its block is the sum of the other two. Here a block is shown as four bits."
+        "RAID 5 on three disks (each modelled as {label}). A stripe has a block A on one disk, a \
+         block B on the next, and on the third their parity P = A + B, \
+        added bit by bit without carry (XOR). Whichever disk is lost, its block is the sum of the \
+         other two. Here a block is shown as four bits."
     ));
     page.heading("Step by step");
     page.step("At first everything is consistent.");
     page.stripe(before, hole.new, None);
     page.step(&format!(
-        "A program overwrites A with {}. B is not written. The array reads the old A and P, computes the new parity, and writes both: two disks, two platters, two moments.",
+        "A program overwrites A with {}. B is not written. The array reads the old A and P, \
+         computes the new parity, and writes both: two disks, two platters, two moments.",
         bits(hole.new)
     ));
     let (first, second, early, late) = if hole.data_safe_at <= hole.parity_safe_at {
@@ -29,17 +32,24 @@ pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
         ("P", "A", hole.parity_safe_at, hole.data_safe_at)
     };
     page.words(&format!(
-        "   The new {first} is on its disk {} after the write began, the new {second} after {}. The write is acknowledged after {}.",
+        "   The new {first} is on its disk {} after the write began, the new {second} after {}. \
+         The write is acknowledged after {}.",
         ms(early),
         ms(late),
         ms(hole.write_ns.0)
     ));
     if let Some(cut) = hole.cut {
-        page.step(&format!("The power fails {} after the write began, between the two.", ms(cut.at)));
+        page.step(&format!(
+            "The power fails {} after the write began, between the two.",
+            ms(cut.at)
+        ));
         page.stripe(
             cut.after,
             hole.new,
-            Some("P no longer equals A + B. Nobody notices: as long as all disks work, P is not read."),
+            Some(
+                "P no longer equals A + B. Nobody notices: as long as all disks work, P is not \
+                  read.",
+            ),
         );
         page.step("The disk with B fails before a resync has read the stripe and repaired P.");
         page.step(&format!(
@@ -56,21 +66,29 @@ pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
     }
     page.heading("How often");
     page.words(&format!(
-        "The power was cut at {} moments of the update, one run each, and the disk with B failed afterwards. Without a journal, B was corrupt in {} of them.",
+        "The power was cut at {} moments of the update, one run each, and the disk with B failed \
+         afterwards. Without a journal, B was corrupt in {} of them.",
         hole.moments, hole.ruined.0
     ));
     page.heading("What closes it");
     page.words(&format!(
-        "A journal: data and parity are first written to a separate drive, and the stripe is changed only when they are safe there. After a cut, the journal is written \
-         again. The same cuts with a journal on a fourth disk corrupted B in {} of {} runs. Its cost here: the write takes {} instead of {}; on a protected SSD the cost is hardly measurable.",
+        "A journal: data and parity are first written to a separate drive, and the stripe is \
+         changed only when they are safe there. After a cut, the journal is written \
+         again. The same cuts with a journal on a fourth disk corrupted B in {} of {} runs. Its \
+         cost here: the write takes {} instead of {}; on a protected SSD the cost is hardly \
+         measurable.",
         hole.ruined.1,
         hole.moments,
         ms(hole.write_ns.1),
         ms(hole.write_ns.0)
     ));
     page.words(
-        "With Linux's md: `mdadm --create ... --write-journal /dev/SSD`, or `--consistency-policy=ppl`, which keeps a partial parity on the members instead (RAID 5 only). \
-         Hardware controllers keep it in memory with a battery; ZFS never overwrites a stripe. A resync after the crash repairs P while all disks work, and a bitmap limits it to what was being written; neither helps if the disk fails along with the power.",
+        "With Linux's md: `mdadm --create ... --write-journal /dev/SSD`, or \
+         `--consistency-policy=ppl`, which keeps a partial parity on the members instead (RAID 5 \
+         only). \
+         Hardware controllers keep it in memory with a battery; ZFS never overwrites a stripe. A \
+         resync after the crash repairs P while all disks work, and a bitmap limits it to what was \
+         being written; neither helps if the disk fails along with the power.",
     );
     page.text
 }
@@ -107,7 +125,8 @@ impl Page<'_> {
     /// The contents of the three disks; newly written blocks are marked.
     fn stripe(&mut self, stripe: Stripe, new: u64, remark: Option<&str>) {
         let mark = if stripe.written == new { " new" } else { "" };
-        let parity = if stripe.parity == stripe.written ^ stripe.neighbour { "" } else { ", wrong" };
+        let parity =
+            if stripe.parity == stripe.written ^ stripe.neighbour { "" } else { ", wrong" };
         self.text += &format!(
             "     disk 1: A {}{mark}   disk 2: B {}   disk 3: P {}{parity}\n",
             bits(stripe.written),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 use drive::{
-    Backing, BlockDevice, HostFacts, NoBlockDevice, Partition, Place, Space, Transport, Virtualisation, WriteCache,
+    Backing, BlockDevice, HostFacts, NoBlockDevice, Partition, Place, Space, Transport,
+    Virtualisation, WriteCache,
 };
 use measurement::result::Measured;
 use measurement::{DeviceProof, Histogram, Histograms, Series, TestResult};
@@ -129,14 +130,16 @@ impl Run {
         let mut base = measured(&test, self.samples);
 
         let by_call = self.sync.call().is_some();
-        let (mut first, mut sync, mut commit) = (Histogram::new(), Histogram::new(), Histogram::new());
+        let (mut first, mut sync, mut commit) =
+            (Histogram::new(), Histogram::new(), Histogram::new());
         let mut total_us = 0.0;
         for index in 0..self.samples {
             // Within 5 % of the median; the slow share is spread evenly over the run.
             let spread = 0.95 + 0.1 * (index * 37 % 101) as f64 / 100.0;
             let slow = index * 377 % 1000 < (self.slow_share * 1000.0) as u64;
             let factor = if slow { spread * self.slow_factor } else { spread };
-            let (first_us, sync_us) = (self.first_us * factor, if by_call { self.sync_us * factor } else { 0.0 });
+            let (first_us, sync_us) =
+                (self.first_us * factor, if by_call { self.sync_us * factor } else { 0.0 });
             first.record((first_us * 1e3) as u64);
             sync.record((sync_us * 1e3) as u64);
             commit.record(((first_us + sync_us) * 1e3) as u64);
@@ -153,8 +156,10 @@ impl Run {
             bytes_per_byte: Some(1.0),
         });
         let p50_us = self.first_us + self.sync_us;
-        let iops: Vec<f64> = self.iops_by_second.iter().map(|factor| factor * 1e6 / p50_us).collect();
-        let latency_us: Vec<Option<f64>> = self.iops_by_second.iter().map(|factor| Some(p50_us / factor)).collect();
+        let iops: Vec<f64> =
+            self.iops_by_second.iter().map(|factor| factor * 1e6 / p50_us).collect();
+        let latency_us: Vec<Option<f64>> =
+            self.iops_by_second.iter().map(|factor| Some(p50_us / factor)).collect();
         let measured = Measured {
             elapsed_s: total_us / 1e6 / self.jobs as f64,
             histograms: Histograms {
@@ -163,7 +168,12 @@ impl Run {
                 sync: (durable && by_call).then_some(sync),
                 commit: durable.then_some(commit),
             },
-            series: Series { iops, commit_p50_us: latency_us.clone(), commit_p99_us: latency_us, ..Series::new() },
+            series: Series {
+                iops,
+                commit_p50_us: latency_us.clone(),
+                commit_p99_us: latency_us,
+                ..Series::new()
+            },
             notes: self.note.map(str::to_owned).into_iter().collect(),
             ..base
         };
@@ -210,8 +220,12 @@ pub fn protected_nvme() -> Machine {
 /// A consumer NVMe drive with ext4: each flush programs flash, and `fsync` adds a journal commit.
 pub fn consumer_nvme() -> Machine {
     let mut nvme = drive("nvme0n1p2", Transport::Nvme);
-    nvme.partition =
-        Some(Partition { number: Some(2), start_bytes: None, disk: "nvme0n1".to_owned(), disk_device: None });
+    nvme.partition = Some(Partition {
+        number: Some(2),
+        start_bytes: None,
+        disk: "nvme0n1".to_owned(),
+        disk_device: None,
+    });
     nvme.model = Some("Samsung SSD 980 1TB".to_owned());
     nvme.queue.fua = Some(true);
     on("ext4", "rw", nvme).measure([
@@ -299,8 +313,11 @@ pub fn without_barriers() -> Machine {
 pub fn tmpfs() -> Machine {
     const NOTE: &str = "O_DIRECT is refused here, so the page cache took part.";
     let memory = Backing::NoBlockDevice(NoBlockDevice::Memory { fs_type: "tmpfs".to_owned() });
-    let machine =
-        Machine { results: Vec::new(), place: Some(mounted("tmpfs", "rw", memory)), host: HostFacts::default() };
+    let machine = Machine {
+        results: Vec::new(),
+        place: Some(mounted("tmpfs", "rw", memory)),
+        host: HostFacts::default(),
+    };
     machine.measure([
         write(NoSync, 0.9, 0.0).buffered(NOTE),
         write(Fsync, 0.9, 0.3).buffered(NOTE),
@@ -336,8 +353,11 @@ pub fn swallowed_flushes() -> Machine {
 pub fn overlay() -> Machine {
     let upper = Some(PathBuf::from("/var/lib/containers/overlay/7/diff"));
     let overlay = Backing::NoBlockDevice(NoBlockDevice::Overlay { upper });
-    let mut machine =
-        Machine { results: Vec::new(), place: Some(mounted("overlay", "rw", overlay)), host: HostFacts::default() };
+    let mut machine = Machine {
+        results: Vec::new(),
+        place: Some(mounted("overlay", "rw", overlay)),
+        host: HostFacts::default(),
+    };
     machine.place.as_mut().unwrap().space =
         Some(Space { total_bytes: 1 << 30, free_bytes: 100 << 20, available_bytes: 100 << 20 });
     machine.measure([

@@ -6,7 +6,8 @@ use workload::{SyncMethod, Test};
 pub(crate) fn measured(test: &Test, operations: u64) -> Measured {
     let workload = WorkloadRecord::of(test);
     let reads = workload.pattern.is_some_and(|pattern| !pattern.writes());
-    let durable = workload.sync.is_none_or(SyncMethod::is_durable) && workload.sort.is_none() && !reads;
+    let durable =
+        workload.sync.is_none_or(SyncMethod::is_durable) && workload.sort.is_none() && !reads;
     let by_call = workload.sync.is_some_and(|sync| sync.call().is_some());
     let count = |holds: bool| if holds { operations } else { 0 };
     Measured {

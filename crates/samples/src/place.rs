@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use drive::{
-    Backing, BlockDevice, DeviceNumber, HostFacts, MountTable, NoBlockDevice, Partition, Place, PlaceKind, Queue,
-    Transport, WriteCache,
+    Backing, BlockDevice, DeviceNumber, HostFacts, MountTable, NoBlockDevice, Partition, Place,
+    PlaceKind, Queue, Transport, WriteCache,
 };
 
 /// A bare-metal host.
@@ -50,12 +50,21 @@ pub fn drive(name: &str, transport: Transport) -> BlockDevice {
 }
 
 /// A directory on a filesystem mounted at `mount_point`; `options` are those of the superblock.
-pub fn directory(path: &str, mount_point: &str, fs_type: &str, options: &str, backing: Backing) -> Place {
+pub fn directory(
+    path: &str,
+    mount_point: &str,
+    fs_type: &str,
+    options: &str,
+    backing: Backing,
+) -> Place {
     let source = match &backing {
         Backing::BlockDevice(device) => device.path.as_path(),
         Backing::NoBlockDevice(_) => Path::new(fs_type),
     };
-    let line = format!("40 1 8:1 / {mount_point} rw,relatime - {fs_type} {} {options}\n", source.display());
+    let line = format!(
+        "40 1 8:1 / {mount_point} rw,relatime - {fs_type} {} {options}\n",
+        source.display()
+    );
     let table = MountTable::parse(line.as_bytes()).unwrap();
     Place {
         path: PathBuf::from(path),
@@ -94,7 +103,13 @@ pub fn laptop() -> Place {
         disk: "nvme0n1".to_owned(),
         disk_device: Some(DeviceNumber { major: 259, minor: 0 }),
     });
-    directory("/home/me/db", "/", "ext4", "rw,errors=remount-ro", Backing::BlockDevice(Box::new(partition)))
+    directory(
+        "/home/me/db",
+        "/",
+        "ext4",
+        "rw,errors=remount-ro",
+        Backing::BlockDevice(Box::new(partition)),
+    )
 }
 
 /// A server: ext4 without barriers on a logical volume over two SATA drives.
@@ -115,8 +130,12 @@ pub fn raid() -> Place {
 
 /// A raw device of which sysfs reports next to nothing.
 pub fn bare_device() -> Place {
-    let bare =
-        BlockDevice { queue: Queue::default(), size_bytes: None, read_only: None, ..drive("sdx", Transport::Unknown) };
+    let bare = BlockDevice {
+        queue: Queue::default(),
+        size_bytes: None,
+        read_only: None,
+        ..drive("sdx", Transport::Unknown)
+    };
     device(bare)
 }
 

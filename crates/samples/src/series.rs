@@ -11,7 +11,10 @@ use crate::measured::measured;
 
 fn test(name: &str) -> Test {
     let plan = workload::suites::named("quick").unwrap();
-    plan.tests.into_iter().find(|test| test.name == name).unwrap_or_else(|| panic!("no test {name} in quick"))
+    plan.tests
+        .into_iter()
+        .find(|test| test.name == name)
+        .unwrap_or_else(|| panic!("no test {name} in quick"))
 }
 
 /// The workload of a test of `check`, by its name.
@@ -54,7 +57,15 @@ pub fn run(results: Vec<TestResult>) -> RunDocument {
 
 /// A run as an importer creates it: no series, no histograms.
 pub fn imported(tool: &str, results: Vec<TestResult>) -> RunDocument {
-    let bare = |result: TestResult| TestResult { histograms: Histograms::default(), series: Series::new(), ..result };
-    let source = Source { tool: tool.to_owned(), version: Some("3.33".to_owned()), drive: Some("a drive".to_owned()) };
+    let bare = |result: TestResult| TestResult {
+        histograms: Histograms::default(),
+        series: Series::new(),
+        ..result
+    };
+    let source = Source {
+        tool: tool.to_owned(),
+        version: Some("3.33".to_owned()),
+        drive: Some("a drive".to_owned()),
+    };
     RunDocument { source: Some(source), ..run(results.into_iter().map(bare).collect()) }
 }

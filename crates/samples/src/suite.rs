@@ -26,7 +26,8 @@ fn result(test: &Test, operation_us: f64, sync_us: Option<f64>) -> TestResult {
     // than linearly.
     let in_flight = if sync_us.is_some() { workload.jobs } else { workload.depth * workload.jobs };
     // Rate times mean latency is the depth.
-    let waits = if workload.constant_depth().is_some() { f64::from(in_flight).powf(0.2) } else { 1.0 };
+    let waits =
+        if workload.constant_depth().is_some() { f64::from(in_flight).powf(0.2) } else { 1.0 };
     let operation = around(operation_us * waits);
     let flushes = sync_us.map_or(0, |_| OPERATIONS);
     let device = DeviceProof {
@@ -93,7 +94,13 @@ pub fn sorts() -> Vec<TestResult> {
     };
     let figures = [
         alone,
-        SortFigures { records: 12_700_000, writing_s: 0.88, reading_s: 0.59, first_row_s: Some(3.2), ..alone },
+        SortFigures {
+            records: 12_700_000,
+            writing_s: 0.88,
+            reading_s: 0.59,
+            first_row_s: Some(3.2),
+            ..alone
+        },
         SortFigures {
             writing_s: 0.61,
             writing_cpu_s: 0.48,
@@ -125,7 +132,9 @@ pub fn sorts() -> Vec<TestResult> {
 
 /// The sync method of a program's writes.
 fn method(program: &StepProgram) -> SyncMethod {
-    let called = |wanted| program.steps.iter().any(|step| matches!(step, Step::Sync { call, .. } if *call == wanted));
+    let called = |wanted| {
+        program.steps.iter().any(|step| matches!(step, Step::Sync { call, .. } if *call == wanted))
+    };
     match program.files.iter().find_map(|file| file.open_flag) {
         _ if called(SyncCall::Fsync) => SyncMethod::Fsync,
         _ if called(SyncCall::Fdatasync) => SyncMethod::Fdatasync,
@@ -154,8 +163,15 @@ pub fn quick() -> Vec<TestResult> {
 /// About `count` latencies around `us`, with a small tail at three times that.
 pub fn spread(us: f64, count: u64) -> Histogram {
     let mut histogram = Histogram::new();
-    for (share, part) in [(0.8, 0.05), (0.92, 0.25), (1.0, 0.4), (1.08, 0.2), (1.25, 0.08), (1.8, 0.019), (3.0, 0.001)]
-    {
+    for (share, part) in [
+        (0.8, 0.05),
+        (0.92, 0.25),
+        (1.0, 0.4),
+        (1.08, 0.2),
+        (1.25, 0.08),
+        (1.8, 0.019),
+        (3.0, 0.001),
+    ] {
         histogram.record_n((us * share * 1e3) as u64, (count as f64 * part).ceil() as u64);
     }
     histogram

@@ -178,7 +178,13 @@ impl Array {
             (Op::Read, Level::Raid1) => {
                 let mirror = self.next_mirror % self.members.len();
                 self.next_mirror += 1;
-                self.send(now, index, mirror, Op::Read, Write { member: mirror, offset, bytes, stamp: 0 });
+                self.send(
+                    now,
+                    index,
+                    mirror,
+                    Op::Read,
+                    Write { member: mirror, offset, bytes, stamp: 0 },
+                );
             }
             (Op::Read, _) => {
                 for piece in self.layout.data(offset, bytes) {
@@ -225,9 +231,10 @@ impl Array {
             let offset = journal.head;
             journal.head += bytes;
             journal.entries.push(Entry { part: index, stage: Stage::OnItsWay, writes });
-            journal
-                .drive
-                .submit(now + self.lead, Request { id: index, op: Op::Write, offset, bytes, fua: true, stamp: 0 });
+            journal.drive.submit(
+                now + self.lead,
+                Request { id: index, op: Op::Write, offset, bytes, fua: true, stamp: 0 },
+            );
         }
     }
 
@@ -252,7 +259,8 @@ impl Array {
             let copy = |member| Write { member, offset, bytes, stamp };
             return (0..self.members.len()).map(copy).collect();
         }
-        let mut writes: Vec<Write> = data.iter().map(|&piece| Write { stamp, ..plain(piece) }).collect();
+        let mut writes: Vec<Write> =
+            data.iter().map(|&piece| Write { stamp, ..plain(piece) }).collect();
         for parity in self.layout.parity(offset, bytes) {
             if self.tracks_contents {
                 writes.extend(self.parity_writes(parity, &data, stamp));
@@ -331,7 +339,14 @@ impl Array {
                 part.phase = Phase::FlushesJournal;
                 part.outstanding = 1;
                 if let Some(journal) = &mut self.journal {
-                    let flush = Request { id: index, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
+                    let flush = Request {
+                        id: index,
+                        op: Op::Flush,
+                        offset: 0,
+                        bytes: 0,
+                        fua: false,
+                        stamp: 0,
+                    };
                     journal.drive.submit(now + self.lead, flush);
                 }
             }
@@ -364,11 +379,9 @@ impl Array {
         if is_write && self.layout.parities() > 0 {
             let stripe = offset / self.layout.stripe_bytes();
             self.busy.retain(|busy| *busy != stripe);
-            if let Some(place) = self
-                .waiting
-                .iter()
-                .position(|&waiting| self.parts.get(waiting).offset / self.layout.stripe_bytes() == stripe)
-                && let Some(next) = self.waiting.remove(place)
+            if let Some(place) = self.waiting.iter().position(|&waiting| {
+                self.parts.get(waiting).offset / self.layout.stripe_bytes() == stripe
+            }) && let Some(next) = self.waiting.remove(place)
             {
                 self.start_part(now, next);
             }
@@ -401,12 +414,19 @@ impl Device for Array {
     fn identity(&self) -> Identity {
         let member = self.members[0].identity();
         let queue_depth = self.queues.iter().map(|queue| queue.most).sum();
-        Identity { capacity_bytes: self.layout.capacity(member.capacity_bytes), queue_depth, ..member }
+        Identity {
+            capacity_bytes: self.layout.capacity(member.capacity_bytes),
+            queue_depth,
+            ..member
+        }
     }
 
     fn set_write_cache(&mut self, now: Ns, on: bool) {
         let journal = self.journal.iter_mut().map(|journal| &mut journal.drive);
-        self.members.iter_mut().chain(journal).for_each(|drive| drive.set_write_cache(now + self.lead, on));
+        self.members
+            .iter_mut()
+            .chain(journal)
+            .for_each(|drive| drive.set_write_cache(now + self.lead, on));
     }
 
     fn precondition(&mut self, bytes: u64) {
@@ -417,7 +437,10 @@ impl Device for Array {
     fn wear(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) -> bool {
         let lead = self.lead;
         // All members, not only until the first one that wears.
-        self.members.iter_mut().filter_map(|member| member.wear(now + lead, overwrites, chance).then_some(())).count()
+        self.members
+            .iter_mut()
+            .filter_map(|member| member.wear(now + lead, overwrites, chance).then_some(()))
+            .count()
             > 0
     }
 
@@ -425,7 +448,13 @@ impl Device for Array {
         if request.op == Op::Flush {
             let parent = self.requests.insert(Parent { request, since: now, parts: 1 });
             let outstanding = self.members.len() as u32;
-            let part = self.parts.insert(Part { parent, offset: 0, bytes: 0, phase: Phase::Last, outstanding });
+            let part = self.parts.insert(Part {
+                parent,
+                offset: 0,
+                bytes: 0,
+                phase: Phase::Last,
+                outstanding,
+            });
             for member in 0..self.members.len() {
                 self.submit_to(now, member, Request { id: part, ..request });
             }
@@ -436,7 +465,8 @@ impl Device for Array {
             return;
         }
         let ranges = self.layout.by_stripe(request.offset, request.bytes);
-        let parent = self.requests.insert(Parent { request, since: now, parts: ranges.len() as u32 });
+        let parent =
+            self.requests.insert(Parent { request, since: now, parts: ranges.len() as u32 });
         for (offset, bytes) in ranges {
             let phase = if request.op == Op::Read { Phase::Last } else { Phase::Queued };
             let part = self.parts.insert(Part { parent, offset, bytes, phase, outstanding: 0 });
@@ -446,7 +476,12 @@ impl Device for Array {
 
     fn next_event(&self) -> Option<Ns> {
         let journal = self.journal.iter().map(|journal| &journal.drive);
-        self.members.iter().chain(journal).filter_map(|member| member.next_event()).min().map(|at| at - self.lead)
+        self.members
+            .iter()
+            .chain(journal)
+            .filter_map(|member| member.next_event())
+            .min()
+            .map(|at| at - self.lead)
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
@@ -493,7 +528,10 @@ impl Device for Array {
                 member.advance(at, &mut Vec::new());
             }
         };
-        for entry in std::mem::take(&mut journal.entries).into_iter().filter(|entry| entry.stage != Stage::OnItsWay) {
+        for entry in std::mem::take(&mut journal.entries)
+            .into_iter()
+            .filter(|entry| entry.stage != Stage::OnItsWay)
+        {
             for Write { member, offset, bytes, stamp } in entry.writes {
                 let request = Request { id: 0, op: Op::Write, offset, bytes, fua: false, stamp };
                 carry_out(&mut self.members[member], request);
@@ -501,7 +539,10 @@ impl Device for Array {
         }
         // The journal can be reused only after this.
         for member in &mut self.members {
-            carry_out(member, Request { id: 0, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
+            carry_out(
+                member,
+                Request { id: 0, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 },
+            );
         }
         self.lead = ready - now;
     }
@@ -545,11 +586,15 @@ impl Array {
     /// of the stripe.
     fn reconstructed(&self, piece: Piece) -> Vec<Stamp> {
         let stripe = piece.offset / self.layout.chunk;
-        let second_parity = (self.layout.parities() == 2).then(|| self.layout.parity_member(stripe, 1));
-        let others = (0..self.members.len()).filter(|&member| member != piece.member && Some(member) != second_parity);
+        let second_parity =
+            (self.layout.parities() == 2).then(|| self.layout.parity_member(stripe, 1));
+        let others = (0..self.members.len())
+            .filter(|&member| member != piece.member && Some(member) != second_parity);
         let mut sum = vec![0; (piece.bytes / SECTOR_BYTES) as usize];
         for member in others {
-            for (sum, stamp) in sum.iter_mut().zip(self.members[member].contents(piece.offset, piece.bytes)) {
+            for (sum, stamp) in
+                sum.iter_mut().zip(self.members[member].contents(piece.offset, piece.bytes))
+            {
                 *sum ^= stamp;
             }
         }

@@ -52,43 +52,63 @@ fn capacity_bytes(gb: f64) -> u64 {
 ///
 /// # Errors
 /// Fails if the parameters are impossible; the sentence says which.
-pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Result<Box<dyn Device>, Impossible> {
+pub fn assemble(
+    name: &str,
+    parameters: &Parameters,
+    assembly: Assembly,
+) -> Result<Box<dyn Device>, Impossible> {
     let impossible = |what: String| Impossible { model: name.to_owned(), what };
     match parameters {
         Parameters::SolidState(parameters) => {
-            let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
+            let capacity =
+                assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
             let capacity = capacity / UNIT_BYTES * UNIT_BYTES;
             check_solid_state(parameters, capacity).map_err(impossible)?;
             Ok(Box::new(SolidState::new(parameters, capacity, assembly.track_contents)))
         }
         Parameters::Disk(parameters) => {
-            let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
+            let capacity =
+                assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
             check_disk(parameters, capacity).map_err(impossible)?;
             Ok(Box::new(Disk::new(parameters, capacity, assembly.ahead(), assembly.track_contents)))
         }
         Parameters::Stick(parameters) => {
-            let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
+            let capacity =
+                assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
             check_stick(parameters, capacity).map_err(impossible)?;
             Ok(Box::new(Stick::new(parameters, capacity, assembly.track_contents)))
         }
         Parameters::Volume(parameters) => {
-            let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
+            let capacity =
+                assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
             check_volume(parameters, capacity).map_err(impossible)?;
             Ok(Box::new(Volume::new(parameters, capacity, assembly.track_contents)))
         }
         Parameters::Array(array) => {
             check_array(array).map_err(impossible)?;
-            let layout = Layout { level: array.level, members: array.members as usize, chunk: array.chunk.0 };
+            let layout = Layout {
+                level: array.level,
+                members: array.members as usize,
+                chunk: array.chunk.0,
+            };
             // The requested capacity is that of the array.
             let share = |bytes: u64| bytes.div_ceil(layout.stripe_bytes()) * layout.chunk;
-            let member = Assembly { capacity_bytes: assembly.capacity_bytes.map(share), ..assembly };
+            let member =
+                Assembly { capacity_bytes: assembly.capacity_bytes.map(share), ..assembly };
             let one = |number| assemble(name, &array.member, Assembly { number, ..member });
-            let members: Vec<Box<dyn Device>> = (0..array.members).map(one).collect::<Result<_, _>>()?;
+            let members: Vec<Box<dyn Device>> =
+                (0..array.members).map(one).collect::<Result<_, _>>()?;
             let journal = array.journal.then(|| one(array.members)).transpose()?;
-            let least = if array.journal { (u64::from(array.members) + 1) * layout.chunk } else { layout.chunk };
+            let least = if array.journal {
+                (u64::from(array.members) + 1) * layout.chunk
+            } else {
+                layout.chunk
+            };
             if members[0].identity().capacity_bytes < least {
                 let chunk = workload::format_bytes(layout.chunk);
-                return Err(impossible(format!("its drives are too small for a chunk size of {chunk}")));
+                return Err(impossible(format!(
+                    "its drives are too small for a chunk size of {chunk}"
+                )));
             }
             Ok(Box::new(Array::new(layout, members, journal, assembly.track_contents)))
         }
@@ -110,12 +130,20 @@ fn above_zero(what: &str, value: f64) -> Result<(), String> {
     if value.is_nan() || value <= 0.0 {
         return Err(format!("{what} must be above zero, not {value}"));
     }
-    if (0.001..=NUMBER_MAX).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value:e}")) }
+    if (0.001..=NUMBER_MAX).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{what} cannot be {value:e}"))
+    }
 }
 
 /// Checks a number that can be zero.
 fn not_negative(what: &str, value: f64) -> Result<(), String> {
-    if (0.0..=NUMBER_MAX).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
+    if (0.0..=NUMBER_MAX).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{what} cannot be {value}"))
+    }
 }
 
 /// Checks a number of parts.
@@ -132,7 +160,10 @@ fn some_bytes(what: &str, bytes: u64) -> Result<(), String> {
     if bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) {
         Ok(())
     } else {
-        Err(format!("{what} must be a multiple of 512 bytes, not {}", workload::format_bytes(bytes)))
+        Err(format!(
+            "{what} must be a multiple of 512 bytes, not {}",
+            workload::format_bytes(bytes)
+        ))
     }
 }
 
@@ -187,7 +218,10 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
     }
     let unit = |what: &str, bytes: model::Bytes| {
         if bytes.0 == 0 || !bytes.0.is_multiple_of(UNIT_BYTES) {
-            return Err(format!("{what} must be a multiple of 4 KiB, not {}", workload::format_bytes(bytes.0)));
+            return Err(format!(
+                "{what} must be a multiple of 4 KiB, not {}",
+                workload::format_bytes(bytes.0)
+            ));
         }
         Ok(())
     };
@@ -199,7 +233,8 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
         largest = largest.max(slc.program.0);
         if slc.program > flash.program {
             return Err(
-                "flash.slc.program cannot be larger than flash.program: one bit per cell cannot hold more than several"
+                "flash.slc.program cannot be larger than flash.program: one bit per cell cannot \
+                 hold more than several"
                     .to_owned(),
             );
         }
@@ -253,7 +288,9 @@ fn check_disk(disk: &model::Disk, capacity: u64) -> Result<(), String> {
         return Err("seek_track_us cannot be longer than seek_mean_us".to_owned());
     }
     if disk.inner_mb_per_s > disk.outer_mb_per_s {
-        return Err("inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside".to_owned());
+        return Err(
+            "inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside".to_owned()
+        );
     }
     let inner_track = disk.inner_mb_per_s * 1e6 * 60.0 / disk.rpm;
     if inner_track < 2.0 * UNIT_BYTES as f64 {
@@ -296,7 +333,9 @@ fn check_volume(volume: &model::Volume, capacity: u64) -> Result<(), String> {
     parts("queue_depth", volume.queue_depth)?;
     some_bytes("unit", volume.unit.0)?;
     some_bytes("capacity", capacity)?;
-    for (what, value) in [("write_us", volume.write_us), ("read_us", volume.read_us), ("flush_us", volume.flush_us)] {
+    for (what, value) in
+        [("write_us", volume.write_us), ("read_us", volume.read_us), ("flush_us", volume.flush_us)]
+    {
         not_negative(what, value)?;
     }
     Ok(())
@@ -309,13 +348,23 @@ fn check_array(array: &model::Array) -> Result<(), String> {
         Level::Raid6 => 4,
     };
     if array.members < least {
-        return Err(format!("RAID {} needs at least {least} drives, not {}", array.level.number(), array.members));
+        return Err(format!(
+            "RAID {} needs at least {least} drives, not {}",
+            array.level.number(),
+            array.members
+        ));
     }
     if array.members > MEMBERS_MAX {
-        return Err(format!("an array of {} drives is not supported; the limit is {MEMBERS_MAX}", array.members));
+        return Err(format!(
+            "an array of {} drives is not supported; the limit is {MEMBERS_MAX}",
+            array.members
+        ));
     }
     if array.chunk.0 == 0 || !array.chunk.0.is_multiple_of(UNIT_BYTES) {
-        return Err(format!("chunk must be a multiple of 4 KiB, not {}", workload::format_bytes(array.chunk.0)));
+        return Err(format!(
+            "chunk must be a multiple of 4 KiB, not {}",
+            workload::format_bytes(array.chunk.0)
+        ));
     }
     if array.chunk.0 > CHUNK_MAX {
         return Err(format!(
@@ -325,7 +374,10 @@ fn check_array(array: &model::Array) -> Result<(), String> {
         ));
     }
     if array.journal && matches!(array.level, Level::Raid0 | Level::Raid1) {
-        return Err("a journal closes the write hole of RAID 5 and 6, which other levels do not have".to_owned());
+        return Err(
+            "a journal closes the write hole of RAID 5 and 6, which other levels do not have"
+                .to_owned(),
+        );
     }
     if matches!(*array.member, Parameters::Array(_)) {
         return Err("an array of arrays is not supported".to_owned());
@@ -370,14 +422,16 @@ mod tests {
     fn raid(level: Level, members: u32, chunk: u64, journal: bool) -> String {
         refused("enterprise-sata", |parameters| {
             let member = Box::new(parameters.clone());
-            *parameters = Parameters::Array(Array { level, members, chunk: Bytes(chunk), journal, member });
+            *parameters =
+                Parameters::Array(Array { level, members, chunk: Bytes(chunk), journal, member });
         })
     }
 
     #[test]
     fn every_built_in_model_is_possible() {
         for model in catalogue::models() {
-            assemble(&model.model, &model.drive, Assembly::default()).unwrap_or_else(|error| panic!("{error}"));
+            assemble(&model.model, &model.drive, Assembly::default())
+                .unwrap_or_else(|error| panic!("{error}"));
         }
     }
 
@@ -399,8 +453,12 @@ mod tests {
         insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 100_000.0), @"the model `mine` is impossible: it has more than 14 TB, the limit of the simulation");
         let slc = |size, free, program| {
             move |drive: &mut model::SolidState| {
-                drive.flash.slc =
-                    Some(Slc { size: Bytes(size), free: Bytes(free), program: Bytes(program), program_us: 1.0 });
+                drive.flash.slc = Some(Slc {
+                    size: Bytes(size),
+                    free: Bytes(free),
+                    program: Bytes(program),
+                    program_us: 1.0,
+                });
             }
         };
         insta::assert_snapshot!(ssd(slc(1 << 30, 2 << 30, 16 << 10)), @"the model `mine` is impossible: flash.slc.free cannot be larger than flash.slc.size");
@@ -452,16 +510,25 @@ mod tests {
 
     #[test]
     fn the_limits_of_a_solid_state_drive_belong_to_it() {
-        let Parameters::SolidState(possible) = &catalogue::find_model("consumer-nvme").unwrap().drive else {
+        let Parameters::SolidState(possible) =
+            &catalogue::find_model("consumer-nvme").unwrap().drive
+        else {
             unreachable!("it is one")
         };
         // Programs of 64 KiB on ten dies, two of which fit in the cache.
         let mut limit = possible.clone();
-        (limit.flash.program, limit.flash.dies, limit.flash.programs_per_block) = (Bytes(64 << 10), 10, 2);
+        (limit.flash.program, limit.flash.dies, limit.flash.programs_per_block) =
+            (Bytes(64 << 10), 10, 2);
         (limit.cache.size, limit.flash.spare_percent) = (Bytes(128 << 10), 0.0);
-        let slc = Slc { size: Bytes(1 << 30), free: Bytes(1 << 30), program: Bytes(64 << 10), program_us: 0.001 };
+        let slc = Slc {
+            size: Bytes(1 << 30),
+            free: Bytes(1 << 30),
+            program: Bytes(64 << 10),
+            program_us: 0.001,
+        };
         limit.flash.slc = Some(slc);
-        (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) = (0.0, PARTS_MAX, NUMBER_MAX);
+        (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) =
+            (0.0, PARTS_MAX, NUMBER_MAX);
         let least = 64 * 10 * (64 << 10);
         check_solid_state(&limit, least).unwrap();
         assert!(check_solid_state(&limit, least - 1).is_err());
@@ -491,7 +558,9 @@ mod tests {
     #[test]
     fn the_limits_of_other_drives_belong_to_them() {
         let of = |name| catalogue::find_model(name).unwrap().drive.clone();
-        let Parameters::Disk(mut disk) = of("disk-7200rpm-cache-on") else { unreachable!("it is one") };
+        let Parameters::Disk(mut disk) = of("disk-7200rpm-cache-on") else {
+            unreachable!("it is one")
+        };
         disk.seek_track_us = disk.seek_mean_us;
         // A track of the innermost zone holds two units: 8192 bytes per rotation of 60 s / 7200.
         (disk.rpm, disk.inner_mb_per_s) = (7200.0, 0.98304);
@@ -508,12 +577,19 @@ mod tests {
             let (chunk, member) = (Bytes(chunk), Box::new(of("enterprise-sata")));
             check_array(&Array { level, members, chunk, journal: false, member }).is_ok()
         };
-        for (level, least) in [(Level::Raid0, 2), (Level::Raid1, 2), (Level::Raid5, 3), (Level::Raid6, 4)] {
+        for (level, least) in
+            [(Level::Raid0, 2), (Level::Raid1, 2), (Level::Raid5, 3), (Level::Raid6, 4)]
+        {
             assert!(array(level, least, CHUNK_MAX) && array(level, MEMBERS_MAX, 4096));
             assert!(!array(level, least - 1, 4096) && !array(level, MEMBERS_MAX + 1, 4096));
             assert!(!array(level, least, CHUNK_MAX + 4096) && !array(level, least, 2048));
         }
-        let host = |bytes| check_host("mine", &model::Host { request_most: Bytes(bytes), ..model::Host::default() });
+        let host = |bytes| {
+            check_host(
+                "mine",
+                &model::Host { request_most: Bytes(bytes), ..model::Host::default() },
+            )
+        };
         assert!(host(4096).is_ok() && host(2048).is_err() && host(6144).is_err());
     }
 

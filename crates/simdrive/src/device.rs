@@ -91,7 +91,11 @@ pub struct Activity {
 impl Activity {
     /// Bytes written to the medium per byte written by the host; 1 if nothing was written.
     pub fn write_amplification(&self) -> f64 {
-        if self.written_bytes == 0 { 1.0 } else { self.medium_bytes as f64 / self.written_bytes as f64 }
+        if self.written_bytes == 0 {
+            1.0
+        } else {
+            self.medium_bytes as f64 / self.written_bytes as f64
+        }
     }
 }
 

@@ -96,7 +96,12 @@ enum Event {
 impl Disk {
     /// A new disk. Its platters are ahead by the fraction `ahead` of a rotation. The parameters
     /// must be valid.
-    pub fn new(parameters: &model::Disk, capacity_bytes: u64, ahead: f64, track_contents: bool) -> Disk {
+    pub fn new(
+        parameters: &model::Disk,
+        capacity_bytes: u64,
+        ahead: f64,
+        track_contents: bool,
+    ) -> Disk {
         Disk {
             capacity_bytes,
             geometry: Geometry::new(parameters, capacity_bytes, ahead),
@@ -176,7 +181,11 @@ impl Disk {
     /// When the track buffer will contain the data of a read, if read-ahead reaches it.
     fn buffered_at(&self, now: Ns, request: &Request) -> Option<Ns> {
         let end = request.offset + request.bytes;
-        if self.cached.iter().any(|write| write.offset <= request.offset && end <= write.offset + write.bytes) {
+        if self
+            .cached
+            .iter()
+            .any(|write| write.offset <= request.offset && end <= write.offset + write.bytes)
+        {
             return Some(now);
         }
         let ahead = self.read_ahead?;
@@ -184,7 +193,9 @@ impl Disk {
             && request.offset + request.bytes <= ahead.start + READ_AHEAD_BYTES
             && self.arm.is_none()
             && self.for_arm.is_empty();
-        in_reach.then(|| now.max(ahead.since + ahead.speed.time(request.offset + request.bytes - ahead.start)))
+        in_reach.then(|| {
+            now.max(ahead.since + ahead.speed.time(request.offset + request.bytes - ahead.start))
+        })
     }
 
     /// Moves the idle arm to the candidate that it reaches soonest.
@@ -195,7 +206,8 @@ impl Disk {
         let wanted = self.for_arm.iter().map(|waiting| &waiting.request).take(CANDIDATES_MAX);
         // Reads go before cached writes, because the host waits for them. So do writes that wait
         // for a full cache.
-        let cached = if self.for_arm.is_empty() || !self.for_cache.is_empty() { CANDIDATES_MAX } else { 0 };
+        let cached =
+            if self.for_arm.is_empty() || !self.for_cache.is_empty() { CANDIDATES_MAX } else { 0 };
         let candidates = wanted.chain(self.cached.iter().take(cached));
         let best = candidates
             .map(|request| self.positioning(now, request))
@@ -223,7 +235,8 @@ impl Disk {
         loop {
             let chosen = self.cached[index];
             let overlaps = |older: &Request| {
-                older.offset < chosen.offset + chosen.bytes && chosen.offset < older.offset + older.bytes
+                older.offset < chosen.offset + chosen.bytes
+                    && chosen.offset < older.offset + older.bytes
             };
             match self.cached.iter().take(index).position(overlaps) {
                 Some(older) => index = older,
@@ -239,8 +252,8 @@ impl Disk {
         let settle = if request.op == Op::Write { self.settle } else { 0 };
         let same_track = spot.track == self.track;
         let seek = self.geometry.seek(self.track, spot.track) + if same_track { 0 } else { settle };
-        let whole =
-            request.bytes.is_multiple_of(MEDIUM_SECTOR_BYTES) && request.offset.is_multiple_of(MEDIUM_SECTOR_BYTES);
+        let whole = request.bytes.is_multiple_of(MEDIUM_SECTOR_BYTES)
+            && request.offset.is_multiple_of(MEDIUM_SECTOR_BYTES);
         let partial = request.op == Op::Write && !whole;
         let again = if partial { self.geometry.turn() } else { 0 };
         seek + self.geometry.rotation(now + seek, spot.angle) + again
@@ -255,19 +268,23 @@ impl Disk {
         } else {
             let spot = self.geometry.spot(request.offset);
             let mb_per_s = spot.track_bytes as f64 * 1e3 / self.geometry.turn() as f64;
-            self.read_ahead = Some(ReadAhead { start: end, since: now, speed: Speed::from_mb_per_s(mb_per_s) });
+            self.read_ahead =
+                Some(ReadAhead { start: end, since: now, speed: Speed::from_mb_per_s(mb_per_s) });
         }
         if from_cache {
             self.cached_bytes -= request.bytes;
             while let Some(waiting) = self.for_cache.front().copied() {
-                if self.cached_bytes + waiting.request.bytes > self.cache_bytes && !self.cached.is_empty() {
+                if self.cached_bytes + waiting.request.bytes > self.cache_bytes
+                    && !self.cached.is_empty()
+                {
                     break;
                 }
                 self.for_cache.pop_front();
                 self.cache(now, waiting.request);
             }
         } else {
-            let ends = self.link_transfer(now, if request.op == Op::Read { request.bytes } else { 0 });
+            let ends =
+                self.link_transfer(now, if request.op == Op::Read { request.bytes } else { 0 });
             self.agenda.enter(ends, Event::Done { request });
         }
         self.move_arm(now);
@@ -285,7 +302,8 @@ impl Disk {
 
     /// Acknowledged writes that have not reached the medium.
     fn unwritten(&self) -> impl Iterator<Item = &Request> {
-        let moving = self.arm.iter().filter(|motion| motion.from_cache).map(|motion| &motion.request);
+        let moving =
+            self.arm.iter().filter(|motion| motion.from_cache).map(|motion| &motion.request);
         self.cached.iter().chain(moving)
     }
 
@@ -384,7 +402,8 @@ impl Device for Disk {
             && now > transfer_begins
         {
             let share = (now - transfer_begins) as f64 / (ends - transfer_begins).max(1) as f64;
-            let passed = (request.bytes as f64 * share.min(1.0)) as u64 / SECTOR_BYTES * SECTOR_BYTES;
+            let passed =
+                (request.bytes as f64 * share.min(1.0)) as u64 / SECTOR_BYTES * SECTOR_BYTES;
             let torn = if chance.next_u64() & 1 == 1 { SECTOR_BYTES } else { 0 };
             self.store(&request, (passed + torn).min(request.bytes));
         }
@@ -406,8 +425,11 @@ impl Device for Disk {
             let holds = |request: &&Request| {
                 (request.offset..request.offset + request.bytes).contains(&(sector * SECTOR_BYTES))
             };
-            let moving =
-                self.arm.as_ref().filter(|motion| motion.request.op == Op::Write).map(|motion| &motion.request);
+            let moving = self
+                .arm
+                .as_ref()
+                .filter(|motion| motion.request.op == Op::Write)
+                .map(|motion| &motion.request);
             let waiting = self.cached.iter().rev().find(holds).or(moving.filter(holds));
             waiting.map_or_else(|| self.medium.at(sector), |request| request.stamp)
         };
@@ -472,7 +494,11 @@ mod tests {
         cached.submit(0, request(1, Op::Write, 0, 7));
         assert_eq!((cached.dirty_bytes(0), cached.at_risk_from(0)), (4096, Some(7)));
         assert_eq!(ends(&mut cached, 1), [(1, 107)]);
-        assert_eq!((cached.dirty_bytes(0), cached.at_risk_from(0)), (0, None), "the head was there");
+        assert_eq!(
+            (cached.dirty_bytes(0), cached.at_risk_from(0)),
+            (0, None),
+            "the head was there"
+        );
         let mut through = disk(false);
         through.submit(100_000, request(1, Op::Write, 0, 7));
         // It passes once per rotation of 8333.3 us, 19.8 us of it under the head, and the response

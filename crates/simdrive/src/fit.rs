@@ -68,10 +68,16 @@ pub struct Fitted {
 ///
 /// # Errors
 /// Fails if the unchanged model cannot run a sample's test.
-pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> Result<Fitted, NoComparison> {
+pub fn fit(
+    start: &Model,
+    samples: &[Sample],
+    progress: &mut dyn FnMut(f64),
+) -> Result<Fitted, NoComparison> {
     let mut best = start.clone();
     let mut least = misfit(&best, samples)?;
-    let cost = |model: &Model| FIGURE_SPREAD.powi(2) * deviation(start, model) / samples.len().max(1) as f64;
+    let cost = |model: &Model| {
+        FIGURE_SPREAD.powi(2) * deviation(start, model) / samples.len().max(1) as f64
+    };
     let single = KNOBS.iter().map(|knob| vec![(knob, true)]);
     let coupled = COUPLED.iter().filter_map(|(one, other, together)| {
         let knob = |path: &str| KNOBS.iter().find(|knob| knob.path == path);
@@ -87,7 +93,10 @@ pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> 
                 // Continue in the direction of improvement.
                 while let Some(turned) = turn(&best, knobs, factor) {
                     // A change can make the model impossible; it is then ignored.
-                    let Ok(misfit) = misfit(&turned, samples).map(|misfit| misfit + cost(&turned)) else { break };
+                    let Ok(misfit) = misfit(&turned, samples).map(|misfit| misfit + cost(&turned))
+                    else {
+                        break;
+                    };
                     if misfit >= least * (1.0 - GAIN_MIN) {
                         break;
                     }
@@ -169,14 +178,23 @@ mod tests {
             (flush.get(&turned), dies.get(&turned))
         };
         assert_eq!(to(turn(model, &[(flush, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1)));
-        assert_eq!(to(turn(model, &[(flush, true), (dies, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1 * 2.0)));
-        assert_eq!(to(turn(model, &[(flush, false), (dies, true)], 2.0)), (Some(from.0 / 2.0), Some(from.1 * 2.0)));
+        assert_eq!(
+            to(turn(model, &[(flush, true), (dies, true)], 2.0)),
+            (Some(from.0 * 2.0), Some(from.1 * 2.0))
+        );
+        assert_eq!(
+            to(turn(model, &[(flush, false), (dies, true)], 2.0)),
+            (Some(from.0 / 2.0), Some(from.1 * 2.0))
+        );
         // A whole number changes by at least one.
         assert_eq!(to(turn(model, &[(dies, true)], 1.001)).1, Some(from.1 + 1.0));
         assert_eq!(to(turn(model, &[(dies, true)], 0.999)).1, Some(from.1 - 1.0));
         let mut most = model.clone();
         dies.set(&mut most, dies.range.1);
-        assert!(turn(&most, &[(dies, true)], 1.5).is_none() && turn(&most, &[(dies, true)], 0.5).is_some());
+        assert!(
+            turn(&most, &[(dies, true)], 1.5).is_none()
+                && turn(&most, &[(dies, true)], 0.5).is_some()
+        );
         assert!(turn(model, &[(knob("drive.rpm"), true)], 2.0).is_none(), "it does not rotate");
     }
 
@@ -195,7 +213,10 @@ mod tests {
         let near = |one: f64, other: f64| (one - other).abs() < 0.05;
         assert!(strange(&[]).abs() < 1e-12);
         assert!(near(strange(&[("drive.flash.program_us", 1.0)]), 1.0));
-        assert!(near(strange(&[("drive.flash.program_us", -1.0), ("drive.flash.read_us", 2.0)]), 1.0 + 4.0));
+        assert!(near(
+            strange(&[("drive.flash.program_us", -1.0), ("drive.flash.read_us", 2.0)]),
+            1.0 + 4.0
+        ));
     }
 
     #[test]
@@ -204,8 +225,11 @@ mod tests {
         assert!(matches!(model.drive, Parameters::SolidState(_)));
         let plan = "[[test]]\npattern = \"randread\"\ntime = \"20ms\"\nwarm_up = \"0s\"";
         let test = workload::Plan::from_toml("test", plan).unwrap().tests.remove(0);
-        let sample =
-            |value| Sample { test: test.clone(), figure: crate::sample::Figure::Iops(value), span: (value, value) };
+        let sample = |value| Sample {
+            test: test.clone(),
+            figure: crate::sample::Figure::Iops(value),
+            span: (value, value),
+        };
         let modelled = compare(&Machine::new(model.clone()), &[sample(1.0)]).unwrap()[0].modelled;
         let of = |off: &[f64]| {
             let samples: Vec<Sample> = off.iter().map(|off| sample(modelled / off.exp())).collect();

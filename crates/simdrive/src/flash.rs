@@ -64,7 +64,10 @@ pub struct Shape {
 impl Shape {
     /// The shape for a model's flash with this many visible units.
     pub fn of(flash: &model::Flash, units: u64) -> Shape {
-        let program = |bytes: Bytes, us: f64| Program { units: (bytes.0 / UNIT_BYTES) as u32, ns: from_us(us) };
+        let program = |bytes: Bytes, us: f64| Program {
+            units: (bytes.0 / UNIT_BYTES) as u32,
+            ns: from_us(us),
+        };
         Shape {
             units,
             multi: program(flash.program, flash.program_us),
@@ -175,17 +178,26 @@ pub struct Flash {
 
 impl Flash {
     /// New flash. Each of the `channels` has a speed of `channel_speed`.
-    pub fn new(mut shape: Shape, channels: u32, channel_speed: Speed, read_us: f64, track_contents: bool) -> Flash {
+    pub fn new(
+        mut shape: Shape,
+        channels: u32,
+        channel_speed: Speed,
+        read_us: f64,
+        track_contents: bool,
+    ) -> Flash {
         let stripe = u64::from(shape.dies) * u64::from(shape.multi.units);
-        let programs = (shape.units / SUPERBLOCKS_MIN / stripe).clamp(2, u64::from(shape.programs_per_block));
+        let programs =
+            (shape.units / SUPERBLOCKS_MIN / stripe).clamp(2, u64::from(shape.programs_per_block));
         // Keep the ratio of erase time to program time.
         shape.erase_ns = shape.erase_ns * programs / u64::from(shape.programs_per_block);
         shape.programs_per_block = programs as u32;
         let superblock = stripe * programs;
         let physical = (shape.units as f64 * (1.0 + shape.spare)) as u64;
-        let slc_units = shape.slc.map(|slc| shape.dies * slc.program.units * shape.programs_per_block);
+        let slc_units =
+            shape.slc.map(|slc| shape.dies * slc.program.units * shape.programs_per_block);
         let data = shape.units.div_ceil(superblock);
-        let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE)).max(data + u64::from(Blocks::MIN));
+        let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE))
+            .max(data + u64::from(Blocks::MIN));
         Flash {
             dies: Dies::new(shape.dies, channels, channel_speed, from_us(read_us)),
             map: PageMap::new(),
@@ -355,7 +367,9 @@ impl Flash {
         // One sense operation reads a page of 16 KiB.
         let page_left = 4 - slot % 4;
         let mut count = 1;
-        while count < units.min(left).min(page_left) && self.map.get(unit + count) == Some(slot + count) {
+        while count < units.min(left).min(page_left)
+            && self.map.get(unit + count) == Some(slot + count)
+        {
             count += 1;
         }
         Some((self.dies.read(die, now, u64::from(count) * UNIT_BYTES), count))
@@ -368,7 +382,8 @@ impl Flash {
 
     /// Bytes of host data that have arrived and are not in the flash at `now`.
     pub fn dirty_bytes(&self, now: Ns) -> u64 {
-        let programmed = self.programs.iter().take_while(|(end, _)| *end <= now).map(|(_, bytes)| bytes).sum();
+        let programmed =
+            self.programs.iter().take_while(|(end, _)| *end <= now).map(|(_, bytes)| bytes).sum();
         self.waiting_bytes.saturating_sub(programmed)
     }
 
@@ -404,7 +419,8 @@ impl Flash {
     }
 
     fn has_partial(&self) -> bool {
-        let partial = |stream: Stream| self.open[stream as usize].is_some_and(|open| open.waiting > 0);
+        let partial =
+            |stream: Stream| self.open[stream as usize].is_some_and(|open| open.waiting > 0);
         partial(Stream::HostMulti) || partial(Stream::HostSlc)
     }
 
@@ -412,10 +428,16 @@ impl Flash {
     fn host_stream(&self) -> Stream {
         match &self.shape.slc {
             Some(slc) => {
-                let filling = self.open[Stream::HostSlc as usize].is_some_and(|open| open.waiting > 0);
+                let filling =
+                    self.open[Stream::HostSlc as usize].is_some_and(|open| open.waiting > 0);
                 let program_bytes = u64::from(slc.program.units) * UNIT_BYTES;
-                let open = self.open[Stream::HostSlc as usize].is_some() || self.blocks.has_plenty();
-                if filling || (open && self.slc_room >= program_bytes) { Stream::HostSlc } else { Stream::HostMulti }
+                let open =
+                    self.open[Stream::HostSlc as usize].is_some() || self.blocks.has_plenty();
+                if filling || (open && self.slc_room >= program_bytes) {
+                    Stream::HostSlc
+                } else {
+                    Stream::HostMulti
+                }
             }
             None => Stream::HostMulti,
         }
@@ -487,7 +509,13 @@ impl Flash {
             self.wear.erases += 1;
             self.erases_since_leveling += 1;
         }
-        Open { block, next: 0, waiting: 0, ready: 0, to_erase: if used_before { self.shape.dies } else { 0 } }
+        Open {
+            block,
+            next: 0,
+            waiting: 0,
+            ready: 0,
+            to_erase: if used_before { self.shape.dies } else { 0 },
+        }
     }
 
     #[inline]

@@ -31,6 +31,21 @@ const COPY_MB_PER_S: f64 = 8000.0;
 /// (`balance_dirty_pages`; the kernel's limit is a fraction of memory).
 const DIRTY_BYTES_MAX: u64 = 1 << 30;
 
+/// A write to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Write {
+    /// Index of the file.
+    pub file: usize,
+    /// Offset in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// The durability guarantee on return.
+    pub durable: Durable,
+    /// The content.
+    pub stamp: Stamp,
+}
+
 /// A system call of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
@@ -44,18 +59,7 @@ pub enum Call {
         bytes: u64,
     },
     /// Writes to a file.
-    Write {
-        /// Index of the file.
-        file: usize,
-        /// Offset in bytes.
-        offset: u64,
-        /// Length in bytes.
-        bytes: u64,
-        /// The durability guarantee on return.
-        durable: Durable,
-        /// The content.
-        stamp: Stamp,
-    },
+    Write(Write),
     /// Makes the completed writes to a file durable.
     Sync {
         /// Index of the file.
@@ -212,13 +216,16 @@ impl Host {
     /// Starts a call at `now`. Its completion has the same tag.
     #[expect(
         clippy::inline_always,
-        reason = "building the call on the stack and copying it would cost a tenth of a simulated write"
+        reason = "building the call on the stack and copying it would cost a tenth of a simulated \
+                  write"
     )]
     #[inline(always)]
     pub fn call(&mut self, now: Ns, tag: u32, call: Call) {
         let processor = match call {
             Call::Sync { .. } | Call::SyncDirectory => self.sync_ns,
-            Call::Write { file, bytes, .. } if !self.files[file].direct => self.call_ns + self.copy.time(bytes),
+            Call::Write(write) if !self.files[write.file].direct => {
+                self.call_ns + self.copy.time(write.bytes)
+            }
             _ => self.call_ns,
         };
         let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
@@ -244,7 +251,8 @@ impl Host {
         loop {
             while !self.finished.is_empty() {
                 // Two lists alternate, because processing one can complete more calls immediately.
-                let mut batch = std::mem::replace(&mut self.finished, std::mem::take(&mut self.spare));
+                let mut batch =
+                    std::mem::replace(&mut self.finished, std::mem::take(&mut self.spare));
                 for owner in batch.drain(..) {
                     self.bio_done(owner, returned);
                 }
@@ -269,9 +277,7 @@ impl Host {
                     self.submit(index, Op::Read, base + offset, bytes, false, 0);
                 }
             }
-            Call::Write { file, offset, bytes, durable, stamp } => {
-                self.write(index, file, offset, bytes, durable, stamp, returned);
-            }
+            Call::Write(write) => self.write(index, write, returned),
             Call::Sync { file, data_only } => self.sync(index, file, data_only),
             Call::SyncDirectory => self.sync_transaction(index, self.directory_tid),
             Call::Truncate { file, length } => {
@@ -292,18 +298,9 @@ impl Host {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
     #[inline]
-    fn write(
-        &mut self,
-        index: u32,
-        file: usize,
-        offset: u64,
-        bytes: u64,
-        durable: Durable,
-        stamp: Stamp,
-        returned: &mut Vec<Returned>,
-    ) {
+    fn write(&mut self, index: u32, write: Write, returned: &mut Vec<Returned>) {
+        let Write { file, offset, bytes, durable, stamp } = write;
         let on_filesystem = self.filesystem != Filesystem::None;
         if on_filesystem {
             self.change_metadata(file, offset, bytes);
@@ -321,7 +318,9 @@ impl Host {
             }
             // A pure overwrite with O_DSYNC needs only FUA if the drive supports it
             // (`iomap_dio_bio_iter`).
-            Durable::Data { .. } if this.direct && !metadata_waits && self.block.passes_fua() => (true, Next::Return),
+            Durable::Data { .. } if this.direct && !metadata_waits && self.block.passes_fua() => {
+                (true, Next::Return)
+            }
             Durable::Data { .. } => (false, Next::Sync { file: number, data_only: true }),
             Durable::All { .. } => (false, Next::Sync { file: number, data_only: false }),
         };
@@ -339,7 +338,9 @@ impl Host {
                 self.calls.get_mut(index).next = Next::WrittenBack { file: number };
                 self.write_back(index, number);
             }
-            Next::Sync { file, data_only } | Next::Metadata { file, data_only } => self.sync(index, file, data_only),
+            Next::Sync { file, data_only } | Next::Metadata { file, data_only } => {
+                self.sync(index, file, data_only)
+            }
             Next::WrittenBack { .. } => {}
         }
     }
@@ -418,7 +419,15 @@ impl Host {
             Wanted::Seal { offset } => (offset, BLOCK_BYTES, true),
         };
         let offset = self.journal_base + offset;
-        let bio = Bio { owner: JOURNAL, op: Op::Write, offset, bytes, preflush: seal, fua: seal, stamp: 0 };
+        let bio = Bio {
+            owner: JOURNAL,
+            op: Op::Write,
+            offset,
+            bytes,
+            preflush: seal,
+            fua: seal,
+            stamp: 0,
+        };
         self.block.submit(self.now, bio, &mut self.finished);
     }
 

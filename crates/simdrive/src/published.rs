@@ -24,9 +24,13 @@ pub fn samples(drive: &Drive) -> Result<Vec<Sample>, &Row> {
 
 fn sample(drive: &Drive, row: &Row) -> Option<Sample> {
     let (_, test) = test_of(row)?;
-    let same = drive.rows.iter().filter(|other| other.workload == row.workload && corresponds(&test, other));
+    let same = drive
+        .rows
+        .iter()
+        .filter(|other| other.workload == row.workload && corresponds(&test, other));
     let span = same.filter_map(figure).map(Figure::value);
-    let span = span.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+    let span =
+        span.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     Some(Sample { figure: figure(row)?, test, span })
 }
 

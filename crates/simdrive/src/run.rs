@@ -21,11 +21,12 @@ use std::time::Duration;
 use catalogue::model::{Filesystem, Model};
 use measurement::result::Measured;
 use measurement::{
-    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
+    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult,
+    WorkloadRecord,
 };
 use workload::{
-    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test,
-    Work, Workload, WriteCache, format_bytes,
+    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram,
+    TargetName, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -80,14 +81,17 @@ pub fn run(
     let results = match tests {
         [test @ Test { work: Work::Steps(program), .. }] => machine.steps(test, program, look),
         [Test { work: Work::Sort(_), .. }] => Err(NotRun::Skip(
-            "a sort depends on the CPU speed of this machine, but a model's results must be the same on every machine; \
+            "a sort depends on the CPU speed of this machine, but a model's results must be the \
+             same on every machine; \
              run it on a directory or a device"
                 .to_owned(),
         )),
         _ => machine.blocks(tests, look),
     };
     match results {
-        Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
+        Ok(results) => {
+            Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect())
+        }
         Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
         Err(NotRun::Impossible(impossible)) => Err(impossible),
     }
@@ -210,31 +214,46 @@ impl Machine {
         Ok(drive)
     }
 
-    fn blocks(&self, tests: &[Test], look: &mut dyn FnMut(&Progress) -> bool) -> Result<Vec<TestResult>, NotRun> {
+    fn blocks(
+        &self,
+        tests: &[Test],
+        look: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<Vec<TestResult>, NotRun> {
         let workloads = Test::together(tests).map_err(NotRun::Skip)?;
         for (_, workload) in &workloads {
             self.check(workload)?;
         }
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         let room = self.room()?;
-        let placed: Vec<Parts> = workloads.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
+        let placed: Vec<Parts> =
+            workloads.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
         // A device is one file, which each test opens separately. On a filesystem, tests have
         // separate files or share one.
         let sharing = |index: &usize| workloads[*index].1.sharing == Sharing::All;
         let size = |index: usize| placed[index].files.iter().sum::<u64>();
         let shared_bytes = (0..tests.len()).filter(sharing).map(size).max().unwrap_or(0);
         let own_bytes: u64 = (0..tests.len()).filter(|index| !sharing(index)).map(size).sum();
-        let bytes =
-            if on_filesystem { shared_bytes + own_bytes } else { (0..tests.len()).map(size).max().unwrap_or(0) };
-        let drive = self.prepared(tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache), bytes)?;
+        let bytes = if on_filesystem {
+            shared_bytes + own_bytes
+        } else {
+            (0..tests.len()).map(size).max().unwrap_or(0)
+        };
+        let drive = self.prepared(
+            tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache),
+            bytes,
+        )?;
         let (mut files, mut shared, mut base) = (Vec::new(), None, shared_bytes);
         let (mut jobs, mut teams) = (Vec::new(), Vec::new());
         for (index, &(test, workload)) in workloads.iter().enumerate() {
             let first_file = files.len();
             let file = |base: u64, bytes: u64| match (on_filesystem, workload.layout) {
-                (false, _) | (true, Layout::Overwrite) => File::settled(base, bytes, workload.direct),
+                (false, _) | (true, Layout::Overwrite) => {
+                    File::settled(base, bytes, workload.direct)
+                }
                 (true, Layout::Append | Layout::Empty) => File::empty(base, workload.direct),
-                (true, Layout::Preallocated | Layout::PreallocatedOnce) => File::reserved(base, bytes, workload.direct),
+                (true, Layout::Preallocated | Layout::PreallocatedOnce) => {
+                    File::reserved(base, bytes, workload.direct)
+                }
             };
             let first_file = match shared {
                 Some(shared) if on_filesystem && sharing(&index) => shared,
@@ -252,7 +271,13 @@ impl Machine {
             };
             for (job, part) in (0..).zip(&placed[index].jobs) {
                 let position = JobIndex { number: jobs.len() as u32, team: index, job };
-                jobs.push(BlockJob::new(workload, self.seed, position, first_file + part.file, *part));
+                jobs.push(BlockJob::new(
+                    workload,
+                    self.seed,
+                    position,
+                    first_file + part.file,
+                    *part,
+                ));
             }
             let record = WorkloadRecord::among(test, tests);
             teams.push(self.team(test, workload, record, &placed[index]));
@@ -271,20 +296,30 @@ impl Machine {
             return Err(NotRun::Skip(because));
         }
         if workload.pattern.trims() {
-            return Err(NotRun::Skip("models do not support discards; run it on a directory or a device".to_owned()));
+            return Err(NotRun::Skip(
+                "models do not support discards; run it on a directory or a device".to_owned(),
+            ));
         }
         if workload.verify {
-            let because = "it reads back what it wrote, but a model does not store data; use `flushmark emulate` for a drive that does";
+            let because = "it reads back what it wrote, but a model does not store data; use \
+                           `flushmark emulate` for a drive that does";
             return Err(NotRun::Skip(because.to_owned()));
         }
         if workload.layout == Layout::Empty && workload.pattern.is_random() && on_filesystem {
-            let because = "models do not allocate space at random offsets; use layout overwrite or preallocated-once";
+            let because = "models do not allocate space at random offsets; use layout overwrite or \
+                           preallocated-once";
             return Err(NotRun::Skip(because.to_owned()));
         }
         Ok(())
     }
 
-    fn team<'a>(&self, test: &'a Test, workload: &Workload, mut record: WorkloadRecord, parts: &Parts) -> Team<'a> {
+    fn team<'a>(
+        &self,
+        test: &'a Test,
+        workload: &Workload,
+        mut record: WorkloadRecord,
+        parts: &Parts,
+    ) -> Team<'a> {
         let commits = workload.commits_in(parts.files_per_job());
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
@@ -294,7 +329,8 @@ impl Machine {
             record,
             headline: commits.into(),
             writes_are_commits: commits == Commits::EachWrite,
-            limit: workload.limit_on(parts.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
+            limit: workload
+                .limit_on(parts.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
         }
     }
 
@@ -306,14 +342,16 @@ impl Machine {
     ) -> Result<Vec<TestResult>, NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if !on_filesystem && !program.runs_without_directory() {
-            let because = "this step program creates, grows or removes files; add `,filesystem=ext4` to the target";
+            let because = "this step program creates, grows or removes files; add \
+                           `,filesystem=ext4` to the target";
             return Err(NotRun::Skip(because.to_owned()));
         }
         let size = steps::room_bytes(program);
         let jobs = u64::from(program.jobs.get());
         let drive = self.prepared(test.write_cache, size * jobs)?;
         let files = (0..jobs).flat_map(|job| steps::files(program, job * size)).collect();
-        let jobs = (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
+        let jobs =
+            (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
         let (headline, limit) = (Headline::Turns, program.limit);
@@ -335,7 +373,8 @@ impl Machine {
 
     /// Bytes available to tests.
     fn room_bytes(&self) -> Result<u64, Impossible> {
-        let journal = if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
+        let journal =
+            if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
         Ok(self.drive(false)?.identity().capacity_bytes.saturating_sub(journal))
     }
 
@@ -350,13 +389,20 @@ impl Machine {
                 format_bytes(bytes),
                 self.target(),
                 // Drives are sold in gigabytes; a reduced capacity was given in mebibytes.
-                if room >= 10_000_000_000 { format!("{:.0} GB", room as f64 / 1e9) } else { format_bytes(room) }
+                if room >= 10_000_000_000 {
+                    format!("{:.0} GB", room as f64 / 1e9)
+                } else {
+                    format_bytes(room)
+                }
             )));
         }
         drive.precondition(bytes);
         match write_cache.requires_on() {
             Some(true) if !identity.switchable => {
-                return Err(NotRun::Skip(format!("{} has no volatile write cache to switch on", self.target())));
+                return Err(NotRun::Skip(format!(
+                    "{} has no volatile write cache to switch on",
+                    self.target()
+                )));
             }
             Some(on) if identity.switchable => drive.set_write_cache(0, on),
             _ => {}
@@ -374,7 +420,8 @@ impl Machine {
     ) -> Vec<TestResult> {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
         let block = BlockLayer::new(drive, self.model.host.request_most.0);
-        let tallies = |start: Ns| teams.iter().map(|team| Tally::starting(team.headline, start)).collect();
+        let tallies =
+            |start: Ns| teams.iter().map(|team| Tally::starting(team.headline, start)).collect();
         // During the rest, a new drive folds the data in its one-bit flash.
         let now = ns(teams.iter().map(|team| team.test.work.rest()).max().unwrap_or_default());
         let mut world = World {
@@ -391,19 +438,29 @@ impl Machine {
             let until = |team: &Team<'_>| {
                 let time = team.test.work.warm_up().0;
                 let bounds = || bounds(Limit::Time(time), now);
-                (!time.is_zero()).then(|| TeamPhase { start: now, bounds: bounds(), ends_others: false })
+                (!time.is_zero()).then(|| TeamPhase {
+                    start: now,
+                    bounds: bounds(),
+                    ends_others: false,
+                })
             };
             let phases: Vec<Option<TeamPhase>> = teams.iter().map(until).collect();
             let ended = phase(&mut world, &mut jobs, now, &phases, true, look);
             (start, uninterrupted) = (ended.last, ended.uninterrupted);
         }
-        let starts: Vec<Ns> = teams.iter().map(|team| start + ns(team.test.work.start_delay())).collect();
-        world.tallies = teams.iter().zip(&starts).map(|(team, &start)| Tally::starting(team.headline, start)).collect();
+        let starts: Vec<Ns> =
+            teams.iter().map(|team| start + ns(team.test.work.start_delay())).collect();
+        world.tallies = teams
+            .iter()
+            .zip(&starts)
+            .map(|(team, &start)| Tally::starting(team.headline, start))
+            .collect();
         let before = world.host.block_layer().device().activity();
         let mut ends = starts.clone();
         if uninterrupted {
             let measured = |(team, &start): (&Team<'_>, &Ns)| {
-                let ends_others = matches!(&team.test.work, Work::Blocks(workload) if workload.ends_others);
+                let ends_others =
+                    matches!(&team.test.work, Work::Blocks(workload) if workload.ends_others);
                 Some(TeamPhase { start, bounds: bounds(team.limit, start), ends_others })
             };
             let phases: Vec<Option<TeamPhase>> = teams.iter().zip(&starts).map(measured).collect();
@@ -514,7 +571,11 @@ fn phase<J: Job>(
         }
     }
     world.dues = Agenda::new();
-    let mut ends = Endings { running: vec![0; phases.len()], teams: vec![start; phases.len()], ends_others: false };
+    let mut ends = Endings {
+        running: vec![0; phases.len()],
+        teams: vec![start; phases.len()],
+        ends_others: false,
+    };
     // The jobs that have not begun.
     let mut delayed = vec![false; jobs.len()];
     for (number, job) in jobs.iter_mut().enumerate() {
@@ -572,8 +633,11 @@ fn phase<J: Job>(
         until_look -= 1;
         if until_look == 0 {
             until_look = EVENTS_PER_LOOK;
-            let working = world.tallies.iter().zip(&ends.running).filter(|(_, running)| **running > 0);
-            if uninterrupted && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now)))) {
+            let working =
+                world.tallies.iter().zip(&ends.running).filter(|(_, running)| **running > 0);
+            if uninterrupted
+                && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now))))
+            {
                 uninterrupted = false;
             }
         }
@@ -590,7 +654,10 @@ fn phase<J: Job>(
             }
         }
     }
-    debug_assert!(ends.running.iter().all(|jobs| *jobs == 0), "nothing happens any more, and a job waits");
+    debug_assert!(
+        ends.running.iter().all(|jobs| *jobs == 0),
+        "nothing happens any more, and a job waits"
+    );
     PhaseEnd { teams: ends.teams, last: now, uninterrupted }
 }
 

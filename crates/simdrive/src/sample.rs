@@ -70,7 +70,8 @@ impl Comparison {
     /// wider.
     pub fn holds(&self) -> bool {
         let (low, high) = self.sample.span;
-        self.error().abs() <= ERROR_MAX || (high / low > 1.0 + ERROR_MAX && (low..=high).contains(&self.modelled))
+        self.error().abs() <= ERROR_MAX
+            || (high / low > 1.0 + ERROR_MAX && (low..=high).contains(&self.modelled))
     }
 }
 
@@ -101,7 +102,12 @@ pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>,
     }
     // Interleaved, because neighbouring samples have similar costs.
     let part = |first: usize| -> Vec<_> {
-        samples.iter().skip(first).step_by(threads).map(|sample| compare_one(machine, sample)).collect()
+        samples
+            .iter()
+            .skip(first)
+            .step_by(threads)
+            .map(|sample| compare_one(machine, sample))
+            .collect()
     };
     let parts: Vec<Vec<_>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
@@ -116,16 +122,21 @@ pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>,
 
 fn compare_one(machine: &Machine, sample: &Sample) -> Result<Comparison, NoComparison> {
     match run_alone(machine, &sample.test, &mut |_| true)? {
-        Outcome::Measured(result) => {
-            Ok(Comparison { modelled: sample.figure.of(&result), sample: sample.clone(), result: *result })
+        Outcome::Measured(result) => Ok(Comparison {
+            modelled: sample.figure.of(&result),
+            sample: sample.clone(),
+            result: *result,
+        }),
+        Outcome::Skipped(skipped) => {
+            Err(NoComparison::Skipped { test: skipped.test, because: skipped.because })
         }
-        Outcome::Skipped(skipped) => Err(NoComparison::Skipped { test: skipped.test, because: skipped.because }),
     }
 }
 
 /// The median of the absolute errors.
 pub fn median_error(comparisons: &[Comparison]) -> f64 {
-    let mut errors: Vec<f64> = comparisons.iter().map(|comparison| comparison.error().abs()).collect();
+    let mut errors: Vec<f64> =
+        comparisons.iter().map(|comparison| comparison.error().abs()).collect();
     errors.sort_by(f64::total_cmp);
     match errors.len() {
         0 => 0.0,

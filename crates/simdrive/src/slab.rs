@@ -15,7 +15,10 @@ impl<T: Copy> Slab<T> {
     }
 
     /// Stores a value and returns its index.
-    #[expect(clippy::inline_always, reason = "building the value on the stack and copying it would dominate the cost")]
+    #[expect(
+        clippy::inline_always,
+        reason = "building the value on the stack and copying it would dominate the cost"
+    )]
     #[inline(always)]
     pub fn insert(&mut self, entry: T) -> u32 {
         if let Some(index) = self.free.pop() {

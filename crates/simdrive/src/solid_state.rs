@@ -119,7 +119,11 @@ impl DirtyMap {
 
 impl SolidState {
     /// A new drive. The parameters must be valid.
-    pub fn new(parameters: &model::SolidState, capacity_bytes: u64, track_contents: bool) -> SolidState {
+    pub fn new(
+        parameters: &model::SolidState,
+        capacity_bytes: u64,
+        track_contents: bool,
+    ) -> SolidState {
         let model::SolidState { link, cache, flush, fua, flash, .. } = *parameters;
         let units = capacity_bytes / UNIT_BYTES;
         let shape = crate::flash::Shape::of(&flash, units);
@@ -172,12 +176,14 @@ impl SolidState {
             Op::Write => {
                 let end = self.write(now, request);
                 self.under_way += 1;
-                self.agenda.enter(end, Event::Done { id: request.id, written_bytes: Some(request.bytes) });
+                self.agenda
+                    .enter(end, Event::Done { id: request.id, written_bytes: Some(request.bytes) });
             }
             Op::Read => {
                 let at_controller = self.read(now, request);
                 self.under_way += 1;
-                self.agenda.enter(at_controller, Event::Sensed { id: request.id, bytes: request.bytes });
+                self.agenda
+                    .enter(at_controller, Event::Sensed { id: request.id, bytes: request.bytes });
             }
             Op::Flush => {
                 let held = Pending { request, since: now };
@@ -204,7 +210,8 @@ impl SolidState {
         while offset < end {
             let piece_end = end.min(offset + PIECE_BYTES.min(self.cache.size.0 / 2));
             // An unaligned write still occupies whole units of the cache.
-            let units_bytes = piece_end.div_ceil(UNIT_BYTES) * UNIT_BYTES - offset / UNIT_BYTES * UNIT_BYTES;
+            let units_bytes =
+                piece_end.div_ceil(UNIT_BYTES) * UNIT_BYTES - offset / UNIT_BYTES * UNIT_BYTES;
             arrived = self.flash.room_at(arrived, units_bytes, self.cache.size.0);
             arrived += self.timing.link.time(piece_end - offset);
             while offset < piece_end {
@@ -248,21 +255,28 @@ impl SolidState {
                     Journalled::Always => true,
                 };
                 let pages = if with_journal { self.dirty_map.written() } else { 0 };
-                self.flash.force(arrived) - arrived + from_us(extra_us) + self.journal_time(with_journal, pages)
+                self.flash.force(arrived) - arrived
+                    + from_us(extra_us)
+                    + self.journal_time(with_journal, pages)
             }
             _ => self.flash.force(arrived) - arrived,
         }
     }
 
     fn journal_time(&self, written: bool, pages: u32) -> Ns {
-        if written { self.timing.journal + u64::from(pages.saturating_sub(1)) * self.timing.map_page } else { 0 }
+        if written {
+            self.timing.journal + u64::from(pages.saturating_sub(1)) * self.timing.map_page
+        } else {
+            0
+        }
     }
 
     /// When the data of a read is at the controller.
     fn read(&mut self, now: Ns, request: Request) -> Ns {
         let begin = now.max(self.link_free) + self.timing.command;
         self.link_free = begin;
-        let (mut unit, last) = (request.offset / UNIT_BYTES, (request.offset + request.bytes).div_ceil(UNIT_BYTES));
+        let (mut unit, last) =
+            (request.offset / UNIT_BYTES, (request.offset + request.bytes).div_ceil(UNIT_BYTES));
         let mut at_controller = begin;
         while unit < last {
             match self.flash.read(unit as Unit, (last - unit) as u32, begin) {
@@ -364,7 +378,8 @@ impl Device for SolidState {
         while let Some((at, event)) = self.agenda.take(now) {
             match event {
                 Event::Sensed { id, bytes } => {
-                    let lane = if self.full_duplex { &mut self.back_free } else { &mut self.link_free };
+                    let lane =
+                        if self.full_duplex { &mut self.back_free } else { &mut self.link_free };
                     *lane = (*lane).max(at) + self.timing.link.time(bytes);
                     let end = *lane + self.timing.read;
                     self.agenda.enter(end, Event::Done { id, written_bytes: None });
@@ -412,7 +427,11 @@ impl Device for SolidState {
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
         let sectors = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
         let per_unit = SECTORS as u64;
-        sectors.map(|sector| self.flash.contents((sector / per_unit) as Unit)[(sector % per_unit) as usize]).collect()
+        sectors
+            .map(|sector| {
+                self.flash.contents((sector / per_unit) as Unit)[(sector % per_unit) as usize]
+            })
+            .collect()
     }
 
     fn at_risk_from(&self, now: Ns) -> Option<Stamp> {
@@ -425,7 +444,10 @@ impl Device for SolidState {
 
     fn activity(&self) -> Activity {
         let Wear { host_units, moved_units, padded_units, .. } = self.flash.wear();
-        Activity { medium_bytes: (host_units + moved_units + padded_units) * UNIT_BYTES, ..self.activity }
+        Activity {
+            medium_bytes: (host_units + moved_units + padded_units) * UNIT_BYTES,
+            ..self.activity
+        }
     }
 }
 

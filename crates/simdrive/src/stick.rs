@@ -105,7 +105,12 @@ impl Stick {
     }
 
     /// When a write is complete, block by block.
-    fn write_through(&mut self, begin: Ns, request: &Request, closing: &mut Vec<(Ns, Ns, OpenBlock)>) -> Ns {
+    fn write_through(
+        &mut self,
+        begin: Ns,
+        request: &Request,
+        closing: &mut Vec<(Ns, Ns, OpenBlock)>,
+    ) -> Ns {
         let mut now = begin;
         let mut offset = request.offset;
         let end = request.offset + request.bytes;
@@ -120,14 +125,26 @@ impl Stick {
                 Some(index) => {
                     let block = self.open.remove(index);
                     self.close(block, &mut now, closing);
-                    OpenBlock { number, next: 0, written: 0, before: Vec::new(), first: request.stamp }
+                    OpenBlock {
+                        number,
+                        next: 0,
+                        written: 0,
+                        before: Vec::new(),
+                        first: request.stamp,
+                    }
                 }
                 None => {
                     if self.open.len() == self.open_most {
                         let block = self.open.remove(0);
                         self.close(block, &mut now, closing);
                     }
-                    OpenBlock { number, next: 0, written: 0, before: Vec::new(), first: request.stamp }
+                    OpenBlock {
+                        number,
+                        next: 0,
+                        written: 0,
+                        before: Vec::new(),
+                        first: request.stamp,
+                    }
                 }
             };
             // The skipped part is copied from the old block, because pages are written in order.
@@ -154,7 +171,9 @@ impl Stick {
 
     fn store(&mut self, open: &mut OpenBlock, offset: u64, bytes: u64, stamp: Stamp) {
         if self.medium.is_tracked() {
-            open.before.extend(range(offset, bytes).map(|sector| (sector, self.medium.replace(sector, stamp))));
+            open.before.extend(
+                range(offset, bytes).map(|sector| (sector, self.medium.replace(sector, stamp))),
+            );
         }
     }
 }
@@ -187,7 +206,9 @@ impl Device for Stick {
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
-        while let Some(Current { waiting, ends, .. }) = self.current.take_if(|current| current.ends <= now) {
+        while let Some(Current { waiting, ends, .. }) =
+            self.current.take_if(|current| current.ends <= now)
+        {
             match waiting.request.op {
                 Op::Read => self.activity.reads += 1,
                 Op::Write => {
@@ -241,7 +262,8 @@ impl Device for Stick {
 
     /// Closing a block endangers it, with everything written since it was opened.
     fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
-        let closing = self.current.iter().flat_map(|current| &current.closing).map(|(_, _, block)| block);
+        let closing =
+            self.current.iter().flat_map(|current| &current.closing).map(|(_, _, block)| block);
         self.open.iter().chain(closing).map(|block| block.first).min()
     }
 

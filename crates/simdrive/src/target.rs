@@ -6,7 +6,8 @@ use workload::{ByteSize, TargetName, WriteCache};
 use crate::run::Machine;
 
 /// The keys with their values, as listed in errors.
-const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
+const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, \
+                    members=N, chunk=SIZE, journal=on|off";
 
 /// Invalid settings of a modelled target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +63,8 @@ impl<'a> SimTarget<'a> {
         let mut machine = Machine::new(model.clone());
         let mut array = Raid::default();
         for &(key, value) in &self.settings {
-            let bad = |takes| BadTarget::Value { key: key.to_owned(), value: value.to_owned(), takes };
+            let bad =
+                |takes| BadTarget::Value { key: key.to_owned(), value: value.to_owned(), takes };
             let on_off = || match value {
                 "on" => Ok(true),
                 "off" => Ok(false),
@@ -73,7 +75,9 @@ impl<'a> SimTarget<'a> {
                 size.map(|ByteSize(bytes)| bytes).ok_or_else(|| bad("a size such as 64GiB"))
             };
             match key {
-                "write-cache" => machine.write_cache = if on_off()? { WriteCache::On } else { WriteCache::Off },
+                "write-cache" => {
+                    machine.write_cache = if on_off()? { WriteCache::On } else { WriteCache::Off }
+                }
                 "seed" => machine.seed = value.parse().map_err(|_| bad("a whole number"))?,
                 "filesystem" => {
                     let known = [Filesystem::None, Filesystem::Ext4];
@@ -83,10 +87,13 @@ impl<'a> SimTarget<'a> {
                 "capacity" => machine.capacity_bytes = Some(size()?),
                 "raid" => {
                     let levels = [Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6];
-                    let level = levels.into_iter().find(|level| level.number().to_string() == value);
+                    let level =
+                        levels.into_iter().find(|level| level.number().to_string() == value);
                     array.level = Some(level.ok_or_else(|| bad("0, 1, 5 or 6"))?);
                 }
-                "members" => array.members = Some(value.parse().map_err(|_| bad("a number of drives"))?),
+                "members" => {
+                    array.members = Some(value.parse().map_err(|_| bad("a number of drives"))?)
+                }
                 "chunk" => array.chunk = Some(size()?),
                 "journal" => array.journal = Some(on_off()?),
                 _ => return Err(BadTarget::Key(key.to_owned())),
@@ -115,7 +122,10 @@ impl Raid {
                 ("chunk", self.chunk.is_some()),
                 ("journal", self.journal.is_some()),
             ];
-            return first.into_iter().find(|(_, given)| *given).map_or(Ok(()), |(key, _)| Err(BadTarget::NoArray(key)));
+            return first
+                .into_iter()
+                .find(|(_, given)| *given)
+                .map_or(Ok(()), |(key, _)| Err(BadTarget::NoArray(key)));
         };
         let least = match level {
             Level::Raid0 | Level::Raid1 => 2,
@@ -125,8 +135,13 @@ impl Raid {
         let member = Box::new(model.drive.clone());
         let chunk = Bytes(self.chunk.unwrap_or(512 << 10));
         let members = self.members.unwrap_or(least);
-        model.drive =
-            Parameters::Array(Array { level, members, chunk, journal: self.journal.unwrap_or(false), member });
+        model.drive = Parameters::Array(Array {
+            level,
+            members,
+            chunk,
+            journal: self.journal.unwrap_or(false),
+            member,
+        });
         Ok(())
     }
 }
@@ -143,14 +158,24 @@ mod tests {
 
     #[test]
     fn settings_reach_the_machine() {
-        let set = machine("sim:micron-5100-eco-960gb,write-cache=off,seed=7,filesystem=ext4,capacity=8GiB").unwrap();
-        assert_eq!((set.write_cache, set.seed, set.capacity_bytes), (WriteCache::Off, 7, Some(8 << 30)));
+        let set = machine(
+            "sim:micron-5100-eco-960gb,write-cache=off,seed=7,filesystem=ext4,capacity=8GiB",
+        )
+        .unwrap();
+        assert_eq!(
+            (set.write_cache, set.seed, set.capacity_bytes),
+            (WriteCache::Off, 7, Some(8 << 30))
+        );
         assert_eq!(set.model.host.filesystem, Filesystem::Ext4);
-        let Parameters::Array(array) = machine("sim:micron-5100-eco-960gb,raid=5,journal=on").unwrap().model.drive
+        let Parameters::Array(array) =
+            machine("sim:micron-5100-eco-960gb,raid=5,journal=on").unwrap().model.drive
         else {
             panic!("no array")
         };
-        assert_eq!((array.level, array.members, array.chunk.0, array.journal), (Level::Raid5, 3, 512 << 10, true));
+        assert_eq!(
+            (array.level, array.members, array.chunk.0, array.journal),
+            (Level::Raid5, 3, 512 << 10, true)
+        );
         assert_eq!(SimTarget::split("/dev/sda"), None);
     }
 

@@ -79,7 +79,9 @@ pub fn play(model: &Model) -> Result<WriteHole, Impossible> {
     let cuts = plain.cuts(write_ns.0)?;
     let with_journal = journalled.cuts(write_ns.1)?;
     let before = plain.prepared()?.stripe();
-    let first = |changed: &dyn Fn(&Cut) -> bool| cuts.iter().find(|cut| changed(cut)).map_or(write_ns.0, |cut| cut.at);
+    let first = |changed: &dyn Fn(&Cut) -> bool| {
+        cuts.iter().find(|cut| changed(cut)).map_or(write_ns.0, |cut| cut.at)
+    };
     let is_ruined = |cut: &&Cut| cut.neighbour != before.neighbour;
     let ruined: Vec<&Cut> = cuts.iter().filter(is_ruined).collect();
     Ok(WriteHole {
@@ -107,7 +109,8 @@ impl Stage<'_> {
     /// An array with a stripe whose blocks and parity are durable.
     fn prepared(&self) -> Result<Scene, Impossible> {
         let layout = Layout { level: Level::Raid5, members: DISKS, chunk: CHUNK_BYTES };
-        let assembly = Assembly { capacity_bytes: Some(DISK_BYTES), track_contents: true, number: 0 };
+        let assembly =
+            Assembly { capacity_bytes: Some(DISK_BYTES), track_contents: true, number: 0 };
         let member = match &self.model.drive {
             Parameters::Array(ArrayParameters { member, .. }) => member,
             drive => drive,
@@ -194,10 +197,18 @@ mod tests {
 
     #[test]
     fn the_hole_is_there_and_a_journal_closes_it() {
-        for name in ["disk-7200rpm-cache-off", "disk-7200rpm-cache-on", "enterprise-sata", "consumer-nvme", "usb-stick"]
-        {
+        for name in [
+            "disk-7200rpm-cache-off",
+            "disk-7200rpm-cache-on",
+            "enterprise-sata",
+            "consumer-nvme",
+            "usb-stick",
+        ] {
             let hole = play(catalogue::find_model(name).unwrap()).unwrap();
-            assert_eq!(hole.before, Stripe { written: WRITTEN, neighbour: NEIGHBOUR, parity: WRITTEN ^ NEIGHBOUR });
+            assert_eq!(
+                hole.before,
+                Stripe { written: WRITTEN, neighbour: NEIGHBOUR, parity: WRITTEN ^ NEIGHBOUR }
+            );
             assert_eq!(hole.ruined.1, 0, "{name}: {hole:?}");
         }
         let hole = play(catalogue::find_model("disk-7200rpm-cache-off").unwrap()).unwrap();
@@ -207,7 +218,8 @@ mod tests {
         assert_eq!(cut.neighbour, cut.after.written ^ cut.after.parity);
         assert!((1..hole.moments).contains(&hole.ruined.0), "{hole:?}");
         assert!(hole.write_ns.1 > hole.write_ns.0, "a journal costs time");
-        let between = hole.data_safe_at.min(hole.parity_safe_at)..hole.data_safe_at.max(hole.parity_safe_at);
+        let between =
+            hole.data_safe_at.min(hole.parity_safe_at)..hole.data_safe_at.max(hole.parity_safe_at);
         assert!(between.contains(&cut.at), "{hole:?}");
     }
 }

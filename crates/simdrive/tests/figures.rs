@@ -27,15 +27,20 @@ fn figures(targets: &[impl AsRef<str>], common: &str, tests: &[&str]) -> String 
         let machine = machine(target);
         for test in tests {
             let plan = format!("[[test]]\n{common}\n{}\n", test.replace("; ", "\n"));
-            let plan = Plan::from_toml("test", &plan).unwrap_or_else(|error| panic!("{error}: {test}"));
+            let plan =
+                Plan::from_toml("test", &plan).unwrap_or_else(|error| panic!("{error}: {test}"));
             let result = match run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() {
                 Outcome::Measured(result) => result,
                 Outcome::Skipped(skipped) => panic!("{skipped:?}"),
             };
             let mut line = format!("{} {}: ", &target["sim:".len()..], result.test);
             line += &format!("{} in {:.3}", result.ops, result.elapsed_s * 1e3);
-            let latencies =
-                [("r", &result.read_us), ("w", &result.write_us), ("s", &result.sync_us), ("c", &result.commit_us)];
+            let latencies = [
+                ("r", &result.read_us),
+                ("w", &result.write_us),
+                ("s", &result.sync_us),
+                ("c", &result.commit_us),
+            ];
             for (name, latency) in latencies {
                 if let Some(LatencySummary { mean, max, .. }) = latency {
                     line += &format!(" {name} {mean:.2} {max:.2}");
@@ -71,7 +76,8 @@ fn of_solid_state_drives() {
         "pattern = \"write\"; block = \"256KiB\"; depth = 4",
         "pattern = \"randwrite\"; sync = \"fdatasync\"",
         "pattern = \"randwrite\"; block = 1024; sync = \"o_dsync\"; engine = \"io_uring\"",
-        "pattern = \"randrw\"; read_percent = 70; depth = 16; jobs = 2; sync = \"fsync\"; sync_every = 16",
+        "pattern = \"randrw\"; read_percent = 70; depth = 16; jobs = 2; sync = \"fsync\"; \
+         sync_every = 16",
     ];
     insta::assert_snapshot!(figures(&drives, SHORT, &tests), @"
     enterprise-nvme randread 4 KiB, depth 8, jobs 1: 9757 in 100.098 r 82.06 225.02 device 9757 0 0 0
@@ -119,14 +125,20 @@ fn of_drives_that_have_been_written_over() {
 
 #[test]
 fn of_disks_sticks_and_volumes() {
-    let drives = ["sim:disk-7200rpm-cache-on", "sim:disk-7200rpm-cache-off", "sim:usb-stick", "sim:cloud-volume"];
+    let drives = [
+        "sim:disk-7200rpm-cache-on",
+        "sim:disk-7200rpm-cache-off",
+        "sim:usb-stick",
+        "sim:cloud-volume",
+    ];
     let tests = [
         "pattern = \"read\"; block = \"64KiB\"",
         "pattern = \"randread\"; depth = 16",
         "pattern = \"randwrite\"; depth = 4",
         "pattern = \"randwrite\"; block = 512; sync = \"fsync\"",
         "pattern = \"write\"; streams = 4; block = \"16KiB\"",
-        "pattern = \"rw\"; rate = 200; arrivals = \"poisson\"; sync = \"fdatasync\"; sync_every = 4",
+        "pattern = \"rw\"; rate = 200; arrivals = \"poisson\"; sync = \"fdatasync\"; sync_every = \
+         4",
     ];
     let second = "size = \"4GiB\"\ntime = \"1s\"\nwarm_up = \"10ms\"";
     insta::assert_snapshot!(figures(&drives, second, &tests), @"
@@ -246,15 +258,20 @@ fn of_filesystems_and_the_page_cache() {
 
 #[test]
 fn of_step_programs() {
-    let hosts =
-        ["sim:enterprise-nvme,filesystem=ext4,capacity=4GiB", "sim:consumer-sata,filesystem=ext4,capacity=4GiB"];
+    let hosts = [
+        "sim:enterprise-nvme,filesystem=ext4,capacity=4GiB",
+        "sim:consumer-sata,filesystem=ext4,capacity=4GiB",
+    ];
     let tests = [
         "name = \"append\"; files = { log = { size = \"64MiB\", layout = \"append\" } }; \
          steps = [\"write log append 3000B\", \"sync log fdatasync\"]",
         "name = \"rename\"; files = { data = { size = \"64MiB\" }, tmp = { size = \"1MiB\" } }; \
-         steps = [\"write tmp same 4KiB x3\", \"sync tmp fsync\", \"rename tmp data\", \"sync-dir\"]",
-        "name = \"all kinds\"; files = { log = { direct = true, open = \"o_dsync\" }, data = {} }; jobs = 2; \
-         steps = [\"write log seq 8KiB\", \"write data rand 4KiB x4\", \"truncate data 1MiB\", \"reopen data\", \
+         steps = [\"write tmp same 4KiB x3\", \"sync tmp fsync\", \"rename tmp \
+         data\", \"sync-dir\"]",
+        "name = \"all kinds\"; files = { log = { direct = true, open = \"o_dsync\" }, data = {} }; \
+         jobs = 2; \
+         steps = [\"write log seq 8KiB\", \"write data rand 4KiB x4\", \"truncate data \
+         1MiB\", \"reopen data\", \
          \"unlink data\", \"sync log fsync\"]",
     ];
     insta::assert_snapshot!(figures(&hosts, "time = \"100ms\"\nwarm_up = \"10ms\"", &tests), @"
@@ -269,7 +286,8 @@ fn of_step_programs() {
 
 #[test]
 fn of_every_model() {
-    let all: Vec<String> = catalogue::models().iter().map(|model| format!("sim:{}", model.model)).collect();
+    let all: Vec<String> =
+        catalogue::models().iter().map(|model| format!("sim:{}", model.model)).collect();
     let tests = [
         "pattern = \"randwrite\"; sync = \"fdatasync\"",
         "pattern = \"randwrite\"; sync = \"o_dsync\"; engine = \"io_uring\"; depth = 2",
@@ -358,7 +376,8 @@ impl Played {
 
     fn submit(&mut self, request: Request) {
         let overlaps = |other: &Request| {
-            request.offset < other.offset + other.bytes && other.offset < request.offset + request.bytes
+            request.offset < other.offset + other.bytes
+                && other.offset < request.offset + request.bytes
         };
         let most = self.device.identity().queue_depth.min(4) as usize;
         while self.open.len() >= most || self.open.iter().any(overlaps) {
@@ -371,7 +390,9 @@ impl Played {
     /// A checksum over all sectors.
     fn contents(&self) -> u64 {
         let stamps = (1..).zip(self.device.contents(0, AREA));
-        stamps.fold(0, |sum: u64, (place, stamp): (u64, u64)| sum.wrapping_add(place.wrapping_mul(stamp)))
+        stamps.fold(0, |sum: u64, (place, stamp): (u64, u64)| {
+            sum.wrapping_add(place.wrapping_mul(stamp))
+        })
     }
 }
 
@@ -388,28 +409,41 @@ fn play(model: &Model) -> String {
     let mut played = Played { device, now: 1 << 40, open: Vec::new(), moments: 0 };
     let mut line = String::new();
     for id in 1..=300 {
-        let op =
-            [Op::Write, Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Flush][below(&mut draws, 7) as usize];
+        let op = [Op::Write, Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Flush]
+            [below(&mut draws, 7) as usize];
         let bytes = [SECTOR_BYTES, 4096, 16_384, 131_072][below(&mut draws, 4) as usize];
         let offset = below(&mut draws, AREA / bytes) * bytes;
         let (offset, bytes) = if op == Op::Flush { (0, 0) } else { (offset, bytes) };
         let fua = op == Op::Write && played.device.identity().fua && below(&mut draws, 4) == 0;
         played.submit(Request { id, op, offset, bytes, fua, stamp: u64::from(id) });
         if id % 100 == 50 {
-            let risk = played.device.at_risk_from(played.now).map_or("-".to_owned(), |stamp| stamp.to_string());
+            let risk = played
+                .device
+                .at_risk_from(played.now)
+                .map_or("-".to_owned(), |stamp| stamp.to_string());
             line += &format!("{risk} {} ", played.device.dirty_bytes(played.now));
         }
     }
     let activity = played.device.activity();
     line += &format!("{} in {} ns ", played.moments, played.now - (1 << 40));
-    line += &format!("medium {} flushes {} of {} ns ", activity.medium_bytes, activity.flushes, activity.flush_ns);
+    line += &format!(
+        "medium {} flushes {} of {} ns ",
+        activity.medium_bytes, activity.flushes, activity.flush_ns
+    );
     line += &format!("holds {:x} ", played.contents());
     played.device.power_cut(played.now, &mut draws);
     line += &format!("then {:x} ", played.contents());
     played.open.clear();
     for id in 301..=320 {
         let offset = u64::from(id % 7) * 4096;
-        played.submit(Request { id, op: Op::Write, offset, bytes: 4096, fua: false, stamp: u64::from(id) });
+        played.submit(Request {
+            id,
+            op: Op::Write,
+            offset,
+            bytes: 4096,
+            fua: false,
+            stamp: u64::from(id),
+        });
     }
     while !played.open.is_empty() {
         played.advance();
@@ -435,8 +469,10 @@ fn of_drives_that_lose_their_power() {
         "sim:disk-7200rpm-cache-on,raid=6,chunk=64KiB,journal=on",
         "sim:disk-7200rpm-cache-off,raid=5,chunk=64KiB",
     ];
-    let lines: Vec<String> =
-        drives.iter().map(|target| format!("{}: {}", &target["sim:".len()..], play(&machine(target).model))).collect();
+    let lines: Vec<String> = drives
+        .iter()
+        .map(|target| format!("{}: {}", &target["sim:".len()..], play(&machine(target).model)))
+        .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     consumer-nvme: 26 737280 146 278528 249 32768 325471779090282 in 115341133 ns medium 4254101504 flushes 46 of 233370948 ns holds 1151d9762 then 1114c6072 and 1114d80fa at 115428173
     consumer-sata: 47 4096 140 479232 245 36864 325478923944998 in 183738049 ns medium 4256157696 flushes 39 of 239542455 ns holds 1397cc45e then 1396fafda and 139775de7 at 184094969

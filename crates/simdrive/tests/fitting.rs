@@ -29,7 +29,8 @@ const TESTS: [&str; 4] = [
 fn document(model: &Model) -> RunDocument {
     let machine = Machine::new(model.clone());
     let of = |test: &&str| -> TestResult {
-        let plan = format!("[[test]]\n{test}\nsize = \"1GiB\"\ntime = \"300ms\"\nwarm_up = \"10ms\"");
+        let plan =
+            format!("[[test]]\n{test}\nsize = \"1GiB\"\ntime = \"300ms\"\nwarm_up = \"10ms\"");
         let plan = Plan::from_toml("test", &plan).unwrap();
         match run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() {
             Outcome::Measured(result) => *result,
@@ -50,7 +51,9 @@ fn what_makes_a_drive_different_is_found_again() {
     let mut passes = Vec::new();
     let fitted = fit(&origin, &measured, &mut |misfit| passes.push(misfit)).unwrap();
     assert!(passes.len() == PASSES && passes.is_sorted_by(|one, next| one >= next), "{passes:?}");
-    assert!(misfit(&fitted.model, &measured).unwrap() < misfit(&origin, &measured).unwrap() / 100.0);
+    assert!(
+        misfit(&fitted.model, &measured).unwrap() < misfit(&origin, &measured).unwrap() / 100.0
+    );
     let off = fitted.comparisons.iter().map(|comparison| comparison.error().abs());
     assert!(off.fold(0.0, f64::max) < 0.05, "{:?}", fitted.turned);
     for (path, from, to) in &fitted.turned {
@@ -123,7 +126,9 @@ fn what_a_model_needs_is_asked_for() {
 fn faster(result: &TestResult, factor: f64) -> TestResult {
     let mut faster = result.clone();
     faster.iops *= factor;
-    for latency in [&mut faster.write_us, &mut faster.commit_us, &mut faster.read_us].into_iter().flatten() {
+    for latency in
+        [&mut faster.write_us, &mut faster.commit_us, &mut faster.read_us].into_iter().flatten()
+    {
         latency.mean /= factor;
     }
     faster
@@ -142,16 +147,25 @@ fn figures_that_contradict_make_no_model() {
     };
     // At depth 1, the latencies of one second add up to one second.
     for factor in [1.2, 0.3] {
-        assert!(contradicts(&|results| results[2].iops *= factor).unwrap().contains("impossible for one at a time"));
+        assert!(
+            contradicts(&|results| results[2].iops *= factor)
+                .unwrap()
+                .contains("impossible for one at a time")
+        );
     }
     assert_eq!(contradicts(&|results| results[2].iops *= 0.6), None);
     assert_eq!(contradicts(&|results| results[3].iops *= 1.2), None, "eight at a time may be");
     let twice = |factor| contradicts(&|results| results.push(faster(&results[3], factor)));
     assert_eq!((twice(1.9), twice(0.55)), (None, None));
-    assert!(twice(2.1).unwrap().contains("are the same test with contradictory results") && twice(0.45).is_some());
+    assert!(
+        twice(2.1).unwrap().contains("are the same test with contradictory results")
+            && twice(0.45).is_some()
+    );
     // A commit cannot be faster than the same write alone.
     let rates = (whole.results[0].iops, whole.results[1].iops);
-    let synced = |factor| contradicts(&|results| results[1] = faster(&results[1], rates.0 / rates.1 * factor));
+    let synced = |factor| {
+        contradicts(&|results| results[1] = faster(&results[1], rates.0 / rates.1 * factor))
+    };
     assert_eq!(synced(1.2), None);
     assert!(synced(1.3).unwrap().contains("the same test without durability"));
 }
@@ -176,7 +190,10 @@ fn a_sample_is_the_test_that_was_measured_in_no_more_time_than_it_takes() {
     assert_eq!(time(100_000.0, 60.0), Duration::from_millis(300));
     assert_eq!(time(1e9, 60.0), Duration::from_millis(20));
     let workload = of(100.0, 0.5);
-    assert_eq!((workload.depth.get(), workload.sync, workload.block_bytes.get()), (8, SyncMethod::None, 4096));
+    assert_eq!(
+        (workload.depth.get(), workload.sync, workload.block_bytes.get()),
+        (8, SyncMethod::None, 4096)
+    );
     assert!(matches!(workload.limit, Limit::Time(_)));
     assert_eq!(sample(100.0, 0.5).figure, Figure::Iops(100.0));
 }
@@ -191,17 +208,28 @@ fn a_model_is_near_within_30_percent_or_what_repetitions_span() {
     };
     let once = |modelled| comparison(modelled, (100.0, 100.0));
     assert!((once(110.0).error() - 0.1).abs() < 1e-9 && (once(80.0).error() + 0.2).abs() < 1e-9);
-    assert_eq!([70.1, 129.9, 69.0, 131.0].map(|modelled| once(modelled).holds()), [true, true, false, false]);
+    assert_eq!(
+        [70.1, 129.9, 69.0, 131.0].map(|modelled| once(modelled).holds()),
+        [true, true, false, false]
+    );
     let repeated = |modelled| comparison(modelled, (50.0, 180.0)).holds();
     assert_eq!([50.0, 180.0, 49.0, 181.0].map(repeated), [true, true, false, false]);
-    assert!(!comparison(132.0, (105.0, 135.0)).holds(), "these repetitions differ by less than 30 %");
+    assert!(
+        !comparison(132.0, (105.0, 135.0)).holds(),
+        "these repetitions differ by less than 30 %"
+    );
     let median = |modelled: &[f64]| {
-        let comparisons: Vec<Comparison> = modelled.iter().map(|modelled| once(*modelled)).collect();
+        let comparisons: Vec<Comparison> =
+            modelled.iter().map(|modelled| once(*modelled)).collect();
         (median_error(&comparisons) * 1e6).round() / 1e6
     };
-    assert_eq!((median(&[]), median(&[90.0, 140.0, 105.0]), median(&[90.0, 120.0])), (0.0, 0.1, 0.15));
+    assert_eq!(
+        (median(&[]), median(&[90.0, 140.0, 105.0]), median(&[90.0, 120.0])),
+        (0.0, 0.1, 0.15)
+    );
     let machine = Machine::new(model("consumer-sata"));
     let all = samples(&document).unwrap();
-    let names: Vec<String> = compare(&machine, &all).unwrap().into_iter().map(|one| one.sample.test.name).collect();
+    let names: Vec<String> =
+        compare(&machine, &all).unwrap().into_iter().map(|one| one.sample.test.name).collect();
     assert!(names.iter().eq(all.iter().map(|sample| &sample.test.name)));
 }

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use catalogue::model::{
-    Array, Bytes, Cache, Flash, Flush, Fua, Journalled, Level, Link, Parameters, Slc, SolidState, Stick, WaitsFor,
+    Array, Bytes, Cache, Flash, Flush, Fua, Journalled, Level, Link, Parameters, Slc, SolidState,
+    Stick, WaitsFor,
 };
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -38,7 +39,13 @@ struct Drive {
     capacity_bytes: u64,
 }
 
-fn solid_state(protected: bool, waits_for: WaitsFor, fua: Fua, slc: bool, drains_queue: bool) -> SolidState {
+fn solid_state(
+    protected: bool,
+    waits_for: WaitsFor,
+    fua: Fua,
+    slc: bool,
+    drains_queue: bool,
+) -> SolidState {
     SolidState {
         capacity_gb: 1.0,
         link: Link {
@@ -50,7 +57,13 @@ fn solid_state(protected: bool, waits_for: WaitsFor, fua: Fua, slc: bool, drains
             read_us: 10.0,
         },
         cache: Cache { size: Bytes(256 << 10), protected, told_volatile: true },
-        flush: Flush { command_us: 20.0, waits_for, journal_us: 300.0, map_page_us: 5.0, drains_queue },
+        flush: Flush {
+            command_us: 20.0,
+            waits_for,
+            journal_us: 300.0,
+            map_page_us: 5.0,
+            drains_queue,
+        },
         fua,
         flash: Flash {
             dies: 2,
@@ -77,7 +90,13 @@ fn member(drive: &str) -> Parameters {
 }
 
 fn array(level: Level, members: u32, journal: bool, member: Parameters) -> Parameters {
-    Parameters::Array(Array { level, members, chunk: Bytes(16 << 10), journal, member: Box::new(member) })
+    Parameters::Array(Array {
+        level,
+        members,
+        chunk: Bytes(16 << 10),
+        journal,
+        member: Box::new(member),
+    })
 }
 
 /// Drives of every kind, small enough to be overwritten many times.
@@ -90,8 +109,8 @@ fn drives() -> impl Strategy<Value = Drive> {
         Fua::Programmed { extra_us: 0.0, journal: Journalled::Never },
     ]);
     let waits_for = prop::sample::select(vec![WaitsFor::Data, WaitsFor::Map]);
-    let flash = (any::<bool>(), waits_for, fua, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(protected, waits_for, fua, slc, drains_queue, cache_on)| {
+    let flash = (any::<bool>(), waits_for, fua, any::<bool>(), any::<bool>(), any::<bool>())
+        .prop_map(|(protected, waits_for, fua, slc, drains_queue, cache_on)| {
             // With a protected cache a flush need not wait; FUA into a volatile cache would not be
             // FUA.
             let waits_for = if protected && drains_queue { WaitsFor::Nothing } else { waits_for };
@@ -100,14 +119,19 @@ fn drives() -> impl Strategy<Value = Drive> {
                 other => other,
             };
             Drive {
-                parameters: Parameters::SolidState(solid_state(protected, waits_for, fua, slc, drains_queue)),
+                parameters: Parameters::SolidState(solid_state(
+                    protected,
+                    waits_for,
+                    fua,
+                    slc,
+                    drains_queue,
+                )),
                 cache_on,
                 promise: if protected || !cache_on { Promise::Safe } else { Promise::Flushed },
                 trusts_fua: fua != Fua::Ignored,
                 capacity_bytes: 12 << 20,
             }
-        },
-    );
+        });
     let disk = any::<bool>().prop_map(|cache_on| Drive {
         parameters: member("disk-7200rpm-cache-on"),
         cache_on,
@@ -143,7 +167,8 @@ fn drives() -> impl Strategy<Value = Drive> {
         |((level, members), journal, protected)| {
             let journal = journal && matches!(level, Level::Raid5 | Level::Raid6);
             let fua = Fua::Programmed { extra_us: 0.0, journal: Journalled::Always };
-            let drive = Parameters::SolidState(solid_state(protected, WaitsFor::Map, fua, false, true));
+            let drive =
+                Parameters::SolidState(solid_state(protected, WaitsFor::Map, fua, false, true));
             Drive {
                 parameters: array(level, members, journal, drive),
                 cache_on: true,
@@ -180,7 +205,11 @@ struct Oracle {
 
 impl Oracle {
     fn new(drive: Drive, seed: u64) -> Oracle {
-        let assembly = Assembly { capacity_bytes: Some(drive.capacity_bytes), track_contents: true, number: 0 };
+        let assembly = Assembly {
+            capacity_bytes: Some(drive.capacity_bytes),
+            track_contents: true,
+            number: 0,
+        };
         let mut device = assemble("a test's drive", &drive.parameters, assembly).unwrap();
         device.set_write_cache(0, drive.cache_on);
         let has_fua = device.identity().fua && drive.trusts_fua;
@@ -215,7 +244,8 @@ impl Oracle {
         self.next_id += 1;
         let (offset, bytes) = if op == Op::Flush { (0, 0) } else { (offset, bytes) };
         let fua = op == Op::Write && self.has_fua && below(&mut self.draws, 6) == 0;
-        let request = Request { id: self.next_id, op, offset, bytes, fua, stamp: u64::from(self.next_id) };
+        let request =
+            Request { id: self.next_id, op, offset, bytes, fua, stamp: u64::from(self.next_id) };
         let overlaps = |(other, _): &(Request, u64)| {
             other.op != Op::Flush
                 && request.offset < other.offset + other.bytes
@@ -227,7 +257,8 @@ impl Oracle {
         match op {
             Op::Write => {
                 for sector in Oracle::range(&request) {
-                    let written = Written { stamp: request.stamp, acknowledged: false, safe: false };
+                    let written =
+                        Written { stamp: request.stamp, acknowledged: false, safe: false };
                     self.sectors.entry(sector).or_default().push(written);
                 }
             }
@@ -250,7 +281,11 @@ impl Oracle {
     /// Advances to the next event, and up to `most` beyond it.
     fn advance(&mut self) {
         let Some(next) = self.device.next_event() else { return };
-        assert!(next >= self.now, "time runs backwards: an event at {next}, and it is {}", self.now);
+        assert!(
+            next >= self.now,
+            "time runs backwards: an event at {next}, and it is {}",
+            self.now
+        );
         self.now = next;
         let mut done = Vec::new();
         self.device.advance(self.now, &mut done);
@@ -260,7 +295,8 @@ impl Oracle {
     }
 
     fn complete(&mut self, Completion { id, at }: Completion) {
-        let (request, since) = self.open.remove(&id).expect("a completion of a command that was open");
+        let (request, since) =
+            self.open.remove(&id).expect("a completion of a command that was open");
         assert!(at > since, "{request:?} was sent at {since} and done at {at}");
         assert!(at <= self.now, "{request:?} is done at {at}, and it is only {}", self.now);
         match request.op {
@@ -275,7 +311,10 @@ impl Oracle {
             Op::Flush => {
                 for (sector, stamp) in self.covered.remove(&id).unwrap() {
                     let history = self.sectors.get_mut(&sector).unwrap();
-                    history.iter_mut().filter(|written| written.stamp == stamp).for_each(|written| written.safe = true);
+                    history
+                        .iter_mut()
+                        .filter(|written| written.stamp == stamp)
+                        .for_each(|written| written.safe = true);
                 }
             }
             Op::Read => {}
@@ -297,16 +336,25 @@ impl Oracle {
     fn check_contents(&self) {
         for (sector, history) in &self.sectors {
             let held = self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
-            assert_eq!(held, history.last().unwrap().stamp, "sector {sector}: {history:?} on {:?}", self.drive);
+            assert_eq!(
+                held,
+                history.last().unwrap().stamp,
+                "sector {sector}: {history:?} on {:?}",
+                self.drive
+            );
         }
     }
 
     /// Cuts the power. Afterwards each sector has its last durable contents or a later write.
     fn cut(&mut self) {
         // Everything older than the data that the drive reports to be at risk must be there.
-        let under_way =
-            self.open.values().filter(|(request, _)| request.op == Op::Write).map(|(request, _)| request.stamp);
-        let at_risk_from = under_way.chain(self.device.at_risk_from(self.now)).min().unwrap_or(Stamp::MAX);
+        let under_way = self
+            .open
+            .values()
+            .filter(|(request, _)| request.op == Op::Write)
+            .map(|(request, _)| request.stamp);
+        let at_risk_from =
+            under_way.chain(self.device.at_risk_from(self.now)).min().unwrap_or(Stamp::MAX);
         self.device.power_cut(self.now, &mut self.draws);
         self.open.clear();
         self.covered.clear();
@@ -314,15 +362,19 @@ impl Oracle {
             let held = self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
             let safe = match self.drive.promise {
                 Promise::Nothing => None,
-                Promise::Safe | Promise::Flushed => history.iter().rposition(|written| written.safe),
+                Promise::Safe | Promise::Flushed => {
+                    history.iter().rposition(|written| written.safe)
+                }
             };
             let allowed = &history[safe.unwrap_or(0)..];
             let was_empty = safe.is_none() && held == 0;
             let drive = &self.drive;
-            if let Some(settled) = history.iter().rposition(|written| written.stamp < at_risk_from) {
+            if let Some(settled) = history.iter().rposition(|written| written.stamp < at_risk_from)
+            {
                 assert!(
                     history[settled..].iter().any(|written| written.stamp == held),
-                    "sector {sector} holds {held}, at risk were {at_risk_from} and later: {history:?} on {drive:?}"
+                    "sector {sector} holds {held}, at risk were {at_risk_from} and later: \
+                     {history:?} on {drive:?}"
                 );
             }
             assert!(
@@ -330,7 +382,11 @@ impl Oracle {
                 "sector {sector} holds {held}: {history:?} on {drive:?}"
             );
             // From here on, the contents are fixed.
-            *history = vec![Written { stamp: held, acknowledged: true, safe: drive.promise != Promise::Nothing }];
+            *history = vec![Written {
+                stamp: held,
+                acknowledged: true,
+                safe: drive.promise != Promise::Nothing,
+            }];
         }
     }
 }

@@ -28,7 +28,12 @@ fn models_do_what_was_published() {
         assert!(median <= MEDIAN_MAX, "{}: median error {:.1} %", drive.name, median * 100.0);
         for comparison in comparisons {
             let error = comparison.error() * 100.0;
-            assert!(comparison.holds(), "{}: {}: {error:+.1} %", drive.name, comparison.result.test);
+            assert!(
+                comparison.holds(),
+                "{}: {}: {error:+.1} %",
+                drive.name,
+                comparison.result.test
+            );
         }
     }
     // For the same test on two drives in any table, the faster drive is not slower in the model.
@@ -40,7 +45,12 @@ fn models_do_what_was_published() {
             if modelled.sample.span.0 > slower.sample.span.1 * ORDERED {
                 compared += 1;
                 let both = (modelled.modelled, slower.modelled);
-                assert!(both.0 > both.1, "{}: {both:?}, {:?}", slower.result.test, (one, slower.sample.span));
+                assert!(
+                    both.0 > both.1,
+                    "{}: {both:?}, {:?}",
+                    slower.result.test,
+                    (one, slower.sample.span)
+                );
             }
         }
     }
@@ -49,7 +59,15 @@ fn models_do_what_was_published() {
 
 fn same_test(one: &Row, other: &Row) -> bool {
     let test = |row: &Row| {
-        (row.workload.clone(), row.pattern, row.block_bytes, row.depth, row.jobs, row.sync.name(), row.write_cache)
+        (
+            row.workload.clone(),
+            row.pattern,
+            row.block_bytes,
+            row.depth,
+            row.jobs,
+            row.sync.name(),
+            row.write_cache,
+        )
     };
     test(one) == test(other)
 }

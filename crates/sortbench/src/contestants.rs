@@ -78,7 +78,8 @@ impl Contestant {
                 let sorted = (self.run)(keys, &mut watch);
                 (sorted, watch.elapsed())
             };
-            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, sort);
+            let thread =
+                std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, sort);
             let thread = thread.expect("failed to start a contestant's thread");
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -190,7 +191,11 @@ pub const PEERS: [Contestant; 10] = [
 /// The peer with a separate target.
 pub const STD_UNSTABLE: &str = "std-unstable";
 
-fn in_place<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch, sort: impl FnOnce(&mut [&'k [u8]])) -> Vec<&'k [u8]> {
+fn in_place<'k>(
+    keys: &[&'k [u8]],
+    watch: &mut Stopwatch,
+    sort: impl FnOnce(&mut [&'k [u8]]),
+) -> Vec<&'k [u8]> {
     let mut keys = keys.to_vec();
     watch.time(|| sort(&mut keys));
     keys
@@ -213,8 +218,9 @@ fn arrow_row<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
 
 fn arrow_ord<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
     let column = column(keys);
-    let order =
-        watch.time(|| arrow_ord::sort::sort_to_indices(&column, None, None).expect("a binary column is sortable"));
+    let order = watch.time(|| {
+        arrow_ord::sort::sort_to_indices(&column, None, None).expect("a binary column is sortable")
+    });
     order.values().iter().map(|&row| keys[row as usize]).collect()
 }
 
@@ -264,13 +270,15 @@ mod tests {
     /// them, after prefixes that span one or two windows.
     fn key() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0u8), Just(0), Just(1), Just(b'a'), Just(0xff)];
-        (prop_oneof![Just(0usize), Just(1), Just(7), Just(8), Just(20)], prop::collection::vec(byte, 0..20)).prop_map(
-            |(prefix, tail)| {
+        (
+            prop_oneof![Just(0usize), Just(1), Just(7), Just(8), Just(20)],
+            prop::collection::vec(byte, 0..20),
+        )
+            .prop_map(|(prefix, tail)| {
                 let mut key = vec![b'p'; prefix];
                 key.extend(tail);
                 key
-            },
-        )
+            })
     }
 
     proptest! {

@@ -78,15 +78,19 @@ impl Input {
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Compare { input, repeat, contestants } => {
-            let named: Vec<_> = contestants.iter().map(|name| contestant(name)).collect::<Result<_, _>>()?;
+            let named: Vec<_> =
+                contestants.iter().map(|name| contestant(name)).collect::<Result<_, _>>()?;
             let named = if named.is_empty() { Contestant::all().collect() } else { named };
-            let outcome = match measure::compare(input.set()?, input.keys, input.seed, repeat, &named) {
-                Ok(measured) => json!({ "measured": measured }),
-                // Ten million of the longest keys do not fit into every machine; the other data
-                // sets are still measured.
-                Err(error @ MeasureError::TooLarge { .. }) => json!({ "left_out": error.to_string() }),
-                Err(error) => return Err(error.into()),
-            };
+            let outcome =
+                match measure::compare(input.set()?, input.keys, input.seed, repeat, &named) {
+                    Ok(measured) => json!({ "measured": measured }),
+                    // Ten million of the longest keys do not fit into every machine; the other data
+                    // sets are still measured.
+                    Err(error @ MeasureError::TooLarge { .. }) => {
+                        json!({ "left_out": error.to_string() })
+                    }
+                    Err(error) => return Err(error.into()),
+                };
             println!("{outcome}");
         }
         Task::First { input, repeat } => {
@@ -99,7 +103,9 @@ fn main() -> anyhow::Result<()> {
             println!("{}", json!({ "start": arena.start, "end": arena.end }));
             std::hint::black_box(contestant(&name)?.sort(&keys.slices()));
         }
-        Task::Lines { data, bytes } => lines(&Input { data, keys: LINES_OF_ONE_SEED, seed: SEED }, bytes)?,
+        Task::Lines { data, bytes } => {
+            lines(&Input { data, keys: LINES_OF_ONE_SEED, seed: SEED }, bytes)?
+        }
         Task::Data => DATA_SETS.iter().for_each(|set| println!("{:<18} {}", set.name, set.what)),
     }
     Ok(())
@@ -119,7 +125,9 @@ fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
                 "keys of {} contain line ends, so they cannot be printed as lines",
                 input.data
             );
-            let Some(less) = left.checked_sub(key.len() as u64 + 1) else { return Ok(out.flush()?) };
+            let Some(less) = left.checked_sub(key.len() as u64 + 1) else {
+                return Ok(out.flush()?);
+            };
             left = less;
             out.write_all(key)?;
             out.write_all(b"\n")?;
@@ -131,6 +139,9 @@ fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
 fn contestant(name: &str) -> anyhow::Result<&'static Contestant> {
     Contestant::named(name).with_context(|| {
         let names: Vec<_> = Contestant::all().map(|contestant| contestant.name).collect();
-        format!("unknown contestant {name}; expected one of {}, or `none`, which only copies", names.join(", "))
+        format!(
+            "unknown contestant {name}; expected one of {}, or `none`, which only copies",
+            names.join(", ")
+        )
     })
 }

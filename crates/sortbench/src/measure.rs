@@ -26,7 +26,8 @@ pub struct Measured {
 pub enum MeasureError {
     /// Times of a sort that does not sort are worthless.
     #[error(
-        "{contestant} returned {data} unsorted or with different keys, so its times are invalid; run its tests to find out why"
+        "{contestant} returned {data} unsorted or with different keys, so its times are invalid; \
+         run its tests to find out why"
     )]
     NotSorted {
         /// Name of the contestant.
@@ -36,7 +37,8 @@ pub enum MeasureError {
     },
     /// Swapping would be measured instead.
     #[error(
-        "{count} keys of {data} need about {} MiB with all copies, but only {} MiB of memory are free; use fewer (--keys)",
+        "{count} keys of {data} need about {} MiB with all copies, but only {} MiB of memory are \
+         free; use fewer (--keys)",
         .needed >> 20, .free >> 20
     )]
     TooLarge {
@@ -78,16 +80,21 @@ pub fn compare(
         ns_per_key: Vec::new(),
     };
     let mut measured: Vec<Measured> = contestants.iter().map(named).collect();
-    let (mut order, mut random) = ((0..contestants.len()).collect::<Vec<_>>(), Random::new(seed, "turns"));
+    let (mut order, mut random) =
+        ((0..contestants.len()).collect::<Vec<_>>(), Random::new(seed, "turns"));
     for repetition in 0..repetitions {
         random.shuffle(&mut order);
         for &who in &order {
-            if repetition > 0 && measured[who].ns_per_key[0] > HOPELESS * measured[0].ns_per_key[0] {
+            if repetition > 0 && measured[who].ns_per_key[0] > HOPELESS * measured[0].ns_per_key[0]
+            {
                 continue;
             }
             let (sorted, elapsed) = contestants[who].sort(&slices);
             if sorted != expected {
-                return Err(MeasureError::NotSorted { contestant: contestants[who].name, data: set.name });
+                return Err(MeasureError::NotSorted {
+                    contestant: contestants[who].name,
+                    data: set.name,
+                });
             }
             measured[who].ns_per_key.push(per_key(elapsed, count));
         }
@@ -177,7 +184,8 @@ mod tests {
 
     #[test]
     fn every_contestant_is_measured_as_often_as_asked() {
-        let measured = compare(&DATA_SETS[3], 2000, SEED, 3, &[&OURS, &PEERS[0], &PEERS[8]]).unwrap();
+        let measured =
+            compare(&DATA_SETS[3], 2000, SEED, 3, &[&OURS, &PEERS[0], &PEERS[8]]).unwrap();
         let names: Vec<_> = measured.iter().map(|measured| measured.name.as_str()).collect();
         assert_eq!(names, ["prefixsort", "std-unstable", "sketch"]);
         for Measured { name, ns_per_key, .. } in measured {
@@ -203,14 +211,19 @@ mod tests {
     #[test]
     fn who_does_not_sort_is_refused() {
         let error = compare(&DATA_SETS[0], 100, SEED, 1, &[&IDLE]).unwrap_err().to_string();
-        assert!(error.starts_with("none returned uniform-8 unsorted or with different keys"), "{error}");
+        assert!(
+            error.starts_with("none returned uniform-8 unsorted or with different keys"),
+            "{error}"
+        );
     }
 
     #[test]
     fn the_first_rows_come_before_all_of_them() {
         let measured = first_rows(&DATA_SETS[3], 20_000, SEED, 2).unwrap();
         assert_eq!((measured.whole.len(), measured.first.len()), (2, 2));
-        assert!(measured.first.iter().zip(&measured.drained).all(|(first, drained)| first < drained));
+        assert!(
+            measured.first.iter().zip(&measured.drained).all(|(first, drained)| first < drained)
+        );
     }
 
     #[test]
@@ -218,7 +231,8 @@ mod tests {
         let urls = DataSet::named("urls").unwrap();
         assert_eq!(
             check(urls, 10_000_000, 1 << 30).unwrap_err().to_string(),
-            "10000000 keys of urls need about 3585 MiB with all copies, but only 1024 MiB of memory are free; use fewer (--keys)"
+            "10000000 keys of urls need about 3585 MiB with all copies, but only 1024 MiB of \
+             memory are free; use fewer (--keys)"
         );
         assert!(check(urls, 10_000_000, 16 << 30).is_ok());
         assert_eq!(available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2 << 20));

@@ -39,7 +39,8 @@ pub fn first_disorder(
     let each = |record: &[u8]| {
         number += 1;
         let in_order = encoder.with(record, &mut buffer, |key, _| {
-            let order_of_both = if encoder.descending { key.cmp(&last) } else { last.as_slice().cmp(key) };
+            let order_of_both =
+                if encoder.descending { key.cmp(&last) } else { last.as_slice().cmp(key) };
             last.clear();
             last.extend_from_slice(key);
             number == 1

@@ -40,13 +40,19 @@ pub struct Position {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum KeyError {
     /// It does not start with a number.
-    #[error("invalid key; expected FIELD[.CHARACTER][br][,FIELD[.CHARACTER][br]], such as 2,2 or 1.3,1.8r")]
+    #[error(
+        "invalid key; expected FIELD[.CHARACTER][br][,FIELD[.CHARACTER][br]], such as 2,2 or \
+         1.3,1.8r"
+    )]
     Form,
     /// A field or character is 0.
     #[error("fields start at 1, and so do the characters at which a key starts")]
     Zero,
     /// An ordering of GNU `sort` that is not supported.
-    #[error("unsupported ordering {0:?}: keys are compared byte by byte; expected b (skip blanks) or r (reverse)")]
+    #[error(
+        "unsupported ordering {0:?}: keys are compared byte by byte; expected b (skip blanks) or r \
+         (reverse)"
+    )]
     Ordering(char),
 }
 
@@ -89,7 +95,9 @@ fn place(text: &str, character: usize) -> Result<(Position, bool), KeyError> {
         match letter {
             'b' => place.skip_blanks = true,
             'r' => reverse = true,
-            'd' | 'f' | 'g' | 'h' | 'i' | 'M' | 'n' | 'R' | 'V' => return Err(KeyError::Ordering(letter)),
+            'd' | 'f' | 'g' | 'h' | 'i' | 'M' | 'n' | 'R' | 'V' => {
+                return Err(KeyError::Ordering(letter));
+            }
             _ => return Err(KeyError::Form),
         }
     }
@@ -158,8 +166,11 @@ fn skip(record: &[u8], at: usize, while_it: impl Fn(u8) -> bool) -> usize {
 
 impl Key {
     /// The whole record.
-    pub(crate) const WHOLE: Self =
-        Self { from: Position { field: 1, character: 1, skip_blanks: false }, to: None, reverse: false };
+    pub(crate) const WHOLE: Self = Self {
+        from: Position { field: 1, character: 1, skip_blanks: false },
+        to: None,
+        reverse: false,
+    };
 
     /// The bytes of the record that the key selects.
     pub(crate) fn of<'r>(&self, record: &'r [u8], fields: Fields) -> &'r [u8] {

@@ -79,12 +79,15 @@ impl KeyEncoder {
     pub(crate) fn of(order: &Order) -> Self {
         let inherit = |key: &Key| {
             // A key with any option of its own inherits none, as in GNU `sort`.
-            let says = key.reverse || key.from.skip_blanks || key.to.is_some_and(|to| to.skip_blanks);
+            let says =
+                key.reverse || key.from.skip_blanks || key.to.is_some_and(|to| to.skip_blanks);
             let mut key = *key;
             if !says {
                 key.reverse = order.reverse;
                 key.from.skip_blanks = order.skip_blanks;
-                key.to = key.to.map(|to| crate::field::Position { skip_blanks: order.skip_blanks, ..to });
+                key.to = key
+                    .to
+                    .map(|to| crate::field::Position { skip_blanks: order.skip_blanks, ..to });
             }
             key
         };
@@ -103,7 +106,12 @@ impl KeyEncoder {
     }
 
     /// Passes key and payload of a record to `with`; `buffer` holds what must be encoded.
-    pub(crate) fn with<R>(&self, record: &[u8], buffer: &mut Vec<u8>, with: impl FnOnce(&[u8], &[u8]) -> R) -> R {
+    pub(crate) fn with<R>(
+        &self,
+        record: &[u8],
+        buffer: &mut Vec<u8>,
+        with: impl FnOnce(&[u8], &[u8]) -> R,
+    ) -> R {
         match self.form {
             KeyForm::Whole => with(record, &[]),
             KeyForm::Part => with(self.keys[0].of(record, self.fields), record),
@@ -126,7 +134,9 @@ impl KeyEncoder {
             // The sorter reverses everything if the order is descending, so ascending keys must be
             // reversed here.
             serializer.set_reverse(key.reverse != self.descending);
-            serializer.serialize_bytes(key.of(record, self.fields)).expect("bytes can be serialized into memory");
+            serializer
+                .serialize_bytes(key.of(record, self.fields))
+                .expect("bytes can be serialized into memory");
         }
     }
 
@@ -136,7 +146,8 @@ impl KeyEncoder {
             KeyForm::Whole => key,
             KeyForm::Part | KeyForm::Encoded => payload,
             KeyForm::EncodedWithRecord => {
-                let length = payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize);
+                let length =
+                    payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize);
                 &key[key.len().saturating_sub(length)..]
             }
         }

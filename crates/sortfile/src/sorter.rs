@@ -81,8 +81,16 @@ impl Sorter {
     pub fn new(order: &Order, options: ExternalOptions) -> Result<Self, SortError> {
         let encoder = KeyEncoder::of(order);
         let single_threaded = options.threads == 0;
-        let external = ExternalSorter::new(ExternalOptions { descending: encoder.descending, ..options })?;
-        Ok(Self { encoder, unit: order.unit, ties: order.ties, external, buffer: Vec::new(), single_threaded })
+        let external =
+            ExternalSorter::new(ExternalOptions { descending: encoder.descending, ..options })?;
+        Ok(Self {
+            encoder,
+            unit: order.unit,
+            ties: order.ties,
+            external,
+            buffer: Vec::new(),
+            single_threaded,
+        })
     }
 
     /// Calls `spilled` with the number of bytes written so far, while runs are written and merged.
@@ -102,7 +110,9 @@ impl Sorter {
     /// [`SortError`] if the reader fails or ends within a record, or if spilling fails.
     pub fn take(&mut self, from: impl Read, progress: impl FnMut(u64)) -> Result<(), SortError> {
         let Self { encoder, unit, external, buffer, .. } = self;
-        let each = |record: &[u8]| match encoder.with(record, buffer, |key, payload| external.push(key, payload)) {
+        let each = |record: &[u8]| match encoder
+            .with(record, buffer, |key, payload| external.push(key, payload))
+        {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(SortError::Spill(error)),
         };
@@ -115,7 +125,11 @@ impl Sorter {
     /// # Errors
     ///
     /// [`SortError`] if spilled records cannot be read back, or the output cannot be written.
-    pub fn finish(self, mut to: impl Write + Send, mut progress: impl FnMut(u64)) -> Result<Done, SortError> {
+    pub fn finish(
+        self,
+        mut to: impl Write + Send,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Done, SortError> {
         if self.single_threaded {
             let done = self.blocks(|block| {
                 to.write_all(&block).map_err(SortError::Write)?;
@@ -157,7 +171,10 @@ impl Sorter {
     }
 
     /// Passes all records in order to `full`, in blocks; `full` returns an empty block for each.
-    fn blocks(self, mut full: impl FnMut(Vec<u8>) -> Result<Vec<u8>, SortError>) -> Result<Done, SortError> {
+    fn blocks(
+        self,
+        mut full: impl FnMut(Vec<u8>) -> Result<Vec<u8>, SortError>,
+    ) -> Result<Done, SortError> {
         let mut sorted = self.external.finish()?;
         let mut out = Vec::with_capacity(2 * BLOCK);
         let mut written = 0;
@@ -231,7 +248,8 @@ mod tests {
             reverse: false,
             ties: Ties::WholeRecord,
         };
-        let mut sorter = Sorter::new(&order, ExternalOptions { threads, ..ExternalOptions::default() })?;
+        let mut sorter =
+            Sorter::new(&order, ExternalOptions { threads, ..ExternalOptions::default() })?;
         sorter.take(&b"a line\n".repeat(8 * BLOCK / 7)[..], |_| {})?;
         sorter.finish(to, |_| {})
     }
@@ -243,7 +261,11 @@ mod tests {
             // At once, in the middle, and in the last block.
             for buffer in [0, 4 * BLOCK, 8 * BLOCK - BLOCK / 2] {
                 let error = sorted(threads, Full(buffer)).unwrap_err();
-                assert_eq!(error.to_string(), "the output cannot be written: no storage space", "{threads} {buffer}");
+                assert_eq!(
+                    error.to_string(),
+                    "the output cannot be written: no storage space",
+                    "{threads} {buffer}"
+                );
             }
             let panic = catch_unwind(AssertUnwindSafe(|| sorted(threads, Broken))).unwrap_err();
             assert_eq!(panic.downcast_ref(), Some(&"broken"), "{threads}");

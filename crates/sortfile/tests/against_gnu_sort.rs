@@ -40,14 +40,20 @@ impl Options {
         if let Some(separator) = self.separator {
             command.arg("-t").arg(char::from(separator).to_string());
         }
-        let flags = [(self.reverse, "-r"), (self.skip_blanks, "-b"), (self.zero, "-z"), (check, "-c")];
+        let flags =
+            [(self.reverse, "-r"), (self.skip_blanks, "-b"), (self.zero, "-z"), (check, "-c")];
         command.args(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| flag));
         match self.ties {
             Ties::WholeRecord => {}
             Ties::AsTheyCame => drop(command.arg("-s")),
             Ties::FirstOnly => drop(command.arg("-u")),
         }
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // With -c it may exit before it has read everything.
         let _ = stdin.write_all(input);
@@ -62,25 +68,30 @@ fn place() -> impl Strategy<Value = (usize, usize)> {
 
 fn key() -> impl Strategy<Value = String> {
     let letters = prop_oneof![3 => Just(""), 1 => Just("b"), 1 => Just("r"), 1 => Just("br")];
-    let from = (place(), letters.clone()).prop_map(|((field, character), letters)| match character {
-        0 => format!("{field}{letters}"),
-        character => format!("{field}.{character}{letters}"),
-    });
-    let to = (place(), letters).prop_map(|((field, character), letters)| format!("{field}.{character}{letters}"));
-    (from, proptest::option::of(to)).prop_map(|(from, to)| to.map_or(from.clone(), |to| format!("{from},{to}")))
+    let from =
+        (place(), letters.clone()).prop_map(|((field, character), letters)| match character {
+            0 => format!("{field}{letters}"),
+            character => format!("{field}.{character}{letters}"),
+        });
+    let to = (place(), letters)
+        .prop_map(|((field, character), letters)| format!("{field}.{character}{letters}"));
+    (from, proptest::option::of(to))
+        .prop_map(|(from, to)| to.map_or(from.clone(), |to| format!("{from},{to}")))
 }
 
 fn options() -> impl Strategy<Value = Options> {
     let ties = prop_oneof![Just(Ties::WholeRecord), Just(Ties::AsTheyCame), Just(Ties::FirstOnly)];
     let separator = proptest::option::of(prop_oneof![Just(b':'), Just(b' '), Just(b'a')]);
-    (vec(key(), 0..3), separator, any::<[bool; 3]>(), ties).prop_map(|(keys, separator, flags, ties)| Options {
-        keys,
-        separator,
-        reverse: flags[0],
-        skip_blanks: flags[1],
-        zero: flags[2],
-        ties,
-    })
+    (vec(key(), 0..3), separator, any::<[bool; 3]>(), ties).prop_map(
+        |(keys, separator, flags, ties)| Options {
+            keys,
+            separator,
+            reverse: flags[0],
+            skip_blanks: flags[1],
+            zero: flags[2],
+            ties,
+        },
+    )
 }
 
 fn input() -> impl Strategy<Value = Vec<u8>> {
@@ -92,7 +103,8 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn ours(order: &Order, input: &[u8]) -> Vec<u8> {
-    let mut sorter = Sorter::new(order, ExternalOptions { threads: 0, ..ExternalOptions::default() }).unwrap();
+    let mut sorter =
+        Sorter::new(order, ExternalOptions { threads: 0, ..ExternalOptions::default() }).unwrap();
     sorter.take(input, |_| {}).unwrap();
     let mut out = vec![];
     sorter.finish(&mut out, |_| {}).unwrap();
@@ -133,7 +145,8 @@ fn many_lines(bytes: usize, end: u8) -> Vec<u8> {
     // Knuth's MMIX generator; its upper bits are the random ones.
     let mut state = 7_u64;
     let mut below = |limit: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % limit
     };
     let mut lines = Vec::with_capacity(bytes + 64);
@@ -175,16 +188,25 @@ fn the_same_comes_out_of_many_buffers_runs_and_passes() {
     for options in cases {
         let input = many_lines(12 << 20, if options.zero { 0 } else { b'\n' });
         // The minimum of memory: some megabytes of records per run, and four runs per merge.
-        let external = ExternalOptions { memory: 4 << 20, threads: 2, ..ExternalOptions::default() };
+        let external =
+            ExternalOptions { memory: 4 << 20, threads: 2, ..ExternalOptions::default() };
         let mut sorter = Sorter::new(&options.order(), external).unwrap();
         sorter.take(&input[..], |_| {}).unwrap();
         let mut out = vec![];
         let done = sorter.finish(&mut out, |_| {}).unwrap();
-        assert!(done.figures.runs > 5, "runs are merged into runs: {options:?}: {:?}", done.figures);
+        assert!(
+            done.figures.runs > 5,
+            "runs are merged into runs: {options:?}: {:?}",
+            done.figures
+        );
         let gnu = options.gnu(&input, false);
         assert!(gnu.status.success(), "{}", String::from_utf8_lossy(&gnu.stderr));
         // Not the texts themselves in the message: they are megabytes long.
         let same = out.iter().zip(&gnu.stdout).take_while(|(ours, theirs)| ours == theirs).count();
-        assert_eq!((same, out.len()), (gnu.stdout.len(), gnu.stdout.len()), "{options:?}: equal up to byte {same}");
+        assert_eq!(
+            (same, out.len()),
+            (gnu.stdout.len(), gnu.stdout.len()),
+            "{options:?}: equal up to byte {same}"
+        );
     }
 }

@@ -55,7 +55,10 @@ pub(crate) struct Row(pub(crate) Vec<Value>);
 
 impl Row {
     fn unexpected(&self, column: usize, wanted: impl fmt::Display) -> Problem {
-        Problem::Damaged(format!("expected {wanted} in column {column}, found {:?}", self.0.get(column)))
+        Problem::Damaged(format!(
+            "expected {wanted} in column {column}, found {:?}",
+            self.0.get(column)
+        ))
     }
 
     pub(crate) fn integer(&self, column: usize) -> Result<i64, Problem> {

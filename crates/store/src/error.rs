@@ -20,22 +20,29 @@ pub struct StoreError {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// There is no store at the location.
-    #[error("does not exist; `flushmark check` and `flushmark run` create it when they store a run")]
+    #[error(
+        "does not exist; `flushmark check` and `flushmark run` create it when they store a run"
+    )]
     Absent,
     /// The location is a directory.
     #[error("is a directory; name a file in it, such as results.db")]
     Directory,
     /// The file is not a database.
-    #[error("is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)")]
+    #[error(
+        "is not an SQLite database; nothing was changed. Name another store (--store, \
+         FLUSHMARK_STORE)"
+    )]
     NotADatabase,
     /// The file is a database of another program.
     #[error(
-        "is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)"
+        "is an SQLite database of another program; nothing was changed. Name another store \
+         (--store, FLUSHMARK_STORE)"
     )]
     Foreign,
     /// The store was created by a later version.
     #[error(
-        "has schema {found}, from a newer flushmark; this version supports schemas up to {known}. Use that version or another store"
+        "has schema {found}, from a newer flushmark; this version supports schemas up to {known}. \
+         Use that version or another store"
     )]
     Newer {
         /// Version of the store's schema.
@@ -45,7 +52,8 @@ pub enum Problem {
     },
     /// The content is inconsistent.
     #[error(
-        "is damaged ({0}). Start a new store or restore this one from a backup; for an SQLite file, `sqlite3 FILE .recover` saves what can still be read"
+        "is damaged ({0}). Start a new store or restore this one from a backup; for an SQLite \
+         file, `sqlite3 FILE .recover` saves what can still be read"
     )]
     Damaged(String),
     /// Another process holds the lock.
@@ -75,7 +83,8 @@ pub enum Problem {
     Unreachable(String),
     /// The server rejected the user.
     #[error(
-        "rejected the login: {0}. Give the password in PGPASSWORD, in the file named by PGPASSFILE or ~/.pgpass, or in the URL"
+        "rejected the login: {0}. Give the password in PGPASSWORD, in the file named by PGPASSFILE \
+         or ~/.pgpass, or in the URL"
     )]
     NotAdmitted(String),
     /// The server does not have this database.
@@ -118,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_wrong_use_and_a_full_disk_is_not() {
-        let is_wrong = |problem: Problem| StoreError { store: String::new(), problem }.is_wrong_use();
+        let is_wrong =
+            |problem: Problem| StoreError { store: String::new(), problem }.is_wrong_use();
         assert!(is_wrong(Problem::Absent) && is_wrong(Problem::NoRun(RunId(7))));
         assert!(!is_wrong(Problem::Full) && !is_wrong(Problem::Gone(String::new())));
     }

@@ -23,7 +23,9 @@ impl HostScope {
     /// The condition, and the value of `$1`. Case is ignored.
     fn condition(&self) -> (&'static str, Vec<Value>) {
         match self {
-            HostScope::Own(host) => ("WHERE (host IS NULL OR lower(host) = lower($1))", vec![host.as_str().into()]),
+            HostScope::Own(host) => {
+                ("WHERE (host IS NULL OR lower(host) = lower($1))", vec![host.as_str().into()])
+            }
             HostScope::Host(host) => ("WHERE lower(host) = lower($1)", vec![host.as_str().into()]),
             HostScope::All => ("", Vec::new()),
         }
@@ -32,12 +34,19 @@ impl HostScope {
 
 /// The run `before` places before the newest, without runs that are being measured; `None` if there
 /// are not so many.
-pub(crate) fn newest(engine: &mut dyn Engine, whose: &HostScope, before: u32) -> Result<Option<i64>, Problem> {
+pub(crate) fn newest(
+    engine: &mut dyn Engine,
+    whose: &HostScope,
+    before: u32,
+) -> Result<Option<i64>, Problem> {
     let (condition, values) = whose.condition();
     let wanted = before as usize;
     let mut limit = wanted + 1;
     loop {
-        let sql = format!("SELECT id, state, writer FROM runs {condition} ORDER BY at_us DESC, id DESC LIMIT {limit}");
+        let sql = format!(
+            "SELECT id, state, writer FROM runs {condition} ORDER BY at_us DESC, id DESC LIMIT \
+             {limit}"
+        );
         let rows = engine.query(&sql, &values)?;
         let mut ended = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -56,9 +65,17 @@ pub(crate) fn newest(engine: &mut dyn Engine, whose: &HostScope, before: u32) ->
 
 /// At most `count` complete runs before this one of the same suite, target, host and drives, newest
 /// first.
-pub(crate) fn earlier(engine: &mut dyn Engine, now: &Summary, count: u32) -> Result<Vec<RunId>, Problem> {
-    let mut values: Vec<Value> =
-        vec![now.suite.as_str().into(), now.target.as_str().into(), now.at.as_microsecond().into(), now.id.0.into()];
+pub(crate) fn earlier(
+    engine: &mut dyn Engine,
+    now: &Summary,
+    count: u32,
+) -> Result<Vec<RunId>, Problem> {
+    let mut values: Vec<Value> = vec![
+        now.suite.as_str().into(),
+        now.target.as_str().into(),
+        now.at.as_microsecond().into(),
+        now.id.0.into(),
+    ];
     let host = match &now.host {
         Some(host) => {
             values.push(host.as_str().into());

@@ -23,14 +23,19 @@ pub(crate) enum Known {
 }
 
 /// Looks for the document with this digest.
-pub(crate) fn find(engine: &mut dyn Engine, document: &RunDocument, digest: &str) -> Result<Known, Problem> {
+pub(crate) fn find(
+    engine: &mut dyn Engine,
+    document: &RunDocument,
+    digest: &str,
+) -> Result<Known, Problem> {
     let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.into()])?;
     if let Some(row) = same {
         return Ok(Known::Whole(RunId(row.integer(0)?)));
     }
     let Some(at) = document.began() else { return Ok(Known::No) };
     let candidates = engine.query(
-        "SELECT id, state, writer FROM runs WHERE at_us = $1 AND suite = $2 AND state <> 'complete' ORDER BY id",
+        "SELECT id, state, writer FROM runs WHERE at_us = $1 AND suite = $2 AND state <> \
+         'complete' ORDER BY id",
         &[at.as_microsecond().into(), document.suite.as_str().into()],
     )?;
     for row in candidates {
@@ -71,7 +76,8 @@ mod tests {
     #[test]
     fn a_half_is_the_same_run_without_its_end() {
         let mut whole = samples::document::checked();
-        whole.skipped = vec![Skipped { test: "512 B".to_owned(), because: "no such blocks".to_owned() }];
+        whole.skipped =
+            vec![Skipped { test: "512 B".to_owned(), because: "no such blocks".to_owned() }];
         whole.findings = vec![Finding {
             id: "x".to_owned(),
             title: "X.".to_owned(),
@@ -80,7 +86,9 @@ mod tests {
             doubt: None,
             advice: String::new(),
         }];
-        whole.fitness.insert(Use::General, Fitness { grade: Grade::Good, because: "it is".to_owned() });
+        whole
+            .fitness
+            .insert(Use::General, Fitness { grade: Grade::Good, because: "it is".to_owned() });
         let half = |tests: usize| RunDocument {
             results: whole.results[..tests].to_vec(),
             skipped: Vec::new(),

@@ -47,6 +47,8 @@ pub use history::HostScope;
 pub use list::Filter;
 pub use list_document::ListDocument;
 pub use location::{InvalidLocation, Location};
-pub use run::{DriveName, End, Headline, NotARunId, NotATag, Origin, RunId, State, StoredRun, Summary, Tag};
+pub use run::{
+    DriveName, End, Headline, NotARunId, NotATag, Origin, RunId, State, StoredRun, Summary, Tag,
+};
 pub use store::{Copied, Inserted, LOCK_WAIT, Store};
 pub use unwritable::Unwritable;

@@ -73,14 +73,18 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
     }
     if let Some(drive) = &filter.drive {
         add(
-            "id IN (SELECT run FROM drives WHERE lower(model) LIKE $n ESCAPE '\\' OR lower(serial) LIKE $n ESCAPE '\\')",
+            "id IN (SELECT run FROM drives WHERE lower(model) LIKE $n ESCAPE '\\' OR lower(serial) \
+             LIKE $n ESCAPE '\\')",
             containing(drive),
         );
     }
     if let Some(test) = &filter.test {
         let sql = "SELECT id FROM names WHERE lower(name) LIKE $1 ESCAPE '\\'";
         let names = engine.query(sql, &[containing(test)])?;
-        let names = names.iter().map(|row| row.integer(0).map(|id| id.to_string())).collect::<Result<Vec<_>, _>>()?;
+        let names = names
+            .iter()
+            .map(|row| row.integer(0).map(|id| id.to_string()))
+            .collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -90,10 +94,16 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
             names.join(", ")
         ));
     }
-    let narrowed = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let narrowed = if conditions.is_empty() {
+        String::new()
+    } else {
+        format!("WHERE {}", conditions.join(" AND "))
+    };
     let limit = i64::from(filter.limit.unwrap_or(u32::MAX));
-    let sql =
-        format!("SELECT id FROM runs {narrowed} ORDER BY at_us DESC, id DESC LIMIT {limit} OFFSET {}", filter.skip);
+    let sql = format!(
+        "SELECT id FROM runs {narrowed} ORDER BY at_us DESC, id DESC LIMIT {limit} OFFSET {}",
+        filter.skip
+    );
     engine.query(&sql, &values)?.iter().map(|row| row.integer(0)).collect()
 }
 
@@ -106,13 +116,18 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
     for ids in ids.chunks(CHUNK) {
         let list = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let mut drives: HashMap<i64, Vec<DriveName>> = HashMap::new();
-        let sql = format!("SELECT run, model, serial FROM drives WHERE run IN ({list}) ORDER BY run, position");
+        let sql = format!(
+            "SELECT run, model, serial FROM drives WHERE run IN ({list}) ORDER BY run, position"
+        );
         for row in engine.query(&sql, &[])? {
             let drive = DriveName { model: row.maybe_text(1)?, serial: row.maybe_text(2)? };
             drives.entry(row.integer(0)?).or_default().push(drive);
         }
         let mut tags: HashMap<i64, Vec<Tag>> = HashMap::new();
-        for row in engine.query(&format!("SELECT run, tag FROM tags WHERE run IN ({list}) ORDER BY run, tag"), &[])? {
+        for row in engine.query(
+            &format!("SELECT run, tag FROM tags WHERE run IN ({list}) ORDER BY run, tag"),
+            &[],
+        )? {
             let tag = row.text(1)?.parse().map_err(|error| Problem::Damaged(format!("{error}")))?;
             tags.entry(row.integer(0)?).or_default().push(tag);
         }
@@ -134,7 +149,8 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
             }
         }
         let sql = format!(
-            "SELECT id, uuid, at_us, host, suite, target, tool, state, writer, note FROM runs WHERE id IN ({list})"
+            "SELECT id, uuid, at_us, host, suite, target, tool, state, writer, note FROM runs \
+             WHERE id IN ({list})"
         );
         let mut rows: HashMap<i64, Row> = HashMap::new();
         for row in engine.query(&sql, &[])? {
@@ -145,7 +161,8 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
             let (count, headline) = tests.remove(&id).unwrap_or_default();
             found.push(Summary {
                 id: RunId(id),
-                uuid: Uuid::parse_str(row.text(1)?).map_err(|error| Problem::Damaged(format!("run {id}: {error}")))?,
+                uuid: Uuid::parse_str(row.text(1)?)
+                    .map_err(|error| Problem::Damaged(format!("run {id}: {error}")))?,
                 at: Timestamp::from_microsecond(row.integer(2)?)
                     .map_err(|error| Problem::Damaged(format!("run {id}: {error}")))?,
                 host: row.maybe_text(3)?,
@@ -165,7 +182,12 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
 }
 
 /// A run whose process is gone counts as interrupted, whatever its row says.
-fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>) -> Result<State, Problem> {
+fn state(
+    engine: &mut dyn Engine,
+    id: i64,
+    stored: &str,
+    writer: Option<String>,
+) -> Result<State, Problem> {
     match stored {
         "complete" => Ok(State::Complete),
         _ if is_running(engine, id, stored, writer)? => Ok(State::Running),

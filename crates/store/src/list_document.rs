@@ -29,7 +29,9 @@ impl ListDocument<'_> {
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(ListDocument<'static>);
     schema.insert("title".to_owned(), format!("flushmark results document, {SCHEMA}").into());
-    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
+    if let Some(own) =
+        schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut)
+    {
         own.insert("const".to_owned(), SCHEMA.into());
     }
     schema
@@ -44,7 +46,8 @@ mod tests {
         let current = serde_json::to_value(super::json_schema()).unwrap();
         assert!(
             committed == current,
-            "schemas/results-1.json does not match the types. Run `cargo xtask docs` and review the difference."
+            "schemas/results-1.json does not match the types. Run `cargo xtask docs` and review \
+             the difference."
         );
     }
 }

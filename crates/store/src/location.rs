@@ -23,10 +23,16 @@ pub enum Location {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLocation {
     /// The text is empty.
-    #[error("the store has no name; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
+    #[error(
+        "the store has no name; expected a file or a PostgreSQL database: \
+         postgres://USER@HOST/DATABASE"
+    )]
     Empty,
     /// A URL of another scheme.
-    #[error("unknown kind of store `{0}://`; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE")]
+    #[error(
+        "unknown kind of store `{0}://`; expected a file or a PostgreSQL database: \
+         postgres://USER@HOST/DATABASE"
+    )]
     Scheme(String),
 }
 
@@ -36,7 +42,9 @@ impl FromStr for Location {
     fn from_str(text: &str) -> Result<Location, InvalidLocation> {
         match text.split_once("://") {
             Some(("postgres" | "postgresql", _)) => Ok(Location::Postgres(text.to_owned())),
-            Some((scheme, _)) if is_scheme(scheme) => Err(InvalidLocation::Scheme(scheme.to_owned())),
+            Some((scheme, _)) if is_scheme(scheme) => {
+                Err(InvalidLocation::Scheme(scheme.to_owned()))
+            }
             _ if text.is_empty() => Err(InvalidLocation::Empty),
             _ => Ok(Location::Sqlite(PathBuf::from(text))),
         }
@@ -44,7 +52,8 @@ impl FromStr for Location {
 }
 
 fn is_scheme(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
 impl Location {
@@ -74,11 +83,15 @@ fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
     // A password may contain an `@` or a `?` that should have been written as %40 or %3F; the last
     // `@` ends it.
-    let end = rest.split('?').next().and_then(|address| address.rfind('@')).or_else(|| rest.rfind('@'));
+    let end =
+        rest.split('?').next().and_then(|address| address.rfind('@')).or_else(|| rest.rfind('@'));
     let (person, rest) = end.map_or((None, rest), |end| (Some(&rest[..end]), &rest[end + 1..]));
-    let person = person.map(|person| format!("{}@", person.split(':').next().unwrap_or_default())).unwrap_or_default();
+    let person = person
+        .map(|person| format!("{}@", person.split(':').next().unwrap_or_default()))
+        .unwrap_or_default();
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let is_harmless = |pair: &&str| !pair.is_empty() && !pair.starts_with("password") && !pair.contains('@');
+    let is_harmless =
+        |pair: &&str| !pair.is_empty() && !pair.starts_with("password") && !pair.contains('@');
     let shown: Vec<&str> = query.split('&').filter(is_harmless).collect();
     let query = if shown.is_empty() { String::new() } else { format!("?{}", shown.join("&")) };
     format!("{scheme}://{person}{place}{query}")
@@ -95,7 +108,8 @@ mod tests {
         assert_eq!("".parse::<Location>().unwrap_err(), InvalidLocation::Empty);
         assert_eq!(
             "mysql://h/d".parse::<Location>().unwrap_err().to_string(),
-            "unknown kind of store `mysql://`; expected a file or a PostgreSQL database: postgres://USER@HOST/DATABASE"
+            "unknown kind of store `mysql://`; expected a file or a PostgreSQL database: \
+             postgres://USER@HOST/DATABASE"
         );
     }
 
@@ -110,14 +124,20 @@ mod tests {
         assert_eq!(shown("postgres://h/d?password=secret"), "postgres://h/d");
         assert_eq!(shown("postgres://u:pass?word@h/d"), "postgres://u@h/d");
         assert_eq!(shown("postgres://u:p@ss?word@h/d"), "postgres://u@ss");
-        assert_eq!(shown("postgres://u:pass@h/d?connect_timeout=3"), "postgres://u@h/d?connect_timeout=3");
+        assert_eq!(
+            shown("postgres://u:pass@h/d?connect_timeout=3"),
+            "postgres://u@h/d?connect_timeout=3"
+        );
     }
 
     #[test]
     fn the_users_data_directory() {
         let of = |data, home| Location::of_user(Some(Path::new(data)), Some(Path::new(home)));
         assert_eq!(of("/d", "/h"), Some(Location::Sqlite("/d/flushmark/results.db".into())));
-        assert_eq!(of("d", "/h"), Some(Location::Sqlite("/h/.local/share/flushmark/results.db".into())));
+        assert_eq!(
+            of("d", "/h"),
+            Some(Location::Sqlite("/h/.local/share/flushmark/results.db".into()))
+        );
         assert_eq!(of("", ""), None);
     }
 
@@ -126,6 +146,9 @@ mod tests {
         for name in ["a b://c", "://c", "/srv/x://y"] {
             assert_eq!(name.parse(), Ok(Location::Sqlite(name.into())));
         }
-        assert_eq!("git+ssh://h".parse::<Location>(), Err(InvalidLocation::Scheme("git+ssh".to_owned())));
+        assert_eq!(
+            "git+ssh://h".parse::<Location>(),
+            Err(InvalidLocation::Scheme("git+ssh".to_owned()))
+        );
     }
 }

@@ -17,7 +17,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 
 /// Migrates the database to the latest schema. A database without a schema gets one only if
 /// `create` is set. If several processes open a new store at once, one of them creates it.
-pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration], create: bool) -> Result<(), Problem> {
+pub(crate) fn migrate(
+    engine: &mut dyn Engine,
+    migrations: &[Migration],
+    create: bool,
+) -> Result<(), Problem> {
     let known = migrations.len() as i64;
     match version(engine, known)? {
         0 if !create => return Err(Problem::Absent),
@@ -35,7 +39,9 @@ pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration], create:
             })?;
         }
         engine.execute("DELETE FROM schema_version", &[])?;
-        engine.execute("INSERT INTO schema_version (version) VALUES ($1)", &[known.into()]).map(drop)
+        engine
+            .execute("INSERT INTO schema_version (version) VALUES ($1)", &[known.into()])
+            .map(drop)
     })
 }
 
@@ -45,7 +51,9 @@ fn version(engine: &mut dyn Engine, known: i64) -> Result<i64, Problem> {
         return Ok(0);
     }
     let row = engine.one("SELECT version FROM schema_version", &[])?;
-    let found = row.ok_or_else(|| Problem::Damaged("the version of its schema is missing".to_owned()))?.integer(0)?;
+    let found = row
+        .ok_or_else(|| Problem::Damaged("the version of its schema is missing".to_owned()))?
+        .integer(0)?;
     match found {
         1.. if found <= known => Ok(found),
         1.. => Err(Problem::Newer { found, known }),
@@ -69,11 +77,14 @@ mod tests {
 
     #[test]
     fn what_was_shipped_is_not_edited() {
-        let digest = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digest = |text: &str| {
+            Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
         let current: Vec<[String; 2]> =
             MIGRATIONS.iter().map(|step| [digest(step.sqlite), digest(step.postgres)]).collect();
         assert_eq!(current, SHIPPED, "a change of the schema needs a new migration");
-        let stores = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores")).unwrap();
+        let stores =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores")).unwrap();
         assert_eq!(stores.count(), SHIPPED.len(), "tests/stores needs a store of every version");
     }
 }

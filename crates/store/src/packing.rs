@@ -24,8 +24,8 @@ pub(crate) fn pack_result(result: &TestResult) -> Result<Vec<u8>, Problem> {
 }
 
 fn pack(part: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
-    let json =
-        serde_json::to_vec(part).map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
+    let json = serde_json::to_vec(part)
+        .map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
     let mut encoder = ZlibEncoder::new(Vec::with_capacity(json.len() / 3), Compression::default());
     let packed = encoder.write_all(&json).and_then(|()| encoder.finish());
     packed.map_err(|error| Problem::Io(error.to_string()))
@@ -36,14 +36,15 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(packed: &[u8]) -> Result<T,
     let mut json = Vec::new();
     let read = ZlibDecoder::new(packed).take(JSON_BYTES_MAX).read_to_end(&mut json);
     read.map_err(|error| Problem::Damaged(format!("cannot decompress a document: {error}")))?;
-    serde_json::from_slice(&json).map_err(|error| Problem::Damaged(format!("cannot read a document: {error}")))
+    serde_json::from_slice(&json)
+        .map_err(|error| Problem::Damaged(format!("cannot read a document: {error}")))
 }
 
 /// SHA-256 of a document's content, to recognise a run that is imported twice however its file is
 /// formatted.
 pub(crate) fn digest(document: &RunDocument) -> Result<String, Problem> {
-    let json =
-        serde_json::to_vec(document).map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
+    let json = serde_json::to_vec(document)
+        .map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
     Ok(Sha256::digest(&json).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -95,8 +96,14 @@ mod tests {
     #[test]
     fn a_digest_is_of_the_content_and_not_of_its_formatting() {
         let pretty = serde_json::to_string_pretty(&checked()).unwrap();
-        assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&checked()).unwrap());
-        assert_ne!(digest(&RunDocument { smoke: true, ..checked() }).unwrap(), digest(&checked()).unwrap());
+        assert_eq!(
+            digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(),
+            digest(&checked()).unwrap()
+        );
+        assert_ne!(
+            digest(&RunDocument { smoke: true, ..checked() }).unwrap(),
+            digest(&checked()).unwrap()
+        );
     }
 
     #[test]

@@ -46,37 +46,52 @@ impl Postgres {
         if config.get_application_name().is_none() {
             config.application_name("flushmark");
         }
-        let client = connect(&mut config, ssl_mode, ssl_root_cert).map_err(|problem| match (problem, passed_over) {
-            (Problem::NotAdmitted(said), Some(why)) => Problem::NotAdmitted(format!("{said}; {why}")),
-            (problem, _) => problem,
+        let client = connect(&mut config, ssl_mode, ssl_root_cert).map_err(|problem| {
+            match (problem, passed_over) {
+                (Problem::NotAdmitted(said), Some(why)) => {
+                    Problem::NotAdmitted(format!("{said}; {why}"))
+                }
+                (problem, _) => problem,
+            }
         })?;
         let mut engine = Postgres { client, wait };
         engine.batch(&format!(
-            "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET client_min_messages = warning",
+            "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET \
+             client_min_messages = warning",
             wait.as_millis()
         ))?;
         Ok(engine)
     }
 }
 
-fn connect(config: &mut Config, mode: SslMode, root_cert: Option<PathBuf>) -> Result<Client, Problem> {
+fn connect(
+    config: &mut Config,
+    mode: SslMode,
+    root_cert: Option<PathBuf>,
+) -> Result<Client, Problem> {
     let plainly = |config: &mut Config| config.ssl_mode(config::SslMode::Disable).connect(NoTls);
     let connected = match mode {
         SslMode::Disable => plainly(config),
         SslMode::Prefer => {
             let connector = encryption::connector(mode, root_cert)?;
             let encrypted = config.ssl_mode(config::SslMode::Prefer).connect(connector);
-            encrypted.or_else(|error| if problem::is_of_encryption(&error) { plainly(config) } else { Err(error) })
+            encrypted.or_else(|error| {
+                if problem::is_of_encryption(&error) { plainly(config) } else { Err(error) }
+            })
         }
-        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
-            config.ssl_mode(config::SslMode::Require).connect(encryption::connector(mode, root_cert)?)
-        }
+        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => config
+            .ssl_mode(config::SslMode::Require)
+            .connect(encryption::connector(mode, root_cert)?),
     };
     connected.map_err(|error| problem::of_connection(&error))
 }
 
 impl ToSql for Value {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Value::Null => Ok(IsNull::Yes),
             Value::Integer(number) => number.to_sql(kind, out),
@@ -96,9 +111,9 @@ impl ToSql for Value {
 fn value(row: &postgres::Row, column: usize) -> Result<Value, postgres::Error> {
     Ok(match *row.columns()[column].type_() {
         Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map_or(Value::Null, Value::Integer),
-        Type::INT4 => {
-            row.try_get::<_, Option<i32>>(column)?.map_or(Value::Null, |number| Value::Integer(number.into()))
-        }
+        Type::INT4 => row
+            .try_get::<_, Option<i32>>(column)?
+            .map_or(Value::Null, |number| Value::Integer(number.into())),
         Type::FLOAT8 => row.try_get::<_, Option<f64>>(column)?.map_or(Value::Null, Value::Real),
         Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(column)?.map_or(Value::Null, Value::Blob),
         _ => row.try_get::<_, Option<String>>(column)?.map_or(Value::Null, Value::Text),
@@ -112,7 +127,8 @@ impl Engine for Postgres {
 
     fn has_table(&mut self, name: &str) -> Result<bool, Problem> {
         let found = self.one(
-            "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'flushmark' AND tablename::text = $1",
+            "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'flushmark' AND tablename::text \
+             = $1",
             &[name.into()],
         )?;
         Ok(found.is_some())
@@ -129,8 +145,13 @@ impl Engine for Postgres {
 
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        let rows = self.client.query(sql, &values).map_err(|error| problem::of_statement(&error, self.wait))?;
-        let cells = |row: &postgres::Row| (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>();
+        let rows = self
+            .client
+            .query(sql, &values)
+            .map_err(|error| problem::of_statement(&error, self.wait))?;
+        let cells = |row: &postgres::Row| {
+            (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>()
+        };
         let rows: Result<Vec<_>, _> = rows.iter().map(|row| cells(row).map(Row)).collect();
         rows.map_err(|error| problem::of_statement(&error, self.wait))
     }
@@ -152,7 +173,9 @@ impl Engine for Postgres {
         self.begin()?;
         // Two sessions that create a schema at once would fail each other; the end of the
         // transaction releases the lock.
-        self.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_KEY}); CREATE SCHEMA IF NOT EXISTS flushmark"))
+        self.batch(&format!(
+            "SELECT pg_advisory_xact_lock({MIGRATION_KEY}); CREATE SCHEMA IF NOT EXISTS flushmark"
+        ))
     }
 
     /// A session lock: the server releases it when the connection ends for any reason, and every
@@ -186,7 +209,8 @@ mod tests {
     #[test]
     fn server_errors_map_to_problems() {
         let Some(server) = Server::start("server_errors_map_to_problems") else { return };
-        let mut engine = Postgres::open(&server.database("causes"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
+        let mut engine = Postgres::open(&server.database("causes"), WAIT)
+            .unwrap_or_else(|problem| panic!("{problem}"));
         let mut raised = |code: &str| {
             let sql = format!("DO $$ BEGIN RAISE EXCEPTION 'why' USING ERRCODE = '{code}'; END $$");
             engine.batch(&sql).unwrap_err()
@@ -205,17 +229,25 @@ mod tests {
     #[test]
     fn every_type_in_use_can_be_read() {
         let Some(server) = Server::start("every_type_in_use_can_be_read") else { return };
-        let mut engine = Postgres::open(&server.database("types"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
+        let mut engine = Postgres::open(&server.database("types"), WAIT)
+            .unwrap_or_else(|problem| panic!("{problem}"));
         let sql = "SELECT 1::bigint, 2, 1.5::float8, 'text', '\\x0708'::bytea, NULL::bigint";
         let Row(cells) = engine.one(sql, &[]).unwrap().unwrap();
         let text = Value::Text("text".to_owned());
         let blob = Value::Blob(vec![7, 8]);
-        assert_eq!(cells, [Value::Integer(1), Value::Integer(2), Value::Real(1.5), text, blob, Value::Null]);
+        assert_eq!(
+            cells,
+            [Value::Integer(1), Value::Integer(2), Value::Real(1.5), text, blob, Value::Null]
+        );
     }
 
     #[test]
     fn a_run_is_locked_until_it_is_unlocked_or_its_connection_ends() {
-        let Some(server) = Server::start("a_run_is_locked_until_it_is_unlocked_or_its_connection_ends") else { return };
+        let Some(server) =
+            Server::start("a_run_is_locked_until_it_is_unlocked_or_its_connection_ends")
+        else {
+            return;
+        };
         let url = server.database("locks");
         let open = || Postgres::open(&url, WAIT).unwrap_or_else(|problem| panic!("{problem}"));
         let (mut here, mut there) = (open(), open());
@@ -238,6 +270,9 @@ mod tests {
 
         // A reading transaction cannot write.
         here.begin_reading().unwrap();
-        assert!(matches!(here.batch("CREATE TABLE public.x (y int)").unwrap_err(), Problem::Refused(_)));
+        assert!(matches!(
+            here.batch("CREATE TABLE public.x (y int)").unwrap_err(),
+            Problem::Refused(_)
+        ));
     }
 }

@@ -23,16 +23,21 @@ pub fn lives(writer: &str) -> bool {
     if boot_then != boot() {
         return false;
     }
-    namespace_then != namespace() || pid.parse().ok().and_then(began).is_some_and(|began| began == began_then)
+    namespace_then != namespace()
+        || pid.parse().ok().and_then(began).is_some_and(|began| began == began_then)
 }
 
 fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// The link reads `pid:[4026531836]`.
 fn namespace() -> String {
-    fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
+    fs::read_link("/proc/self/ns/pid")
+        .map(|link| link.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 /// Start time in ticks since boot: field 22 of proc_pid_stat(5). `None` if the process is gone or a
@@ -59,7 +64,13 @@ mod tests {
     fn this_one_lives_and_a_dead_one_does_not() {
         assert!(lives(&this()));
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let text = format!("{}/{}/{}/{}", boot(), namespace(), child.id(), began(child.id()).unwrap_or_default());
+        let text = format!(
+            "{}/{}/{}/{}",
+            boot(),
+            namespace(),
+            child.id(),
+            began(child.id()).unwrap_or_default()
+        );
         child.wait().unwrap();
         assert!(!lives(&text));
         let reused = this().rsplit_once('/').map(|(rest, _)| format!("{rest}/1")).unwrap();

@@ -27,11 +27,16 @@ pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<StoredRun, Prob
         other => other,
     };
     let header = engine.one("SELECT document FROM headers WHERE run = $1", &[run.0.into()])?;
-    let header = header.ok_or_else(|| of_run(Problem::Damaged("its document is missing".to_owned())))?;
+    let header =
+        header.ok_or_else(|| of_run(Problem::Damaged("its document is missing".to_owned())))?;
     let mut document: RunDocument = header.blob(0).and_then(unpack).map_err(of_run)?;
-    let results = engine.query("SELECT document FROM results WHERE run = $1 ORDER BY position", &[run.0.into()])?;
-    document.results =
-        results.iter().map(|row| row.blob(0).and_then(unpack)).collect::<Result<_, _>>().map_err(of_run)?;
+    let results = engine
+        .query("SELECT document FROM results WHERE run = $1 ORDER BY position", &[run.0.into()])?;
+    document.results = results
+        .iter()
+        .map(|row| row.blob(0).and_then(unpack))
+        .collect::<Result<_, _>>()
+        .map_err(of_run)?;
     if document.results.len() != summary.tests as usize {
         return Err(of_run(Problem::Damaged(format!(
             "only {} of {} tests are stored",

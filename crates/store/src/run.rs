@@ -23,8 +23,10 @@ impl FromStr for RunId {
     type Err = NotARunId;
 
     fn from_str(text: &str) -> Result<RunId, NotARunId> {
-        let number =
-            text.parse().ok().filter(|&number: &i64| number > 0 && text.starts_with(|c: char| c.is_ascii_digit()));
+        let number = text
+            .parse()
+            .ok()
+            .filter(|&number: &i64| number > 0 && text.starts_with(|c: char| c.is_ascii_digit()));
         number.map(RunId).ok_or_else(|| NotARunId(text.to_owned()))
     }
 }
@@ -49,7 +51,10 @@ pub struct Tag(String);
 
 /// A text that cannot be a tag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid tag `{0}`: expected up to 64 letters, digits and any of - _ . : / +, starting with a letter or digit")]
+#[error(
+    "invalid tag `{0}`: expected up to 64 letters, digits and any of - _ . : / +, starting with a \
+     letter or digit"
+)]
 pub struct NotATag(String);
 
 impl FromStr for Tag {
@@ -59,7 +64,9 @@ impl FromStr for Tag {
     fn from_str(text: &str) -> Result<Tag, NotATag> {
         let fits = text.starts_with(char::is_alphanumeric)
             && text.chars().count() <= 64
-            && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '+'));
+            && text
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '+'));
         if fits { Ok(Tag(text.to_owned())) } else { Err(NotATag(text.to_owned())) }
     }
 }
@@ -263,7 +270,11 @@ mod tests {
     #[test]
     fn each_drive_is_named_once_and_only_if_it_has_a_name() {
         let imported = |drive: &str| {
-            let source = measurement::Source { tool: "fio".to_owned(), version: None, drive: Some(drive.to_owned()) };
+            let source = measurement::Source {
+                tool: "fio".to_owned(),
+                version: None,
+                drive: Some(drive.to_owned()),
+            };
             RunDocument { source: Some(source), ..modelled() }
         };
         let models = |document: &RunDocument| -> Vec<Option<String>> {
@@ -297,9 +308,15 @@ mod tests {
         };
         let value = serde_json::to_value(&summary).unwrap();
         assert_eq!((&value["id"], &value["tags"][0]), (&12.into(), &"fleet".into()));
-        assert_eq!((&value["uuid"], &value["at"]), (&uuid.to_string().into(), &"2026-11-20T10:00:00Z".into()));
+        assert_eq!(
+            (&value["uuid"], &value["at"]),
+            (&uuid.to_string().into(), &"2026-11-20T10:00:00Z".into())
+        );
         assert_eq!((summary.id.number(), summary.id.to_string()), (12, "12".to_owned()));
-        assert_eq!((summary.tags[0].as_str(), summary.tags[0].to_string()), ("fleet", "fleet".to_owned()));
+        assert_eq!(
+            (summary.tags[0].as_str(), summary.tags[0].to_string()),
+            ("fleet", "fleet".to_owned())
+        );
         for state in [State::Running, State::Complete, State::Interrupted] {
             assert_eq!(serde_json::to_value(state).unwrap(), state.name());
         }

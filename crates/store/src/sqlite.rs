@@ -46,7 +46,9 @@ impl Sqlite {
         match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
             // A log cannot be shared in a read-only directory. A file that no process can be
             // writing to needs none.
-            Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
+            Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_))
+                if path.exists() && !has_log(path) =>
+            {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
                 Sqlite::over(&unchanging(path), path, flags, wait)
             }
@@ -56,7 +58,8 @@ impl Sqlite {
 
     /// `name` is what SQLite calls the file at `path`.
     fn over(name: &Path, path: &Path, flags: OpenFlags, wait: Duration) -> Result<Sqlite, Problem> {
-        let connection = Connection::open_with_flags(name, flags).map_err(|error| problem(&error, path, wait))?;
+        let connection = Connection::open_with_flags(name, flags)
+            .map_err(|error| problem(&error, path, wait))?;
         let mut engine = Sqlite { connection, path: path.to_owned(), wait };
         engine.connection.busy_timeout(wait).map_err(|error| problem(&error, path, wait))?;
         engine.recognise()?;
@@ -68,9 +71,15 @@ impl Sqlite {
     fn recognise(&mut self) -> Result<(), Problem> {
         // In this order: another process may create the store in between, and a process that
         // sees its tables also sees its application ID.
-        let tables = self.one("SELECT count(*) FROM sqlite_schema", &[])?.map_or(Ok(0), |row| row.integer(0))?;
+        let tables = self
+            .one("SELECT count(*) FROM sqlite_schema", &[])?
+            .map_or(Ok(0), |row| row.integer(0))?;
         let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
-        if id == APPLICATION_ID || (id == 0 && tables == 0) { Ok(()) } else { Err(Problem::Foreign) }
+        if id == APPLICATION_ID || (id == 0 && tables == 0) {
+            Ok(())
+        } else {
+            Err(Problem::Foreign)
+        }
     }
 
     /// In WAL mode, readers and the single writer do not wait for each other. Switching the mode
@@ -130,9 +139,8 @@ fn problem(error: &rusqlite::Error, path: &Path, wait: Duration) -> Problem {
         // SQLite gives no reason, or a different one than the kernel.
         ErrorCode::ReadOnly => unwritable::why(path).map_or(Problem::ReadOnly, Problem::Unwritable),
         ErrorCode::DiskFull => unwritable::why(path).map_or(Problem::Full, Problem::Unwritable),
-        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
-            unwritable::why(path).map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
-        }
+        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => unwritable::why(path)
+            .map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable),
         _ => Problem::Io(error.to_string()),
     }
 }
@@ -170,7 +178,10 @@ impl Engine for Sqlite {
     }
 
     fn has_table(&mut self, name: &str) -> Result<bool, Problem> {
-        let found = self.one("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1", &[name.into()])?;
+        let found = self.one(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1",
+            &[name.into()],
+        )?;
         Ok(found.is_some())
     }
 
@@ -179,16 +190,22 @@ impl Engine for Sqlite {
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
-        let changed = statement.execute(rusqlite::params_from_iter(values)).map_err(|error| self.explain(&error))?;
+        let mut statement =
+            self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
+        let changed = statement
+            .execute(rusqlite::params_from_iter(values))
+            .map_err(|error| self.explain(&error))?;
         Ok(changed as u64)
     }
 
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
-        let mut statement = self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
+        let mut statement =
+            self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
         let columns = statement.column_count();
         let cells = |row: &rusqlite::Row<'_>| {
-            let cells = (0..columns).map(|column| row.get_ref(column).map(value)).collect::<Result<_, _>>()?;
+            let cells = (0..columns)
+                .map(|column| row.get_ref(column).map(value))
+                .collect::<Result<_, _>>()?;
             Ok(Row(cells))
         };
         let rows = statement.query_map(rusqlite::params_from_iter(values), cells);
@@ -237,8 +254,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("results.db");
         let wait = Duration::from_secs(3);
-        let of =
-            |code: i32, path: &Path| problem(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None), path, wait);
+        let of = |code: i32, path: &Path| {
+            problem(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None), path, wait)
+        };
         assert!(matches!(of(ffi::SQLITE_NOTADB, &path), Problem::NotADatabase));
         assert!(matches!(of(ffi::SQLITE_CORRUPT, &path), Problem::Damaged(_)));
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED] {
@@ -250,10 +268,14 @@ mod tests {
         for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM, ffi::SQLITE_IOERR] {
             assert!(matches!(of(code, &path), Problem::Io(_)));
         }
-        assert!(matches!(problem(&rusqlite::Error::InvalidQuery, &path, wait), Problem::Damaged(_)));
+        assert!(matches!(
+            problem(&rusqlite::Error::InvalidQuery, &path, wait),
+            Problem::Damaged(_)
+        ));
         // Nobody can create a file in /sys, whatever SQLite reports.
         let sys = Path::new("/sys/results.db");
-        for code in [ffi::SQLITE_READONLY, ffi::SQLITE_FULL, ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM] {
+        for code in [ffi::SQLITE_READONLY, ffi::SQLITE_FULL, ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM]
+        {
             assert!(matches!(of(code, sys), Problem::Unwritable(_)), "{code}");
         }
         assert!(matches!(of(ffi::SQLITE_IOERR, sys), Problem::Io(_)));
@@ -272,7 +294,10 @@ mod tests {
 
     #[test]
     fn a_path_stays_itself_in_a_uri() {
-        assert_eq!(unchanging(Path::new("/a b/50%?#.db")), Path::new("file:/a b/50%25%3f%23.db?immutable=1"));
+        assert_eq!(
+            unchanging(Path::new("/a b/50%?#.db")),
+            Path::new("file:/a b/50%25%3f%23.db?immutable=1")
+        );
     }
 
     #[test]

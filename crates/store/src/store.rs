@@ -109,7 +109,11 @@ impl Store {
     ///
     /// # Errors
     /// Like [`Store::open`] and [`Store::open_existing`].
-    pub fn open_waiting(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
+    pub fn open_waiting(
+        location: &Location,
+        create: bool,
+        wait: Duration,
+    ) -> Result<Store, StoreError> {
         Store::opened(location, create, wait)
     }
 
@@ -125,7 +129,8 @@ impl Store {
                 Ok(Box::new(engine) as Box<dyn Engine>)
             }),
         };
-        let engine = opened.map_err(|problem| StoreError { store: location.to_string(), problem })?;
+        let engine =
+            opened.map_err(|problem| StoreError { store: location.to_string(), problem })?;
         Ok(Store { engine, location: location.clone() })
     }
 
@@ -138,12 +143,21 @@ impl Store {
         StoreError { store: self.location.to_string(), problem }
     }
 
-    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
         let engine = &mut *self.engine;
-        engine.begin_reading().and_then(|()| finish(engine, question)).map_err(|problem| self.error(problem))
+        engine
+            .begin_reading()
+            .and_then(|()| finish(engine, question))
+            .map_err(|problem| self.error(problem))
     }
 
-    fn write<T>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
         atomically(&mut *self.engine, work).map_err(|problem| self.error(problem))
     }
 
@@ -186,7 +200,12 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be written to, or the run was deleted in the meantime.
-    pub fn finish(&mut self, run: RunId, document: &RunDocument, end: End) -> Result<(), StoreError> {
+    pub fn finish(
+        &mut self,
+        run: RunId,
+        document: &RunDocument,
+        end: End,
+    ) -> Result<(), StoreError> {
         self.write(|engine| {
             let kept = kept_tests(engine, run)?;
             writing::end(engine, run, kept, document, end.into())
@@ -209,9 +228,15 @@ impl Store {
         self.engine.unlock_run(run.0).map_err(|problem| self.error(problem))
     }
 
-    fn insertion<T>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+    fn insertion<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
         let engine = &mut *self.engine;
-        engine.begin_insert().and_then(|()| finish(engine, work)).map_err(|problem| self.error(problem))
+        engine
+            .begin_insert()
+            .and_then(|()| finish(engine, work))
+            .map_err(|problem| self.error(problem))
     }
 
     /// Stores a whole document unless it is already stored. If an interrupted run left its first
@@ -219,7 +244,11 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be written to.
-    pub fn insert(&mut self, document: &RunDocument, origin: &Origin) -> Result<Inserted, StoreError> {
+    pub fn insert(
+        &mut self,
+        document: &RunDocument,
+        origin: &Origin,
+    ) -> Result<Inserted, StoreError> {
         self.insertion(|engine| insert(engine, document, origin))
     }
 
@@ -227,8 +256,14 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be written to.
-    pub fn insert_all(&mut self, documents: &[&RunDocument], origin: &Origin) -> Result<Vec<Inserted>, StoreError> {
-        self.insertion(|engine| documents.iter().map(|document| insert(engine, document, origin)).collect())
+    pub fn insert_all(
+        &mut self,
+        documents: &[&RunDocument],
+        origin: &Origin,
+    ) -> Result<Vec<Inserted>, StoreError> {
+        self.insertion(|engine| {
+            documents.iter().map(|document| insert(engine, document, origin)).collect()
+        })
     }
 
     /// A run with its whole document.
@@ -310,7 +345,9 @@ impl Store {
     /// If there is no such run, or the store cannot be written to.
     pub fn note(&mut self, run: RunId, note: &str) -> Result<(), StoreError> {
         self.write(|engine| {
-            match engine.execute("UPDATE runs SET note = $1 WHERE id = $2", &[note.into(), run.0.into()])? {
+            match engine
+                .execute("UPDATE runs SET note = $1 WHERE id = $2", &[note.into(), run.0.into()])?
+            {
                 0 => Err(Problem::NoRun(run)),
                 _ => Ok(()),
             }
@@ -324,7 +361,8 @@ impl Store {
     pub fn delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
         self.write(|engine| {
             for &run in runs {
-                let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
+                let summary =
+                    list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
                 if summary.state == State::Running {
                     return Err(Problem::Running(run));
                 }
@@ -370,7 +408,11 @@ impl Store {
     }
 }
 
-fn insert(engine: &mut dyn Engine, document: &RunDocument, origin: &Origin) -> Result<Inserted, Problem> {
+fn insert(
+    engine: &mut dyn Engine,
+    document: &RunDocument,
+    origin: &Origin,
+) -> Result<Inserted, Problem> {
     let entry = Entry {
         uuid: Uuid::now_v7(),
         digest: Some(digest(document)?),
@@ -384,7 +426,10 @@ fn insert(engine: &mut dyn Engine, document: &RunDocument, origin: &Origin) -> R
     keep(engine, document, &entry)
 }
 
-fn copy(engine: &mut dyn Engine, StoredRun { summary, document }: &StoredRun) -> Result<Inserted, Problem> {
+fn copy(
+    engine: &mut dyn Engine,
+    StoredRun { summary, document }: &StoredRun,
+) -> Result<Inserted, Problem> {
     let entry = Entry {
         uuid: summary.uuid,
         digest: Some(digest(document)?),
@@ -399,7 +444,11 @@ fn copy(engine: &mut dyn Engine, StoredRun { summary, document }: &StoredRun) ->
 }
 
 /// Stores a whole document with this entry, unless the store has it or its first part.
-fn keep(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<Inserted, Problem> {
+fn keep(
+    engine: &mut dyn Engine,
+    document: &RunDocument,
+    entry: &Entry<'_>,
+) -> Result<Inserted, Problem> {
     match identity::find(engine, document, entry.digest.as_deref().unwrap_or_default())? {
         Known::Whole(run) => return Ok(Inserted::Already(run)),
         Known::Half(run) => {

@@ -14,22 +14,30 @@ const LOG_BYTES: usize = 64 << 10;
 #[non_exhaustive]
 pub enum Unwritable {
     /// No space left.
-    #[error("the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)")]
+    #[error(
+        "the disk is full (ENOSPC); free some space or name another store (--store, \
+         FLUSHMARK_STORE)"
+    )]
     Full,
     /// No space left for this user.
     #[error(
-        "this user's disk quota is used up (EDQUOT); free some space or name another store (--store, FLUSHMARK_STORE)"
+        "this user's disk quota is used up (EDQUOT); free some space or name another store \
+         (--store, FLUSHMARK_STORE)"
     )]
     Quota,
     /// The mount or the drive is read-only.
     #[error("the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)")]
     ReadOnlyFilesystem,
     /// Denied by the file's mode, owner or attributes.
-    #[error("this user has no permission to write to the file (EACCES); name another store (--store, FLUSHMARK_STORE)")]
+    #[error(
+        "this user has no permission to write to the file (EACCES); name another store (--store, \
+         FLUSHMARK_STORE)"
+    )]
     File,
     /// Denied by the directory's mode, owner or attributes.
     #[error(
-        "this user has no permission to create files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)"
+        "this user has no permission to create files in its directory (EACCES); name another store \
+         (--store, FLUSHMARK_STORE)"
     )]
     Directory,
 }
@@ -41,7 +49,8 @@ pub(crate) fn why(path: &Path) -> Option<Unwritable> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return of(error.kind(), Unwritable::File),
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = directory.join(format!(".flushmark-{}.tmp", std::process::id()));
     let tried = File::create_new(&beside).and_then(|mut file| {
         // Some filesystems detect a lack of space when writing, others when syncing.

@@ -25,7 +25,9 @@ pub(crate) struct Entry<'a> {
 
 /// Time of the measurement; if unknown, the current time, to the second like in documents.
 pub(crate) fn at(document: &RunDocument) -> Timestamp {
-    document.began().unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
+    document
+        .began()
+        .unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
 }
 
 /// The tool that measured: `flushmark 0.1.0`, `fio 3.33`.
@@ -51,7 +53,11 @@ fn target(document: &RunDocument) -> String {
 }
 
 /// Inserts the run without its tests.
-pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<RunId, Problem> {
+pub(crate) fn run(
+    engine: &mut dyn Engine,
+    document: &RunDocument,
+    entry: &Entry<'_>,
+) -> Result<RunId, Problem> {
     let row = engine.one(
         "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
@@ -68,7 +74,9 @@ pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry
             entry.note.into(),
         ],
     )?;
-    let id = RunId(row.ok_or_else(|| Problem::Damaged("a new run got no number".to_owned()))?.integer(0)?);
+    let id = RunId(
+        row.ok_or_else(|| Problem::Damaged("a new run got no number".to_owned()))?.integer(0)?,
+    );
     engine.execute(
         "INSERT INTO headers (run, document) VALUES ($1, $2)",
         &[id.0.into(), pack_header(document)?.into()],
@@ -76,7 +84,12 @@ pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry
     for (position, drive) in DriveName::of(document).iter().enumerate() {
         engine.execute(
             "INSERT INTO drives (run, position, model, serial) VALUES ($1, $2, $3, $4)",
-            &[id.0.into(), (position as i64).into(), drive.model.as_deref().into(), drive.serial.as_deref().into()],
+            &[
+                id.0.into(),
+                (position as i64).into(),
+                drive.model.as_deref().into(),
+                drive.serial.as_deref().into(),
+            ],
         )?;
     }
     for tag in entry.tags {
@@ -86,13 +99,19 @@ pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry
 }
 
 /// Inserts tests, the first of them at position `first`.
-pub(crate) fn tests(engine: &mut dyn Engine, id: RunId, first: usize, results: &[TestResult]) -> Result<(), Problem> {
+pub(crate) fn tests(
+    engine: &mut dyn Engine,
+    id: RunId,
+    first: usize,
+    results: &[TestResult],
+) -> Result<(), Problem> {
     let names = names(engine, results)?;
     for (position, result) in results.iter().enumerate() {
         let position = Value::from((first + position) as i64);
         let headline = Headline::of(result);
         engine.execute(
-            "INSERT INTO tests (run, name, position, is_commit, p50_us, p99_us) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO tests (run, name, position, is_commit, p50_us, p99_us) VALUES ($1, $2, \
+             $3, $4, $5, $6)",
             &[
                 id.0.into(),
                 names[result.test.as_str()].into(),
@@ -119,7 +138,10 @@ pub(crate) fn end(
     state: State,
 ) -> Result<(), Problem> {
     tests(engine, id, kept, document.results.get(kept..).unwrap_or_default())?;
-    engine.execute("UPDATE headers SET document = $1 WHERE run = $2", &[pack_header(document)?.into(), id.0.into()])?;
+    engine.execute(
+        "UPDATE headers SET document = $1 WHERE run = $2",
+        &[pack_header(document)?.into(), id.0.into()],
+    )?;
     engine.execute(
         "UPDATE runs SET state = $1, digest = $2, writer = NULL WHERE id = $3",
         &[state.name().into(), digest(document)?.as_str().into(), id.0.into()],
@@ -129,16 +151,27 @@ pub(crate) fn end(
 
 /// The numbers of tests' names. New names are inserted in sorted order, so two processes cannot
 /// deadlock.
-fn names<'a>(engine: &mut dyn Engine, results: &'a [TestResult]) -> Result<BTreeMap<&'a str, i64>, Problem> {
-    let mut names: BTreeMap<&str, i64> = results.iter().map(|result| (result.test.as_str(), 0)).collect();
+fn names<'a>(
+    engine: &mut dyn Engine,
+    results: &'a [TestResult],
+) -> Result<BTreeMap<&'a str, i64>, Problem> {
+    let mut names: BTreeMap<&str, i64> =
+        results.iter().map(|result| (result.test.as_str(), 0)).collect();
     for (name, id) in &mut names {
-        let find = |engine: &mut dyn Engine| engine.one("SELECT id FROM names WHERE name = $1", &[(*name).into()]);
+        let find = |engine: &mut dyn Engine| {
+            engine.one("SELECT id FROM names WHERE name = $1", &[(*name).into()])
+        };
         let mut row = find(engine)?;
         if row.is_none() {
-            engine.execute("INSERT INTO names (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", &[(*name).into()])?;
+            engine.execute(
+                "INSERT INTO names (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
+                &[(*name).into()],
+            )?;
             row = find(engine)?;
         }
-        *id = row.ok_or_else(|| Problem::Damaged("a test's name got no number".to_owned()))?.integer(0)?;
+        *id = row
+            .ok_or_else(|| Problem::Damaged("a test's name got no number".to_owned()))?
+            .integer(0)?;
     }
     Ok(names)
 }
@@ -156,7 +189,8 @@ mod tests {
     #[test]
     fn a_run_of_unknown_time_is_stored_with_the_current_time() {
         let before = Timestamp::now().as_second();
-        let kept = at(&RunDocument { started_at: measurement::started_at::write(None), ..checked() });
+        let kept =
+            at(&RunDocument { started_at: measurement::started_at::write(None), ..checked() });
         assert!((before..=Timestamp::now().as_second()).contains(&kept.as_second()), "{kept}");
         assert_eq!(kept.subsec_nanosecond(), 0);
     }

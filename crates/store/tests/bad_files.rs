@@ -60,18 +60,28 @@ fn a_text_is_left_as_it_is() {
     fs::write(place.path(), &text).unwrap();
     insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
-    assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 1, "no file was created next to it");
+    assert_eq!(
+        fs::read_dir(place.directory.path()).unwrap().count(),
+        1,
+        "no file was created next to it"
+    );
 }
 
 #[test]
 fn another_programs_database_is_left_as_it_is() {
     let place = Place::new();
-    Connection::open(place.path()).unwrap().execute_batch("CREATE TABLE runs (id INTEGER)").unwrap();
+    Connection::open(place.path())
+        .unwrap()
+        .execute_batch("CREATE TABLE runs (id INTEGER)")
+        .unwrap();
     let before = fs::read(place.path()).unwrap();
     insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     // Also one with another application ID.
     let place2 = Place::new();
-    Connection::open(place2.path()).unwrap().execute_batch("PRAGMA application_id = 7; CREATE TABLE x (y)").unwrap();
+    Connection::open(place2.path())
+        .unwrap()
+        .execute_batch("PRAGMA application_id = 7; CREATE TABLE x (y)")
+        .unwrap();
     assert_eq!(place2.refusal(), place.refusal());
     assert_eq!(fs::read(place.path()).unwrap(), before);
 }
@@ -96,7 +106,10 @@ fn nothing_there() {
 fn reading_makes_no_store_of_an_empty_file() {
     let place = Place::new();
     fs::write(place.path(), "").unwrap();
-    assert!(matches!(Store::open_existing(&place.location()).unwrap_err().problem, store::Problem::Absent));
+    assert!(matches!(
+        Store::open_existing(&place.location()).unwrap_err().problem,
+        store::Problem::Absent
+    ));
     assert_eq!(fs::metadata(place.path()).unwrap().len(), 0);
 }
 
@@ -108,7 +121,10 @@ fn names_with_a_meaning_to_sqlite_are_file_names() {
         for name in [":memory:", "file:x.db?mode=memory"] {
             let location = Location::Sqlite(name.into());
             Store::open(&location).unwrap().insert(&checked(), &Origin::default()).unwrap();
-            assert_eq!(Store::open_existing(&location).unwrap().list(&Filter::default()).unwrap().len(), 1);
+            assert_eq!(
+                Store::open_existing(&location).unwrap().list(&Filter::default()).unwrap().len(),
+                1
+            );
         }
         return;
     }
@@ -131,13 +147,19 @@ fn any_name_is_read_from_a_read_only_place() {
     }
     let place = Place::new();
     let names = [b"100%.db".as_slice(), b"a?b#c.db", b"latin-\xe9.db"];
-    let locations = names.map(|name| Location::Sqlite(place.directory.path().join(std::ffi::OsStr::from_bytes(name))));
+    let locations = names.map(|name| {
+        Location::Sqlite(place.directory.path().join(std::ffi::OsStr::from_bytes(name)))
+    });
     for location in &locations {
         Store::open(location).unwrap().insert(&checked(), &Origin::default()).unwrap();
     }
-    let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
+    let mount = Mount::new(
+        place.directory.path(),
+        &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()],
+    );
     for location in &locations {
-        let listed = Store::open_existing(location).and_then(|mut store| store.list(&Filter::default()));
+        let listed =
+            Store::open_existing(location).and_then(|mut store| store.list(&Filter::default()));
         assert_eq!(listed.unwrap().len(), 1, "{location}");
     }
     drop(mount);
@@ -164,7 +186,10 @@ fn an_empty_file_becomes_a_store() {
 #[test]
 fn a_newer_schema() {
     let place = Place::with_a_run();
-    Connection::open(place.path()).unwrap().execute_batch("UPDATE schema_version SET version = 99").unwrap();
+    Connection::open(place.path())
+        .unwrap()
+        .execute_batch("UPDATE schema_version SET version = 99")
+        .unwrap();
     insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, from a newer flushmark; this version supports schemas up to 1. Use that version or another store");
 }
 
@@ -217,7 +242,8 @@ fn a_file_cut_short() {
         });
         let said = place.shown(&read.map(|runs| runs.len()).unwrap_err());
         assert!(
-            said.starts_with("the store RESULTS.DB is damaged (") || said.contains("not an SQLite database"),
+            said.starts_with("the store RESULTS.DB is damaged (")
+                || said.contains("not an SQLite database"),
             "{said}"
         );
     }
@@ -243,16 +269,22 @@ fn a_lock_is_waited_for_only_so_long() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut store = Store::open_waiting(&place.location(), true, BRIEFLY).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "readers do not wait");
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
+    let error = store
+        .insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
+        .unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB has been locked by another process for 0.2 s; try again when that process is done");
     other.execute_batch("COMMIT").unwrap();
-    store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap();
+    store
+        .insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
+        .unwrap();
     // A lock that is released in time causes no error.
     let held = std::thread::scope(|scope| {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let writer = scope.spawn(|| {
             let mut store = Store::open(&place.location()).unwrap();
-            store.insert(&RunDocument { suite: "third".to_owned(), ..checked() }, &Origin::default()).map(drop)
+            store
+                .insert(&RunDocument { suite: "third".to_owned(), ..checked() }, &Origin::default())
+                .map(drop)
         });
         std::thread::sleep(BRIEFLY);
         other.execute_batch("COMMIT").unwrap();
@@ -264,14 +296,21 @@ fn a_lock_is_waited_for_only_so_long() {
 #[test]
 fn a_read_only_place_is_read_and_refuses_what_is_new() {
     if !is_root() {
-        eprintln!("skipped: a_read_only_place_is_read_and_refuses_what_is_new: needs root to mount");
+        eprintln!(
+            "skipped: a_read_only_place_is_read_and_refuses_what_is_new: needs root to mount"
+        );
         return;
     }
     let place = Place::with_a_run();
-    let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
+    let mount = Mount::new(
+        place.directory.path(),
+        &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()],
+    );
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
+    let error = store
+        .insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
+        .unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
@@ -318,7 +357,9 @@ fn a_store_on_a_full_disk_is_not_called_read_only() {
     std::fs::write(place.directory.path().join("fill"), vec![1; 512 << 10]).unwrap_err();
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "it can be read");
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
+    let error = store
+        .insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
+        .unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);

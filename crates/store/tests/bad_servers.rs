@@ -11,7 +11,9 @@ use postgresql::Server;
 use store::{Filter, Location, Origin, Problem, State, Store};
 
 fn refusal(url: &str) -> String {
-    Store::open_waiting(&Location::Postgres(url.to_owned()), true, Duration::from_secs(2)).unwrap_err().to_string()
+    Store::open_waiting(&Location::Postgres(url.to_owned()), true, Duration::from_secs(2))
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -29,15 +31,25 @@ fn what_is_wrong_with_an_address() {
 /// Modes"), and whether the connection is then encrypted.
 #[test]
 fn connections_are_encrypted_as_the_url_asks() {
-    let Some(server) = Server::start_encrypting("connections_are_encrypted_as_the_url_asks") else { return };
+    let Some(server) = Server::start_encrypting("connections_are_encrypted_as_the_url_asks") else {
+        return;
+    };
     server.database("fleet");
     let by = |host: &str, query: &str| -> Result<(), String> {
-        let url = server.url_over_tcp(host, "fleet").replace("postgres@", &format!("postgres:{}@", "p%40ss%3Aword"));
+        let url = server
+            .url_over_tcp(host, "fleet")
+            .replace("postgres@", &format!("postgres:{}@", "p%40ss%3Aword"));
         Store::open_waiting(&Location::Postgres(url + query), true, Duration::from_secs(2))
             .map(drop)
-            .map_err(|error| error.problem.to_string().replace(&server.directory().display().to_string(), "SERVER"))
+            .map_err(|error| {
+                error
+                    .problem
+                    .to_string()
+                    .replace(&server.directory().display().to_string(), "SERVER")
+            })
     };
-    let files = [server.authority(), server.certificate()].map(|path| path.display().to_string().replace('/', "%2F"));
+    let files = [server.authority(), server.certificate()]
+        .map(|path| path.display().to_string().replace('/', "%2F"));
     let [authority, own] = files.each_ref();
     for mode in ["prefer", "require"] {
         by("localhost", &format!("?sslmode={mode}")).unwrap();
@@ -47,7 +59,8 @@ fn connections_are_encrypted_as_the_url_asks() {
     for root in [authority, own] {
         by("localhost", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap();
         by("127.0.0.1", &format!("?sslmode=verify-ca&sslrootcert={root}")).unwrap();
-        let misnamed = by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap_err();
+        let misnamed =
+            by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap_err();
         assert!(misnamed.contains("not valid for name"), "{misnamed}");
     }
     insta::assert_snapshot!(by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={authority}")).unwrap_err(), @r#"cannot be connected to with this sslmode: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")"#);
@@ -55,7 +68,8 @@ fn connections_are_encrypted_as_the_url_asks() {
     let stranger = Server::start_encrypting("connections_are_encrypted_as_the_url_asks").unwrap();
     let stranger = stranger.authority().display().to_string();
     for mode in ["require", "verify-ca", "verify-full"] {
-        let untrusted = by("localhost", &format!("?sslmode={mode}&sslrootcert={stranger}")).unwrap_err();
+        let untrusted =
+            by("localhost", &format!("?sslmode={mode}&sslrootcert={stranger}")).unwrap_err();
         assert!(untrusted.starts_with("cannot be connected to with this sslmode: "), "{untrusted}");
     }
     insta::assert_snapshot!(by("localhost", &format!("?sslmode=require&sslrootcert={stranger}")).unwrap_err(), @"cannot be connected to with this sslmode: invalid peer certificate: BadSignature");
@@ -63,7 +77,11 @@ fn connections_are_encrypted_as_the_url_asks() {
     // Over TCP, the server accepts first only encrypted and then only unencrypted connections.
     let rules = server.directory().join("data/pg_hba.conf");
     let reload = |rule: &str| {
-        std::fs::write(&rules, format!("local all all scram-sha-256\n{rule} all all all scram-sha-256\n")).unwrap();
+        std::fs::write(
+            &rules,
+            format!("local all all scram-sha-256\n{rule} all all all scram-sha-256\n"),
+        )
+        .unwrap();
         assert_eq!(server.sql("postgres", "SELECT pg_reload_conf()"), "t");
         std::thread::sleep(Duration::from_millis(500));
     };
@@ -93,7 +111,10 @@ fn encryption_that_a_server_does_not_offer() {
 
 #[test]
 fn a_server_rejects_a_login_or_closes_the_connection() {
-    let Some(mut server) = Server::start("a_server_rejects_a_login_or_closes_the_connection") else { return };
+    let Some(mut server) = Server::start("a_server_rejects_a_login_or_closes_the_connection")
+    else {
+        return;
+    };
     let shown = |server: &Server, text: String| {
         text.replace(&server.directory().display().to_string().replace('/', "%2F"), "SOCKET")
     };
@@ -107,7 +128,9 @@ fn a_server_rejects_a_login_or_closes_the_connection() {
     let location = Location::Postgres(server.database("fleet"));
     let mut store = Store::open(&location).unwrap();
     let whole = checked();
-    let run = store.begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default()).unwrap();
+    let run = store
+        .begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default())
+        .unwrap();
     store.append(run, &whole.results[0]).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);
 
@@ -115,7 +138,9 @@ fn a_server_rejects_a_login_or_closes_the_connection() {
     let mut impatient = Store::open_waiting(&location, true, Duration::from_millis(200)).unwrap();
     let locked = std::thread::scope(|scope| {
         let server = &server;
-        scope.spawn(|| server.sql("fleet", "BEGIN; LOCK TABLE flushmark.runs; SELECT pg_sleep(2); COMMIT"));
+        scope.spawn(|| {
+            server.sql("fleet", "BEGIN; LOCK TABLE flushmark.runs; SELECT pg_sleep(2); COMMIT")
+        });
         std::thread::sleep(Duration::from_millis(700));
         impatient.note(run, "waits").unwrap_err()
     });

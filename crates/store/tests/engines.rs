@@ -22,7 +22,8 @@ fn on_postgresql() {
     let Some(server) = Server::start("on_postgresql") else { return };
     for (number, (name, check)) in CHECKS.into_iter().enumerate() {
         eprintln!("{name}");
-        let database = |store: &str| Location::Postgres(server.database(&format!("{store}_{number}")));
+        let database =
+            |store: &str| Location::Postgres(server.database(&format!("{store}_{number}")));
         check(&Place { here: database("here"), elsewhere: database("elsewhere") });
     }
 }

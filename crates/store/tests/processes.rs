@@ -24,8 +24,11 @@ fn writer() {
     let Ok(location) = std::env::var(STORE) else { return };
     let mut store = Store::open(&location.parse().unwrap()).unwrap();
     for run in 0..RUNS {
-        let whole = RunDocument { suite: format!("run {run} of {}", std::process::id()), ..checked() };
-        let id = store.begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default()).unwrap();
+        let whole =
+            RunDocument { suite: format!("run {run} of {}", std::process::id()), ..checked() };
+        let id = store
+            .begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default())
+            .unwrap();
         for (count, result) in whole.results.iter().enumerate() {
             store.append(id, result).unwrap();
             println!("kept {id} {}", count + 1);
@@ -58,7 +61,9 @@ impl Writer {
             }
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
-                ["kept", run, tests] => return Some((run.parse().unwrap(), Some(tests.parse().unwrap()))),
+                ["kept", run, tests] => {
+                    return Some((run.parse().unwrap(), Some(tests.parse().unwrap())));
+                }
                 ["done", run] => return Some((run.parse().unwrap(), None)),
                 _ => {}
             }
@@ -94,7 +99,10 @@ fn one_of_eight_is_killed(location: &str) {
     // A server notices the end of a killed client's connection a moment later.
     let begun = Instant::now();
     while store.list(&Filter::default()).unwrap().iter().any(|run| run.state == State::Running) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the killed writer's run counts as running");
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the killed writer's run counts as running"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     let kept = store.list(&Filter::default()).unwrap();
@@ -104,8 +112,14 @@ fn one_of_eight_is_killed(location: &str) {
         let results = store.get(summary.id).unwrap().document.results;
         assert!(whole.starts_with(&results), "run {} holds something else", summary.id);
         match acknowledged.get(&summary.id) {
-            Some(None) => assert_eq!((results.len(), summary.state), (whole.len(), State::Complete)),
-            Some(Some(tests)) => assert!(results.len() >= *tests, "an acknowledged test of run {} is lost", summary.id),
+            Some(None) => {
+                assert_eq!((results.len(), summary.state), (whole.len(), State::Complete))
+            }
+            Some(Some(tests)) => assert!(
+                results.len() >= *tests,
+                "an acknowledged test of run {} is lost",
+                summary.id
+            ),
             None => assert!(results.len() <= 1, "it was started, but nothing was acknowledged"),
         }
         interrupted += usize::from(summary.state == State::Interrupted);
@@ -113,7 +127,11 @@ fn one_of_eight_is_killed(location: &str) {
     for run in acknowledged.keys() {
         assert!(kept.iter().any(|summary| summary.id == *run), "run {run} is lost");
     }
-    assert!(kept.len() > (WRITERS - 1) * RUNS && interrupted <= 1, "{} runs, {interrupted} interrupted", kept.len());
+    assert!(
+        kept.len() > (WRITERS - 1) * RUNS && interrupted <= 1,
+        "{} runs, {interrupted} interrupted",
+        kept.len()
+    );
 }
 
 #[test]

@@ -34,7 +34,11 @@ impl LoopDevice {
 
     /// Sets its size to zero, like a drive that lost its mapping table.
     pub fn lose_size(&self) {
-        std::fs::OpenOptions::new().write(true).truncate(true).open(self.directory.path().join("image")).unwrap();
+        std::fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(self.directory.path().join("image"))
+            .unwrap();
         system("losetup", &["--set-capacity", &self.path]).unwrap();
     }
 

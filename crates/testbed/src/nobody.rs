@@ -51,7 +51,8 @@ impl Nobody {
     /// The same with this mode of `/dev/fuse`, which is 666 with udev and 600 otherwise. Mounts are
     /// visible to the script only.
     pub fn shell_with_fuse(&self, mode: &str, script: &str) -> Run {
-        const WITH_FUSE: &str = "mount -t tmpfs devices \"$1\" && mknod -m \"$2\" \"$1/fuse\" c 10 229 \
+        const WITH_FUSE: &str = "mount -t tmpfs devices \"$1\" && mknod -m \"$2\" \"$1/fuse\" c 10 \
+                                 229 \
              && mount --bind \"$1/fuse\" /dev/fuse \
              && exec setpriv --reuid 65534 --clear-groups bash -c \"$3\" \"$0\"";
         let devices = tempfile::tempdir().unwrap();

@@ -30,13 +30,15 @@ impl Run {
 
     /// The JSON on stdout.
     pub fn document(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
     }
 
     /// stderr without flushmark's messages about drives that other tests have killed and not
     /// removed yet.
     pub fn words(&self) -> String {
-        let of_others = |line: &&str| line.contains("was left by an emulated drive whose process was killed");
+        let of_others =
+            |line: &&str| line.contains("was left by an emulated drive whose process was killed");
         self.stderr.lines().filter(|line| !of_others(line)).collect::<Vec<_>>().join("\n")
     }
 

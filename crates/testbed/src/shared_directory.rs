@@ -10,7 +10,8 @@ pub fn shared_directory(test: &str) -> Option<tempfile::TempDir> {
     if !needs_root(test) {
         return None;
     }
-    if std::fs::read_to_string("/proc/sys/fs/protected_symlinks").unwrap_or_default().trim() != "1" {
+    if std::fs::read_to_string("/proc/sys/fs/protected_symlinks").unwrap_or_default().trim() != "1"
+    {
         eprintln!("skipped: {test}: the kernel follows every link here (fs.protected_symlinks)");
         return None;
     }

@@ -46,7 +46,8 @@ pub fn is_unseen(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    character.is_control() || UNSEEN.iter().any(|&(first, last)| (first..=last).contains(&character))
+    character.is_control()
+        || UNSEEN.iter().any(|&(first, last)| (first..=last).contains(&character))
 }
 
 /// Escapes invisible characters for use in a sentence, for example as `\u{202e}`.
@@ -68,7 +69,11 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 /// Masks invisible characters for a table or a page: each is replaced by one of normal width, line
 /// ends and tabs by a space.
 pub fn masked(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_unseen) { Cow::Owned(text.chars().map(mask).collect()) } else { Cow::Borrowed(text) }
+    if text.chars().any(is_unseen) {
+        Cow::Owned(text.chars().map(mask).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Masks one character, as [`masked`] does.
@@ -92,13 +97,22 @@ mod tests {
         let has_a_shape = |c: char| {
             matches!(
                 c,
-                '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{890}' | '\u{891}' | '\u{8e2}' | '\u{110bd}' | '\u{110cd}'
+                '\u{600}'
+                    ..='\u{605}'
+                        | '\u{6dd}'
+                        | '\u{890}'
+                        | '\u{891}'
+                        | '\u{8e2}'
+                        | '\u{110bd}'
+                        | '\u{110cd}'
             )
         };
         for character in '\0'..=char::MAX {
             let hides = match get_general_category(character) {
                 GeneralCategory::Format => !has_a_shape(character),
-                GeneralCategory::Control | GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => true,
+                GeneralCategory::Control
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator => true,
                 _ => continue,
             };
             assert_eq!(is_unseen(character), hides, "{character:?}");
@@ -109,9 +123,10 @@ mod tests {
     fn texts_are_shown() {
         assert_eq!(escaped("ab\u{202e}c\u{200b}\u{1b}[2J"), "ab\\u{202e}c\\u{200b}\\u{1b}[2J");
         assert_eq!(masked("ab\u{202e}c\u{2066}\u{e0041}\td\n"), "ab\u{fffd}c\u{fffd}\u{fffd} d ");
-        for listed in
-            ["\u{200b}", "\u{200f}", "\u{202a}", "\u{2060}", "\u{2069}", "\u{feff}", "\u{61c}", "\u{180e}", "\u{ad}"]
-        {
+        for listed in [
+            "\u{200b}", "\u{200f}", "\u{202a}", "\u{2060}", "\u{2069}", "\u{feff}", "\u{61c}",
+            "\u{180e}", "\u{ad}",
+        ] {
             assert_eq!(masked(listed), "\u{fffd}", "{listed:?}");
         }
     }

@@ -35,12 +35,16 @@ fn main() {
             for sector in black_box(&block).chunks(sector_bytes) {
                 let header = Header::parse(sector);
                 let is = |header: Header| {
-                    Payload::new(header.run_id, header.address_bytes, header.version).is(&sector[HEADER_BYTES..])
+                    Payload::new(header.run_id, header.address_bytes, header.version)
+                        .is(&sector[HEADER_BYTES..])
                 };
                 assert!(header.is_ok_and(is), "a record that was just built is whole");
             }
         });
-        println!("record {record_bytes} B, sector {sector_bytes} B: built {built:.1} GB/s, checked {checked:.1} GB/s");
+        println!(
+            "record {record_bytes} B, sector {sector_bytes} B: built {built:.1} GB/s, checked \
+             {checked:.1} GB/s"
+        );
     }
 }
 

@@ -39,7 +39,10 @@ mod tests {
     fn it_is_aligned_and_has_its_length() {
         for length in [512, 4096, 1 << 20] {
             let mut block = AlignedBlock::new(length);
-            assert_eq!((block.bytes().as_ptr() as usize % 4096, block.bytes_mut().len()), (0, length));
+            assert_eq!(
+                (block.bytes().as_ptr() as usize % 4096, block.bytes_mut().len()),
+                (0, length)
+            );
         }
     }
 }

@@ -59,7 +59,9 @@ impl CheckTarget {
         refuse_non_storage(given)?;
         let mut path = PathBuf::from(given);
         let there = Place::of(root, &path).map_err(|error| match error {
-            DriveError::NoSuchPath { .. } if path.starts_with("/dev") => VerifyError::Missing { path: path.clone() },
+            DriveError::NoSuchPath { .. } if path.starts_with("/dev") => {
+                VerifyError::Missing { path: path.clone() }
+            }
             DriveError::NoSuchPath { .. } => VerifyError::NoTarget { path: path.clone() },
             error => error.into(),
         })?;
@@ -102,8 +104,10 @@ impl CheckTarget {
     }
 
     fn read_superblocks(mut self) -> Result<CheckTarget, VerifyError> {
-        let is_device = self.place.as_ref().is_some_and(|place| place.kind == PlaceKind::BlockDevice);
-        let opened = File::open(&self.path).and_then(|lock| Ok((lock, open_to_read(&self.path)?.0)));
+        let is_device =
+            self.place.as_ref().is_some_and(|place| place.kind == PlaceKind::BlockDevice);
+        let opened =
+            File::open(&self.path).and_then(|lock| Ok((lock, open_to_read(&self.path)?.0)));
         let (lock, mut disk) = match opened {
             Err(error) if is_device && is_dead(&error) => {
                 self.unreadable = Some(Arc::new(error));
@@ -151,7 +155,9 @@ impl CheckTarget {
             (Err(SuperblockFault::Newer), _) | (_, Err(SuperblockFault::Newer)) => {
                 Err(VerifyError::NewerFormat { path: path() })
             }
-            (Err(SuperblockFault::Absent), Err(SuperblockFault::Absent)) => Err(VerifyError::NoRun { path: path() }),
+            (Err(SuperblockFault::Absent), Err(SuperblockFault::Absent)) => {
+                Err(VerifyError::NoRun { path: path() })
+            }
             _ => Err(match &self.unreadable {
                 Some(source) => {
                     let cause = io::Error::new(source.kind(), source.to_string());
@@ -177,7 +183,11 @@ impl CheckTarget {
     pub fn expect_drive(&self, run: &RunHeader) -> Result<(), VerifyError> {
         let (then, now) = (&run.circumstances.drive, &self.facts.label);
         if !can_be_the_same(then, now) {
-            return Err(VerifyError::OtherDrive { path: self.path.clone(), then: then.clone(), now: now.clone() });
+            return Err(VerifyError::OtherDrive {
+                path: self.path.clone(),
+                then: then.clone(),
+                now: now.clone(),
+            });
         }
         Ok(())
     }
@@ -208,7 +218,9 @@ impl CheckTarget {
             return Some("the filesystem writes new data elsewhere and commits it later");
         }
         match place.no_block_device()? {
-            NoBlockDevice::Memory { .. } | NoBlockDevice::Network { .. } | NoBlockDevice::Served { .. } => {
+            NoBlockDevice::Memory { .. }
+            | NoBlockDevice::Network { .. }
+            | NoBlockDevice::Served { .. } => {
                 Some("the filesystem is not on a drive of this machine")
             }
             _ => None,
@@ -232,7 +244,8 @@ impl CheckTarget {
 
 /// Returns whether this error means that the drive does not respond.
 fn is_dead(error: &io::Error) -> bool {
-    let dead = [Errno::IO, Errno::NXIO, Errno::NODEV, Errno::NOMEDIUM, Errno::NOLINK, Errno::TIMEDOUT];
+    let dead =
+        [Errno::IO, Errno::NXIO, Errno::NODEV, Errno::NOMEDIUM, Errno::NOLINK, Errno::TIMEDOUT];
     error.raw_os_error().is_some_and(|code| dead.iter().any(|errno| errno.raw_os_error() == code))
 }
 
@@ -251,7 +264,11 @@ pub(crate) mod tests {
         let place = Place { path: path.to_owned(), backing, ..raw };
         let has_serials = !name.is_empty();
         let facts = DriveFacts { label: name.to_owned(), has_serials, ..DriveFacts::default() };
-        let target = CheckTarget { place: Some(place), facts, ..CheckTarget::missing(&path.to_string_lossy()) };
+        let target = CheckTarget {
+            place: Some(place),
+            facts,
+            ..CheckTarget::missing(&path.to_string_lossy())
+        };
         CheckTarget { unreadable: None, ..target }.read_superblocks().unwrap()
     }
 
@@ -266,17 +283,28 @@ pub(crate) mod tests {
             drive_in_a_file(&path, now).expect_drive(&run).is_ok()
         };
         assert!(is_accepted("Micron 5100 (S1)", "Micron 5100 (S1)"));
-        assert!(is_accepted("Micron 5100 (S1)", "Micron 5100"), "the user may be unable to read the serial number");
-        assert!(is_accepted("Micron 5100 (S1)", "") && is_accepted("", "Micron 5100 (S1)"), "unknown");
+        assert!(
+            is_accepted("Micron 5100 (S1)", "Micron 5100"),
+            "the user may be unable to read the serial number"
+        );
+        assert!(
+            is_accepted("Micron 5100 (S1)", "") && is_accepted("", "Micron 5100 (S1)"),
+            "unknown"
+        );
         assert!(!is_accepted("Micron 5100 (S1)", "Micron 5100 (S2)"));
         assert!(!is_accepted("Micron 5100 (S1)", "SanDisk"));
         assert!(!is_accepted("SanDisk", "SanDisk Ultra (S9)"), "a longer name is another model");
         assert!(!is_accepted("SanDisk Ultra (S9)", "SanDisk"));
         assert!(
-            is_accepted("SanDisk (USB)", "SanDisk (USB) (S9)") && is_accepted("SanDisk (USB) (S9)", "SanDisk (USB)")
+            is_accepted("SanDisk (USB)", "SanDisk (USB) (S9)")
+                && is_accepted("SanDisk (USB) (S9)", "SanDisk (USB)")
         );
-        assert!(is_accepted("A (S1), B (S2)", "A (S1), B") && is_accepted("A, B (S2)", "A (S1), B"));
-        assert!(!is_accepted("A (S1), B (S2)", "A (S1)") && !is_accepted("A (S1), B (S2)", "A (S1), C"));
+        assert!(
+            is_accepted("A (S1), B (S2)", "A (S1), B") && is_accepted("A, B (S2)", "A (S1), B")
+        );
+        assert!(
+            !is_accepted("A (S1), B (S2)", "A (S1)") && !is_accepted("A (S1), B (S2)", "A (S1), C")
+        );
     }
 
     #[test]
@@ -293,7 +321,10 @@ pub(crate) mod tests {
             NoBlockDevice::Served { fs_type: fs_type() },
         ] {
             target.place.as_mut().unwrap().backing = Backing::NoBlockDevice(elsewhere);
-            assert_eq!(target.control_caveat(), Some("the filesystem is not on a drive of this machine"));
+            assert_eq!(
+                target.control_caveat(),
+                Some("the filesystem is not on a drive of this machine")
+            );
         }
         target.place = None;
         assert_eq!(target.control_caveat(), None);
@@ -303,6 +334,8 @@ pub(crate) mod tests {
     fn io_errors_mean_a_dead_drive() {
         let dead = |errno: Errno| is_dead(&errno.into());
         assert!(dead(Errno::IO) && dead(Errno::NXIO) && dead(Errno::NOMEDIUM));
-        assert!(!dead(Errno::ACCESS) && !dead(Errno::NOENT) && !is_dead(&io::Error::other("no number")));
+        assert!(
+            !dead(Errno::ACCESS) && !dead(Errno::NOENT) && !is_dead(&io::Error::other("no number"))
+        );
     }
 }

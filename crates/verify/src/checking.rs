@@ -7,7 +7,8 @@ use drive::SystemRoot;
 use crate::check_target::{CheckTarget, Readable};
 use crate::disk::Disk as _;
 use crate::document::{
-    Example, FindingRecord, HeardBy, Promise, RunRecord, SCHEMA, SignRecord, VerifyDocument, VoidRecord,
+    Example, FindingRecord, HeardBy, Promise, RunRecord, SCHEMA, SignRecord, VerifyDocument,
+    VoidRecord,
 };
 use crate::error::VerifyError;
 use crate::geometry::LaneKind;
@@ -74,7 +75,9 @@ impl Check {
         statement: UserStatement,
     ) -> Result<Check, VerifyError> {
         let target = match CheckTarget::open(root, given) {
-            Err(VerifyError::Missing { .. }) if statement.same_drive && *source != Source::Nobody => {
+            Err(VerifyError::Missing { .. })
+                if statement.same_drive && *source != Source::Nobody =>
+            {
                 CheckTarget::missing(given)
             }
             target => target?,
@@ -113,7 +116,11 @@ impl Check {
             // The journal knows the layout too; the records on the target will show whether they
             // belong to it.
             (
-                Err(VerifyError::NoRun { .. } | VerifyError::SuperblockDamaged { .. } | VerifyError::Unreadable { .. }),
+                Err(
+                    VerifyError::NoRun { .. }
+                    | VerifyError::SuperblockDamaged { .. }
+                    | VerifyError::Unreadable { .. },
+                ),
                 Some(cycle),
             ) => cycle.run.clone(),
             (Err(error), _) => return Err(error),
@@ -121,7 +128,10 @@ impl Check {
         // A typing error must not be recorded in the journal as a dead drive, whatever the user
         // states.
         if target.is_missing() && given != run.circumstances.target {
-            return Err(VerifyError::OtherName { path: target.path, then: run.circumstances.target });
+            return Err(VerifyError::OtherName {
+                path: target.path,
+                then: run.circumstances.target,
+            });
         }
         // A drive that lost all its data may have lost its name too.
         if !statement.same_drive {
@@ -132,7 +142,18 @@ impl Check {
             // Leases that are missing from the damaged journal may have been granted.
             cycle.obligations.forget_leases();
         }
-        Ok(Check { target, run, cycle, standing, heard_by, cut_off, inquiry, journal, statement, went_back_to })
+        Ok(Check {
+            target,
+            run,
+            cycle,
+            standing,
+            heard_by,
+            cut_off,
+            inquiry,
+            journal,
+            statement,
+            went_back_to,
+        })
     }
 
     pub fn run(&self) -> &RunHeader {
@@ -157,20 +178,25 @@ impl Check {
     ) -> Result<VerifyDocument, VerifyError> {
         let path = self.target.path.clone();
         let obligations = self.cycle.as_ref().map(|cycle| &cycle.obligations);
-        let (judged, direct) = match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
-            Readable::File(mut disk, direct) => {
-                self.expect_whole(disk.size_bytes())?;
-                (read_and_judge(&mut disk, &self.run, obligations, progress), direct)
-            }
-            Readable::Dead(mut disk) => (read_and_judge(&mut disk, &self.run, obligations, progress), true),
-        };
+        let (judged, direct) =
+            match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
+                Readable::File(mut disk, direct) => {
+                    self.expect_whole(disk.size_bytes())?;
+                    (read_and_judge(&mut disk, &self.run, obligations, progress), direct)
+                }
+                Readable::Dead(mut disk) => {
+                    (read_and_judge(&mut disk, &self.run, obligations, progress), true)
+                }
+            };
         let (survey, mut verdict) = judged.map_err(|_| VerifyError::Interrupted)?;
         let superblocks_lost = self.target.superblocks_lost(&self.run);
         // Without a superblock, the records must show that the target belongs to the journal. If
         // there are none, it is another target, unless its identity shows otherwise.
         let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
             && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
-        let is_known = self.went_back_to.is_some() || self.statement.same_drive || self.target.is_surely_of(&self.run);
+        let is_known = self.went_back_to.is_some()
+            || self.statement.same_drive
+            || self.target.is_surely_of(&self.run);
         if superblocks_lost == 2 && nothing_of_it && !is_known {
             return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
         }
@@ -189,7 +215,10 @@ impl Check {
         let on_word = signs == [Sign::Word];
         // What took minutes to read must not be lost because it could not be reported.
         let mut standing = self.report(&verdict, result, on_word).unwrap_or_else(|error| {
-            notes.push(format!("the verdict could not be recorded, so it is not counted there: {}", chain(&error)));
+            notes.push(format!(
+                "the verdict could not be recorded, so it is not counted there: {}",
+                chain(&error)
+            ));
             let mut standing = self.standing.clone();
             if self.cycle.as_ref().is_some_and(Cycle::is_unjudged) {
                 standing.unjudged -= 1;
@@ -207,8 +236,14 @@ impl Check {
             run: run_record(&self.run),
             heard_by: self.heard_by,
             result,
-            cut: signs.into_iter().map(|sign| SignRecord { sign, sentence: sign.sentence() }).collect(),
-            void: voids.into_iter().map(|why| VoidRecord { why, sentence: why.sentence() }).collect(),
+            cut: signs
+                .into_iter()
+                .map(|sign| SignRecord { sign, sentence: sign.sentence() })
+                .collect(),
+            void: voids
+                .into_iter()
+                .map(|why| VoidRecord { why, sentence: why.sentence() })
+                .collect(),
             promises: self.promises(&verdict),
             findings: findings(&verdict, &self.run),
             rollback: verdict.rollback,
@@ -268,7 +303,12 @@ impl Check {
     }
 
     /// Reports the verdict to the recorder or journal, and returns the updated counts.
-    fn report(&mut self, verdict: &Verdict, result: CycleResult, on_word: bool) -> Result<Standing, VerifyError> {
+    fn report(
+        &mut self,
+        verdict: &Verdict,
+        result: CycleResult,
+        on_word: bool,
+    ) -> Result<Standing, VerifyError> {
         let outcome = Outcome {
             run_id: self.run.run_id,
             result,
@@ -287,58 +327,97 @@ impl Check {
         Ok(self.standing.clone())
     }
 
-    fn notes(&self, root: &SystemRoot, superblocks_lost: usize, direct: bool, signs: &[Sign]) -> Vec<String> {
+    fn notes(
+        &self,
+        root: &SystemRoot,
+        superblocks_lost: usize,
+        direct: bool,
+        signs: &[Sign],
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(match superblocks_lost {
             0 => None,
-            1 => Some("one of the two superblocks, which were synced before the run began, is missing, damaged or older than the run".to_owned()),
+            1 => Some("one of the two superblocks, which were synced before the run began, is \
+                       missing, damaged or older than the run".to_owned()),
             _ => Some(
-                "both superblocks, which were synced before the run began, are missing, damaged or older than the run; the layout is taken from the journal"
+                "both superblocks, which were synced before the run began, are missing, damaged or \
+                 older than the run; the layout is taken from the journal"
                     .to_owned(),
             ),
         });
         if let Some(before) = self.went_back_to {
-            notes.push(format!("the target has reverted to run {}, which this run had replaced", run_name(before)));
+            notes.push(format!(
+                "the target has reverted to run {}, which this run had replaced",
+                run_name(before)
+            ));
         }
         if self.target.is_missing() {
-            notes
-                .push(format!("{} does not exist; you state that the drive is dead (--same-drive)", self.target.given));
+            notes.push(format!(
+                "{} does not exist; you state that the drive is dead (--same-drive)",
+                self.target.given
+            ));
         } else if self.statement.same_drive {
-            notes.push("you state that this is the drive that was written (--same-drive)".to_owned());
+            notes.push(
+                "you state that this is the drive that was written (--same-drive)".to_owned(),
+            );
         }
         if let Some(cut_off) = self.cut_off {
-            let what = if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };
+            let what =
+                if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };
             notes.push(format!(
-                "the journal {what}: {} bytes after byte {} are ignored, and no obligation is derived from them",
+                "the journal {what}: {} bytes after byte {} are ignored, and no obligation is \
+                 derived from them",
                 cut_off.lost_bytes, cut_off.at_bytes
             ));
         }
         let witness = &self.run.circumstances.witness;
         if self.heard_by == HeardBy::Nobody && !witness.is_empty() {
-            notes.push(format!("this run was recorded; repeat the check with {witness} to judge all of it"));
+            notes.push(format!(
+                "this run was recorded; repeat the check with {witness} to judge all of it"
+            ));
         }
         if self.heard_by == HeardBy::Nobody {
-            notes.push("acknowledgements were not recorded outside the drive, so only obligations that surviving records prove are checked: losses at the very end, and a drive that reverted as a whole, go unnoticed; use --journal or --recorder".to_owned());
+            notes.push(
+                "acknowledgements were not recorded outside the drive, so only obligations \
+                        that surviving records prove are checked: losses at the very end, and a \
+                        drive that reverted as a whole, go unnoticed; use --journal or \
+                        --recorder"
+                    .to_owned(),
+            );
         }
         let boot = &self.run.circumstances.boot_id;
         if !boot.is_empty() && *boot != boot_id(root) && signs.is_empty() {
-            notes.push("this host has rebooted since the run; that does not show a power cut, because a reset does not interrupt the drive's power".to_owned());
+            notes.push(
+                "this host has rebooted since the run; that does not show a power cut, \
+                        because a reset does not interrupt the drive's power"
+                    .to_owned(),
+            );
         }
         if !boot.is_empty() && *boot == boot_id(root) {
-            notes.push("this host has not rebooted since the run: if you meant to cut its power and not only the drive's, that did not happen".to_owned());
+            notes.push(
+                "this host has not rebooted since the run: if you meant to cut its power \
+                        and not only the drive's, that did not happen"
+                    .to_owned(),
+            );
         }
         if let Some(cycle) = &self.cycle {
             let lanes = usize::from(self.run.geometry.lanes());
             // The drive lost power while the host kept running.
             let all_stopped = cycle.stopped.len() >= lanes;
             if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
-                notes.push(format!("all {lanes} lanes stopped at errors, as they do when only the drive loses power; the first error: {why}"));
+                notes.push(format!(
+                    "all {lanes} lanes stopped at errors, as they do when only the \
+                                    drive loses power; the first error: {why}"
+                ));
             } else {
                 notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
             }
-            if let Some(why) = cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none()) {
+            if let Some(why) =
+                cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none())
+            {
                 notes.push(format!(
-                    "the writer ended by itself ({why}) before any power cut, so the drive was idle when it lost power"
+                    "the writer ended by itself ({why}) before any power cut, so the drive was \
+                     idle when it lost power"
                 ));
             }
         }
@@ -346,16 +425,20 @@ impl Check {
         let about = &self.run.circumstances;
         if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {
             notes.push(
-                "the drive's count of unsafe shutdowns is unknown (reading it needs root and a drive that counts)"
+                "the drive's count of unsafe shutdowns is unknown (reading it needs root and a \
+                 drive that counts)"
                     .to_owned(),
             );
         }
         if let Some(why) = self.control_caveat().filter(|_| self.run.geometry.control_lanes > 0) {
-            notes.push(format!("writes missing from control lanes do not show a power cut here: {why}"));
+            notes.push(format!(
+                "writes missing from control lanes do not show a power cut here: {why}"
+            ));
         }
         if !direct || !about.direct {
             notes.push(
-                "the filesystem does not support O_DIRECT, so data may have been read from the page cache instead of the drive"
+                "the filesystem does not support O_DIRECT, so data may have been read from the \
+                 page cache instead of the drive"
                     .to_owned(),
             );
         }
@@ -372,7 +455,10 @@ fn stranger(
     cut_off: Option<CutOff>,
 ) -> VerifyError {
     if let (Some(journal), Some(cut_off)) = (journal, cut_off.filter(|cut_off| cut_off.is_damage)) {
-        return VerifyError::JournalDamaged { path: journal.to_owned(), at_bytes: cut_off.at_bytes };
+        return VerifyError::JournalDamaged {
+            path: journal.to_owned(),
+            at_bytes: cut_off.at_bytes,
+        };
     }
     VerifyError::OtherRun { path: path.to_owned(), found: found.run_id, expected: cycle.run.run_id }
 }
@@ -420,8 +506,12 @@ fn findings(verdict: &Verdict, run: &RunHeader) -> Vec<FindingRecord> {
     let mut records = Vec::new();
     for class in Class::ALL {
         for kind in LaneKind::ALL {
-            let of_both =
-                || verdict.findings.iter().filter(move |finding| (finding.class, finding.kind) == (class, kind));
+            let of_both = || {
+                verdict
+                    .findings
+                    .iter()
+                    .filter(move |finding| (finding.class, finding.kind) == (class, kind))
+            };
             let count = of_both().count() as u64;
             if count == 0 {
                 continue;
@@ -471,7 +561,8 @@ mod tests {
         let target = drive_in_a_file(&path, name_now);
         run.circumstances.drive = NAME.to_owned();
         let named = drive_in_a_file(&path, NAME);
-        run.target_id = crate::target::target_id(named.place.as_ref().unwrap(), &named.facts, run.run_id);
+        run.target_id =
+            crate::target::target_id(named.place.as_ref().unwrap(), &named.facts, run.run_id);
         let mut ledger = Ledger::default();
         for message in [
             Message::Begin(Box::new(run.clone())),
@@ -507,10 +598,15 @@ mod tests {
     #[test]
     fn a_reboot_is_no_sign_of_a_cut_and_its_absence_is_noted() {
         let cut = UserStatement { power_was_cut: true, ..UserStatement::default() };
-        let boot = |statement, boot: String| added_notes(statement, |check| check.run.circumstances.boot_id = boot);
+        let boot = |statement, boot: String| {
+            added_notes(statement, |check| check.run.circumstances.boot_id = boot)
+        };
         let this = boot_id(&SystemRoot::default());
         for statement in [cut, UserStatement::default()] {
-            assert_eq!(boot(statement, this.clone()), ["this host has not rebooted since the run:"]);
+            assert_eq!(
+                boot(statement, this.clone()),
+                ["this host has not rebooted since the run:"]
+            );
         }
         assert_eq!(
             boot(UserStatement::default(), "another".to_owned()),
@@ -529,7 +625,10 @@ mod tests {
         };
         let nobody = "acknowledgements were not recorded outside the drive, so";
         assert_eq!(heard(HeardBy::Nobody, ""), [nobody]);
-        assert_eq!(heard(HeardBy::Nobody, "--journal j"), ["this run was recorded; repeat the check with", nobody]);
+        assert_eq!(
+            heard(HeardBy::Nobody, "--journal j"),
+            ["this run was recorded; repeat the check with", nobody]
+        );
         assert_eq!(heard(HeardBy::Journal, "--journal j"), [""; 0]);
         let cut_off = |is_damage| {
             let cut_off = CutOff { at_bytes: 100, lost_bytes: 5, is_damage };
@@ -551,7 +650,8 @@ mod tests {
         let stopped = |lanes: u16, ended: Option<&str>, cut_delay_ms: Option<u32>| {
             added_notes(UserStatement::default(), |check| {
                 let cycle = check.cycle.as_mut().unwrap();
-                cycle.stopped = (0..lanes).map(|lane| (lane, format!("lane {lane} stopped"))).collect();
+                cycle.stopped =
+                    (0..lanes).map(|lane| (lane, format!("lane {lane} stopped"))).collect();
                 (cycle.ended, cycle.cut_delay_ms) = (ended.map(str::to_owned), cut_delay_ms);
             })
         };
@@ -559,7 +659,10 @@ mod tests {
         assert_eq!(stopped(3, None, None).len(), 3);
         let all = "all 4 lanes stopped at errors, as they";
         assert_eq!(stopped(4, Some("every lane stopped at an error"), None), [all]);
-        assert_eq!(stopped(0, Some("asked to stop"), None), ["the writer ended by itself (asked to stop)"]);
+        assert_eq!(
+            stopped(0, Some("asked to stop"), None),
+            ["the writer ended by itself (asked to stop)"]
+        );
         assert_eq!(stopped(0, Some("asked to stop"), Some(3)), [""; 0]);
     }
 
@@ -569,8 +672,13 @@ mod tests {
         assert_eq!((known.result, known.findings[0].class), (CycleResult::Fails, Class::Corrupt));
         let unknown = of_zeros("", UserStatement::default());
         assert!(matches!(unknown, Err(VerifyError::Unrecognised { run_id: 7, .. })), "{unknown:?}");
-        let vouched = of_zeros("", UserStatement { same_drive: true, ..UserStatement::default() }).unwrap();
+        let vouched =
+            of_zeros("", UserStatement { same_drive: true, ..UserStatement::default() }).unwrap();
         assert_eq!(vouched.result, CycleResult::Fails);
-        assert!(vouched.notes.iter().any(|note| note.contains("--same-drive")), "{:?}", vouched.notes);
+        assert!(
+            vouched.notes.iter().any(|note| note.contains("--same-drive")),
+            "{:?}",
+            vouched.notes
+        );
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use emulate::nbd::Client;
-use emulate::{Cut, CutTrigger, Drive, Endpoints, Event, Handle, Honesty, Image, Lie, Order, Server, Socket};
+use emulate::{
+    Cut, CutTrigger, Drive, Endpoints, Event, Handle, Honesty, Image, Lie, Order, Server, Socket,
+};
 use engine::Stop;
 use simdrive::run::Machine;
 
@@ -41,7 +43,8 @@ const CAPACITY_BYTES: u64 = 2 << 30;
 pub enum DemoError {
     /// The model has no volatile cache.
     #[error(
-        "{model} has no volatile cache, so a power cut loses nothing and lies about flushes change nothing; use a model that has one, such as consumer-nvme"
+        "{model} has no volatile cache, so a power cut loses nothing and lies about flushes change \
+         nothing; use a model that has one, such as consumer-nvme"
     )]
     NoVolatileCache { model: String },
     #[error(transparent)]
@@ -102,7 +105,11 @@ impl Disk for Remote {
     fn write_durably(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
         // As the kernel does if the drive has no FUA, or needs none.
         self.client.write(offset_bytes, block, self.client.takes_fua())?;
-        if self.client.takes_flush() && !self.client.takes_fua() { self.client.flush() } else { Ok(()) }
+        if self.client.takes_flush() && !self.client.takes_fua() {
+            self.client.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -174,7 +181,8 @@ fn cycle(
     machine.capacity_bytes = Some(CAPACITY_BYTES);
     let device = machine.drive(true)?;
     let image = Image::in_memory(device.identity().capacity_bytes);
-    let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
+    let drive =
+        Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
     let plug = CutTrigger::new(None, seed);
     let (server, handle, events) =
         Server::new(drive, &machine.model.model, &machine.model.label, Endpoints::default(), plug)

@@ -155,7 +155,8 @@ pub struct Example {
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(VerifyDocument);
     schema.insert("title".to_owned(), format!("flushmark verify document, {SCHEMA}").into());
-    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(|own| own.as_object_mut()) {
+    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(|own| own.as_object_mut())
+    {
         own.insert("const".to_owned(), SCHEMA.into());
     }
     schema

@@ -33,7 +33,8 @@ impl DriveFacts {
         let records: Vec<Option<DriveRecord>> =
             drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
         let cuts = drives.iter().zip(&records).map(|(drive, record)| {
-            let reported = record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
+            let reported =
+                record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
             reported.or_else(|| emulate::unsafe_shutdowns(drive.backing_file.as_deref()?))
         });
         DriveFacts {
@@ -82,7 +83,9 @@ pub(crate) fn can_be_the_same(one: &str, other: &str) -> bool {
     let each = || one.split(", ").zip(other.split(", "));
     !are_known
         || drives(one) == drives(other)
-            && each().all(|(one, other)| one == other || model(one) == Some(other) || model(other) == Some(one))
+            && each().all(|(one, other)| {
+                one == other || model(one) == Some(other) || model(other) == Some(one)
+            })
 }
 
 /// A label without its serial number; `None` if it has none.
@@ -113,7 +116,10 @@ pub(crate) mod tests {
         let (facts, flushes) = facts("md-raid5", 253, 0);
         assert_eq!(facts.label, "CT1000MX500SSD1, CT1000MX500SSD1, CT1000MX500SSD1");
         assert_eq!(facts.disks, ["sda", "sdb", "sdc"]);
-        assert_eq!((facts.volatile_cache, facts.fua, facts.has_serials), (Some(true), Some(false), false));
+        assert_eq!(
+            (facts.volatile_cache, facts.fua, facts.has_serials),
+            (Some(true), Some(false), false)
+        );
         assert_eq!((facts.unsafe_shutdowns, flushes), (None, Some(3 * 20_122)));
     }
 
@@ -121,7 +127,10 @@ pub(crate) mod tests {
     fn a_drive_with_a_serial_number_is_unique() {
         let (facts, flushes) = facts("nvme-server", 259, 0);
         assert_eq!(facts.label, "SAMSUNG MZQL23T8HCLS-00A07 (S64GNE00000000)");
-        assert_eq!((facts.volatile_cache, facts.fua, facts.has_serials), (Some(false), Some(false), true));
+        assert_eq!(
+            (facts.volatile_cache, facts.fua, facts.has_serials),
+            (Some(false), Some(false), true)
+        );
         assert_eq!((facts.disks, flushes), (vec!["nvme0n1".to_owned()], Some(20_122)));
     }
 }

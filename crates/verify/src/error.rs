@@ -26,10 +26,14 @@ pub enum VerifyError {
     #[error(transparent)]
     Geometry(#[from] ImpossibleGeometry),
     /// The target is not storage.
-    #[error("`{given}` is not storage that can lose power; name a directory, a file or a device under /dev")]
+    #[error(
+        "`{given}` is not storage that can lose power; name a directory, a file or a device under \
+         /dev"
+    )]
     NotStorage { given: String },
     /// flushmark did not create the existing file of that name.
-    #[error("{} exists and was not created by flushmark verify; move it away, or name another directory", .path.display())]
+    #[error("{} exists and was not created by flushmark verify; move it away, or name another \
+             directory", .path.display())]
     ForeignFile { path: PathBuf },
     /// Another process works on the run.
     #[error("another flushmark verify is using {}; wait until it has ended", .path.display())]
@@ -43,45 +47,57 @@ pub enum VerifyError {
         source: io::Error,
     },
     /// There is no run on the target.
-    #[error("no run of flushmark verify found on {}; write one with `flushmark verify write`, then check the same target", .path.display())]
+    #[error("no run of flushmark verify found on {}; write one with `flushmark verify write`, then \
+             check the same target", .path.display())]
     NoRun { path: PathBuf },
     /// Both superblocks are damaged.
-    #[error("both superblocks of {} are damaged, so the layout is unknown; use the run's journal (--journal FILE or --recorder HOST:PORT) to check it all the same", .path.display())]
+    #[error("both superblocks of {} are damaged, so the layout is unknown; use the run's journal \
+             (--journal FILE or --recorder HOST:PORT) to check it all the same", .path.display())]
     SuperblockDamaged { path: PathBuf },
     /// Not even the superblocks can be read.
-    #[error("cannot read anything from {} ({cause}), which may be a dead drive; use the run's journal (--journal FILE or --recorder HOST:PORT) to judge it all the same", .path.display())]
+    #[error("cannot read anything from {} ({cause}), which may be a dead drive; use the run's \
+             journal (--journal FILE or --recorder HOST:PORT) to judge it all the same", .path.display())]
     Unreadable { path: PathBuf, cause: io::Error },
     /// The target does not exist, and its name is not that of a drive.
-    #[error("{} does not exist; name the target of `verify write`, and mount its filesystem first if it is a file or directory", .path.display())]
+    #[error("{} does not exist; name the target of `verify write`, and mount its filesystem first \
+             if it is a file or directory", .path.display())]
     NoTarget { path: PathBuf },
     /// A missing drive was given by a name other than at the time of writing.
-    #[error("{} does not exist, but the run was written to {then}; give a drive that does not come back by its name at that time", .path.display())]
+    #[error("{} does not exist, but the run was written to {then}; give a drive that does not come \
+             back by its name at that time", .path.display())]
     OtherName {
         path: PathBuf,
         /// The name when it was written.
         then: String,
     },
     /// The drive does not exist.
-    #[error("{} does not exist; if it is the drive that was written, has power and does not come back, it is dead: use --same-drive to state that, together with its journal or recorder", .path.display())]
+    #[error("{} does not exist; if it is the drive that was written, has power and does not come \
+             back, it is dead: use --same-drive to state that, together with its journal or \
+             recorder", .path.display())]
     Missing { path: PathBuf },
     /// The target has nothing of the run, and no serial number identifies it.
-    #[error("{} has nothing of run {} and no serial number that identifies it; name the target that belongs to the journal, or use --same-drive if this is it and it has lost everything", .path.display(), run_name(*.run_id))]
+    #[error("{} has nothing of run {} and no serial number that identifies it; name the target \
+             that belongs to the journal, or use --same-drive if this is it and it has lost \
+             everything", .path.display(), run_name(*.run_id))]
     Unrecognised {
         path: PathBuf,
         /// The journal's run.
         run_id: u64,
     },
     /// The logical block is larger than a superblock.
-    #[error("{} only accepts writes in blocks larger than 4 KiB, which flushmark verify does not support; name another target", .path.display())]
+    #[error("{} only accepts writes in blocks larger than 4 KiB, which flushmark verify does not \
+             support; name another target", .path.display())]
     LargeBlocks { path: PathBuf },
     /// The run before this one was never judged.
-    #[error("{}, and writing would destroy the evidence; check it first, or give it up with --abandon-unjudged, which counts it as unjudged permanently", unjudged(*.run_id))]
+    #[error("{}, and writing would destroy the evidence; check it first, or give it up with \
+             --abandon-unjudged, which counts it as unjudged permanently", unjudged(*.run_id))]
     Unjudged { run_id: u64 },
     /// A later version of flushmark wrote it.
     #[error("{} was written by a later version of flushmark; check it with that version", .path.display())]
     NewerFormat { path: PathBuf },
     /// The target's run is not the journal's.
-    #[error("{} has run {}, but the journal is about run {}: this is another target, or it has reverted to an earlier state; name a target and a journal that belong together", .path.display(), run_name(*.found), run_name(*.expected))]
+    #[error("{} has run {}, but the journal is about run {}: this is another target, or it has \
+             reverted to an earlier state; name a target and a journal that belong together", .path.display(), run_name(*.found), run_name(*.expected))]
     OtherRun {
         path: PathBuf,
         /// The run on the target.
@@ -90,7 +106,8 @@ pub enum VerifyError {
         expected: u64,
     },
     /// The target is on another drive.
-    #[error("{} is on {now}, but the run was written to {then}: a copy proves nothing about the drive; check the original drive", .path.display())]
+    #[error("{} is on {now}, but the run was written to {then}: a copy proves nothing about the \
+             drive; check the original drive", .path.display())]
     OtherDrive {
         path: PathBuf,
         /// The drive that was written.
@@ -108,30 +125,36 @@ pub enum VerifyError {
         needed_bytes: u64,
     },
     /// The file is not a journal.
-    #[error("{} is not a journal of flushmark verify; name a file that `verify write --journal` or `verify record --journal` created", .path.display())]
+    #[error("{} is not a journal of flushmark verify; name a file that `verify write --journal` or \
+             `verify record --journal` created", .path.display())]
     NoJournal { path: PathBuf },
     /// The journal contains no run.
-    #[error("the journal {} contains no run: power was lost before one began, or it is the wrong journal", .path.display())]
+    #[error("the journal {} contains no run: power was lost before one began, or it is the wrong \
+             journal", .path.display())]
     EmptyJournal { path: PathBuf },
     /// The journal is damaged, not just torn at its end.
-    #[error("the journal {} is damaged at byte {at_bytes}, but later parts are readable; it was left unchanged; keep it, and use a new journal for further runs", .path.display())]
+    #[error("the journal {} is damaged at byte {at_bytes}, but later parts are readable; it was \
+             left unchanged; keep it, and use a new journal for further runs", .path.display())]
     JournalDamaged {
         path: PathBuf,
         /// Offset of the damage.
         at_bytes: u64,
     },
     /// The journal contradicts itself.
-    #[error("the journal {} contradicts itself ({what}); this is a bug in flushmark, please report it", .path.display())]
+    #[error("the journal {} contradicts itself ({what}); this is a bug in flushmark, please report \
+             it", .path.display())]
     JournalContradicts {
         path: PathBuf,
         /// The contradiction.
         what: String,
     },
     /// The journal is on the drive under test.
-    #[error("the journal {} would be on the drive under test, {device}, and be lost with its data; put it on another drive, or use --recorder", .path.display())]
+    #[error("the journal {} would be on the drive under test, {device}, and be lost with its data; \
+             put it on another drive, or use --recorder", .path.display())]
     JournalOnTarget { path: PathBuf, device: String },
     /// The journal already belongs to another drive.
-    #[error("the journal {} is about {}, but this is {}: cycles of two drives cannot be counted together; name another journal", .path.display(), drive_words(.then), drive_words(.now))]
+    #[error("the journal {} is about {}, but this is {}: cycles of two drives cannot be counted \
+             together; name another journal", .path.display(), drive_words(.then), drive_words(.now))]
     JournalOfOtherDrive {
         path: PathBuf,
         /// The drive of the earlier runs.
@@ -140,11 +163,15 @@ pub enum VerifyError {
         now: String,
     },
     /// The recorder cannot be reached.
-    #[error("cannot reach the recorder at {address}: {cause}; start one there with `flushmark verify record`")]
+    #[error(
+        "cannot reach the recorder at {address}: {cause}; start one there with `flushmark verify \
+         record`"
+    )]
     Unreachable { address: String, cause: io::Error },
     /// The connection to the recorder broke while writing.
     #[error(
-        "lost the recorder at {address} ({cause}); writing stopped, and what it did not receive creates no obligation"
+        "lost the recorder at {address} ({cause}); writing stopped, and what it did not receive \
+         creates no obligation"
     )]
     RecorderGone { address: String, cause: io::Error },
     /// The connection to the recorder broke during a check.
@@ -160,7 +187,10 @@ pub enum VerifyError {
     #[error("cannot listen on {address}: {cause}; is another recorder running?")]
     Listen { address: String, cause: io::Error },
     /// Not every lane got a thread.
-    #[error("cannot start a thread for every lane ({cause}); use fewer lanes, or raise the limit (ulimit -u)")]
+    #[error(
+        "cannot start a thread for every lane ({cause}); use fewer lanes, or raise the limit \
+         (ulimit -u)"
+    )]
     Threads { cause: io::Error },
     /// The user stopped the check.
     #[error("interrupted before there was a result")]
@@ -199,7 +229,10 @@ impl VerifyError {
     }
 
     /// Wraps the error of a system call on a path.
-    pub(crate) fn call(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> VerifyError {
+    pub(crate) fn call(
+        action: &'static str,
+        path: &std::path::Path,
+    ) -> impl Fn(io::Error) -> VerifyError {
         move |source| VerifyError::Call { action, path: path.to_owned(), source }
     }
 }

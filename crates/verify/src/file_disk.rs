@@ -106,7 +106,9 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
             let direct = DirectIo::of(&file) != Some(DirectIo::Unsupported);
             (file, direct)
         }
-        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => (open(path, OFlags::RDONLY)?, false),
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+            (open(path, OFlags::RDONLY)?, false)
+        }
         Err(error) => return Err(error),
     };
     if !direct {
@@ -125,7 +127,12 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 impl FileDisk {
-    fn of(file: File, sync: fn(&File) -> Result<(), Errno>, durable: Durable, direct: bool) -> io::Result<FileDisk> {
+    fn of(
+        file: File,
+        sync: fn(&File) -> Result<(), Errno>,
+        durable: Durable,
+        direct: bool,
+    ) -> io::Result<FileDisk> {
         // A device has no file length, so seek to its end.
         let size_bytes = seek(&file, SeekFrom::End(0))?;
         // Direct I/O may need larger pieces than the logical block, which is still the unit of
@@ -143,14 +150,20 @@ fn whole(moved: usize, block: &[u8]) -> io::Result<()> {
     if moved == block.len() {
         Ok(())
     } else {
-        Err(io::Error::new(io::ErrorKind::WriteZero, format!("only {moved} of {} bytes were written", block.len())))
+        Err(io::Error::new(
+            io::ErrorKind::WriteZero,
+            format!("only {moved} of {} bytes were written", block.len()),
+        ))
     }
 }
 
 impl Disk for FileDisk {
     #[inline]
     fn write(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
-        whole(rustix::io::retry_on_intr(|| rustix::io::pwrite(&self.file, block, offset_bytes))?, block)
+        whole(
+            rustix::io::retry_on_intr(|| rustix::io::pwrite(&self.file, block, offset_bytes))?,
+            block,
+        )
     }
 
     #[inline]
@@ -158,7 +171,9 @@ impl Disk for FileDisk {
         let moved = match &mut self.durable {
             Durable::Queued(writes) => writes.write(block, offset_bytes)?,
             Durable::OpenedSo(file) => rustix::io::pwrite(file, block, offset_bytes)?,
-            Durable::Flagged => pwritev2(&self.file, &[IoSlice::new(block)], offset_bytes, ReadWriteFlags::DSYNC)?,
+            Durable::Flagged => {
+                pwritev2(&self.file, &[IoSlice::new(block)], offset_bytes, ReadWriteFlags::DSYNC)?
+            }
             Durable::Not => return Err(io::ErrorKind::Unsupported.into()),
         };
         whole(moved, block)
@@ -171,7 +186,9 @@ impl Disk for FileDisk {
 
     fn read(&mut self, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
         let beyond = |error: io::Error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the block is beyond the end of the target"),
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::new(error.kind(), "the block is beyond the end of the target")
+            }
             _ => error,
         };
         let end_bytes = offset_bytes + block.len() as u64;
@@ -200,8 +217,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("disk");
         std::fs::write(&path, vec![0; 16384]).unwrap();
-        let spec =
-            DiskSpec { path: path.clone(), direct: false, flush_method: SyncMethod::Fdatasync, fua_method, fua_path };
+        let spec = DiskSpec {
+            path: path.clone(),
+            direct: false,
+            flush_method: SyncMethod::Fdatasync,
+            fua_method,
+            fua_path,
+        };
         let mut disk = spec.open(true).ok()?;
         let mut block = AlignedBlock::new(4096);
         block.bytes_mut().fill(1);

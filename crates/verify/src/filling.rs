@@ -20,7 +20,12 @@ const PIECE_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// Errors of the storage.
-pub fn fill(disk: &mut impl Disk, run: &RunHeader, stop: &Stop, progress: &mut dyn FnMut(f64)) -> io::Result<()> {
+pub fn fill(
+    disk: &mut impl Disk,
+    run: &RunHeader,
+    stop: &Stop,
+    progress: &mut dyn FnMut(f64),
+) -> io::Result<()> {
     // Erase the superblocks of an earlier run, which would be wrong for a partly filled target.
     put_superblocks(disk, &[0; SUPERBLOCK_BYTES as usize])?;
     let geometry = &run.geometry;
@@ -35,10 +40,14 @@ pub fn fill(disk: &mut impl Disk, run: &RunHeader, stop: &Stop, progress: &mut d
         let count = per_piece.min(geometry.slots() - slot);
         let bytes = &mut piece.bytes_mut()[..count as usize * record_bytes];
         for (index, block) in bytes.chunks_exact_mut(record_bytes).enumerate() {
-            let place = geometry.location((slot + index as u64) * u64::from(geometry.record_sectors));
+            let place =
+                geometry.location((slot + index as u64) * u64::from(geometry.record_sectors));
             fill_record(run, place.lane, place.index, block);
         }
-        disk.write(geometry.sector_address_bytes(slot * u64::from(geometry.record_sectors)), bytes)?;
+        disk.write(
+            geometry.sector_address_bytes(slot * u64::from(geometry.record_sectors)),
+            bytes,
+        )?;
         slot += count;
         progress(slot as f64 / geometry.slots() as f64);
     }

@@ -32,7 +32,17 @@ pub(crate) const SLOTS_PER_LANE_MIN: u32 = 4;
 
 /// The way in which a lane makes its writes durable.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LaneKind {
@@ -119,7 +129,8 @@ impl Geometry {
         if slots_per_lane < SLOTS_PER_LANE_MIN {
             let least = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.size_bytes();
             return Err(ImpossibleGeometry(format!(
-                "{lanes} lanes with records of {} need at least {}, but only {} are available; use fewer lanes or smaller records",
+                "{lanes} lanes with records of {} need at least {}, but only {} are available; use \
+                 fewer lanes or smaller records",
                 format_bytes(self.record_bytes()),
                 format_bytes(least),
                 format_bytes(room_bytes)
@@ -135,27 +146,37 @@ impl Geometry {
     pub fn checked(self) -> Result<Geometry, ImpossibleGeometry> {
         let no = |what: String| Err(ImpossibleGeometry(what));
         if !self.sector_bytes.is_power_of_two() || !(512..=4096).contains(&self.sector_bytes) {
-            return no(format!("sector size {} is not supported; expected 512, 1024, 2048 or 4096", self.sector_bytes));
+            return no(format!(
+                "sector size {} is not supported; expected 512, 1024, 2048 or 4096",
+                self.sector_bytes
+            ));
         }
         let record_bytes = self.record_bytes();
         if !record_bytes.is_power_of_two() || record_bytes > RECORD_BYTES_MAX {
             return no(format!(
-                "record size {} is not supported; expected a power of two from one sector ({}) to 1 MiB",
+                "record size {} is not supported; expected a power of two from one sector ({}) to \
+                 1 MiB",
                 format_bytes(record_bytes),
                 format_bytes(u64::from(self.sector_bytes))
             ));
         }
-        let lanes = u32::from(self.flush_lanes) + u32::from(self.fua_lanes) + u32::from(self.control_lanes);
+        let lanes =
+            u32::from(self.flush_lanes) + u32::from(self.fua_lanes) + u32::from(self.control_lanes);
         if self.flush_lanes == 0 && self.fua_lanes == 0 {
             return no(
-                "without a lane that flushes or writes with FUA, nothing is acknowledged; use at least one".to_owned()
+                "without a lane that flushes or writes with FUA, nothing is acknowledged; use at \
+                 least one"
+                    .to_owned(),
             );
         }
         if lanes > u32::from(LANES_MAX) {
             return no(format!("{lanes} lanes are too many; the maximum is {LANES_MAX}"));
         }
         if self.writes_per_sync == 0 {
-            return no("a sync without a write before it proves nothing; use at least one write per sync".to_owned());
+            return no(
+                "a sync without a write before it proves nothing; use at least one write per sync"
+                    .to_owned(),
+            );
         }
         if self.slots_per_lane < SLOTS_PER_LANE_MIN {
             return no(format!(
@@ -224,7 +245,8 @@ impl Geometry {
     pub fn sector_number(&self, address_bytes: u64) -> Option<u64> {
         let offset = address_bytes.checked_sub(FIRST_SLOT_BYTES)?;
         let number = offset / u64::from(self.sector_bytes);
-        (offset.is_multiple_of(u64::from(self.sector_bytes)) && number < self.sectors()).then_some(number)
+        (offset.is_multiple_of(u64::from(self.sector_bytes)) && number < self.sectors())
+            .then_some(number)
     }
 
     /// Position of a sector, given its number among all slots' sectors.
@@ -295,16 +317,32 @@ pub(crate) mod tests {
         assert_eq!(most.sectors(), SECTORS_MAX);
         for (can_be, cannot) in [
             (Geometry { sector_bytes: 512, ..small() }, Geometry { sector_bytes: 256, ..small() }),
-            (Geometry { sector_bytes: 4096, ..small() }, Geometry { sector_bytes: 8192, ..small() }),
+            (
+                Geometry { sector_bytes: 4096, ..small() },
+                Geometry { sector_bytes: 8192, ..small() },
+            ),
             (Geometry { record_sectors: 1, ..small() }, Geometry { record_sectors: 0, ..small() }),
-            (Geometry { record_sectors: 2048, ..small() }, Geometry { record_sectors: 4096, ..small() }),
+            (
+                Geometry { record_sectors: 2048, ..small() },
+                Geometry { record_sectors: 4096, ..small() },
+            ),
             (Geometry { flush_lanes: 254, ..small() }, Geometry { flush_lanes: 255, ..small() }),
-            (Geometry { flush_lanes: 0, ..small() }, Geometry { flush_lanes: 0, fua_lanes: 0, ..small() }),
-            (Geometry { fua_lanes: 0, ..small() }, Geometry { fua_lanes: 0, flush_lanes: 0, ..small() }),
+            (
+                Geometry { flush_lanes: 0, ..small() },
+                Geometry { flush_lanes: 0, fua_lanes: 0, ..small() },
+            ),
+            (
+                Geometry { fua_lanes: 0, ..small() },
+                Geometry { fua_lanes: 0, flush_lanes: 0, ..small() },
+            ),
             (Geometry { slots_per_lane: 4, ..small() }, Geometry { slots_per_lane: 3, ..small() }),
             (most, Geometry { slots_per_lane: (1 << 24) + 1, ..small() }),
         ] {
-            assert_eq!((can_be.checked(), cannot.checked().is_err()), (Ok(can_be), true), "{cannot:?}");
+            assert_eq!(
+                (can_be.checked(), cannot.checked().is_err()),
+                (Ok(can_be), true),
+                "{cannot:?}"
+            );
         }
         // Four records of 2 KiB for each of four lanes, after the first MiB.
         let least = (1 << 20) + 4 * 4 * 2048;

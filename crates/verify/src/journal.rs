@@ -60,8 +60,12 @@ impl Journal {
     /// If it cannot be read or written, is damaged, or is not a journal.
     pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
         let call = |action| VerifyError::call(action, path);
-        let file =
-            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(call("open the journal"))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(call("open the journal"))?;
         // Two writers would interleave their runs.
         if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(VerifyError::Busy { path: path.to_owned() });
@@ -75,7 +79,9 @@ impl Journal {
                 return Err(VerifyError::NoJournal { path: path.to_owned() });
             }
             journal.cut_to(0).map_err(call("begin the journal"))?;
-            journal.append(&[&MAGIC[..], &FORMAT.to_le_bytes()].concat()).map_err(call("begin the journal"))?;
+            journal
+                .append(&[&MAGIC[..], &FORMAT.to_le_bytes()].concat())
+                .map_err(call("begin the journal"))?;
             journal.file.sync_all().map_err(call("sync the journal"))?;
             sync_directory_of(path).map_err(call("sync the directory of the journal"))?;
             return Ok((journal, ReadJournal { ledger: Ledger::default(), cut_off: None }));
@@ -83,9 +89,14 @@ impl Journal {
         let read = read(path)?;
         if let Some(cut_off) = read.cut_off {
             if cut_off.is_damage {
-                return Err(VerifyError::JournalDamaged { path: path.to_owned(), at_bytes: cut_off.at_bytes });
+                return Err(VerifyError::JournalDamaged {
+                    path: path.to_owned(),
+                    at_bytes: cut_off.at_bytes,
+                });
             }
-            journal.cut_to(cut_off.at_bytes).map_err(call("cut off the torn end of the journal"))?;
+            journal
+                .cut_to(cut_off.at_bytes)
+                .map_err(call("cut off the torn end of the journal"))?;
         }
         Ok((journal, read))
     }
@@ -148,7 +159,8 @@ impl Journal {
 }
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }
 
@@ -180,9 +192,8 @@ pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
         loop {
             match unframe(&pending[used..]) {
                 Framed::Whole(at_us, message, bytes) => {
-                    let contradiction = |what: crate::obligations::Inconsistent| VerifyError::JournalContradicts {
-                        path: path.to_owned(),
-                        what: what.0,
+                    let contradiction = |what: crate::obligations::Inconsistent| {
+                        VerifyError::JournalContradicts { path: path.to_owned(), what: what.0 }
                     };
                     ledger.apply(at_us, &message).map_err(contradiction)?;
                     used += bytes;
@@ -276,10 +287,15 @@ mod tests {
         for end in (HEAD_BYTES..whole.len()).rev() {
             std::fs::write(&path, &whole[..end]).unwrap();
             let read = read(&path).unwrap();
-            let durable = read.ledger.cycles.last().map_or(0, |cycle| cycle.obligations.lanes[0].frontier.durable);
+            let durable = read
+                .ledger
+                .cycles
+                .last()
+                .map_or(0, |cycle| cycle.obligations.lanes[0].frontier.durable);
             assert!(durable <= durable_before, "{end}");
             durable_before = durable;
-            let at = read.cut_off.map_or(end as u64, |cut_off| cut_off.at_bytes + cut_off.lost_bytes);
+            let at =
+                read.cut_off.map_or(end as u64, |cut_off| cut_off.at_bytes + cut_off.lost_bytes);
             assert_eq!(at, end as u64);
         }
     }
@@ -357,7 +373,9 @@ mod tests {
         let path = written(directory.path());
         let whole = std::fs::read(&path).unwrap();
         // A sequence of lengths, each of which promises a long frame.
-        let lengths = |bytes: usize| -> Vec<u8> { [0xff, 0xff, 0, 0].into_iter().cycle().take(bytes).collect() };
+        let lengths = |bytes: usize| -> Vec<u8> {
+            [0xff, 0xff, 0, 0].into_iter().cycle().take(bytes).collect()
+        };
         // The mark is at every position within a read.
         let sizes = (FRAME_BYTES_MAX - 2 * MARK_BYTES..=FRAME_BYTES_MAX + 1).chain([4 << 20]);
         for size in sizes {
@@ -368,8 +386,11 @@ mod tests {
                 std::fs::write(&path, [&whole[..], &damage, &mark].concat()).unwrap();
                 read(&path).unwrap().cut_off.unwrap()
             };
-            let expected =
-                CutOff { at_bytes: whole.len() as u64, lost_bytes: (size + MARK_BYTES) as u64, is_damage: true };
+            let expected = CutOff {
+                at_bytes: whole.len() as u64,
+                lost_bytes: (size + MARK_BYTES) as u64,
+                is_damage: true,
+            };
             assert_eq!(with(to_bytes), expected);
             assert_eq!(with(whole.len() as u64 + 1), expected);
             // A mark that covers only the readable part, and one that covers more than there was.
@@ -386,7 +407,10 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole[..], &[0; 5000]].concat()).unwrap();
         let (_, before) = Journal::open(&path).unwrap();
-        assert_eq!(before.cut_off.map(|cut_off| (cut_off.lost_bytes, cut_off.is_damage)), Some((5000, false)));
+        assert_eq!(
+            before.cut_off.map(|cut_off| (cut_off.lost_bytes, cut_off.is_damage)),
+            Some((5000, false))
+        );
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
 

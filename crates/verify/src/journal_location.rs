@@ -15,11 +15,13 @@ pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
     let path = path.display();
     match place.no_block_device()? {
         NoBlockDevice::Memory { .. } => Some(format!(
-            "the journal {path} is in memory: it survives a power cut of the drive, but not of this machine"
+            "the journal {path} is in memory: it survives a power cut of the drive, but not of \
+             this machine"
         )),
         NoBlockDevice::Network { .. } => None,
         unknown => Some(format!(
-            "cannot find out which drive holds the journal {path} ({unknown}); make sure that it is not the drive under test"
+            "cannot find out which drive holds the journal {path} ({unknown}); make sure that it \
+             is not the drive under test"
         )),
     }
 }
@@ -28,11 +30,18 @@ pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// If the journal would be on a drive of the target, or its location cannot be read.
-pub fn expect_other_drive(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> Result<(), VerifyError> {
+pub fn expect_other_drive(
+    root: &SystemRoot,
+    target: &WriteTarget,
+    journal: &Path,
+) -> Result<(), VerifyError> {
     let place = place_of(root, journal)?;
     let no_disks = expect_on_other_disks(root, &place, journal, &target.facts.disks)?;
     // Without block devices (a network, memory), one filesystem counts as one drive.
-    if no_disks && target.place.kind != PlaceKind::BlockDevice && place.device == target.place.device {
+    if no_disks
+        && target.place.kind != PlaceKind::BlockDevice
+        && place.device == target.place.device
+    {
         let device = "the same filesystem".to_owned();
         return Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device });
     }
@@ -44,12 +53,17 @@ pub fn expect_other_drive(root: &SystemRoot, target: &WriteTarget, journal: &Pat
 ///
 /// # Errors
 /// As [`expect_other_drive`].
-pub fn expect_on_none_of(root: &SystemRoot, journal: &Path, disks: &[String]) -> Result<(), VerifyError> {
+pub fn expect_on_none_of(
+    root: &SystemRoot,
+    journal: &Path,
+    disks: &[String],
+) -> Result<(), VerifyError> {
     expect_on_other_disks(root, &place_of(root, journal)?, journal, disks).map(drop)
 }
 
 fn place_of(root: &SystemRoot, journal: &Path) -> Result<Place, VerifyError> {
-    let parent = journal.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        journal.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(Place::of(root, if journal.exists() { journal } else { parent })?)
 }
 
@@ -62,7 +76,10 @@ fn expect_on_other_disks(
 ) -> Result<bool, VerifyError> {
     let own = DriveFacts::of(root, place).disks;
     match own.iter().find(|disk| disks.contains(disk)) {
-        Some(disk) => Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device: format!("/dev/{disk}") }),
+        Some(disk) => Err(VerifyError::JournalOnTarget {
+            path: journal.to_owned(),
+            device: format!("/dev/{disk}"),
+        }),
         None => Ok(own.is_empty()),
     }
 }

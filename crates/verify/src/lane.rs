@@ -105,8 +105,10 @@ impl<'a> Lane<'a> {
                 self.build(index, version);
                 let (offset, block) = (self.header.address_bytes, self.block.bytes());
                 let fua = self.kind == LaneKind::Fua;
-                let written = if fua { disk.write_durably(offset, block) } else { disk.write(offset, block) };
-                written.map_err(|source| self.failure(format!("write at byte {offset}"), source))?;
+                let written =
+                    if fua { disk.write_durably(offset, block) } else { disk.write(offset, block) };
+                written
+                    .map_err(|source| self.failure(format!("write at byte {offset}"), source))?;
                 fua
             }
         };
@@ -130,8 +132,10 @@ impl<'a> Lane<'a> {
         // lane.
         let others = geometry.lanes() - 1;
         if others > 0 {
-            header.other_lane = (header.lane + 1 + (self.seq % u64::from(others)) as u16) % geometry.lanes();
-            header.other_seq = self.frontiers.seen(header.other_lane, geometry.kind(header.other_lane));
+            header.other_lane =
+                (header.lane + 1 + (self.seq % u64::from(others)) as u16) % geometry.lanes();
+            header.other_seq =
+                self.frontiers.seen(header.other_lane, geometry.kind(header.other_lane));
         }
         header.fill_record(self.block.bytes_mut(), self.sector_bytes);
     }
@@ -237,7 +241,11 @@ mod tests {
             lane.step(disk).unwrap();
             Header::parse(&disk.last).unwrap()
         };
-        assert_eq!((step(&mut disk).seq, step(&mut disk).evidence), (1, 0), "nothing had been synced");
+        assert_eq!(
+            (step(&mut disk).seq, step(&mut disk).evidence),
+            (1, 0),
+            "nothing had been synced"
+        );
         step(&mut disk);
         // Operation 3 is the sync. Operations 4 and 5 follow it, and each looks at another lane.
         frontiers.complete(1, 9, true);

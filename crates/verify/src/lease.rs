@@ -13,7 +13,9 @@ pub(crate) fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u6
     frontiers
         .iter()
         .filter(|(lane, frontier)| {
-            leases.get(usize::from(*lane)).is_some_and(|&lease| frontier.completed + AHEAD / 2 > lease)
+            leases
+                .get(usize::from(*lane))
+                .is_some_and(|&lease| frontier.completed + AHEAD / 2 > lease)
         })
         .map(|(lane, frontier)| (*lane, frontier.completed + AHEAD))
         .collect()

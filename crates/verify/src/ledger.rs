@@ -47,20 +47,27 @@ impl Cycle {
 
     /// Returns whether something was acknowledged but never checked.
     pub fn is_unjudged(&self) -> bool {
-        self.outcome.is_none() && self.obligations.lanes.iter().any(|heard| heard.frontier.durable > 0)
+        self.outcome.is_none()
+            && self.obligations.lanes.iter().any(|heard| heard.frontier.durable > 0)
     }
 
     /// Messages from which the same cycle can be rebuilt, as a recorder sends them to the checker.
     pub fn to_messages(&self) -> Vec<(u64, Message)> {
         let mut messages = vec![(0, Message::Begin(Box::new(self.run.clone())))];
         let lanes = || (0u16..).zip(&self.obligations.lanes);
-        messages.push((0, Message::Lease(lanes().map(|(lane, heard)| (lane, heard.lease)).collect())));
+        messages
+            .push((0, Message::Lease(lanes().map(|(lane, heard)| (lane, heard.lease)).collect())));
         let mut moments: Vec<(u64, u16, u64)> = lanes()
-            .flat_map(|(lane, heard)| heard.moments.iter().map(move |&(us, durable)| (us, lane, durable)))
+            .flat_map(|(lane, heard)| {
+                heard.moments.iter().map(move |&(us, durable)| (us, lane, durable))
+            })
             .collect();
         moments.sort_unstable();
         for (us, lane, durable) in moments {
-            messages.push((us, Message::Acknowledge(vec![(lane, Frontier { completed: durable, durable })])));
+            messages.push((
+                us,
+                Message::Acknowledge(vec![(lane, Frontier { completed: durable, durable })]),
+            ));
         }
         let end_us = self.obligations.end_us;
         if let Some((syncs, flushes)) = self.syncs_and_flushes {
@@ -113,14 +120,21 @@ impl Ledger {
             return Ok(());
         }
         if let Message::Outcome(outcome) = message {
-            let judged = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == outcome.run_id);
-            judged.ok_or_else(|| Inconsistent("there is a verdict on a run that never began".to_owned()))?.outcome =
-                Some(outcome.clone());
+            let judged =
+                self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == outcome.run_id);
+            judged
+                .ok_or_else(|| {
+                    Inconsistent("there is a verdict on a run that never began".to_owned())
+                })?
+                .outcome = Some(outcome.clone());
             return Ok(());
         }
         if let Message::CutDone { run_id } = message {
             let cut = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == *run_id);
-            cut.ok_or_else(|| Inconsistent("there is a cut of a run that never began".to_owned()))?.cut_done = true;
+            cut.ok_or_else(|| {
+                Inconsistent("there is a cut of a run that never began".to_owned())
+            })?
+            .cut_done = true;
             return Ok(());
         }
         if let Message::Synced { .. } = message {
@@ -142,7 +156,8 @@ impl Ledger {
             }
             Message::Beat { syncs, flushes } => {
                 // A missing drive counts nothing; its earlier counts remain valid.
-                cycle.syncs_and_flushes = flushes.map(|flushes| (*syncs, flushes)).or(cycle.syncs_and_flushes);
+                cycle.syncs_and_flushes =
+                    flushes.map(|flushes| (*syncs, flushes)).or(cycle.syncs_and_flushes);
                 // The writer was alive then, so the cut came later.
                 if cycle.cut_delay_ms.is_none() {
                     cycle.obligations.end_us = cycle.obligations.end_us.max(at_us);
@@ -198,7 +213,14 @@ mod tests {
 
     fn outcome(run_id: u64, result: CycleResult) -> Message {
         let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
-        Message::Outcome(Outcome { run_id, result, on_word: run_id == 1, obligations: 10, broken: 1, ages })
+        Message::Outcome(Outcome {
+            run_id,
+            result,
+            on_word: run_id == 1,
+            obligations: 10,
+            broken: 1,
+            ages,
+        })
     }
 
     fn begin(run_id: u64) -> Message {
@@ -227,9 +249,15 @@ mod tests {
             ledger.apply(at_us as u64 * 100, message).unwrap();
         }
         assert_eq!(ledger.cycles[0].obligations.lanes[0].frontier.durable, 4);
-        assert_eq!((ledger.cycles[0].cut_delay_ms, ledger.cycles[0].obligations.end_us), (Some(3), 300));
+        assert_eq!(
+            (ledger.cycles[0].cut_delay_ms, ledger.cycles[0].obligations.end_us),
+            (Some(3), 300)
+        );
         let standing = ledger.standing();
-        assert_eq!((standing.clean, standing.on_word, standing.failed, standing.void), (1, 1, 1, 1));
+        assert_eq!(
+            (standing.clean, standing.on_word, standing.failed, standing.void),
+            (1, 1, 1, 1)
+        );
         assert_eq!(standing.unjudged, 1, "nothing was acknowledged in the fourth");
         assert_eq!(standing.ages, [AgeCount { up_to_ms: Some(1), obligations: 20, broken: 2 }]);
     }
@@ -304,9 +332,15 @@ mod tests {
         let stopped = |lane| Message::Stopped { lane, why: "Input/output error".to_owned() };
         let lanes = sample().geometry.lanes();
         let done = Message::CutDone { run_id: 1 };
-        assert!(!cut(&[Message::Cut { delay_ms: 3 }]), "the command failed, or its result is unknown");
+        assert!(
+            !cut(&[Message::Cut { delay_ms: 3 }]),
+            "the command failed, or its result is unknown"
+        );
         assert!(cut(&[Message::Cut { delay_ms: 3 }, done.clone()]));
-        assert!(!cut(&[Message::Cut { delay_ms: 3 }, done.clone(), ended.clone()]), "the writer continued");
+        assert!(
+            !cut(&[Message::Cut { delay_ms: 3 }, done.clone(), ended.clone()]),
+            "the writer continued"
+        );
         let all: Vec<Message> = (0..lanes).map(stopped).chain([done, ended]).collect();
         assert!(cut(&all), "only the drive is gone, not the writer's machine");
     }

@@ -51,7 +51,9 @@ mod tests {
     fn cycles_and_bound_are_inverse() {
         for chance in [0.5, 0.1, 0.05, 0.01, 0.001] {
             let cycles = cycles_for(chance);
-            assert!(loss_per_cut_below(cycles) <= chance && loss_per_cut_below(cycles - 1) > chance);
+            assert!(
+                loss_per_cut_below(cycles) <= chance && loss_per_cut_below(cycles - 1) > chance
+            );
         }
     }
 }

@@ -153,12 +153,20 @@ impl Message {
                 out.u8(Message::COMPLETE);
             }
             Message::Outcome(outcome) => {
-                out.u8(Message::OUTCOME).u64(outcome.run_id).u8(outcome.result as u8).u8(u8::from(outcome.on_word));
+                out.u8(Message::OUTCOME)
+                    .u64(outcome.run_id)
+                    .u8(outcome.result as u8)
+                    .u8(u8::from(outcome.on_word));
                 write_ages(out.u64(outcome.obligations).u64(outcome.broken), &outcome.ages);
             }
             Message::Standing(standing) => {
                 let Standing { clean, on_word, failed, void, unjudged, ages } = standing;
-                out.u8(Message::STANDING).u32(*clean).u32(*on_word).u32(*failed).u32(*void).u32(*unjudged);
+                out.u8(Message::STANDING)
+                    .u32(*clean)
+                    .u32(*on_word)
+                    .u32(*failed)
+                    .u32(*void)
+                    .u32(*unjudged);
                 write_ages(out, ages);
             }
             Message::Refused(why) => {
@@ -179,16 +187,21 @@ impl Message {
             Message::BEGIN => Message::Begin(Box::new(RunHeader::read(from)?)),
             Message::ACKNOWLEDGE => {
                 let count = from.u16()?;
-                let lane =
-                    |from: &mut Reader<'_>| Ok((from.u16()?, Frontier { completed: seq(from)?, durable: seq(from)? }));
+                let lane = |from: &mut Reader<'_>| {
+                    Ok((from.u16()?, Frontier { completed: seq(from)?, durable: seq(from)? }))
+                };
                 Message::Acknowledge((0..count).map(|_| lane(from)).collect::<Result<_, _>>()?)
             }
-            Message::BEAT => Message::Beat { syncs: from.u64()?, flushes: from.maybe("count of flushes")? },
+            Message::BEAT => {
+                Message::Beat { syncs: from.u64()?, flushes: from.maybe("count of flushes")? }
+            }
             Message::STOPPED => Message::Stopped { lane: from.u16()?, why: from.words()? },
             Message::END => Message::End(from.words()?),
             Message::LEASE => {
                 let count = from.u16()?;
-                Message::Lease((0..count).map(|_| Ok((from.u16()?, seq(from)?))).collect::<Result<_, _>>()?)
+                Message::Lease(
+                    (0..count).map(|_| Ok((from.u16()?, seq(from)?))).collect::<Result<_, _>>()?,
+                )
             }
             Message::CUT => Message::Cut { delay_ms: from.u32()? },
             Message::CUT_DONE => Message::CutDone { run_id: from.u64()? },
@@ -214,7 +227,14 @@ impl Message {
                 };
                 let on_word = from.flag("kind of sign")?;
                 let (obligations, broken) = (from.u64()?, from.u64()?);
-                Message::Outcome(Outcome { run_id, result, on_word, obligations, broken, ages: read_ages(from)? })
+                Message::Outcome(Outcome {
+                    run_id,
+                    result,
+                    on_word,
+                    obligations,
+                    broken,
+                    ages: read_ages(from)?,
+                })
             }
             Message::STANDING => Message::Standing(Standing {
                 clean: from.u32()?,
@@ -241,7 +261,11 @@ fn write_ages(out: &mut Writer, ages: &[AgeCount]) {
 fn read_ages(from: &mut Reader<'_>) -> Result<Vec<AgeCount>, Malformed> {
     let count = from.u16()?;
     let age = |_| {
-        let up_to_ms = from.maybe("age")?.map(u32::try_from).transpose().map_err(|_| Malformed::Number("age"))?;
+        let up_to_ms = from
+            .maybe("age")?
+            .map(u32::try_from)
+            .transpose()
+            .map_err(|_| Malformed::Number("age"))?;
         Ok(AgeCount { up_to_ms, obligations: from.u64()?, broken: from.u64()? })
     };
     (0..count).map(age).collect()
@@ -313,11 +337,15 @@ pub(crate) mod tests {
             on_word: true,
             obligations: 100,
             broken: 2,
-            ages: vec![AgeCount { up_to_ms: Some(1), obligations: 5, broken: 1 }, AgeCount::default()],
+            ages: vec![
+                AgeCount { up_to_ms: Some(1), obligations: 5, broken: 1 },
+                AgeCount::default(),
+            ],
         };
         let ages = outcome.ages.clone();
         let disks = vec!["sda".to_owned(), "sdb".to_owned()];
-        let proposal = Proposal { drive: "d".to_owned(), boot_id: "b".to_owned(), disks, abandon: true };
+        let proposal =
+            Proposal { drive: "d".to_owned(), boot_id: "b".to_owned(), disks, abandon: true };
         vec![
             Message::Begin(Box::new(sample())),
             Message::Acknowledge(vec![(0, frontier), (3, Frontier::default())]),
@@ -331,7 +359,14 @@ pub(crate) mod tests {
             Message::Entry { at_us: 5, message: Box::new(Message::Lease(vec![])) },
             Message::Complete,
             Message::Outcome(outcome),
-            Message::Standing(Standing { clean: 1, on_word: 1, failed: 2, void: 3, unjudged: 4, ages }),
+            Message::Standing(Standing {
+                clean: 1,
+                on_word: 1,
+                failed: 2,
+                void: 3,
+                unjudged: 4,
+                ages,
+            }),
             Message::CutDone { run_id: 7 },
             Message::MayWrite(proposal),
             Message::Refused("no".to_owned()),

@@ -57,12 +57,18 @@ impl Obligations {
     ///
     /// # Errors
     /// If there is no such lane, it is ahead of its lease, or it goes back.
-    pub fn acknowledge(&mut self, at_us: u64, lane: u16, frontier: Frontier) -> Result<(), Inconsistent> {
+    pub fn acknowledge(
+        &mut self,
+        at_us: u64,
+        lane: u16,
+        frontier: Frontier,
+    ) -> Result<(), Inconsistent> {
         let heard = self.heard(lane)?;
         let Frontier { completed, durable } = frontier;
         if completed > heard.lease || durable > completed {
             return Err(Inconsistent(format!(
-                "lane {lane} reports operation {completed} as complete and {durable} as durable, but its lease ends at {}",
+                "lane {lane} reports operation {completed} as complete and {durable} as durable, \
+                 but its lease ends at {}",
                 heard.lease
             )));
         }
@@ -106,7 +112,9 @@ impl Obligations {
     }
 
     fn heard(&mut self, lane: u16) -> Result<&mut Heard, Inconsistent> {
-        self.lanes.get_mut(usize::from(lane)).ok_or_else(|| Inconsistent(format!("no such lane: {lane}")))
+        self.lanes
+            .get_mut(usize::from(lane))
+            .ok_or_else(|| Inconsistent(format!("no such lane: {lane}")))
     }
 }
 
@@ -136,7 +144,10 @@ mod tests {
         obligations.acknowledge(20, 0, frontier(5, 2)).unwrap();
         obligations.acknowledge(30, 0, frontier(8, 8)).unwrap();
         let heard = &obligations.lanes[0];
-        assert_eq!([1, 2, 3, 8, 9].map(|seq| heard.heard_us(seq)), [Some(10), Some(10), Some(30), Some(30), None]);
+        assert_eq!(
+            [1, 2, 3, 8, 9].map(|seq| heard.heard_us(seq)),
+            [Some(10), Some(10), Some(30), Some(30), None]
+        );
         assert_eq!(obligations.end_us, 30);
     }
 
@@ -161,7 +172,9 @@ mod tests {
             obligations.acknowledge(0, 9, frontier(1, 1)),
             obligations.acknowledge(0, 1, frontier(11, 2)),
             obligations.acknowledge(0, 1, frontier(2, 4)),
-            obligations.acknowledge(0, 1, frontier(8, 8)).and_then(|()| obligations.acknowledge(1, 1, frontier(7, 7))),
+            obligations
+                .acknowledge(0, 1, frontier(8, 8))
+                .and_then(|()| obligations.acknowledge(1, 1, frontier(7, 7))),
         ]
         .map(|outcome| outcome.unwrap_err().0);
         insta::assert_snapshot!(said.join("\n"), @"

@@ -20,7 +20,9 @@ pub struct Outcome {
 }
 
 /// The result of a cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum CycleResult {
     /// Everything that was promised is there.
@@ -32,7 +34,17 @@ pub enum CycleResult {
 }
 
 /// Obligations whose acknowledgement had this age when power was lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 pub struct AgeCount {
     /// The maximum age in milliseconds; `None` for all older ones.
     pub up_to_ms: Option<u32>,
@@ -43,7 +55,9 @@ pub struct AgeCount {
 }
 
 /// The outcomes of all cycles.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Standing {
     /// Cycles that lost nothing.
     pub clean: u32,
@@ -76,7 +90,8 @@ impl Standing {
     /// after a loss, without a clean cycle, or with an unjudged cycle: a check that never finished
     /// may have hidden a loss.
     pub fn bound(&self) -> Option<f64> {
-        (self.clean > 0 && self.failed == 0 && self.unjudged == 0).then(|| loss_per_cut_below(self.clean))
+        (self.clean > 0 && self.failed == 0 && self.unjudged == 0)
+            .then(|| loss_per_cut_below(self.clean))
     }
 
     /// Returns whether every cycle was shown to have lost nothing.

@@ -67,11 +67,17 @@ mod tests {
     fn every_word_of_a_payload_is_mixed() {
         // Computed independently of this code, from the key of run, address and version.
         let payload = Payload::new(7, 4096, 3);
-        assert_eq!((payload.word(1, 0), payload.word(2, 5)), (0xd8fa_a55a_e53e_4618, 0x9602_9f56_e05d_ee4d));
+        assert_eq!(
+            (payload.word(1, 0), payload.word(2, 5)),
+            (0xd8fa_a55a_e53e_4618, 0x9602_9f56_e05d_ee4d)
+        );
         let mut body = [0; 2 * CHUNK_BYTES];
         payload.fill(&mut body);
         assert_eq!(body[..WORD_BYTES], 0xd8fa_a55a_e53e_4618_u64.to_le_bytes());
-        assert_eq!(body[CHUNK_BYTES + 5 * WORD_BYTES..][..WORD_BYTES], 0x9602_9f56_e05d_ee4d_u64.to_le_bytes());
+        assert_eq!(
+            body[CHUNK_BYTES + 5 * WORD_BYTES..][..WORD_BYTES],
+            0x9602_9f56_e05d_ee4d_u64.to_le_bytes()
+        );
     }
 
     #[test]

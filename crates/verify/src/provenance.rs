@@ -80,7 +80,8 @@ pub(crate) fn attribute(sector: &[u8], suspects: Suspects<'_>) -> Attribution {
     }
     // The body that the header describes first, because it usually explains all or nearly all.
     if let Ok(header) = &header {
-        let own = (header.run_id, header.address_bytes) == (suspects.run_id, suspects.address_bytes);
+        let own =
+            (header.run_id, header.address_bytes) == (suspects.run_id, suspects.address_bytes);
         let origin = if own {
             Origin::Version(header.version)
         } else {
@@ -140,10 +141,19 @@ fn claim(chunks: &[&[u8]], origins: &mut [Option<Origin>], payload: Payload, ori
 
 /// The seam in a chunk that begins as one version and ends as another, with at most one mixed word
 /// between them.
-fn seam(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> Payload) -> Option<Origin> {
+fn seam(
+    chunk: &[u8],
+    index: usize,
+    versions: &[u32],
+    home: impl Fn(u32) -> Payload,
+) -> Option<Origin> {
     let agreeing = |version: u32| -> Vec<bool> {
         let expected = home(version).chunk(index);
-        chunk.chunks(WORD_BYTES).zip(expected.chunks(WORD_BYTES)).map(|(here, there)| here == there).collect()
+        chunk
+            .chunks(WORD_BYTES)
+            .zip(expected.chunks(WORD_BYTES))
+            .map(|(here, there)| here == there)
+            .collect()
     };
     for &before in versions {
         let head = agreeing(before).iter().take_while(|&&agrees| agrees).count();
@@ -162,7 +172,12 @@ fn seam(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> Payl
 
 fn unknown(chunk: &[u8], index: usize, versions: &[u32], home: impl Fn(u32) -> Payload) -> Origin {
     let distance = |&version: &u32| -> u32 {
-        home(version).chunk(index).iter().zip(chunk).map(|(there, here)| (there ^ here).count_ones()).sum()
+        home(version)
+            .chunk(index)
+            .iter()
+            .zip(chunk)
+            .map(|(there, here)| (there ^ here).count_ones())
+            .sum()
     };
     let wrong_bits = versions.iter().map(distance).min().filter(|&bits| bits <= DAMAGED_BITS_MAX);
     Origin::Unknown { wrong_bits }
@@ -237,15 +252,27 @@ mod tests {
     }
 
     fn origins(sector: &[u8]) -> Vec<(usize, Origin)> {
-        let suspects = Suspects { run_id: 9, address_bytes: AT, versions: &[7, 6, 5], elsewhere: &[(AT + 512, 3)] };
-        attribute(sector, suspects).stretches.into_iter().map(|stretch| (stretch.bytes.start, stretch.origin)).collect()
+        let suspects = Suspects {
+            run_id: 9,
+            address_bytes: AT,
+            versions: &[7, 6, 5],
+            elsewhere: &[(AT + 512, 3)],
+        };
+        attribute(sector, suspects)
+            .stretches
+            .into_iter()
+            .map(|stretch| (stretch.bytes.start, stretch.origin))
+            .collect()
     }
 
     #[test]
     fn a_torn_sector_has_both_versions_and_a_seam() {
         let (new, old) = (sector(7), sector(6));
         let torn = [&new[..192], &old[192..]].concat();
-        assert_eq!(origins(&torn), [(0, Origin::Header), (64, Origin::Version(7)), (192, Origin::Version(6))]);
+        assert_eq!(
+            origins(&torn),
+            [(0, Origin::Header), (64, Origin::Version(7)), (192, Origin::Version(6))]
+        );
         let within = [&new[..216], &old[216..]].concat();
         assert_eq!(
             origins(&within),
@@ -287,7 +314,10 @@ mod tests {
     fn a_damaged_header_does_not_hide_the_body() {
         let mut bytes = sector(6);
         bytes[40] ^= 1;
-        assert_eq!(origins(&bytes), [(0, Origin::Unknown { wrong_bits: None }), (64, Origin::Version(6))]);
+        assert_eq!(
+            origins(&bytes),
+            [(0, Origin::Unknown { wrong_bits: None }), (64, Origin::Version(6))]
+        );
         assert_eq!(HEADER_BYTES, 64);
     }
 }

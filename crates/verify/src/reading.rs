@@ -80,7 +80,8 @@ mod tests {
     fn stale(lane: u16, times: u32) -> (Verdict, Survey) {
         let run = RunHeader::plain(11, Geometry { writes_per_sync: 1, ..small() });
         let geometry = &run.geometry;
-        let mut disk = Stale { bytes: vec![0; geometry.size_bytes() as usize], old: Vec::new(), at: 0, times };
+        let mut disk =
+            Stale { bytes: vec![0; geometry.size_bytes() as usize], old: Vec::new(), at: 0, times };
         let record_bytes = geometry.record_bytes() as usize;
         for lane in 0..geometry.lanes() {
             for index in 0..geometry.slots_per_lane {
@@ -88,7 +89,8 @@ mod tests {
                 fill_record(&run, lane, index, &mut disk.bytes[at..at + record_bytes]);
             }
         }
-        let Operation::Write { index, .. } = Schedule::new(run.run_id, geometry, lane).operation(1) else {
+        let Operation::Write { index, .. } = Schedule::new(run.run_id, geometry, lane).operation(1)
+        else {
             panic!("the first operation of a lane is a write");
         };
         disk.at = geometry.address_bytes(lane, index) as usize;
@@ -101,7 +103,8 @@ mod tests {
         obligations.lease(lane, 2).unwrap();
         let Frontier { completed, durable } = frontiers.of(lane);
         obligations.acknowledge(1, lane, Frontier { completed, durable }).unwrap();
-        let (survey, verdict) = read_and_judge(&mut disk, &run, Some(&obligations), &mut |_| true).unwrap();
+        let (survey, verdict) =
+            read_and_judge(&mut disk, &run, Some(&obligations), &mut |_| true).unwrap();
         (verdict, survey)
     }
 
@@ -112,10 +115,17 @@ mod tests {
         let (once, _) = stale(0, 1);
         let unstable = Evidence::Sector(Oddity::Corrupt(Damage::Unstable));
         assert_eq!(once.findings.len(), 1, "{once:?}");
-        assert_eq!((once.findings[0].class, &once.findings[0].evidence), (Class::Corrupt, &unstable));
+        assert_eq!(
+            (once.findings[0].class, &once.findings[0].evidence),
+            (Class::Corrupt, &unstable)
+        );
         let (always, _) = stale(0, u32::MAX);
         // A single earlier moment explains it: the drive reverted as a whole.
-        assert_eq!((always.findings.len(), always.findings[0].class), (1, Class::RolledBack), "{always:?}");
+        assert_eq!(
+            (always.findings.len(), always.findings[0].class),
+            (1, Class::RolledBack),
+            "{always:?}"
+        );
     }
 
     /// A write of a control lane that is there after all does not show a power cut.
@@ -132,7 +142,12 @@ mod tests {
     #[test]
     fn the_second_reading_can_be_stopped() {
         let run = RunHeader::plain(11, small());
-        let mut disk = Stale { bytes: vec![0; run.geometry.size_bytes() as usize], old: Vec::new(), at: 0, times: 0 };
+        let mut disk = Stale {
+            bytes: vec![0; run.geometry.size_bytes() as usize],
+            old: Vec::new(),
+            at: 0,
+            times: 0,
+        };
         let mut survey = Survey::take(&mut disk, &run, &mut |_| true).unwrap();
         assert_eq!(survey.read_again(&mut disk, &run, &[0], &mut || false), Err(Stopped));
     }

@@ -41,7 +41,9 @@ pub enum Kind {
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Fill, Kind::Flush, Kind::Fua, Kind::Control].into_iter().find(|&kind| kind as u8 == byte)
+        [Kind::Fill, Kind::Flush, Kind::Fua, Kind::Control]
+            .into_iter()
+            .find(|&kind| kind as u8 == byte)
     }
 }
 
@@ -93,15 +95,18 @@ impl Header {
     /// # Errors
     /// If the bytes are not a valid header.
     pub fn parse(bytes: &[u8]) -> Result<Header, HeaderFault> {
-        let bytes: &[u8; HEADER_BYTES] =
-            bytes.get(..HEADER_BYTES).and_then(|bytes| bytes.try_into().ok()).ok_or(HeaderFault::Magic)?;
+        let bytes: &[u8; HEADER_BYTES] = bytes
+            .get(..HEADER_BYTES)
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or(HeaderFault::Magic)?;
         if bytes[..4] != MAGIC {
             return Err(HeaderFault::Magic);
         }
         if number(&bytes[12..16]) as u32 != checksum(bytes) {
             return Err(HeaderFault::Checksum);
         }
-        let kind = Kind::from_byte(bytes[5]).filter(|_| bytes[4] == FORMAT).ok_or(HeaderFault::Unknown)?;
+        let kind =
+            Kind::from_byte(bytes[5]).filter(|_| bytes[4] == FORMAT).ok_or(HeaderFault::Unknown)?;
         Ok(Header {
             kind,
             lane: number(&bytes[6..8]) as u16,
@@ -203,8 +208,11 @@ mod tests {
     /// Later versions must be able to read drives written by this one.
     #[test]
     fn the_layout_is_the_documented_one() {
-        let hex: Vec<String> =
-            header().bytes().chunks(16).map(|row| row.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
+        let hex: Vec<String> = header()
+            .bytes()
+            .chunks(16)
+            .map(|row| row.iter().map(|byte| format!("{byte:02x}")).collect())
+            .collect();
         insta::assert_snapshot!(hex.join("\n"), @"
         466d567201010300000000009ec0cb83
         efcdab8967452301efbeadde11000000

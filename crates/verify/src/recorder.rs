@@ -137,7 +137,8 @@ impl Recorder {
     pub fn open(options: RecorderOptions) -> Result<Recorder, VerifyError> {
         let (journal, before) = Journal::open(&options.journal)?;
         let listen = |cause| VerifyError::Listen { address: options.listen.clone(), cause };
-        let addresses: Vec<SocketAddr> = options.listen.to_socket_addrs().map_err(listen)?.collect();
+        let addresses: Vec<SocketAddr> =
+            options.listen.to_socket_addrs().map_err(listen)?.collect();
         let listener = TcpListener::bind(&addresses[..]).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let judged_before = before.ledger.judged();
@@ -159,7 +160,13 @@ impl Recorder {
             connections: AtomicUsize::new(0),
             events: Mutex::new(sender),
         };
-        Ok(Recorder { listener, shared: Arc::new(shared), events, options, cut_off: before.cut_off })
+        Ok(Recorder {
+            listener,
+            shared: Arc::new(shared),
+            events,
+            options,
+            cut_off: before.cut_off,
+        })
     }
 
     /// The address it listens on, which the system chooses if the port is 0.
@@ -175,7 +182,11 @@ impl Recorder {
     ///
     /// # Errors
     /// If the journal can no longer be written: a recorder that cannot store must not continue.
-    pub fn serve(&self, stop: &Stop, watch: &mut dyn FnMut(&Event)) -> Result<Standing, VerifyError> {
+    pub fn serve(
+        &self,
+        stop: &Stop,
+        watch: &mut dyn FnMut(&Event),
+    ) -> Result<Standing, VerifyError> {
         let journal_failed = VerifyError::call("write the journal", &self.options.journal);
         let handle = self.shared.lock().journal.handle().map_err(&journal_failed)?;
         let mut synced = Instant::now();
@@ -184,11 +195,14 @@ impl Recorder {
             turned_away.drain(..turned_away.len().saturating_sub(CONNECTIONS_MAX));
             match self.listener.accept() {
                 Ok((stream, peer)) => turned_away.extend(self.admit(stream, peer)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK_UP.min(SYNC_EVERY)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(LOOK_UP.min(SYNC_EVERY))
+                }
                 // The caller disconnected, or file descriptors ran out for a moment.
                 Err(_) => std::thread::sleep(LOOK_UP),
             }
-            let unsynced = if synced.elapsed() >= SYNC_EVERY { self.shared.lock().unsynced() } else { None };
+            let unsynced =
+                if synced.elapsed() >= SYNC_EVERY { self.shared.lock().unsynced() } else { None };
             if let Some(to_bytes) = unsynced {
                 // Without the lock, to keep receiving messages.
                 handle.sync_data().map_err(&journal_failed)?;
@@ -201,7 +215,10 @@ impl Recorder {
                     return Err(journal_failed(source));
                 }
             }
-            let full = self.options.cycles.is_some_and(|cycles| self.shared.lock().judged() >= cycles as usize);
+            let full = self
+                .options
+                .cycles
+                .is_some_and(|cycles| self.shared.lock().judged() >= cycles as usize);
             if full || stop.is_requested() {
                 break;
             }
@@ -216,7 +233,8 @@ impl Recorder {
     fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> {
         if self.shared.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.shared.connections.fetch_sub(1, Ordering::AcqRel);
-            let sentence = format!("{CONNECTIONS_MAX} others are connected; wait until one of them has ended");
+            let sentence =
+                format!("{CONNECTIONS_MAX} others are connected; wait until one of them has ended");
             let refusal = frame(self.shared.now_us(), &Message::Refused(sentence.clone()));
             // Best effort: a peer that does not accept so few bytes at once does not get the
             // reason.
@@ -281,7 +299,9 @@ impl State {
 
     /// Stores a message, if it is consistent with the earlier ones.
     fn keep(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
-        self.ledger.apply(at_us, message).map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
+        self.ledger
+            .apply(at_us, message)
+            .map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
         self.journal.add(at_us, message)?;
         self.dirty = true;
         Ok(())
@@ -346,12 +366,16 @@ impl Call<'_> {
     /// Why no run may begin on this drive; `None` if it may.
     fn objection(state: &State, drive: &str) -> Option<String> {
         if let Some(other) = state.writing {
-            return Some(format!("run {} is being written; wait until it has ended", run_name(other)));
+            return Some(format!(
+                "run {} is being written; wait until it has ended",
+                run_name(other)
+            ));
         }
         let other = &state.ledger.cycles.last()?.run.circumstances.drive;
         (other != drive).then(|| {
             format!(
-                "its journal is about {}, but this is {}; start a recorder with a separate journal for each drive",
+                "its journal is about {}, but this is {}; start a recorder with a separate journal \
+                 for each drive",
                 drive_words(other),
                 drive_words(drive)
             )
@@ -364,11 +388,16 @@ impl Call<'_> {
         let (objection, unjudged_run, journal) = {
             let state = self.shared.lock();
             let unjudged_run = state.ledger.unjudged().filter(|_| !proposal.abandon);
-            (Call::objection(&state, &proposal.drive), unjudged_run, state.journal.path().to_owned())
+            (
+                Call::objection(&state, &proposal.drive),
+                unjudged_run,
+                state.journal.path().to_owned(),
+            )
         };
         // Disk names are comparable on the same machine and boot only.
         let is_here = !proposal.boot_id.is_empty() && proposal.boot_id == boot_id(&root);
-        let beside = is_here.then(|| expect_on_none_of(&root, &journal, &proposal.disks).err()).flatten();
+        let beside =
+            is_here.then(|| expect_on_none_of(&root, &journal, &proposal.disks).err()).flatten();
         let objection = objection.or_else(|| beside.map(|error| error.to_string())).or_else(|| {
             let sentence = "check it first, or give it up with --abandon-unjudged";
             unjudged_run.map(|run_id| format!("{}; {sentence}", unjudged(run_id)))
@@ -403,7 +432,8 @@ impl Call<'_> {
         };
         let at_work = WritingRun(self.shared);
         self.shared.report(Event::Began(cycle, Box::new(run.clone())));
-        let heard = self.say(&Message::Lease(first)).and_then(|()| self.prepare_cut(run.run_id, cycle));
+        let heard =
+            self.say(&Message::Lease(first)).and_then(|()| self.prepare_cut(run.run_id, cycle));
         let heard = heard.and_then(|()| self.listen());
         let state = self.shared.lock();
         let cycle = state.ledger.cycles.last();
@@ -440,7 +470,12 @@ impl Call<'_> {
                     self.shared.expect_kept(kept)?;
                     Vec::new()
                 }
-                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected message from a writer")),
+                _ => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "unexpected message from a writer",
+                    ));
+                }
             };
             if !due.is_empty() {
                 self.say(&Message::Lease(due))?;
@@ -457,11 +492,18 @@ impl Call<'_> {
 
     /// Records how far lanes are, and returns the leases that are due, which are durable in the
     /// journal by then.
-    fn hear(&mut self, at_us: u64, message: &Message, lanes: &[(u16, Frontier)]) -> io::Result<Vec<(u16, u64)>> {
+    fn hear(
+        &mut self,
+        at_us: u64,
+        message: &Message,
+        lanes: &[(u16, Frontier)],
+    ) -> io::Result<Vec<(u16, u64)>> {
         let mut state = self.shared.lock();
         let durable = |state: &State| -> u64 {
             let cycle = state.ledger.cycles.last();
-            cycle.map_or(0, |cycle| cycle.obligations.lanes.iter().map(|heard| heard.frontier.durable).sum())
+            cycle.map_or(0, |cycle| {
+                cycle.obligations.lanes.iter().map(|heard| heard.frontier.durable).sum()
+            })
         };
         let before = durable(&state);
         self.shared.expect_kept(state.keep(at_us, message))?;
@@ -493,12 +535,16 @@ impl Call<'_> {
             state.dirty = false;
             if state.writing.is_some() {
                 drop(state);
-                return self.refuse("the run is still being written; cut the power first, or stop it".to_owned());
+                return self.refuse(
+                    "the run is still being written; cut the power first, or stop it".to_owned(),
+                );
             }
             state.ledger.cycles.last().map(crate::ledger::Cycle::to_messages)
         };
         let Some(messages) = messages else {
-            return self.refuse("no run was recorded yet; write one with `flushmark verify write`".to_owned());
+            return self.refuse(
+                "no run was recorded yet; write one with `flushmark verify write`".to_owned(),
+            );
         };
         let mut out = io::BufWriter::new(self.stream.try_clone()?);
         for (at_us, message) in messages {
@@ -510,7 +556,10 @@ impl Call<'_> {
         // Reading a large target takes long.
         self.stream.set_read_timeout(Some(CHECK_MAX))?;
         let Message::Outcome(outcome) = self.reader.read()? else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a verdict from the checker"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "expected a verdict from the checker",
+            ));
         };
         let standing = {
             let mut state = self.shared.lock();
@@ -529,7 +578,8 @@ fn commits(cycle: &crate::ledger::Cycle) -> u64 {
     (0u16..)
         .zip(&cycle.obligations.lanes)
         .map(|(lane, heard)| {
-            crate::schedule::Schedule::new(cycle.run.run_id, geometry, lane).writes_up_to(heard.frontier.durable)
+            crate::schedule::Schedule::new(cycle.run.run_id, geometry, lane)
+                .writes_up_to(heard.frontier.durable)
         })
         .sum()
 }
@@ -569,7 +619,8 @@ fn cut_power(shared: &Arc<Shared>, cut: &Cut, run_id: u64, cycle: usize) {
         return shared.report(Event::JournalFailed(error));
     }
     shared.report(Event::CutStarted(delay_ms));
-    match Command::new("sh").args(["-c", &cut.command]).stdin(std::process::Stdio::null()).output() {
+    match Command::new("sh").args(["-c", &cut.command]).stdin(std::process::Stdio::null()).output()
+    {
         Ok(output) if output.status.success() => {
             let kept = shared.lock().keep(shared.now_us(), &Message::CutDone { run_id });
             if let Err(error) = kept {

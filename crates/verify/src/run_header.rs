@@ -5,7 +5,17 @@ use crate::geometry::Geometry;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The system call that makes a lane's writes durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMethod {
     /// `fsync(2)` after the writes.
@@ -38,12 +48,25 @@ impl SyncMethod {
     }
 
     fn from_byte(byte: u8) -> Result<SyncMethod, Malformed> {
-        SyncMethod::ALL.into_iter().find(|&method| method as u8 == byte).ok_or(Malformed::Number("sync method"))
+        SyncMethod::ALL
+            .into_iter()
+            .find(|&method| method as u8 == byte)
+            .ok_or(Malformed::Number("sync method"))
     }
 }
 
 /// Path of FUA writes to the kernel, which determines what the drive receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FuaPath {
     /// Through io_uring: a raw device gets the FUA write alone.
@@ -104,13 +127,22 @@ impl RunHeader {
     /// Encodes the header.
     pub fn write(&self, out: &mut Writer) {
         let geometry = &self.geometry;
-        out.u64(self.run_id).u32(self.target_id).u32(geometry.sector_bytes).u16(geometry.record_sectors);
-        out.u32(geometry.slots_per_lane).u16(geometry.flush_lanes).u16(geometry.fua_lanes).u16(geometry.control_lanes);
+        out.u64(self.run_id)
+            .u32(self.target_id)
+            .u32(geometry.sector_bytes)
+            .u16(geometry.record_sectors);
+        out.u32(geometry.slots_per_lane)
+            .u16(geometry.flush_lanes)
+            .u16(geometry.fua_lanes)
+            .u16(geometry.control_lanes);
         out.u16(geometry.writes_per_sync);
         out.u8(self.flush_method as u8).u8(self.fua_method as u8).u8(self.fua_path as u8);
         let circumstances = &self.circumstances;
-        out.u64(circumstances.started_unix_s).words(&circumstances.target).words(&circumstances.drive);
-        out.maybe(circumstances.unsafe_shutdowns).maybe(circumstances.volatile_cache.map(u64::from));
+        out.u64(circumstances.started_unix_s)
+            .words(&circumstances.target)
+            .words(&circumstances.drive);
+        out.maybe(circumstances.unsafe_shutdowns)
+            .maybe(circumstances.volatile_cache.map(u64::from));
         out.maybe(circumstances.fua.map(u64::from));
         out.u8(u8::from(circumstances.protected))
             .words(&circumstances.boot_id)
@@ -135,8 +167,10 @@ impl RunHeader {
             writes_per_sync: from.u16()?,
         };
         let geometry = geometry.checked().map_err(|_| Malformed::Number("layout"))?;
-        let (flush_method, fua_method) = (SyncMethod::from_byte(from.u8()?)?, SyncMethod::from_byte(from.u8()?)?);
-        let fua_path = if from.flag("way of FUA writes")? { FuaPath::Blocking } else { FuaPath::IoUring };
+        let (flush_method, fua_method) =
+            (SyncMethod::from_byte(from.u8()?)?, SyncMethod::from_byte(from.u8()?)?);
+        let fua_path =
+            if from.flag("way of FUA writes")? { FuaPath::Blocking } else { FuaPath::IoUring };
         let circumstances = Circumstances {
             started_unix_s: from.u64()?,
             target: from.words()?,
@@ -151,7 +185,15 @@ impl RunHeader {
             raw_device: from.flag("kind of target")?,
             replaces: from.maybe("run before")?,
         };
-        Ok(RunHeader { run_id, target_id, geometry, flush_method, fua_method, fua_path, circumstances })
+        Ok(RunHeader {
+            run_id,
+            target_id,
+            geometry,
+            flush_method,
+            fua_method,
+            fua_path,
+            circumstances,
+        })
     }
 
     /// A caveat if the drive receives more or less than a FUA write for each write of a FUA lane.
@@ -159,16 +201,23 @@ impl RunHeader {
         if self.geometry.fua_lanes == 0 {
             return None;
         }
-        match (self.circumstances.volatile_cache, self.circumstances.fua, self.fua_path, self.circumstances.raw_device)
-        {
+        match (
+            self.circumstances.volatile_cache,
+            self.circumstances.fua,
+            self.fua_path,
+            self.circumstances.raw_device,
+        ) {
             (Some(false), ..) => Some(
-                "the kernel assumes that the drive has no volatile cache, so it sends neither flushes nor FUA writes",
+                "the kernel assumes that the drive has no volatile cache, so it sends neither \
+                 flushes nor FUA writes",
             ),
             (_, Some(false), ..) => Some(
-                "the kernel does not send FUA writes to this drive (queue/fua is 0), so a flush follows each write of a FUA lane, and FUA lanes prove no more than flush lanes",
+                "the kernel does not send FUA writes to this drive (queue/fua is 0), so a flush \
+                 follows each write of a FUA lane, and FUA lanes prove no more than flush lanes",
             ),
             (_, _, FuaPath::Blocking, true) => Some(
-                "without io_uring, the kernel sends a flush after every FUA write on a raw device, so FUA alone is not tested",
+                "without io_uring, the kernel sends a flush after every FUA write on a raw device, \
+                 so FUA alone is not tested",
             ),
             _ => None,
         }
@@ -235,7 +284,8 @@ pub(crate) mod tests {
     #[test]
     fn fua_caveats_are_reported() {
         let about = |volatile_cache, fua, fua_path, raw_device| {
-            let circumstances = Circumstances { volatile_cache, fua, raw_device, ..Circumstances::default() };
+            let circumstances =
+                Circumstances { volatile_cache, fua, raw_device, ..Circumstances::default() };
             RunHeader { fua_path, circumstances, ..sample() }.fua_caveat()
         };
         let (ring, blocking) = (FuaPath::IoUring, FuaPath::Blocking);
@@ -245,7 +295,9 @@ pub(crate) mod tests {
             None,
             "filesystems complete such a write themselves"
         );
-        assert!(about(Some(true), Some(true), blocking, true).unwrap().starts_with("without io_uring"));
+        assert!(
+            about(Some(true), Some(true), blocking, true).unwrap().starts_with("without io_uring")
+        );
         assert!(about(Some(true), Some(false), ring, true).unwrap().contains("queue/fua is 0"));
         assert!(about(Some(false), Some(false), ring, true).unwrap().contains("no volatile cache"));
         let without = RunHeader { geometry: Geometry { fua_lanes: 0, ..small() }, ..sample() };

@@ -58,7 +58,10 @@ impl Schedule {
         }
         let write = self.writes_up_to(seq) - 1;
         let (round, position) = (write / self.slots, write % self.slots);
-        Operation::Write { index: self.permute(round, position) as u32, version: (round + 1) as u32 }
+        Operation::Write {
+            index: self.permute(round, position) as u32,
+            version: (round + 1) as u32,
+        }
     }
 
     /// Number of writes among operations 1 to `seq`.
@@ -131,7 +134,8 @@ impl Schedule {
         let mask = (1u64 << self.half_bits) - 1;
         let (mut left, mut right) = (value >> self.half_bits, value & mask);
         for step in steps {
-            let mixed = mix::mix(self.key ^ round.wrapping_mul(ROUNDS).wrapping_add(step), right) & mask;
+            let mixed =
+                mix::mix(self.key ^ round.wrapping_mul(ROUNDS).wrapping_add(step), right) & mask;
             (left, right) = (right, left ^ mixed);
         }
         (left << self.half_bits) | right
@@ -196,7 +200,11 @@ mod tests {
                     versions[index as usize] = version;
                 }
                 for index in 0..13 {
-                    assert_eq!(schedule.version_at(index, seq), versions[index as usize], "{seq} {index}");
+                    assert_eq!(
+                        schedule.version_at(index, seq),
+                        versions[index as usize],
+                        "{seq} {index}"
+                    );
                 }
             }
         }
@@ -221,7 +229,8 @@ mod tests {
     #[test]
     fn a_flushing_lane_syncs_after_its_writes_and_others_never() {
         let [flush, fua, control] = schedules(16, 3);
-        let syncs: Vec<u64> = (1..13).filter(|&seq| flush.operation(seq) == Operation::Sync).collect();
+        let syncs: Vec<u64> =
+            (1..13).filter(|&seq| flush.operation(seq) == Operation::Sync).collect();
         assert_eq!(syncs, [4, 8, 12]);
         assert_eq!([1, 3, 4, 5, 8, 9].map(|seq| flush.writes_up_to(seq)), [1, 3, 3, 4, 6, 7]);
         assert_eq!([1, 3, 4, 5].map(|seq| flush.covered_by(seq)), [4, 4, 4, 8]);

@@ -12,30 +12,40 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
     let required = finding.required;
     let promised = match (finding.age_us, required) {
         (_, 0) => "version 0, which was synced before the run".to_owned(),
-        (Some(age_us), _) => format!("version {required}, acknowledged {} before the end", latency(age_us as f64)),
+        (Some(age_us), _) => {
+            format!("version {required}, acknowledged {} before the end", latency(age_us as f64))
+        }
         (None, _) => format!("version {required}, which was promised to be durable"),
     };
     match &finding.evidence {
         Evidence::Older => {
-            let there = finding.found.map_or("nothing".to_owned(), |version| format!("version {version}"));
+            let there =
+                finding.found.map_or("nothing".to_owned(), |version| format!("version {version}"));
             match &finding.witness {
-                Some(witness) => format!("found {there} instead of {promised}; {}", proof(witness, finding)),
+                Some(witness) => {
+                    format!("found {there} instead of {promised}; {}", proof(witness, finding))
+                }
                 None => format!("found {there} instead of {promised}"),
             }
         }
         Evidence::OtherRun(other) => {
             let proof = match finding.class {
                 Class::Unserializable => {
-                    "; the surviving superblock or records of this run were written after every slot had been synced"
+                    "; the surviving superblock or records of this run were written after every \
+                     slot had been synced"
                 }
                 _ => "",
             };
-            format!("found a record of the older run {} instead of {promised}{proof}", run_name(*other))
+            format!(
+                "found a record of the older run {} instead of {promised}{proof}",
+                run_name(*other)
+            )
         }
         Evidence::PartOfRecord => {
             let older = finding.sectors.len();
             let all = run.geometry.record_sectors;
-            let found = finding.found.map_or(String::new(), |version| format!(", version {version}"));
+            let found =
+                finding.found.map_or(String::new(), |version| format!(", version {version}"));
             format!("{older} of {all} sectors are older{found}; expected {promised}")
         }
         Evidence::FoundAt(at) => {
@@ -49,10 +59,15 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
 fn odd(oddity: &Oddity, finding: &Finding, promised: &str) -> String {
     match oddity {
         Oddity::Torn(attribution) => {
-            format!("one sector is a mix of several versions ({}); expected {promised}", pieces(attribution))
+            format!(
+                "one sector is a mix of several versions ({}); expected {promised}",
+                pieces(attribution)
+            )
         }
         Oddity::Flying { home_bytes, version, .. } => {
-            format!("found version {version} of the sector at byte {home_bytes}; expected {promised}")
+            format!(
+                "found version {version} of the sector at byte {home_bytes}; expected {promised}"
+            )
         }
         Oddity::OtherRun { run_id } => {
             format!("found a record of the older run {} instead of {promised}", run_name(*run_id))
@@ -65,15 +80,21 @@ fn odd(oddity: &Oddity, finding: &Finding, promised: &str) -> String {
             let count = finding.sectors.len();
             format!("{count} of its sectors cannot be read ({why}); expected {promised}")
         }
-        Oddity::NeverIssued { version } => format!("version {version}, which the run cannot have written"),
+        Oddity::NeverIssued { version } => {
+            format!("version {version}, which the run cannot have written")
+        }
     }
 }
 
 fn proof(witness: &Witness, finding: &Finding) -> String {
-    let own =
-        if witness.lane == finding.lane { "of the same lane".to_owned() } else { format!("of lane {}", witness.lane) };
+    let own = if witness.lane == finding.lane {
+        "of the same lane".to_owned()
+    } else {
+        format!("of lane {}", witness.lane)
+    };
     format!(
-        "this is proven by the surviving record at byte {} (operation {} {own}), which was written after that promise",
+        "this is proven by the surviving record at byte {} (operation {} {own}), which was written \
+         after that promise",
         witness.address_bytes, witness.seq
     )
 }
@@ -83,7 +104,9 @@ fn damaged(damage: &Damage) -> String {
         Damage::Zeros => "all zeros".to_owned(),
         Damage::Ones => "all ones, as in erased flash".to_owned(),
         Damage::Bits { wrong_bits: 1, version } => format!("version {version} with one wrong bit"),
-        Damage::Bits { wrong_bits, version } => format!("version {version} with {wrong_bits} wrong bits"),
+        Damage::Bits { wrong_bits, version } => {
+            format!("version {version} with {wrong_bits} wrong bits")
+        }
         Damage::Header => "an intact body after a damaged header".to_owned(),
         Damage::Garbage(_) => "unknown bytes".to_owned(),
         Damage::Unstable => "two consecutive readings that differ".to_owned(),
@@ -99,7 +122,12 @@ fn pieces(attribution: &Attribution) -> String {
         .iter()
         .take(SHOWN)
         .map(|stretch| {
-            format!("bytes {} to {}: {}", stretch.bytes.start, stretch.bytes.end - 1, origin(stretch.origin, header))
+            format!(
+                "bytes {} to {}: {}",
+                stretch.bytes.start,
+                stretch.bytes.end - 1,
+                origin(stretch.origin, header)
+            )
         })
         .collect();
     if attribution.stretches.len() > SHOWN {
@@ -110,10 +138,14 @@ fn pieces(attribution: &Attribution) -> String {
 
 fn origin(origin: Origin, header: Option<u32>) -> String {
     match origin {
-        Origin::Header => header.map_or("a header".to_owned(), |version| format!("header of version {version}")),
+        Origin::Header => {
+            header.map_or("a header".to_owned(), |version| format!("header of version {version}"))
+        }
         Origin::Version(version) => format!("version {version}"),
         Origin::Seam { before, behind } => format!("version {before} changing to {behind}"),
-        Origin::Foreign { address_bytes, version } => format!("version {version} of byte {address_bytes}"),
+        Origin::Foreign { address_bytes, version } => {
+            format!("version {version} of byte {address_bytes}")
+        }
         Origin::Zeros => "zeros".to_owned(),
         Origin::Ones => "ones".to_owned(),
         Origin::Unknown { wrong_bits: Some(1) } => "one wrong bit".to_owned(),
@@ -129,7 +161,9 @@ pub const fn meaning(class: Class) -> &'static str {
         Class::Shorn => "acknowledged as durable, but only partly present",
         Class::Flying => "written to the wrong place",
         Class::Corrupt => "damaged",
-        Class::Unserializable => "missing, although records survive that were written after it was promised",
+        Class::Unserializable => {
+            "missing, although records survive that were written after it was promised"
+        }
         Class::RolledBack => "missing with everything that came after one earlier moment",
         Class::Unreadable => "cannot be read",
         Class::Dead => "no sector of the target can be read",
@@ -167,7 +201,10 @@ mod tests {
                 Stretch { bytes: 0..64, origin: Origin::Unknown { wrong_bits: None } },
                 Stretch { bytes: 64..192, origin: Origin::Version(7) },
                 Stretch { bytes: 192..256, origin: Origin::Seam { before: 7, behind: 6 } },
-                Stretch { bytes: 256..320, origin: Origin::Foreign { address_bytes: 4096, version: 3 } },
+                Stretch {
+                    bytes: 256..320,
+                    origin: Origin::Foreign { address_bytes: 4096, version: 3 },
+                },
                 Stretch { bytes: 320..384, origin: Origin::Zeros },
                 Stretch { bytes: 384..512, origin: Origin::Ones },
             ],
@@ -175,8 +212,17 @@ mod tests {
         let witness = Witness { lane: 2, seq: 99, address_bytes: 8192 };
         let all = [
             finding(Class::Lost, Evidence::Older),
-            Finding { required: 0, found: None, age_us: None, ..finding(Class::Lost, Evidence::Older) },
-            Finding { witness: Some(witness), age_us: None, ..finding(Class::Unserializable, Evidence::Older) },
+            Finding {
+                required: 0,
+                found: None,
+                age_us: None,
+                ..finding(Class::Lost, Evidence::Older)
+            },
+            Finding {
+                witness: Some(witness),
+                age_us: None,
+                ..finding(Class::Unserializable, Evidence::Older)
+            },
             finding(Class::Unserializable, Evidence::OtherRun(15)),
             finding(Class::Shorn, Evidence::PartOfRecord),
             finding(Class::Flying, Evidence::FoundAt(8192)),
@@ -184,14 +230,28 @@ mod tests {
             finding(Class::Shorn, Evidence::Sector(Oddity::Torn(attribution.clone()))),
             finding(
                 Class::Flying,
-                Evidence::Sector(Oddity::Flying { home_bytes: 8192, version: 2, attribution: None }),
+                Evidence::Sector(Oddity::Flying {
+                    home_bytes: 8192,
+                    version: 2,
+                    attribution: None,
+                }),
             ),
-            finding(Class::Corrupt, Evidence::Sector(Oddity::Corrupt(Damage::Garbage(Some(attribution))))),
-            finding(Class::Corrupt, Evidence::Sector(Oddity::Corrupt(Damage::Bits { wrong_bits: 1, version: 7 }))),
+            finding(
+                Class::Corrupt,
+                Evidence::Sector(Oddity::Corrupt(Damage::Garbage(Some(attribution)))),
+            ),
+            finding(
+                Class::Corrupt,
+                Evidence::Sector(Oddity::Corrupt(Damage::Bits { wrong_bits: 1, version: 7 })),
+            ),
             finding(Class::Corrupt, Evidence::Sector(Oddity::Corrupt(Damage::Unstable))),
-            finding(Class::Unreadable, Evidence::Sector(Oddity::Unreadable("Input/output error".to_owned()))),
+            finding(
+                Class::Unreadable,
+                Evidence::Sector(Oddity::Unreadable("Input/output error".to_owned())),
+            ),
         ];
-        let sentences: Vec<String> = all.iter().map(|finding| sentence(finding, &sample())).collect();
+        let sentences: Vec<String> =
+            all.iter().map(|finding| sentence(finding, &sample())).collect();
         insta::assert_snapshot!(sentences.join("\n"), @"
         found version 6 instead of version 7, acknowledged 1.25 ms before the end
         found nothing instead of version 0, which was synced before the run
@@ -213,7 +273,10 @@ mod tests {
     fn five_pieces_of_a_sector_are_shown() {
         let attribution = |count: usize| {
             let stretches = (0..count)
-                .map(|chunk| Stretch { bytes: chunk * 64..chunk * 64 + 64, origin: Origin::Version(chunk as u32) })
+                .map(|chunk| Stretch {
+                    bytes: chunk * 64..chunk * 64 + 64,
+                    origin: Origin::Version(chunk as u32),
+                })
                 .collect();
             Attribution { header: Err(HeaderFault::Checksum), stretches }
         };

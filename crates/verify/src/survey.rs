@@ -130,7 +130,9 @@ impl Survey {
         let sectors = geometry.sectors();
         let mut surveyor = Surveyor {
             run,
-            schedules: (0..geometry.lanes()).map(|lane| Schedule::new(run.run_id, geometry, lane)).collect(),
+            schedules: (0..geometry.lanes())
+                .map(|lane| Schedule::new(run.run_id, geometry, lane))
+                .collect(),
             survey: Survey {
                 versions: vec![Survey::ODD; sectors as usize],
                 oddities: BTreeMap::new(),
@@ -201,8 +203,11 @@ impl Survey {
             for &number in together {
                 let at = ((number - first) * sector_bytes) as usize;
                 let sector = &mut bytes[at..at + sector_bytes as usize];
-                let read =
-                    if at_once { Ok(()) } else { read_whole(disk, geometry.sector_address_bytes(number), sector) };
+                let read = if at_once {
+                    Ok(())
+                } else {
+                    read_whole(disk, geometry.sector_address_bytes(number), sector)
+                };
                 let changed = match read {
                     Ok(()) => !self.holds(run, number, sector),
                     Err(error) => {
@@ -263,7 +268,10 @@ impl Surveyor<'_> {
             if own {
                 self.learn(&header);
             }
-            if own && header.address_bytes == address_bytes && header.payload().is(&sector[HEADER_BYTES..]) {
+            if own
+                && header.address_bytes == address_bytes
+                && header.payload().is(&sector[HEADER_BYTES..])
+            {
                 if self.is_issued(number, &header) {
                     self.survey.versions[number as usize] = header.version;
                     if header.version > 0 {
@@ -271,7 +279,9 @@ impl Surveyor<'_> {
                         trace.newest = trace.newest.max(header.seq);
                     }
                 } else {
-                    self.survey.oddities.insert(number, Oddity::NeverIssued { version: header.version });
+                    self.survey
+                        .oddities
+                        .insert(number, Oddity::NeverIssued { version: header.version });
                 }
                 return;
             }
@@ -286,8 +296,11 @@ impl Surveyor<'_> {
 
     /// Learns what the writer of a genuine record knew, wherever the record is.
     fn learn(&mut self, header: &Header) {
-        let witness = Witness { lane: header.lane, seq: header.seq, address_bytes: header.address_bytes };
-        for (lane, proven) in [(header.lane, header.evidence), (header.other_lane, header.other_seq)] {
+        let witness =
+            Witness { lane: header.lane, seq: header.seq, address_bytes: header.address_bytes };
+        for (lane, proven) in
+            [(header.lane, header.evidence), (header.other_lane, header.other_seq)]
+        {
             if let Some(trace) = self.survey.traces.get_mut(usize::from(lane))
                 && proven > trace.proven
             {
@@ -299,9 +312,14 @@ impl Surveyor<'_> {
     /// Returns whether the schedule has this record at this place.
     fn is_issued(&self, number: u64, header: &Header) -> bool {
         let place = self.run.geometry.location(number);
-        let kind = if header.version == 0 { Kind::Fill } else { self.run.geometry.kind(place.lane).record_kind() };
+        let kind = if header.version == 0 {
+            Kind::Fill
+        } else {
+            self.run.geometry.kind(place.lane).record_kind()
+        };
         (header.lane, header.sector, header.kind) == (place.lane, place.sector, kind)
-            && header.seq == self.schedules[usize::from(place.lane)].seq_of(place.index, header.version)
+            && header.seq
+                == self.schedules[usize::from(place.lane)].seq_of(place.index, header.version)
             && header.evidence <= header.seq
     }
 }
@@ -329,10 +347,22 @@ mod tests {
             for lane in 0..run.geometry.lanes() {
                 for index in 0..run.geometry.slots_per_lane {
                     let at = run.geometry.address_bytes(lane, index) as usize;
-                    fill_record(run, lane, index, &mut bytes[at..at + run.geometry.record_bytes() as usize]);
+                    fill_record(
+                        run,
+                        lane,
+                        index,
+                        &mut bytes[at..at + run.geometry.record_bytes() as usize],
+                    );
                 }
             }
-            Memory { bytes, unstable: None, unreadable: None, dying: None, interrupted: 0, reads: 0 }
+            Memory {
+                bytes,
+                unstable: None,
+                unreadable: None,
+                dying: None,
+                interrupted: 0,
+                reads: 0,
+            }
         }
     }
 

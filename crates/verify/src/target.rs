@@ -74,7 +74,8 @@ struct OwnFile {
 impl Drop for OwnFile {
     fn drop(&mut self) {
         let mut head = [0; superblock::MAGIC.len()];
-        let carries_a_run = self.file.read_exact_at(&mut head, 0).is_ok() && head == superblock::MAGIC;
+        let carries_a_run =
+            self.file.read_exact_at(&mut head, 0).is_ok() && head == superblock::MAGIC;
         if self.is_new && !carries_a_run {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -112,10 +113,14 @@ impl WriteTarget {
             };
             (place.path.clone(), Hold::Given(Box::new(target)), room_bytes)
         };
-        let direct_open =
-            OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path);
+        let direct_open = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(&path);
         let direct_io = direct_open.as_ref().ok().and_then(DirectIo::of);
-        let logical_bytes = place.block_device().and_then(|device| device.queue.logical_block_bytes);
+        let logical_bytes =
+            place.block_device().and_then(|device| device.queue.logical_block_bytes);
         let Some((sector_bytes, alignment_bytes)) = blocks(logical_bytes, direct_io) else {
             return Err(VerifyError::LargeBlocks { path });
         };
@@ -123,7 +128,18 @@ impl WriteTarget {
         let direct = direct_open.is_ok() && direct_io != Some(DirectIo::Unsupported);
         let replaces = run_on(&path);
         let given = given.to_owned();
-        Ok(WriteTarget { given, path, place, facts, direct, sector_bytes, alignment_bytes, replaces, room_bytes, hold })
+        Ok(WriteTarget {
+            given,
+            path,
+            place,
+            facts,
+            direct,
+            sector_bytes,
+            alignment_bytes,
+            replaces,
+            room_bytes,
+            hold,
+        })
     }
 
     /// How to pass FUA writes to the kernel: for raw devices by io_uring, if available, because a
@@ -138,8 +154,19 @@ impl WriteTarget {
     }
 
     /// The options with which lanes open the target.
-    pub fn spec(&self, flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> DiskSpec {
-        DiskSpec { path: self.path.clone(), direct: self.direct, flush_method, fua_method, fua_path }
+    pub fn spec(
+        &self,
+        flush_method: SyncMethod,
+        fua_method: SyncMethod,
+        fua_path: FuaPath,
+    ) -> DiskSpec {
+        DiskSpec {
+            path: self.path.clone(),
+            direct: self.direct,
+            flush_method,
+            fua_method,
+            fua_path,
+        }
     }
 
     pub fn target_id(&self, run_id: u64) -> u32 {
@@ -151,7 +178,12 @@ impl WriteTarget {
     ///
     /// # Errors
     /// If a system call fails, or `stop` is requested.
-    pub fn prepare(&self, run: &RunHeader, stop: &Stop, progress: &mut dyn FnMut(f64)) -> Result<(), VerifyError> {
+    pub fn prepare(
+        &self,
+        run: &RunHeader,
+        stop: &Stop,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), VerifyError> {
         let call = |action| VerifyError::call(action, &self.path);
         let geometry = &run.geometry;
         if let Hold::Own(OwnFile { file, .. }) = &self.hold {
@@ -175,7 +207,9 @@ impl WriteTarget {
         if let Hold::Own(OwnFile { file, directory, .. }) = &self.hold {
             // The file's length and name must be as durable as its content.
             file.sync_all().map_err(call("sync"))?;
-            File::open(directory).and_then(|directory| directory.sync_all()).map_err(call("sync the directory of"))?;
+            File::open(directory)
+                .and_then(|directory| directory.sync_all())
+                .map_err(call("sync the directory of"))?;
         }
         Ok(())
     }
@@ -187,7 +221,8 @@ pub(crate) fn target_id(place: &Place, facts: &DriveFacts, run_id: u64) -> u32 {
     if place.kind != PlaceKind::BlockDevice {
         return run_id as u32 | 1;
     }
-    let start = place.block_device().and_then(|device| device.partition.as_ref()?.start_bytes).unwrap_or(0);
+    let start =
+        place.block_device().and_then(|device| device.partition.as_ref()?.start_bytes).unwrap_or(0);
     crc32c::crc32c(format!("{}@{start}", facts.label).as_bytes()) | 1
 }
 
@@ -217,7 +252,9 @@ fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u3
 pub(crate) fn refuse_non_storage(given: &str) -> Result<(), VerifyError> {
     match TargetName::parse(given) {
         TargetName::Path(_) => Ok(()),
-        TargetName::Model(_) | TargetName::Null => Err(VerifyError::NotStorage { given: given.to_owned() }),
+        TargetName::Model(_) | TargetName::Null => {
+            Err(VerifyError::NotStorage { given: given.to_owned() })
+        }
     }
 }
 
@@ -273,7 +310,10 @@ fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, V
 
     let there = file.metadata().map_or(0, |metadata| metadata.blocks() * 512);
     // A filesystem that reports no blocks at all has no known limit.
-    let free_bytes = place.space.filter(|space| space.total_bytes > 0).map_or(u64::MAX, |space| space.available_bytes);
+    let free_bytes = place
+        .space
+        .filter(|space| space.total_bytes > 0)
+        .map_or(u64::MAX, |space| space.available_bytes);
     let budget = (free_bytes / 2).saturating_add(there);
     let needed_bytes = size_bytes.unwrap_or(SIZE_BYTES);
     if needed_bytes <= budget {
@@ -361,7 +401,11 @@ mod tests {
     fn atomic_unit_and_alignment_may_differ() {
         let aligned = |offset_bytes| Some(DirectIo::Aligned { memory_bytes: 4, offset_bytes });
         assert_eq!(blocks(Some(512), aligned(512)), Some((512, 512)));
-        assert_eq!(blocks(Some(512), aligned(4096)), Some((512, 4096)), "a drive of 512 bytes tears within 4096");
+        assert_eq!(
+            blocks(Some(512), aligned(4096)),
+            Some((512, 4096)),
+            "a drive of 512 bytes tears within 4096"
+        );
         assert_eq!(blocks(Some(4096), aligned(4096)), Some((4096, 4096)));
         assert_eq!(blocks(Some(4096), None), Some((4096, 4096)));
         assert_eq!(blocks(None, aligned(4096)), Some((512, 4096)));

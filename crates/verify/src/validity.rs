@@ -78,13 +78,17 @@ impl Sign {
     pub fn sentence(&self) -> String {
         match self {
             Sign::Counted { before, now } => {
-                format!("the drive's count of unsafe shutdowns rose from {before} before the run to {now}")
+                format!(
+                    "the drive's count of unsafe shutdowns rose from {before} before the run \
+                         to {now}"
+                )
             }
             Sign::ControlLost { slots } => {
                 format!("the drive lost unsynced writes of the control lanes in {slots} slots")
             }
             Sign::Recorder => {
-                "the recorder's cut command succeeded and the run was interrupted, which is as reliable as that command"
+                "the recorder's cut command succeeded and the run was interrupted, which is as \
+                 reliable as that command"
                     .to_owned()
             }
             Sign::Word => "you state it (--power-was-cut)".to_owned(),
@@ -96,7 +100,9 @@ impl Sign {
 pub(crate) fn signs(about: &Circumstance) -> Vec<Sign> {
     let counted = about.unsafe_shutdowns_before.zip(about.unsafe_shutdowns_now);
     [
-        counted.filter(|(before, now)| now > before).map(|(before, now)| Sign::Counted { before, now }),
+        counted
+            .filter(|(before, now)| now > before)
+            .map(|(before, now)| Sign::Counted { before, now }),
         about
             .control
             .filter(|legal| legal.control_lost > 0)
@@ -156,21 +162,36 @@ impl Void {
     pub fn sentence(&self) -> String {
         match self {
             Void::NoUnsafeShutdown { count } => format!(
-                "the drive counts {count} unsafe shutdowns, as many as before the run, so its power was not cut"
+                "the drive counts {count} unsafe shutdowns, as many as before the run, so its \
+                 power was not cut"
             ),
             Void::ControlLostNothing { completed } => format!(
-                "none of the {completed} writes of the control lanes, which never sync, is missing, so the cut did not reach the cache; if the drive has power-loss protection, write with --protected"
+                "none of the {completed} writes of the control lanes, which never sync, is \
+                 missing, so the cut did not reach the cache; if the drive has power-loss \
+                 protection, write with --protected"
             ),
             Void::ControlFlushed { completed } => format!(
-                "none of the {completed} completed writes of the control lanes is missing, but a flush of another lane may have saved them, so nothing shows whether the cut reached the cache. Write and check as root to read the drive's count of unsafe shutdowns, or flush less often (--lanes 1 --fua-lanes 0 --writes-per-sync 256)"
+                "none of the {completed} completed writes of the control lanes is missing, but a \
+                 flush of another lane may have saved them, so nothing shows whether the cut \
+                 reached the cache. Write and check as root to read the drive's count of unsafe \
+                 shutdowns, or flush less often (--lanes 1 --fua-lanes 0 --writes-per-sync 256)"
             ),
-            Void::NoSignOfACut => "nothing shows that power was cut: the drive's count of unsafe shutdowns is unknown, the drive lost no write of a control lane, and no recorder's command cut the power; if you cut it yourself, use --power-was-cut".to_owned(),
+            Void::NoSignOfACut => "nothing shows that power was cut: the drive's count of unsafe \
+                                   shutdowns is unknown, the drive lost no write of a control \
+                                   lane, and no recorder's command cut the power; if you cut it \
+                                   yourself, use --power-was-cut"
+                .to_owned(),
             Void::TooFewFlushes { syncs, flushes, least } => format!(
-                "{syncs} syncs returned but only {flushes} flushes reached the driver of a drive with a volatile cache; at least {least} are needed, so some syncs did not reach the drive"
+                "{syncs} syncs returned but only {flushes} flushes reached the driver of a drive \
+                 with a volatile cache; at least {least} are needed, so some syncs did not reach \
+                 the drive"
             ),
-            Void::NothingAcknowledged => "nothing was acknowledged before the run ended, so nothing could be lost; let it write for longer".to_owned(),
+            Void::NothingAcknowledged => "nothing was acknowledged before the run ended, so \
+                                          nothing could be lost; let it write for longer"
+                .to_owned(),
             Void::NeverIssued { sectors, first_bytes } => format!(
-                "{sectors} sectors, the first at byte {first_bytes}, hold records that this run cannot have written; this is a bug in flushmark, please report it"
+                "{sectors} sectors, the first at byte {first_bytes}, hold records that this run \
+                 cannot have written; this is a bug in flushmark, please report it"
             ),
         }
     }
@@ -189,7 +210,9 @@ pub(crate) fn voids(about: &Circumstance) -> Vec<Void> {
     {
         // The drive's own count overrides everything else.
         voids.push(Void::NoUnsafeShutdown { count: now });
-    } else if let Some(legal) = about.control.filter(|legal| !about.protected && lost_nothing(legal)) {
+    } else if let Some(legal) =
+        about.control.filter(|legal| !about.protected && lost_nothing(legal))
+    {
         let completed = legal.control_completed;
         if about.at_cut == AtCut::NoFlush {
             // Even if the drive counted a cut: it kept what it had not written out.
@@ -225,11 +248,16 @@ const fn lost_nothing(legal: &Legal) -> bool {
 /// One flush can serve every waiting lane, but each lane only once, because it continues only when
 /// its sync has returned.
 fn too_few_flushes(about: &Circumstance) -> Option<Void> {
-    let (syncs, flushes) = about.syncs_and_flushes.filter(|_| about.volatile_cache == Some(true))?;
+    let (syncs, flushes) =
+        about.syncs_and_flushes.filter(|_| about.volatile_cache == Some(true))?;
     let least = syncs / u64::from(about.flush_lanes.max(1));
     // The two counts are not read at the same moment, so allow for a count somewhat below the
     // minimum.
-    (syncs > 0 && flushes <= least / 2).then_some(Void::TooFewFlushes { syncs, flushes, least: least.max(1) })
+    (syncs > 0 && flushes <= least / 2).then_some(Void::TooFewFlushes {
+        syncs,
+        flushes,
+        least: least.max(1),
+    })
 }
 
 #[cfg(test)]
@@ -260,7 +288,12 @@ mod tests {
     /// A protected drive without a count, whose control lane loses nothing, as an ordinary user
     /// sees it.
     fn silent() -> Circumstance {
-        Circumstance { unsafe_shutdowns_now: None, protected: true, control: Some(lost(0)), ..cut() }
+        Circumstance {
+            unsafe_shutdowns_now: None,
+            protected: true,
+            control: Some(lost(0)),
+            ..cut()
+        }
     }
 
     #[test]
@@ -272,17 +305,23 @@ mod tests {
         assert_eq!(voids(&uncontrolled), [], "the count rose");
         let protected = Circumstance { protected: true, control: Some(lost(0)), ..cut() };
         assert_eq!(voids(&protected), [], "the count rose");
-        let no_cache = Circumstance { volatile_cache: Some(false), syncs_and_flushes: Some((10, 0)), ..cut() };
+        let no_cache =
+            Circumstance { volatile_cache: Some(false), syncs_and_flushes: Some((10, 0)), ..cut() };
         assert_eq!(voids(&no_cache), [], "without a cache no flush is needed");
     }
 
     #[test]
     fn a_control_lane_counts_only_if_its_writes_were_recorded() {
         let counted = |control| voids(&Circumstance { control: Some(control), ..cut() });
-        assert_eq!(counted(lost(0)), [Void::ControlLostNothing { completed: 100 }], "the count is not enough");
+        assert_eq!(
+            counted(lost(0)),
+            [Void::ControlLostNothing { completed: 100 }],
+            "the count is not enough"
+        );
         let unheard = Legal { control_completed: 0, ..lost(0) };
         assert_eq!(counted(unheard), [], "the count rose, and nothing contradicts it");
-        let uncounted = Circumstance { unsafe_shutdowns_now: None, control: Some(unheard), ..cut() };
+        let uncounted =
+            Circumstance { unsafe_shutdowns_now: None, control: Some(unheard), ..cut() };
         assert_eq!(voids(&uncounted), [Void::NoSignOfACut]);
     }
 
@@ -312,12 +351,20 @@ mod tests {
         let by_recorder = Circumstance { cut_by_recorder: true, ..silent() };
         assert_eq!((voids(&by_recorder), signs(&by_recorder)), (vec![], vec![Sign::Recorder]));
         let missing = Circumstance { control: cut().control, ..silent() };
-        assert_eq!((voids(&missing), signs(&missing)), (vec![], vec![Sign::ControlLost { slots: 3 }]));
+        assert_eq!(
+            (voids(&missing), signs(&missing)),
+            (vec![], vec![Sign::ControlLost { slots: 3 }])
+        );
     }
 
     #[test]
     fn the_drives_own_count_and_control_lane_take_precedence() {
-        let not_counted = Circumstance { unsafe_shutdowns_now: Some(4), on_word: true, cut_by_recorder: true, ..cut() };
+        let not_counted = Circumstance {
+            unsafe_shutdowns_now: Some(4),
+            on_word: true,
+            cut_by_recorder: true,
+            ..cut()
+        };
         assert_eq!(voids(&not_counted), [Void::NoUnsafeShutdown { count: 4 }]);
         let nothing_lost = Circumstance { protected: false, on_word: true, ..silent() };
         assert_eq!(voids(&nothing_lost), [Void::ControlLostNothing { completed: 100 }]);
@@ -326,11 +373,17 @@ mod tests {
     #[test]
     fn flushes_may_serve_each_lane_once_and_no_more() {
         let with = |syncs_and_flushes| voids(&Circumstance { syncs_and_flushes, ..cut() });
-        for enough in [None, Some((0, 0)), Some((1000, 250)), Some((1000, 240)), Some((8, 2)), Some((3, 1))] {
+        for enough in
+            [None, Some((0, 0)), Some((1000, 250)), Some((1000, 240)), Some((8, 2)), Some((3, 1))]
+        {
             assert_eq!(with(enough), [], "{enough:?}");
         }
-        for (syncs, flushes, least) in [(1000, 0, 250), (1000, 3, 250), (1000, 125, 250), (2, 0, 1)] {
-            assert_eq!(with(Some((syncs, flushes))), [Void::TooFewFlushes { syncs, flushes, least }]);
+        for (syncs, flushes, least) in [(1000, 0, 250), (1000, 3, 250), (1000, 125, 250), (2, 0, 1)]
+        {
+            assert_eq!(
+                with(Some((syncs, flushes))),
+                [Void::TooFewFlushes { syncs, flushes, least }]
+            );
         }
     }
 
@@ -339,14 +392,21 @@ mod tests {
         let all = [
             Circumstance { unsafe_shutdowns_now: Some(4), ..cut() },
             Circumstance { unsafe_shutdowns_now: None, control: Some(lost(0)), ..cut() },
-            Circumstance { unsafe_shutdowns_now: None, control: Some(lost(0)), at_cut: AtCut::Flush, ..cut() },
+            Circumstance {
+                unsafe_shutdowns_now: None,
+                control: Some(lost(0)),
+                at_cut: AtCut::Flush,
+                ..cut()
+            },
             silent(),
             Circumstance { syncs_and_flushes: Some((10, 0)), ..cut() },
             Circumstance { acknowledged_writes: 0, ..cut() },
             Circumstance { never_issued: Some((1, 4096)), ..cut() },
         ];
-        let said: Vec<String> =
-            all.iter().map(|about| voids(about).iter().map(Void::sentence).collect::<Vec<_>>().join("; ")).collect();
+        let said: Vec<String> = all
+            .iter()
+            .map(|about| voids(about).iter().map(Void::sentence).collect::<Vec<_>>().join("; "))
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @"
         the drive counts 4 unsafe shutdowns, as many as before the run, so its power was not cut
         none of the 100 writes of the control lanes, which never sync, is missing, so the cut did not reach the cache; if the drive has power-loss protection, write with --protected

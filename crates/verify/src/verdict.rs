@@ -28,7 +28,9 @@ use crate::schedule::Schedule;
 use crate::survey::{Oddity, Survey, Witness};
 
 /// Ways in which a record can be wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// It was acknowledged, but an older version is there.
@@ -185,8 +187,10 @@ impl Verdict {
     /// is back, to a drive that reverted as a whole.
     pub fn lose_witnesses(&mut self, reverted: bool) {
         let class = if reverted { Class::RolledBack } else { Class::Lost };
-        let of_older_runs =
-            self.findings.iter_mut().filter(|finding| matches!(finding.evidence, Evidence::OtherRun(_)));
+        let of_older_runs = self
+            .findings
+            .iter_mut()
+            .filter(|finding| matches!(finding.evidence, Evidence::OtherRun(_)));
         of_older_runs
             .filter(|finding| finding.class == Class::Unserializable)
             .for_each(|finding| finding.class = class);
@@ -199,7 +203,10 @@ impl Verdict {
 
     /// Number of records with this class and kind of lane.
     pub fn count(&self, class: Class, kind: LaneKind) -> u64 {
-        self.findings.iter().filter(|finding| (finding.class, finding.kind) == (class, kind)).count() as u64
+        self.findings
+            .iter()
+            .filter(|finding| (finding.class, finding.kind) == (class, kind))
+            .count() as u64
     }
 }
 
@@ -224,8 +231,13 @@ struct LaneDuty {
 /// If the survey does not cover every sector of the run.
 pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Verdict {
     let geometry = &run.geometry;
-    assert_eq!(survey.versions.len() as u64, geometry.sectors(), "a verdict accounts for every sector");
-    let duties: Vec<LaneDuty> = (0..geometry.lanes()).map(|lane| duty(run, obligations, survey, lane)).collect();
+    assert_eq!(
+        survey.versions.len() as u64,
+        geometry.sectors(),
+        "a verdict accounts for every sector"
+    );
+    let duties: Vec<LaneDuty> =
+        (0..geometry.lanes()).map(|lane| duty(run, obligations, survey, lane)).collect();
     let mut judging = Judging {
         geometry,
         duties: &duties,
@@ -243,7 +255,10 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
     };
     for (lane, duty) in duties.iter().enumerate() {
         // No record can have seen more of a lane than it was allowed to do.
-        if duty.lease.is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease)) {
+        if duty
+            .lease
+            .is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease))
+        {
             let at = duty.witness.map_or(0, |witness| witness.address_bytes);
             let (count, first) = judging.verdict.never_issued.unwrap_or((0, at));
             judging.verdict.never_issued = Some((count + 1, first));
@@ -264,9 +279,14 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
         }
     }
     let mut verdict = judging.verdict;
-    assert!(verdict.tallies.iter().all(|tally| tally.kept <= tally.obligations), "{:?}", verdict.tallies);
+    assert!(
+        verdict.tallies.iter().all(|tally| tally.kept <= tally.obligations),
+        "{:?}",
+        verdict.tallies
+    );
     let missing_only = |finding: &Finding| matches!(finding.class, Class::Lost);
-    let contradicted = verdict.findings.iter().any(|finding| finding.class == Class::Unserializable);
+    let contradicted =
+        verdict.findings.iter().any(|finding| finding.class == Class::Unserializable);
     if !contradicted
         && verdict.findings.iter().any(missing_only)
         && let Some(obligations) = obligations
@@ -283,7 +303,11 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
 /// Whole sectors whose version contradicts what is known of their lanes: older than what was
 /// promised or completed, or newer than anything that a lane was allowed to write. In order,
 /// without sectors that are odd by themselves.
-pub(crate) fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Vec<u64> {
+pub(crate) fn doubted(
+    run: &RunHeader,
+    obligations: Option<&Obligations>,
+    survey: &Survey,
+) -> Vec<u64> {
     let geometry = &run.geometry;
     let duties: Vec<(LaneDuty, u64)> = (0..geometry.lanes())
         .map(|lane| {
@@ -302,12 +326,19 @@ pub(crate) fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey
             let (duty, least) = &duties[usize::from(place.lane)];
             version != Survey::ODD
                 && (version < duty.schedule.version_at(place.index, *least)
-                    || duty.lease.is_some_and(|lease| version > duty.schedule.version_at(place.index, lease)))
+                    || duty.lease.is_some_and(|lease| {
+                        version > duty.schedule.version_at(place.index, lease)
+                    }))
         })
         .collect()
 }
 
-fn duty(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lane: u16) -> LaneDuty {
+fn duty(
+    run: &RunHeader,
+    obligations: Option<&Obligations>,
+    survey: &Survey,
+    lane: u16,
+) -> LaneDuty {
     let kind = run.geometry.kind(lane);
     let heard = obligations.and_then(|obligations| obligations.lanes.get(usize::from(lane)));
     let trace = survey.traces.get(usize::from(lane)).copied().unwrap_or_default();
@@ -315,7 +346,11 @@ fn duty(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lan
     LaneDuty {
         schedule: Schedule::new(run.run_id, &run.geometry, lane),
         kind,
-        heard: heard.map_or(0, |heard| heard.frontier.durable).min(if binds { u64::MAX } else { 0 }),
+        heard: heard.map_or(0, |heard| heard.frontier.durable).min(if binds {
+            u64::MAX
+        } else {
+            0
+        }),
         proven: if binds { trace.proven } else { 0 },
         lease: heard.map(|heard| heard.lease),
         witness: trace.witness,
@@ -388,8 +423,9 @@ impl Judging<'_> {
         self.verdict.findings.push(finding);
         for duty in self.duties.iter().filter(|duty| duty.kind != LaneKind::Control) {
             let bound = duty.heard.max(duty.proven);
-            let obligations =
-                (0..self.geometry.slots_per_lane).filter(|&index| duty.schedule.version_at(index, bound) > 0).count();
+            let obligations = (0..self.geometry.slots_per_lane)
+                .filter(|&index| duty.schedule.version_at(index, bound) > 0)
+                .count();
             self.verdict.tallies[duty.kind as usize].obligations += obligations as u64;
         }
     }
@@ -422,9 +458,12 @@ impl Judging<'_> {
             let twin = self.twin(&sorted.older);
             found.push(match twin {
                 Some(at) => finding(Class::Flying, sorted.older.clone(), Evidence::FoundAt(at)),
-                None if sorted.exact > 0 || torn => finding(Class::Shorn, sorted.older.clone(), Evidence::PartOfRecord),
+                None if sorted.exact > 0 || torn => {
+                    finding(Class::Shorn, sorted.older.clone(), Evidence::PartOfRecord)
+                }
                 None => {
-                    let class = if sorted.proven_gone { Class::Unserializable } else { Class::Lost };
+                    let class =
+                        if sorted.proven_gone { Class::Unserializable } else { Class::Lost };
                     let evidence = sorted.other_run.map_or(Evidence::Older, Evidence::OtherRun);
                     let witness = duty.witness.filter(|_| class == Class::Unserializable);
                     Finding { witness, ..finding(class, sorted.older.clone(), evidence) }
@@ -432,9 +471,15 @@ impl Judging<'_> {
             });
         }
         for class in Class::ALL {
-            let numbers: Vec<u64> =
-                sorted.odd.iter().filter(|(odd, _)| *odd == class).map(|&(_, number)| number).collect();
-            if let Some(oddity) = numbers.first().and_then(|number| self.survey.oddities.get(number)) {
+            let numbers: Vec<u64> = sorted
+                .odd
+                .iter()
+                .filter(|(odd, _)| *odd == class)
+                .map(|&(_, number)| number)
+                .collect();
+            if let Some(oddity) =
+                numbers.first().and_then(|number| self.survey.oddities.get(number))
+            {
                 let evidence = Evidence::Sector(oddity.clone());
                 match found.iter_mut().find(|found| found.class == class) {
                     // A record counts once per class; the odd sector is the most specific evidence.
@@ -466,7 +511,9 @@ impl Judging<'_> {
             let version = self.survey.versions[number as usize];
             match self.survey.oddities.get(&number) {
                 None => {
-                    let lease = duty.lease.map_or(u32::MAX, |lease| duty.schedule.version_at(place.index, lease));
+                    let lease = duty
+                        .lease
+                        .map_or(u32::MAX, |lease| duty.schedule.version_at(place.index, lease));
                     if version > lease {
                         self.never_issued(number);
                     } else if version < required {
@@ -477,8 +524,10 @@ impl Judging<'_> {
                         // to be there.
                         sorted.exact += u64::from(version == required);
                     }
-                    sorted.lowest = Some(sorted.lowest.map_or(version, |lowest| lowest.min(version)));
-                    sorted.highest = Some(sorted.highest.map_or(version, |highest| highest.max(version)));
+                    sorted.lowest =
+                        Some(sorted.lowest.map_or(version, |lowest| lowest.min(version)));
+                    sorted.highest =
+                        Some(sorted.highest.map_or(version, |highest| highest.max(version)));
                 }
                 Some(Oddity::OtherRun { run_id }) => {
                     // The superblock was written after every slot had been synced, so it is the
@@ -525,7 +574,13 @@ impl Judging<'_> {
         Some(obligations.end_us.saturating_sub(heard_us))
     }
 
-    fn count(&mut self, place: crate::geometry::Location, required: u32, sorted: &Sorted, clean: bool) {
+    fn count(
+        &mut self,
+        place: crate::geometry::Location,
+        required: u32,
+        sorted: &Sorted,
+        clean: bool,
+    ) {
         let duty = &self.duties[usize::from(place.lane)];
         let legal = &mut self.verdict.legal;
         if clean && sorted.lowest != sorted.highest {
@@ -533,12 +588,15 @@ impl Judging<'_> {
         }
         if clean
             && duty.kind != LaneKind::Control
-            && sorted.highest.is_some_and(|version| version < duty.schedule.version_at(place.index, duty.newest))
+            && sorted
+                .highest
+                .is_some_and(|version| version < duty.schedule.version_at(place.index, duty.newest))
         {
             legal.reordered += 1;
         }
         if duty.kind == LaneKind::Control {
-            let completed = control_completed(self.obligations, self.survey, usize::from(place.lane));
+            let completed =
+                control_completed(self.obligations, self.survey, usize::from(place.lane));
             let last = duty.schedule.version_at(place.index, completed);
             legal.control_lost += u64::from(sorted.lowest.is_some_and(|version| version < last));
         } else if required > 0 {

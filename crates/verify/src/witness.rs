@@ -63,7 +63,11 @@ impl Witness {
         let (journal, before) = Journal::open(path)?;
         let then = before.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
         if let Some(then) = then.filter(|then| then != drive) {
-            return Err(VerifyError::JournalOfOtherDrive { path: path.to_owned(), then, now: drive.to_owned() });
+            return Err(VerifyError::JournalOfOtherDrive {
+                path: path.to_owned(),
+                then,
+                now: drive.to_owned(),
+            });
         }
         if let Some(run_id) = before.ledger.unjudged().filter(|_| !abandon) {
             return Err(VerifyError::Unjudged { run_id });
@@ -89,7 +93,11 @@ impl Witness {
     ///
     /// # Errors
     /// If the announcement fails, or is refused.
-    pub fn begin(&mut self, run: &RunHeader, frontiers: &Arc<Frontiers>) -> Result<(), VerifyError> {
+    pub fn begin(
+        &mut self,
+        run: &RunHeader,
+        frontiers: &Arc<Frontiers>,
+    ) -> Result<(), VerifyError> {
         let lanes = run.geometry.lanes();
         if let Witness::Reachable(address) = self {
             let (stream, address) = (call(address)?, std::mem::take(address));
@@ -97,7 +105,9 @@ impl Witness {
             *self = Witness::Recorder(Connection { stream, address, begun: Instant::now(), gone });
         }
         match self {
-            Witness::Nobody | Witness::Reachable(_) => (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX)),
+            Witness::Nobody | Witness::Reachable(_) => {
+                (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX))
+            }
             Witness::Journal { journal, begun, leases } => {
                 let first = lease::first(lanes);
                 *leases = vec![lease::AHEAD; usize::from(lanes)];
@@ -118,7 +128,11 @@ impl Witness {
     ///
     /// # Errors
     /// If that fails; nothing more may be acknowledged then.
-    pub fn acknowledge(&mut self, news: &[(u16, Frontier)], frontiers: &Frontiers) -> Result<(), VerifyError> {
+    pub fn acknowledge(
+        &mut self,
+        news: &[(u16, Frontier)],
+        frontiers: &Frontiers,
+    ) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, begun, leases } => {
@@ -152,7 +166,9 @@ impl Witness {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, begun, .. } => {
                 let at_us = micros(*begun);
-                journal.add(at_us, message).map_err(VerifyError::call("write the journal", journal.path()))
+                journal
+                    .add(at_us, message)
+                    .map_err(VerifyError::call("write the journal", journal.path()))
             }
             Witness::Recorder(connection) => connection.send(message),
         }
@@ -186,7 +202,10 @@ impl Witness {
         match self {
             Witness::Recorder(connection) if self.is_gone() => Some(VerifyError::RecorderGone {
                 address: connection.address.clone(),
-                cause: io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection or fell silent"),
+                cause: io::Error::new(
+                    io::ErrorKind::ConnectionAborted,
+                    "it closed the connection or fell silent",
+                ),
             }),
             _ => None,
         }
@@ -199,7 +218,8 @@ fn micros(begun: Instant) -> u64 {
 
 /// Opens a connection to a recorder and sends the greeting.
 fn call(address: &str) -> Result<TcpStream, VerifyError> {
-    let unreachable = |cause| VerifyError::Unreachable { address: address.to_owned(), cause: closed(cause) };
+    let unreachable =
+        |cause| VerifyError::Unreachable { address: address.to_owned(), cause: closed(cause) };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for candidate in address.to_socket_addrs().map_err(unreachable)? {
         match TcpStream::connect_timeout(&candidate, ANSWER_MAX) {
@@ -221,7 +241,8 @@ fn call(address: &str) -> Result<TcpStream, VerifyError> {
 impl Connection {
     fn begin(&mut self, run: &RunHeader, frontiers: &Arc<Frontiers>) -> Result<(), VerifyError> {
         self.send(&Message::Begin(Box::new(run.clone())))?;
-        let mut reader = MessageReader::new(self.stream.try_clone().map_err(|source| self.lost(source))?);
+        let mut reader =
+            MessageReader::new(self.stream.try_clone().map_err(|source| self.lost(source))?);
         loop {
             match reader.read().map_err(|source| self.lost(source))? {
                 Message::Lease(lanes) => {
@@ -229,7 +250,10 @@ impl Connection {
                     break;
                 }
                 Message::Refused(sentence) => {
-                    return Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence });
+                    return Err(VerifyError::RecorderRefuses {
+                        address: self.address.clone(),
+                        sentence,
+                    });
                 }
                 _ => {}
             }
@@ -301,7 +325,9 @@ impl MessageReader {
                     self.buffer.drain(..bytes);
                     return Ok(message);
                 }
-                Framed::Nonsense(malformed) => return Err(io::Error::new(io::ErrorKind::InvalidData, malformed)),
+                Framed::Nonsense(malformed) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, malformed));
+                }
                 Framed::Partial => match self.stream.read(&mut piece) {
                     Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                     Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
@@ -324,7 +350,8 @@ pub(crate) struct Inquiry {
 impl Inquiry {
     fn call(address: &str) -> Result<Inquiry, VerifyError> {
         let stream = call(address)?;
-        let gone = |cause| VerifyError::BrokenOff { address: address.to_owned(), cause: closed(cause) };
+        let gone =
+            |cause| VerifyError::BrokenOff { address: address.to_owned(), cause: closed(cause) };
         let reader = MessageReader::new(stream.try_clone().map_err(gone)?);
         Ok(Inquiry { stream, reader, address: address.to_owned() })
     }
@@ -339,9 +366,14 @@ impl Inquiry {
         let mut ledger = Ledger::default();
         loop {
             match inquiry.receive()? {
-                Message::Entry { at_us, message } => ledger.apply(at_us, &message).map_err(|what| {
-                    VerifyError::JournalContradicts { path: Path::new(address).to_owned(), what: what.0 }
-                })?,
+                Message::Entry { at_us, message } => {
+                    ledger.apply(at_us, &message).map_err(|what| {
+                        VerifyError::JournalContradicts {
+                            path: Path::new(address).to_owned(),
+                            what: what.0,
+                        }
+                    })?
+                }
                 Message::Complete => return Ok((inquiry, ledger)),
                 _ => {}
             }
@@ -362,7 +394,8 @@ impl Inquiry {
     }
 
     fn send(&mut self, message: &Message) -> Result<(), VerifyError> {
-        let lost = |cause| VerifyError::BrokenOff { address: self.address.clone(), cause: closed(cause) };
+        let lost =
+            |cause| VerifyError::BrokenOff { address: self.address.clone(), cause: closed(cause) };
         self.stream.write_all(&frame(0, message)).map_err(lost)
     }
 
@@ -372,7 +405,9 @@ impl Inquiry {
                 Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence })
             }
             Ok(message) => Ok(message),
-            Err(source) => Err(VerifyError::BrokenOff { address: self.address.clone(), cause: closed(source) }),
+            Err(source) => {
+                Err(VerifyError::BrokenOff { address: self.address.clone(), cause: closed(source) })
+            }
         }
     }
 }

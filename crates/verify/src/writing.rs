@@ -74,11 +74,16 @@ impl<O: OpenDisk> Writing<'_, O> {
     /// # Errors
     /// If it cannot begin, or the witness is lost: what the witness did not receive creates no
     /// obligation.
-    pub fn run(&self, witness: &mut Witness, live: &mut dyn FnMut(Live)) -> Result<Written, VerifyError> {
+    pub fn run(
+        &self,
+        witness: &mut Witness,
+        live: &mut dyn FnMut(Live),
+    ) -> Result<Written, VerifyError> {
         let root = SystemRoot::default();
         let frontiers = Arc::new(Frontiers::new(&self.run.geometry));
         let flushes_before = self.facts.flushes(&root);
-        let (halt, at_work) = (AtomicBool::new(false), AtomicU32::new(u32::from(self.run.geometry.lanes())));
+        let (halt, at_work) =
+            (AtomicBool::new(false), AtomicU32::new(u32::from(self.run.geometry.lanes())));
         let begun = Instant::now();
         // A drive that comes back restarts its count, so a smaller count means nothing.
         let flushes = || self.facts.flushes(&root)?.checked_sub(flushes_before?);
@@ -98,13 +103,14 @@ impl<O: OpenDisk> Writing<'_, O> {
             let outcome = match threads.as_ref() {
                 Err(_) => Ok(()),
                 // Lanes have waited for their leases until now.
-                Ok(_) => witness
-                    .begin(self.run, &frontiers)
-                    .and_then(|()| self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)),
+                Ok(_) => witness.begin(self.run, &frontiers).and_then(|()| {
+                    self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)
+                }),
             };
             halt.store(true, Ordering::Release);
             let threads = threads.map_err(|cause| VerifyError::Threads { cause })?;
-            failures = threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
+            failures =
+                threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
             outcome
         });
         // If the witness still receives, it also gets the last operations.
@@ -136,7 +142,13 @@ impl<O: OpenDisk> Writing<'_, O> {
         let mut disk = match self.storage.open_disk(kind == LaneKind::Fua) {
             Ok(disk) => disk,
             Err(source) => {
-                return Some(LaneFailure { lane: number, kind, seq: 0, operation: "open".to_owned(), source });
+                return Some(LaneFailure {
+                    lane: number,
+                    kind,
+                    seq: 0,
+                    operation: "open".to_owned(),
+                    source,
+                });
             }
         };
         let mut lane = Lane::new(self.run, number, frontiers);
@@ -189,7 +201,8 @@ impl<O: OpenDisk> Writing<'_, O> {
         let mut written = Written::default();
         for lane in 0..self.run.geometry.lanes() {
             let (kind, frontier) = (self.run.geometry.kind(lane), frontiers.of(lane));
-            let writes = Schedule::new(self.run.run_id, &self.run.geometry, lane).writes_up_to(frontier.completed);
+            let writes = Schedule::new(self.run.run_id, &self.run.geometry, lane)
+                .writes_up_to(frontier.completed);
             let (commits, syncs) = match kind {
                 LaneKind::Flush => (frontier.completed - writes, frontier.completed - writes),
                 LaneKind::Fua => (writes, 0),
@@ -198,7 +211,8 @@ impl<O: OpenDisk> Writing<'_, O> {
             written.syncs += syncs;
             written.live.writes += writes;
             written.live.commits += commits;
-            written.by_kind[kind as usize] += if kind == LaneKind::Control { writes } else { commits };
+            written.by_kind[kind as usize] +=
+                if kind == LaneKind::Control { writes } else { commits };
         }
         written.live.elapsed = begun.elapsed();
         written

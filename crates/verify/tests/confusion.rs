@@ -11,7 +11,10 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sim_disk::{Fault, SimDisk};
 use verify::survey::Survey;
-use verify::{Class, Frontiers, Geometry, Lane, LaneKind, Obligations, RunHeader, Schedule, Stepped, Verdict, judge};
+use verify::{
+    Class, Frontiers, Geometry, Lane, LaneKind, Obligations, RunHeader, Schedule, Stepped, Verdict,
+    judge,
+};
 
 /// Duration of an operation in the simulation.
 const OPERATION_US: u64 = 100;
@@ -52,7 +55,15 @@ fn geometry() -> Geometry {
 
 impl Play<'_> {
     fn of(faults: &[Fault], seed: u64) -> Play<'_> {
-        Play { geometry: geometry(), faults, protected: false, operations: 1500, unheard: 0, alone: false, seed }
+        Play {
+            geometry: geometry(),
+            faults,
+            protected: false,
+            operations: 1500,
+            unheard: 0,
+            alone: false,
+            seed,
+        }
     }
 
     fn play(self) -> Played {
@@ -66,7 +77,8 @@ impl Play<'_> {
             frontiers.extend(lane, u64::MAX);
             obligations.lease(lane, u64::MAX).unwrap();
         }
-        let mut writers: Vec<Lane<'_>> = (0..lanes).map(|lane| Lane::new(&run, lane, &frontiers)).collect();
+        let mut writers: Vec<Lane<'_>> =
+            (0..lanes).map(|lane| Lane::new(&run, lane, &frontiers)).collect();
         let mut next = |writers: &mut Vec<Lane<'_>>, disk: &mut SimDisk| {
             let lane = draws.next_u64() % u64::from(lanes);
             assert_ne!(writers[lane as usize].step(disk).unwrap(), Stepped::Waits);
@@ -75,7 +87,9 @@ impl Play<'_> {
         for operation in 0..self.operations {
             let lane = next(&mut writers, &mut disk);
             if operation + self.unheard < self.operations {
-                obligations.acknowledge(operation * OPERATION_US, lane, frontiers.of(lane)).unwrap();
+                obligations
+                    .acknowledge(operation * OPERATION_US, lane, frontiers.of(lane))
+                    .unwrap();
             }
             if operation == self.operations * 9 / 10 {
                 disk.remember();
@@ -95,7 +109,8 @@ impl Play<'_> {
     }
 }
 
-const MISSING: [Class; 5] = [Class::Lost, Class::Unserializable, Class::RolledBack, Class::Shorn, Class::Flying];
+const MISSING: [Class; 5] =
+    [Class::Lost, Class::Unserializable, Class::RolledBack, Class::Shorn, Class::Flying];
 
 /// Checks every sector of the verdict against the truth, and returns the classes found.
 fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
@@ -118,18 +133,30 @@ fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
             let (version, wrong) = disk.truth(number);
             let named = named.remove(&number).unwrap_or_default();
             let context = || {
-                format!("{what}: sector {number} holds {version}, must {required}, wrong {wrong:?}, named {named:?}")
+                format!(
+                    "{what}: sector {number} holds {version}, must {required}, wrong {wrong:?}, \
+                     named {named:?}"
+                )
             };
             if wrong.contains(&Class::Unreadable) {
                 assert_eq!(named, BTreeSet::from([Class::Unreadable]), "{}", context());
             } else if !wrong.is_empty() {
                 // A record that is wrong in two ways is reported with one class.
-                let finding = verdict.findings.iter().find(|finding| finding.sectors.contains(&number));
+                let finding =
+                    verdict.findings.iter().find(|finding| finding.sectors.contains(&number));
                 assert!(named.len() == 1 && named.is_subset(wrong), "{}: {finding:#?}", context());
             } else if version < required {
-                assert!(named.len() == 1 && named.iter().all(|class| MISSING.contains(class)), "{}", context());
+                assert!(
+                    named.len() == 1 && named.iter().all(|class| MISSING.contains(class)),
+                    "{}",
+                    context()
+                );
             } else if version < provable && !named.is_empty() {
-                assert!(named.len() == 1 && named.iter().all(|class| MISSING.contains(class)), "{}", context());
+                assert!(
+                    named.len() == 1 && named.iter().all(|class| MISSING.contains(class)),
+                    "{}",
+                    context()
+                );
             } else {
                 assert!(named.is_empty(), "{}", context());
             }
@@ -211,7 +238,8 @@ fn pairs_of_faults_are_called_by_both_names() {
             if in_order(first) && in_order(second) {
                 continue;
             }
-            let mut allowed: BTreeSet<Class> = first_names.iter().chain(second_names).copied().collect();
+            let mut allowed: BTreeSet<Class> =
+                first_names.iter().chain(second_names).copied().collect();
             // A record with two faults may be missing in any way: a broken order makes a loss
             // provable that would not be otherwise.
             if allowed.iter().any(|class| MISSING.contains(class)) {
@@ -243,9 +271,14 @@ fn media_alone_prove_what_broke_the_order_and_nothing_of_what_kept_it() {
         let honest = Play { alone: true, ..Play::of(&[], seed) }.play();
         assert_eq!(honest.verdict.findings, []);
         let in_order = Play { alone: true, ..Play::of(&[Fault::AckEarly(200)], seed) }.play();
-        assert_eq!(in_order.verdict.findings, [], "what reverts in order is only visible from outside");
+        assert_eq!(
+            in_order.verdict.findings,
+            [],
+            "what reverts in order is only visible from outside"
+        );
         let unordered = Play { alone: true, ..Play::of(&[Fault::IgnoreFlush], seed) }.play();
-        let classes: BTreeSet<Class> = unordered.verdict.findings.iter().map(|finding| finding.class).collect();
+        let classes: BTreeSet<Class> =
+            unordered.verdict.findings.iter().map(|finding| finding.class).collect();
         assert!(classes.is_subset(&BTreeSet::from([Class::Unserializable])), "{classes:?}");
         for finding in &unordered.verdict.findings {
             let witness = finding.witness.unwrap();
@@ -260,10 +293,16 @@ fn media_alone_prove_what_broke_the_order_and_nothing_of_what_kept_it() {
 fn fua_and_flush_are_told_apart() {
     for seed in 0..20 {
         let flush_lies = Play::of(&[Fault::IgnoreFlush], seed).play().verdict;
-        assert_eq!(flush_lies.tallies[1].kept, flush_lies.tallies[1].obligations, "FUA kept its word");
+        assert_eq!(
+            flush_lies.tallies[1].kept, flush_lies.tallies[1].obligations,
+            "FUA kept its word"
+        );
         assert!(flush_lies.tallies[0].kept < flush_lies.tallies[0].obligations);
         let fua_lies = Play::of(&[Fault::IgnoreFua], seed).play().verdict;
-        assert_eq!(fua_lies.tallies[0].kept, fua_lies.tallies[0].obligations, "flushes kept their word");
+        assert_eq!(
+            fua_lies.tallies[0].kept, fua_lies.tallies[0].obligations,
+            "flushes kept their word"
+        );
     }
 }
 
@@ -288,7 +327,8 @@ fn million(faults: &[Fault], mut each: impl FnMut(&Played, u64)) -> u64 {
     let mut seed = 0;
     while acknowledged < 1_000_000 {
         let played = Play { geometry: wide(), operations: 70_000, ..Play::of(faults, seed) }.play();
-        acknowledged += played.verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum::<u64>();
+        acknowledged +=
+            played.verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum::<u64>();
         each(&played, seed);
         seed += 1;
     }
@@ -297,22 +337,28 @@ fn million(faults: &[Fault], mut each: impl FnMut(&Played, u64)) -> u64 {
 
 #[test]
 fn a_million_acknowledged_records_on_an_honest_drive_and_not_one_finding() {
-    million(&[], |played, seed| assert_eq!(compare(played, &format!("seed {seed}")), BTreeSet::new()));
+    million(&[], |played, seed| {
+        assert_eq!(compare(played, &format!("seed {seed}")), BTreeSet::new())
+    });
 }
 
 #[test]
 fn one_in_a_hundred_thousand_is_found_each_time() {
     const RATE: u64 = 100_000;
-    let faults = [Fault::Shear(RATE), Fault::Misdirect(RATE), Fault::BitFlip(RATE), Fault::Forget(RATE)];
+    let faults =
+        [Fault::Shear(RATE), Fault::Misdirect(RATE), Fault::BitFlip(RATE), Fault::Forget(RATE)];
     let mut classes: BTreeMap<Class, u32> = BTreeMap::new();
     // The comparison checks every sector against the truth.
     million(&faults, |played, seed| {
         compare(played, &format!("seed {seed}"));
-        for finding in played.verdict.findings.iter().filter(|finding| finding.kind != LaneKind::Control) {
+        for finding in
+            played.verdict.findings.iter().filter(|finding| finding.kind != LaneKind::Control)
+        {
             *classes.entry(finding.class).or_default() += 1;
         }
     });
     let named: BTreeSet<Class> = classes.keys().copied().collect();
-    let expected = BTreeSet::from([Class::Shorn, Class::Flying, Class::Corrupt, Class::Unserializable]);
+    let expected =
+        BTreeSet::from([Class::Shorn, Class::Flying, Class::Corrupt, Class::Unserializable]);
     assert!(named.is_superset(&expected), "{classes:?}");
 }

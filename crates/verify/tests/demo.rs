@@ -18,7 +18,8 @@ fn cycles(lies: &[&str], patience: Duration) -> Result<(DemoCycle, u64), DemoErr
     let place = tempfile::tempdir().unwrap();
     let lies: Vec<_> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
     let (time, until) = (Duration::from_millis(200), Instant::now() + patience);
-    let done = conclusive(&machine("consumer-nvme"), &lies, time, 3, place.path(), until, &Stop::new());
+    let done =
+        conclusive(&machine("consumer-nvme"), &lies, time, 3, place.path(), until, &Stop::new());
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "journals are removed");
     done
 }
@@ -26,7 +27,12 @@ fn cycles(lies: &[&str], patience: Duration) -> Result<(DemoCycle, u64), DemoErr
 #[test]
 fn an_honest_drive_is_cut_until_a_cut_proves_something() {
     let (cycle, cuts) = cycles(&[], Duration::from_mins(1)).unwrap();
-    assert!(cycle.verdict.is_kept() && cycle.voids.is_empty(), "{:?} {:?}", cycle.verdict.findings, cycle.voids);
+    assert!(
+        cycle.verdict.is_kept() && cycle.voids.is_empty(),
+        "{:?} {:?}",
+        cycle.verdict.findings,
+        cycle.voids
+    );
     let cut = cycle.cut.unwrap();
     assert!(cut.lost_promised == 0 && cut.lost_unflushed > 0, "{cut:?}");
     assert!(cuts < 50 && cycle.verdict.acknowledged_writes() > 0);
@@ -36,7 +42,11 @@ fn an_honest_drive_is_cut_until_a_cut_proves_something() {
 fn a_drive_that_ignores_flushes_is_caught() {
     let (cycle, _) = cycles(&["ignore-flush"], Duration::from_mins(1)).unwrap();
     let classes = [Class::Lost, Class::Unserializable, Class::RolledBack];
-    assert!(cycle.verdict.findings.iter().any(|finding| classes.contains(&finding.class)), "{:?}", cycle.verdict);
+    assert!(
+        cycle.verdict.findings.iter().any(|finding| classes.contains(&finding.class)),
+        "{:?}",
+        cycle.verdict
+    );
     assert!(cycle.cut.unwrap().lost_promised > 0);
     // If there is no time for another cycle, the first is the last.
     assert_eq!(cycles(&[], Duration::ZERO).unwrap().1, 1);
@@ -54,6 +64,14 @@ fn a_demonstration_ends_when_it_is_asked_to() {
     let (place, stop) = (tempfile::tempdir().unwrap(), Stop::new());
     stop.request();
     let until = Instant::now() + Duration::from_mins(1);
-    let ended = conclusive(&machine("consumer-nvme"), &[], Duration::from_millis(50), 3, place.path(), until, &stop);
+    let ended = conclusive(
+        &machine("consumer-nvme"),
+        &[],
+        Duration::from_millis(50),
+        3,
+        place.path(),
+        until,
+        &stop,
+    );
     assert!(matches!(ended, Err(DemoError::Interrupted)), "{ended:?}");
 }

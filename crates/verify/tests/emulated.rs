@@ -14,7 +14,8 @@ use simdrive::run::Machine;
 use verify::record::Header;
 use verify::survey::Survey;
 use verify::{
-    Class, Disk, Finding, Frontiers, Geometry, Lane, Obligations, RunHeader, Schedule, Stepped, Verdict, fill, judge,
+    Class, Disk, Finding, Frontiers, Geometry, Lane, Obligations, RunHeader, Schedule, Stepped,
+    Verdict, fill, judge,
 };
 
 /// An emulated drive whose time advances when a client waits.
@@ -30,7 +31,8 @@ impl Virtual {
         machine.capacity_bytes = Some(2 << 30);
         let device = machine.drive(true).unwrap();
         let image = Image::in_memory(device.identity().capacity_bytes);
-        let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
+        let drive =
+            Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
         Virtual { drive, now_ns: 0, done: Vec::new() }
     }
 
@@ -110,7 +112,8 @@ fn cycle(model: &str, lies: &[Lie], slots_per_lane: u32, seed: u64) -> Cycle {
     }
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
     {
-        let mut writers: Vec<Lane<'_>> = (0..lanes).map(|lane| Lane::new(&run, lane, &frontiers)).collect();
+        let mut writers: Vec<Lane<'_>> =
+            (0..lanes).map(|lane| Lane::new(&run, lane, &frontiers)).collect();
         for _ in 0..u64::from(slots_per_lane) * u64::from(lanes) {
             let lane = (draws.next_u64() % u64::from(lanes)) as u16;
             assert_ne!(writers[usize::from(lane)].step(&mut disk).unwrap(), Stepped::Waits);
@@ -125,7 +128,8 @@ fn cycle(model: &str, lies: &[Lie], slots_per_lane: u32, seed: u64) -> Cycle {
     let survey = Survey::take(&mut disk, &run, &mut |_| true).unwrap();
     let verdict = judge(&run, Some(&obligations), &survey);
     let acknowledged = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
-    let frontiers = (0..lanes).map(|lane| (frontiers.of(lane).durable, frontiers.of(lane).completed)).collect();
+    let frontiers =
+        (0..lanes).map(|lane| (frontiers.of(lane).durable, frontiers.of(lane).completed)).collect();
     let takes_writes = fill(&mut disk, &run, &engine::Stop::new(), &mut |_| ()).is_ok();
     Cycle { run, cut, verdict, frontiers, acknowledged, held, takes_writes }
 }
@@ -136,10 +140,11 @@ fn held(disk: &mut Virtual, run: &RunHeader, slot: u64) -> Option<u32> {
     let mut record = vec![0; geometry.record_bytes() as usize];
     disk.read(from, &mut record).ok()?;
     let sectors = record.chunks_exact(geometry.sector_bytes as usize);
-    let mut versions = sectors.zip((from..).step_by(geometry.sector_bytes as usize)).map(|(sector, at)| {
-        let header = Header::parse(sector).ok()?;
-        (header.address_bytes == at && header.run_id == run.run_id).then_some(header.version)
-    });
+    let mut versions =
+        sectors.zip((from..).step_by(geometry.sector_bytes as usize)).map(|(sector, at)| {
+            let header = Header::parse(sector).ok()?;
+            (header.address_bytes == at && header.run_id == run.run_id).then_some(header.version)
+        });
     let first = versions.next()??;
     versions.all(|version| version == Some(first)).then_some(first)
 }
@@ -210,8 +215,11 @@ impl Cycle {
             let first = slot * u64::from(geometry.record_sectors);
             let (address, place) = (geometry.sector_address_bytes(first), geometry.location(first));
             let schedule = Schedule::new(self.run.run_id, geometry, place.lane);
-            let promised = schedule.version_at(place.index, self.frontiers[usize::from(place.lane)].0);
-            if (from..from + RANGE_BYTES).contains(&address) && held.is_some_and(|held| held < promised) {
+            let promised =
+                schedule.version_at(place.index, self.frontiers[usize::from(place.lane)].0);
+            if (from..from + RANGE_BYTES).contains(&address)
+                && held.is_some_and(|held| held < promised)
+            {
                 self.expect_named(Fault::Metadata, address, what);
                 found += 1;
             }
@@ -225,7 +233,8 @@ impl Cycle {
         let has = |fault| self.cut.injected.iter().any(|injected| injected.fault == fault);
         assert_eq!(self.takes_writes, !has(Fault::Dead) && !has(Fault::ReadOnly), "{what}");
         if has(Fault::Dead) {
-            let classes: Vec<Class> = self.verdict.findings.iter().map(|finding| finding.class).collect();
+            let classes: Vec<Class> =
+                self.verdict.findings.iter().map(|finding| finding.class).collect();
             assert_eq!(classes, [Class::Dead], "{what}");
             assert!(self.verdict.tallies.iter().all(|tally| tally.kept == 0), "{what}");
             return 1;
@@ -253,7 +262,8 @@ impl Cycle {
         }
         for finding in &self.verdict.findings {
             let explained = self.cut.injected.iter().any(|injected| {
-                let range = if injected.fault == Fault::Metadata { RANGE_BYTES } else { record_bytes };
+                let range =
+                    if injected.fault == Fault::Metadata { RANGE_BYTES } else { record_bytes };
                 let at = finding.address_bytes;
                 let hits = |from: u64| at + record_bytes > from && at < from + range;
                 hits(injected.offset) || injected.landed_at.is_some_and(hits)
@@ -279,15 +289,25 @@ fn each_fault_alone_and_in_pairs() {
         for &second in &Fault::ALL[index..] {
             let mut found = 0;
             for seed in 0..4 {
-                let faults = if first == second { vec![rate(first)] } else { vec![rate(first), rate(second)] };
+                let faults = if first == second {
+                    vec![rate(first)]
+                } else {
+                    vec![rate(first), rate(second)]
+                };
                 let cycle = cycle("consumer-nvme", &lies(&faults), 400, seed);
                 found += cycle.hold_against_injected(&format!("{first} and {second}, seed {seed}"));
                 let expected = faults.iter().filter(|(fault, _)| fault.is_of_the_whole_drive());
                 for (fault, _) in expected {
-                    assert!(cycle.cut.injected.iter().any(|injected| injected.fault == *fault), "{fault}");
+                    assert!(
+                        cycle.cut.injected.iter().any(|injected| injected.fault == *fault),
+                        "{fault}"
+                    );
                 }
                 if (first, second) == (Fault::ReadOnly, Fault::ReadOnly) {
-                    assert!(cycle.verdict.is_kept(), "a drive that takes no more writes has lost nothing");
+                    assert!(
+                        cycle.verdict.is_kept(),
+                        "a drive that takes no more writes has lost nothing"
+                    );
                 }
             }
             assert!(
@@ -323,8 +343,16 @@ fn nothing_is_found_on_honest_drives_in_a_million_records() {
     while acknowledged < 1_000_000 {
         let model = models[seed as usize % models.len()];
         let cycle = cycle(model, &[], 4000, seed);
-        assert!(cycle.verdict.is_kept(), "{model}, seed {seed}: {:#?}", &cycle.verdict.findings[..1]);
-        assert_eq!((cycle.cut.lost_promised, cycle.verdict.never_issued), (0, None), "{model}, seed {seed}");
+        assert!(
+            cycle.verdict.is_kept(),
+            "{model}, seed {seed}: {:#?}",
+            &cycle.verdict.findings[..1]
+        );
+        assert_eq!(
+            (cycle.cut.lost_promised, cycle.verdict.never_issued),
+            (0, None),
+            "{model}, seed {seed}"
+        );
         acknowledged += cycle.acknowledged;
         seed += 1;
     }

@@ -62,7 +62,8 @@ fn written(seqs: [u64; LANES]) -> impl Fn(u64) -> u32 {
     move |number| {
         let run = run();
         let place = run.geometry.location(number);
-        Schedule::new(run.run_id, &run.geometry, place.lane).version_at(place.index, seqs[usize::from(place.lane)])
+        Schedule::new(run.run_id, &run.geometry, place.lane)
+            .version_at(place.index, seqs[usize::from(place.lane)])
     }
 }
 

@@ -16,8 +16,9 @@ use verify::journal_location::{expect_other_drive, journal_caveat};
 use verify::message::Proposal;
 use verify::target::{self, FILE_NAME, WriteTarget};
 use verify::{
-    Check, Circumstances, Class, Cut, CycleResult, Event, LaneKind, Recorder, RecorderOptions, RunHeader,
-    SUPERBLOCKS_AT, Sign, Source, SyncMethod, UserStatement, VerifyError, Void, Witness, Writing, Written,
+    Check, Circumstances, Class, Cut, CycleResult, Event, LaneKind, Recorder, RecorderOptions,
+    RunHeader, SUPERBLOCKS_AT, Sign, Source, SyncMethod, UserStatement, VerifyError, Void, Witness,
+    Writing, Written,
 };
 
 /// A directory with a target and a journal.
@@ -51,7 +52,13 @@ impl Place {
     }
 
     /// Prepares a run with these lanes, and writes for a while.
-    fn write(&self, run_id: u64, lanes: [u16; 3], time: Duration, mut witness: Witness) -> (RunHeader, Written) {
+    fn write(
+        &self,
+        run_id: u64,
+        lanes: [u16; 3],
+        time: Duration,
+        mut witness: Witness,
+    ) -> (RunHeader, Written) {
         let target = self.open().unwrap();
         let circumstances = Circumstances {
             target: self.given(),
@@ -72,7 +79,13 @@ impl Place {
         let stop = Stop::new();
         target.prepare(&run, &stop, &mut |_| ()).unwrap();
         let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
-        let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: Some(time), stop: &stop };
+        let writing = Writing {
+            run: &run,
+            storage: &spec,
+            facts: &target.facts,
+            time: Some(time),
+            stop: &stop,
+        };
         let written = writing.run(&mut witness, &mut |_| ()).unwrap();
         (run, written)
     }
@@ -100,9 +113,14 @@ impl Place {
         }
     }
 
-    fn check(&self, source: &Source, statement: UserStatement) -> Result<VerifyDocument, VerifyError> {
+    fn check(
+        &self,
+        source: &Source,
+        statement: UserStatement,
+    ) -> Result<VerifyDocument, VerifyError> {
         let root = SystemRoot::default();
-        Check::open(&root, &self.given(), source, statement)?.carry_out(&root, "0.0.0", &mut |_| true)
+        Check::open(&root, &self.given(), source, statement)?
+            .carry_out(&root, "0.0.0", &mut |_| true)
     }
 
     fn check_journal(&self, statement: UserStatement) -> Result<VerifyDocument, VerifyError> {
@@ -142,7 +160,10 @@ fn a_run_that_is_all_there_is_kept_if_somebody_says_that_the_power_was_cut() {
     // with that probability would have shown.
     assert_eq!((kept.standing.clean, kept.standing.on_word, kept.standing.void), (1, 1, 0));
     assert!((kept.loss_per_cut_below.unwrap() - 0.95).abs() < 1e-9);
-    assert_eq!((kept.run.lanes, kept.run.record_bytes, &kept.target), ([2, 1, 0], 4096, &place.given()));
+    assert_eq!(
+        (kept.run.lanes, kept.run.record_bytes, &kept.target),
+        ([2, 1, 0], 4096, &place.given())
+    );
     assert!(kept.run.size_bytes == run.geometry.size_bytes() && kept.run.size_bytes <= 2 << 20);
     assert!(has_note(&kept, "the writer ended by itself (its time was over)"), "{:?}", kept.notes);
 }
@@ -170,7 +191,10 @@ fn what_is_damaged_is_counted_and_shown_by_its_first_examples() {
     let fails = place.check_journal(UserStatement::default()).unwrap();
     assert_eq!(fails.result, CycleResult::Fails, "{:?}", fails.void);
     let [finding] = &fails.findings[..] else { panic!("{:?}", fails.findings) };
-    assert_eq!((finding.class, finding.kind, finding.records), (Class::Corrupt, LaneKind::Flush, 7));
+    assert_eq!(
+        (finding.class, finding.kind, finding.records),
+        (Class::Corrupt, LaneKind::Flush, 7)
+    );
     assert_eq!((finding.sectors, finding.examples.len()), (7 * sectors, 5));
     let tally = fails.promises[0].tally;
     assert_eq!(tally.obligations - tally.kept, 7);
@@ -199,8 +223,15 @@ fn without_a_witness_the_media_speak_alone() {
     let place = Place::new();
     place.write_with_journal(7, [1, 1, 0]);
     let kept = place.check(&Source::Nobody, CUT).unwrap();
-    assert_eq!((kept.result, kept.standing.clean, kept.standing.on_word), (CycleResult::Kept, 1, 1));
-    assert!(has_note(&kept, "acknowledgements were not recorded outside the drive"), "{:?}", kept.notes);
+    assert_eq!(
+        (kept.result, kept.standing.clean, kept.standing.on_word),
+        (CycleResult::Kept, 1, 1)
+    );
+    assert!(
+        has_note(&kept, "acknowledgements were not recorded outside the drive"),
+        "{:?}",
+        kept.notes
+    );
     // The journal does not know about that.
     assert_eq!(place.check_journal(UserStatement::default()).unwrap().standing.clean, 0);
 }
@@ -211,7 +242,10 @@ fn a_target_and_a_journal_that_do_not_belong_together_are_refused() {
     place.write_with_journal(7, [1, 0, 0]);
     other.write_with_journal(8, [1, 0, 0]);
     let crossed = place.check(&Source::Journal(other.journal()), CUT);
-    assert!(matches!(crossed, Err(VerifyError::OtherRun { found: 7, expected: 8, .. })), "{crossed:?}");
+    assert!(
+        matches!(crossed, Err(VerifyError::OtherRun { found: 7, expected: 8, .. })),
+        "{crossed:?}"
+    );
     let empty = place.directory.path().join("empty");
     drop(verify::Journal::open(&empty).unwrap());
     let unheard = place.check(&Source::Journal(empty), CUT);
@@ -249,7 +283,8 @@ fn a_file_is_written_again_only_if_it_is_a_run_s() {
     drop(again);
     assert!(place.file().exists());
     // The run in the journal was never judged.
-    let journal = |abandon| Witness::journal(&place.journal(), &place.open().unwrap().facts.label, abandon);
+    let journal =
+        |abandon| Witness::journal(&place.journal(), &place.open().unwrap().facts.label, abandon);
     assert!(matches!(journal(false), Err(VerifyError::Unjudged { run_id: 7 })));
     assert!(journal(true).is_ok());
     let other_drive = Witness::journal(&place.journal(), "another drive", true);
@@ -271,7 +306,11 @@ fn a_drive_that_carries_the_run_before_again_went_back() {
     place.overwrite(0, &before);
     let back = place.check_journal(CUT).unwrap();
     assert_eq!(back.result, CycleResult::Fails);
-    assert!(back.findings.iter().all(|finding| finding.class == Class::RolledBack), "{:?}", back.findings);
+    assert!(
+        back.findings.iter().all(|finding| finding.class == Class::RolledBack),
+        "{:?}",
+        back.findings
+    );
     assert!(has_note(&back, ", which this run had replaced"), "{:?}", back.notes);
 }
 
@@ -283,8 +322,12 @@ fn a_journal_does_not_lie_on_the_drive_that_it_is_about() {
     assert!(matches!(beside, Err(VerifyError::JournalOnTarget { .. })), "{beside:?}");
     let memory = Path::new("/dev/shm/flushmark-journal");
     let place_of = |path: &Path| drive::Place::of(&root, path).ok().map(|place| place.device);
-    if place_of(Path::new("/dev/shm")).is_none_or(|device| Some(device) == place_of(place.directory.path())) {
-        return eprintln!("skipped: a_journal_does_not_lie_on_the_drive_that_it_is_about: no memory beside it");
+    if place_of(Path::new("/dev/shm"))
+        .is_none_or(|device| Some(device) == place_of(place.directory.path()))
+    {
+        return eprintln!(
+            "skipped: a_journal_does_not_lie_on_the_drive_that_it_is_about: no memory beside it"
+        );
     }
     expect_other_drive(&root, &target, memory).unwrap();
     let caveat = journal_caveat(&root, Path::new("/dev/shm")).unwrap();
@@ -292,7 +335,11 @@ fn a_journal_does_not_lie_on_the_drive_that_it_is_about() {
 }
 
 /// A recorder with its journal in a directory, while `work` talks to it.
-fn recorded<T>(cut: Option<Cut>, cycles: Option<u32>, work: impl FnOnce(&str) -> T) -> (T, Vec<String>) {
+fn recorded<T>(
+    cut: Option<Cut>,
+    cycles: Option<u32>,
+    work: impl FnOnce(&str) -> T,
+) -> (T, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let (listen, journal) = ("127.0.0.1:0".to_owned(), directory.path().join("journal"));
     let recorder = Recorder::open(RecorderOptions { listen, journal, cut, cycles }).unwrap();
@@ -308,7 +355,9 @@ fn recorded<T>(cut: Option<Cut>, cycles: Option<u32>, work: impl FnOnce(&str) ->
                     Event::CutFailed(why) => format!("cut failed: {why}"),
                     Event::Silent(_) => "silent".to_owned(),
                     Event::Ended(why) => why.clone(),
-                    Event::Judged(outcome, standing) => format!("{:?}, {} clean", outcome.result, standing.clean),
+                    Event::Judged(outcome, standing) => {
+                        format!("{:?}, {} clean", outcome.result, standing.clean)
+                    }
                     Event::TurnedAway(_, why) => format!("turned away: {why}"),
                     Event::JournalFailed(error) => panic!("{error}"),
                 });
@@ -340,8 +389,14 @@ fn a_recorder_hears_a_run_and_counts_its_verdict() {
     let ((), events) = recorded(None, Some(1), |address| {
         let witness = Witness::recorder(address, proposal(&drive, false)).unwrap();
         let (_, written) = place.write(7, [1, 1, 1], Duration::from_millis(300), witness);
-        assert!(written.failures.is_empty() && written.by_kind.iter().all(|&count| count > 0), "{written:?}");
-        assert!(written.syncs == written.by_kind[0] && written.live.commits == written.by_kind[0] + written.by_kind[1]);
+        assert!(
+            written.failures.is_empty() && written.by_kind.iter().all(|&count| count > 0),
+            "{written:?}"
+        );
+        assert!(
+            written.syncs == written.by_kind[0]
+                && written.live.commits == written.by_kind[0] + written.by_kind[1]
+        );
         // Before it is judged, no other run may replace it, unless requested.
         assert!(Witness::recorder(address, proposal(&drive, false)).is_err());
         assert!(Witness::recorder(address, proposal(&drive, true)).is_ok());
@@ -350,7 +405,10 @@ fn a_recorder_hears_a_run_and_counts_its_verdict() {
             place.overwrite((1 << 20) + record * 4096, &[0xa5; 4096]);
         }
         let fails = place.check(&Source::Recorder(address.to_owned()), CUT).unwrap();
-        assert_eq!((fails.result, fails.standing.failed, fails.standing.clean), (CycleResult::Fails, 1, 0));
+        assert_eq!(
+            (fails.result, fails.standing.failed, fails.standing.clean),
+            (CycleResult::Fails, 1, 0)
+        );
     });
     assert_eq!(events, ["cycle 1 of run 7", "its time was over", "Fails, 0 clean"]);
 }
@@ -366,11 +424,20 @@ fn a_recorder_has_the_power_cut_once_the_drive_has_been_under_load() {
             let witness = Witness::recorder(address, proposal(&drive, false)).unwrap();
             // Its power is not really cut, so it stops by itself.
             place.write(run_id, [1, 0, 0], Duration::from_millis(900), witness);
-            let document = place.check(&Source::Recorder(address.to_owned()), UserStatement::default()).unwrap();
-            assert_eq!((document.result, voids(&document)), (CycleResult::Void, vec![Void::NoSignOfACut]));
+            let document = place
+                .check(&Source::Recorder(address.to_owned()), UserStatement::default())
+                .unwrap();
+            assert_eq!(
+                (document.result, voids(&document)),
+                (CycleResult::Void, vec![Void::NoSignOfACut])
+            );
         });
         assert_eq!(events[..2], [format!("cycle 1 of run {run_id}"), "cut after 0 ms".to_owned()]);
         let said = events.iter().find(|event| event.starts_with("cut failed"));
-        assert_eq!(said.map(|said| said.starts_with(failed.unwrap_or("?"))), failed.map(|_| true), "{events:?}");
+        assert_eq!(
+            said.map(|said| said.starts_with(failed.unwrap_or("?"))),
+            failed.map(|_| true),
+            "{events:?}"
+        );
     }
 }

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use engine::Stop;
 use verify::survey::Survey;
-use verify::{Disk, DriveFacts, Geometry, LaneKind, OpenDisk, RunHeader, Witness, Writing, fill, judge, superblock};
+use verify::{
+    Disk, DriveFacts, Geometry, LaneKind, OpenDisk, RunHeader, Witness, Writing, fill, judge,
+    superblock,
+};
 
 /// Memory shared by several lanes. It loses power after a number of calls, and then accepts
 /// nothing.
@@ -25,7 +28,9 @@ impl Memory {
     }
 
     fn call(&self) -> io::Result<()> {
-        let took = self.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        let took = self
+            .calls_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         took.map(drop).map_err(|_| io::Error::other("the power is gone"))
     }
 }
@@ -41,7 +46,8 @@ impl OpenDisk for Memory {
 impl Disk for Memory {
     fn write(&mut self, offset: u64, block: &[u8]) -> io::Result<()> {
         self.call()?;
-        self.bytes.lock().unwrap()[offset as usize..offset as usize + block.len()].copy_from_slice(block);
+        self.bytes.lock().unwrap()[offset as usize..offset as usize + block.len()]
+            .copy_from_slice(block);
         Ok(())
     }
 
@@ -54,7 +60,9 @@ impl Disk for Memory {
     }
 
     fn read(&mut self, offset: u64, block: &mut [u8]) -> io::Result<()> {
-        block.copy_from_slice(&self.bytes.lock().unwrap()[offset as usize..offset as usize + block.len()]);
+        block.copy_from_slice(
+            &self.bytes.lock().unwrap()[offset as usize..offset as usize + block.len()],
+        );
         Ok(())
     }
 

@@ -23,7 +23,10 @@ impl Token {
         let mut bytes = [0_u8; TOKEN_BYTES];
         let mut filled = 0;
         while filled < bytes.len() {
-            filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+            filled += rustix::rand::getrandom(
+                &mut bytes[filled..],
+                rustix::rand::GetRandomFlags::empty(),
+            )?;
         }
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
@@ -130,8 +133,11 @@ impl Access {
             return Admission::TokenInAddress;
         }
         let name = self.cookie_name();
-        let mut cookies =
-            asked.cookies.unwrap_or_default().split(';').filter_map(|cookie| cookie.trim().split_once('='));
+        let mut cookies = asked
+            .cookies
+            .unwrap_or_default()
+            .split(';')
+            .filter_map(|cookie| cookie.trim().split_once('='));
         let admitted = cookies.any(|(given_name, given)| given_name == name && token.is(given));
         if admitted { Admission::Admitted } else { Admission::NoToken }
     }
@@ -144,12 +150,18 @@ impl Access {
             None if port == 80 => host,
             None => return false,
         };
-        let is_address = name.trim_start_matches('[').trim_end_matches(']').parse() == Ok(self.address.ip());
+        let is_address =
+            name.trim_start_matches('[').trim_end_matches(']').parse() == Ok(self.address.ip());
         is_address || name.eq_ignore_ascii_case("localhost")
     }
 
     /// True if a form was sent from a page of this server.
-    pub fn may_change(&self, origin: Option<&str>, host: Option<&str>, form_secret: Option<&str>) -> bool {
+    pub fn may_change(
+        &self,
+        origin: Option<&str>,
+        host: Option<&str>,
+        form_secret: Option<&str>,
+    ) -> bool {
         let same_origin = match (origin.and_then(|origin| origin.strip_prefix("http://")), host) {
             (Some(from), Some(host)) => from == host,
             _ => false,
@@ -176,9 +188,14 @@ mod tests {
         for own in ["127.0.0.1:7325", "localhost:7325", "LOCALHOST:7325"] {
             assert_eq!(local.admit(&from_host(own)), Admission::Admitted, "{own}");
         }
-        for other in
-            ["evil.example:7325", "127.0.0.1", "127.0.0.1:80", "127.0.0.2:7325", "localhost.evil.example:7325", ""]
-        {
+        for other in [
+            "evil.example:7325",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.2:7325",
+            "localhost.evil.example:7325",
+            "",
+        ] {
             assert_eq!(local.admit(&from_host(other)), Admission::WrongHost, "{other}");
         }
         assert_eq!(local.admit(&Credentials::default()), Admission::WrongHost);
@@ -193,12 +210,24 @@ mod tests {
         let open = access("192.0.2.7:7325");
         let token = open.address().split_once("?token=").unwrap().1.to_owned();
         assert_eq!(token.len(), 2 * TOKEN_BYTES);
-        let by_token =
-            |token: &str| open.admit(&Credentials { host: Some("bench:7325"), cookies: None, token: Some(token) });
-        let by_cookie =
-            |cookies: &str| open.admit(&Credentials { host: Some("bench:7325"), cookies: Some(cookies), token: None });
+        let by_token = |token: &str| {
+            open.admit(&Credentials { host: Some("bench:7325"), cookies: None, token: Some(token) })
+        };
+        let by_cookie = |cookies: &str| {
+            open.admit(&Credentials {
+                host: Some("bench:7325"),
+                cookies: Some(cookies),
+                token: None,
+            })
+        };
         assert_eq!(by_token(&token), Admission::TokenInAddress);
-        for wrong in ["", "0", &token[1..], &format!("{token}0"), &token.replace(|c: char| c.is_ascii_digit(), "x")] {
+        for wrong in [
+            "",
+            "0",
+            &token[1..],
+            &format!("{token}0"),
+            &token.replace(|c: char| c.is_ascii_digit(), "x"),
+        ] {
             assert_eq!(by_token(wrong), Admission::NoToken, "{wrong}");
         }
         let cookie = open.cookie().unwrap();

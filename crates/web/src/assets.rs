@@ -3,16 +3,22 @@
 use pages::Assets;
 use pages::assets::{Asset, ECHARTS, SCRIPT, STYLE};
 
-const OWN_STYLE: Asset =
-    Asset { name: "web.css", media_type: "text/css; charset=utf-8", text: include_str!("../assets/web.css") };
+const OWN_STYLE: Asset = Asset {
+    name: "web.css",
+    media_type: "text/css; charset=utf-8",
+    text: include_str!("../assets/web.css"),
+};
 /// Updates the count of selected runs in the list.
 const SELECTION: Asset = Asset {
     name: "selection.js",
     media_type: "text/javascript; charset=utf-8",
     text: include_str!("../assets/selection.js"),
 };
-const LIVE: Asset =
-    Asset { name: "live.js", media_type: "text/javascript; charset=utf-8", text: include_str!("../assets/live.js") };
+const LIVE: Asset = Asset {
+    name: "live.js",
+    media_type: "text/javascript; charset=utf-8",
+    text: include_str!("../assets/live.js"),
+};
 
 const ALL: [Asset; 6] = [STYLE, SCRIPT, ECHARTS, OWN_STYLE, SELECTION, LIVE];
 

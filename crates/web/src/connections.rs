@@ -71,7 +71,8 @@ impl Limits {
     fn within(descriptors: Option<u64>) -> Limits {
         let free = descriptors.unwrap_or(u64::MAX).saturating_sub(Limits::RESERVED);
         let queries = (free / 2 / Limits::PER_QUESTION).clamp(1, Limits::QUESTIONS_MAX);
-        let connections = free.saturating_sub(queries * Limits::PER_QUESTION).clamp(1, Limits::CONNECTIONS_MAX);
+        let connections =
+            free.saturating_sub(queries * Limits::PER_QUESTION).clamp(1, Limits::CONNECTIONS_MAX);
         Limits { connections: connections as usize, queries: queries as usize }
     }
 }
@@ -90,7 +91,9 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(most));
     let (open, ending) = (Register::default(), GracefulShutdown::new());
     while !stop() {
-        let Ok(accepted) = tokio::time::timeout(STOP_POLL, listener.accept()).await else { continue };
+        let Ok(accepted) = tokio::time::timeout(STOP_POLL, listener.accept()).await else {
+            continue;
+        };
         let stream = match accepted {
             Ok((stream, _)) => stream,
             // The client disconnected before it was accepted.
@@ -112,12 +115,17 @@ pub async fn serve(
 }
 
 /// Waits for a free connection; `None` if the server stops first.
-async fn place(places: &Arc<Semaphore>, open: &Register, stop: &impl Fn() -> bool) -> Option<OwnedSemaphorePermit> {
+async fn place(
+    places: &Arc<Semaphore>,
+    open: &Register,
+    stop: &impl Fn() -> bool,
+) -> Option<OwnedSemaphorePermit> {
     while !stop() {
         if places.available_permits() == 0 {
             open.evict();
         }
-        if let Ok(place) = tokio::time::timeout(STOP_POLL, Arc::clone(places).acquire_owned()).await {
+        if let Ok(place) = tokio::time::timeout(STOP_POLL, Arc::clone(places).acquire_owned()).await
+        {
             return place.ok();
         }
     }
@@ -160,7 +168,8 @@ fn converse(
 
 /// The answer to a request whose body did not arrive in time.
 fn too_late() -> Response<Body> {
-    let said = format!("This request took longer than {} s and was cancelled.\n", ANSWER_MAX.as_secs());
+    let said =
+        format!("This request took longer than {} s and was cancelled.\n", ANSWER_MAX.as_secs());
     let mut answer = (StatusCode::REQUEST_TIMEOUT, said).into_response();
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
@@ -256,7 +265,9 @@ mod tests {
     fn limits_fit_the_descriptors_that_there_are() {
         for descriptors in [18, 24, 40, 64, 256, 1024, 65_536] {
             let limits = Limits::within(Some(descriptors));
-            let used = Limits::RESERVED + limits.connections as u64 + limits.queries as u64 * Limits::PER_QUESTION;
+            let used = Limits::RESERVED
+                + limits.connections as u64
+                + limits.queries as u64 * Limits::PER_QUESTION;
             assert!(descriptors < 24 || used <= descriptors, "{descriptors}: {limits:?}");
             assert!(limits.connections >= 1 && limits.queries >= 1, "{descriptors}: {limits:?}");
         }
@@ -287,7 +298,9 @@ mod tests {
             for _ in 0..4 {
                 register.evict();
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                ended.push(tasks.iter().map(|task| u8::from(task.is_finished())).collect::<Vec<_>>());
+                ended.push(
+                    tasks.iter().map(|task| u8::from(task.is_finished())).collect::<Vec<_>>(),
+                );
             }
             assert_eq!(ended, [[0, 0, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1]]);
         });

@@ -52,7 +52,12 @@ impl Server {
         running: impl Fn() -> Vec<Running> + Send + Sync + 'static,
     ) -> Server {
         let limits = Limits::of_process();
-        Server { access, store: StoreClient::new(location, limits.queries), running: Box::new(running), limits }
+        Server {
+            access,
+            store: StoreClient::new(location, limits.queries),
+            running: Box::new(running),
+            limits,
+        }
     }
 
     /// Accepts and answers requests until `stop` returns true.
@@ -61,9 +66,11 @@ impl Server {
     /// If the system lacks the resources that a server needs.
     pub fn serve(self, listener: TcpListener, stop: impl Fn() -> bool) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let most = self.limits.connections;
-        let served = runtime.block_on(connections::serve(listener, router::router(self), most, stop));
+        let served =
+            runtime.block_on(connections::serve(listener, router::router(self), most, stop));
         runtime.shutdown_background();
         served
     }

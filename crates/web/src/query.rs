@@ -183,7 +183,9 @@ impl Query {
 /// Percent-encodes a text for an address.
 pub fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(encode).collect()
@@ -194,7 +196,8 @@ mod tests {
     use super::*;
 
     fn query(pairs: &[(&str, &str)]) -> Query {
-        let pairs: Vec<_> = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let pairs: Vec<_> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Query::read(&pairs)
     }
 
@@ -207,7 +210,10 @@ mod tests {
             ("page", "2"),
             ("old", "x"),
         ]);
-        assert_eq!(query.address(3), "/?drive=%3Cb%3E%26970&since=2026-11-01&until=2026-11-21&page=3");
+        assert_eq!(
+            query.address(3),
+            "/?drive=%3Cb%3E%26970&since=2026-11-01&until=2026-11-21&page=3"
+        );
         let filter = query.filter().unwrap();
         assert_eq!(filter.drive.as_deref(), Some("<b>&970"));
         assert_eq!(filter.since.unwrap().to_string(), "2026-11-01T00:00:00Z");
@@ -231,8 +237,11 @@ mod tests {
 
     #[test]
     fn invalid_fields_are_reported_one_by_one() {
-        let wrong = query(&[("since", "yesterday"), ("tag", "a b"), ("until", "9999-12-31")]).filter().unwrap_err();
-        let messages: Vec<String> = wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
+        let wrong = query(&[("since", "yesterday"), ("tag", "a b"), ("until", "9999-12-31")])
+            .filter()
+            .unwrap_err();
+        let messages: Vec<String> =
+            wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
         insta::assert_snapshot!(messages.join("\n"), @r"
         since: invalid date `yesterday`; expected YYYY-MM-DD, such as 2026-11-21
         until: invalid date `9999-12-31`; expected YYYY-MM-DD, such as 2026-11-21

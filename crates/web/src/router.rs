@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Form, Path, Query as Parameters, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -34,7 +34,8 @@ type Pairs = Vec<(String, String)>;
 pub fn router(server: Server) -> Router {
     let policy = format!("{}; frame-ancestors 'none'", pages::shell::policy(Needs::Plain.assets()));
     // Built from ASCII constants.
-    let policy = HeaderValue::from_str(&policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    let policy = HeaderValue::from_str(&policy)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
     let shared = Arc::new(Shared { server, assets: assets::served(), policy });
     Router::new()
         .route("/", get(runs))
@@ -72,7 +73,11 @@ impl IntoResponse for Refusal {
             Refusal::Wrong(status, heading, said) => (status, heading, said),
             Refusal::Query(QueryError::Store(error)) => match error.problem {
                 Problem::NoRun(_) => (StatusCode::NOT_FOUND, "No such run", sentence_of(&error)),
-                _ => (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be read", sentence_of(&error)),
+                _ => (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "The store cannot be read",
+                    sentence_of(&error),
+                ),
             },
             Refusal::Query(silent @ QueryError::TimedOut(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The store does not answer", sentence_of(&silent))
@@ -89,7 +94,10 @@ impl IntoResponse for Refusal {
 fn sentence_of(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).chain(['.']).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).chain(['.']).collect())
+        .unwrap_or_default()
 }
 
 fn wrong(heading: &'static str, said: impl Into<String>) -> Refusal {
@@ -100,7 +108,10 @@ fn wrong(heading: &'static str, said: impl Into<String>) -> Refusal {
 /// blank page.
 fn in_words(response: Response) -> Response {
     let status = response.status();
-    let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let is_page = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     if is_page || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
@@ -110,14 +121,17 @@ fn in_words(response: Response) -> Response {
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (
             "Not a form",
-            "This request is not a form of these pages, and nothing was changed; use the forms on a run's page.",
+            "This request is not a form of these pages, and nothing was changed; use the forms on \
+             a run's page.",
         ),
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
-            ("Invalid request", "This address, or the submitted form, is invalid; start from the list of runs.")
-        }
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (
+            "Invalid request",
+            "This address, or the submitted form, is invalid; start from the list of runs.",
+        ),
         _ => (
             "No answer",
-            "The server could not answer this request; see the terminal in which `flushmark web` runs for details.",
+            "The server could not answer this request; see the terminal in which `flushmark web` \
+             runs for details.",
         ),
     };
     Refusal::Wrong(status, heading, said.to_owned()).into_response()
@@ -134,10 +148,12 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
     // A proxy and this server could each use a different one (RFC 9112, section 3.2).
     let is_ambiguous = headers.get_all(HOST).iter().count() > 1;
     let mut response = match access.admit(&asked) {
-        _ if is_ambiguous => {
-            wrong("Two host names", "This request has more than one `Host` header, so it is not answered.")
-                .into_response()
-        }
+        _ if is_ambiguous => wrong(
+            "Two host names",
+            "This request has more than one `Host` header, so it is not \
+                                     answered.",
+        )
+        .into_response(),
         Admission::Admitted => in_words(next.run(request).await),
         Admission::TokenInAddress => welcome(&request, access.cookie()),
         // Styles are not secret, and the refusal needs them.
@@ -145,18 +161,24 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
             in_words(next.run(request).await)
         }
         Admission::NoToken => {
-            let said = "Open the complete address that `flushmark web` printed at its start, including ?token=; it changes with each start.";
+            let said = "Open the complete address that `flushmark web` printed at its start, \
+                        including ?token=; it changes with each start.";
             // The status requires a scheme. Browsers do not know this one, so they ask for no
             // password.
             let scheme = [(WWW_AUTHENTICATE, "Token realm=\"flushmark web\"")];
-            let refusal = Refusal::Wrong(StatusCode::UNAUTHORIZED, "This page needs its token", said.to_owned());
+            let refusal = Refusal::Wrong(
+                StatusCode::UNAUTHORIZED,
+                "This page needs its token",
+                said.to_owned(),
+            );
             (scheme, refusal).into_response()
         }
         Admission::WrongHost => Refusal::Wrong(
             StatusCode::MISDIRECTED_REQUEST,
             "Wrong host name",
             format!(
-                "This server answers only requests from this machine under its own host name. Open {}",
+                "This server answers only requests from this machine under its own host name. Open \
+                 {}",
                 access.address()
             ),
         )
@@ -175,21 +197,35 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
 
 /// Redirects to the same address without the token, which is now a cookie.
 fn welcome(request: &Request, cookie: Option<String>) -> Response {
-    let rest: Vec<&str> =
-        request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("token=")).collect();
+    let rest: Vec<&str> = request
+        .uri()
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.starts_with("token="))
+        .collect();
     // A path that begins with two slashes would name another host.
     let path = format!("/{}", request.uri().path().trim_start_matches('/'));
     let target = if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) };
     let headers = [(LOCATION, Some(target)), (SET_COOKIE, cookie)];
-    let headers = headers.into_iter().filter_map(|(name, value)| Some((name, HeaderValue::from_str(&value?).ok()?)));
+    let headers = headers
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, HeaderValue::from_str(&value?).ok()?)));
     (StatusCode::SEE_OTHER, headers.collect::<HeaderMap>()).into_response()
 }
 
-async fn runs(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Result<Response, Refusal> {
+async fn runs(
+    State(shared): Site,
+    Parameters(pairs): Parameters<Pairs>,
+) -> Result<Response, Refusal> {
     let query = Query::read(&pairs);
     let filter = match query.filter() {
         Ok(filter) => filter,
-        Err(fields) => return Ok((StatusCode::BAD_REQUEST, Html(list::wrong(&query, &fields))).into_response()),
+        Err(fields) => {
+            return Ok(
+                (StatusCode::BAD_REQUEST, Html(list::wrong(&query, &fields))).into_response()
+            );
+        }
     };
     let store = &shared.server.store;
     let found = match store.query(move |store| store.list(&filter)).await {
@@ -198,11 +234,18 @@ async fn runs(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Resu
         Err(error) => return Err(error.into()),
     };
     let is_first = !query.narrows() && query.page == 0;
-    let page = if found.is_empty() && is_first { list::empty(store.location()) } else { list::page(&query, &found) };
+    let page = if found.is_empty() && is_first {
+        list::empty(store.location())
+    } else {
+        list::page(&query, &found)
+    };
     Ok(Html(page).into_response())
 }
 
-async fn compared(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Result<Html<String>, Refusal> {
+async fn compared(
+    State(shared): Site,
+    Parameters(pairs): Parameters<Pairs>,
+) -> Result<Html<String>, Refusal> {
     let mut runs: Vec<RunId> = Vec::new();
     for (_, text) in pairs.iter().filter(|(name, _)| name == "run") {
         let run = run_id(text)?;
@@ -211,11 +254,17 @@ async fn compared(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> 
         }
     }
     if runs.len() < 2 {
-        return Err(wrong("Nothing to compare", "Select two or more runs in the list, then press Compare."));
+        return Err(wrong(
+            "Nothing to compare",
+            "Select two or more runs in the list, then press Compare.",
+        ));
     }
     if runs.len() > compare::RUNS_MAX {
         let most = compare::RUNS_MAX;
-        return Err(wrong("Too many runs", format!("At most {most} runs are drawn side by side; select fewer.")));
+        return Err(wrong(
+            "Too many runs",
+            format!("At most {most} runs are drawn side by side; select fewer."),
+        ));
     }
     // Rendered in the blocking thread, too: a page of many tests takes a while.
     let draw = move |store: &mut store::Store| {
@@ -309,7 +358,9 @@ async fn change(
         return Err(Refusal::Wrong(
             StatusCode::FORBIDDEN,
             "Form refused",
-            "Tags and notes can only be changed from this server's own pages. If you came from one, the server was restarted since: reload the run's page and try again.".to_owned(),
+            "Tags and notes can only be changed from this server's own pages. If you came from \
+             one, the server was restarted since: reload the run's page and try again."
+                .to_owned(),
         ));
     }
     shared.server.store.query(work).await?;
@@ -338,16 +389,24 @@ fn tag_in(pairs: &Pairs) -> Result<Tag, Refusal> {
 async fn not_so(method: Method) -> Response {
     let said = match method {
         Method::GET | Method::HEAD => {
-            "This address only accepts the form on a run's page; open the run from the list.".to_owned()
+            "This address only accepts the form on a run's page; open the run from the list."
+                .to_owned()
         }
         other => {
-            format!("This address does not accept {other}; open it in a browser, or use the forms on a run's page.")
+            format!(
+                "This address does not accept {other}; open it in a browser, or use the forms on a \
+                 run's page."
+            )
         }
     };
     Refusal::Wrong(StatusCode::METHOD_NOT_ALLOWED, "Wrong method", said).into_response()
 }
 
 async fn unknown() -> Response {
-    Refusal::Wrong(StatusCode::NOT_FOUND, "No such page", "There is no page at this address.".to_owned())
-        .into_response()
+    Refusal::Wrong(
+        StatusCode::NOT_FOUND,
+        "No such page",
+        "There is no page at this address.".to_owned(),
+    )
+    .into_response()
 }

@@ -91,7 +91,9 @@ impl History {
         if within == 0 {
             self.iops.push(iops);
             self.commit_p99_us.push(commit_p99_us);
-        } else if let (Some(mean), Some(worst)) = (self.iops.last_mut(), self.commit_p99_us.last_mut()) {
+        } else if let (Some(mean), Some(worst)) =
+            (self.iops.last_mut(), self.commit_p99_us.last_mut())
+        {
             *mean += (iops - *mean) / (within + 1) as f64;
             *worst = worse(*worst, commit_p99_us);
         }
@@ -103,8 +105,13 @@ impl History {
     fn halve(&mut self) {
         // The last interval has just begun, and becomes the first half of a longer one.
         self.interval_s *= 2.0;
-        self.iops = self.iops.chunks(2).map(|pair| pair.iter().sum::<f64>() / pair.len() as f64).collect();
-        self.commit_p99_us = self.commit_p99_us.chunks(2).map(|pair| pair.iter().copied().fold(None, worse)).collect();
+        self.iops =
+            self.iops.chunks(2).map(|pair| pair.iter().sum::<f64>() / pair.len() as f64).collect();
+        self.commit_p99_us = self
+            .commit_p99_us
+            .chunks(2)
+            .map(|pair| pair.iter().copied().fold(None, worse))
+            .collect();
     }
 }
 
@@ -119,7 +126,9 @@ mod tests {
     #[test]
     fn each_second_counts_once() {
         let mut history = History::default();
-        for (elapsed_s, iops) in [(0.4, 1.0), (1.0, 100.0), (1.1, 100.0), (1.9, 100.0), (2.0, 200.0), (4.2, 400.0)] {
+        for (elapsed_s, iops) in
+            [(0.4, 1.0), (1.0, 100.0), (1.1, 100.0), (1.9, 100.0), (2.0, 200.0), (4.2, 400.0)]
+        {
             history.see(elapsed_s, iops, Some(iops * 10.0));
         }
         assert_eq!(history.iops, [100.0, 200.0, 400.0, 400.0]);

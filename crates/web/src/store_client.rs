@@ -35,11 +35,13 @@ impl std::fmt::Display for QueryError {
             QueryError::Store(error) => error.fmt(f),
             QueryError::TimedOut(location) => write!(
                 f,
-                "the store {location} has not answered for {} s; its drive or server hangs. Reload this page once it is back",
+                "the store {location} has not answered for {} s; its drive or server hangs. Reload \
+                 this page once it is back",
                 ANSWER_WAIT.as_secs()
             ),
             QueryError::Panicked => f.write_str(
-                "this page could not be generated because of a bug in flushmark; please report it with the messages \
+                "this page could not be generated because of a bug in flushmark; please report it \
+                 with the messages \
                  in the terminal in which `flushmark web` runs",
             ),
         }
@@ -93,10 +95,10 @@ mod tests {
         let location = Location::Sqlite(place.path().join("results.db"));
         Store::open(&location).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let broken = runtime.block_on(
-            StoreClient::new(location, 1)
-                .query(|_| -> Result<(), StoreError> { std::panic::resume_unwind(Box::new("of the test")) }),
-        );
+        let broken =
+            runtime.block_on(StoreClient::new(location, 1).query(|_| -> Result<(), StoreError> {
+                std::panic::resume_unwind(Box::new("of the test"))
+            }));
         let broken = broken.unwrap_err();
         assert!(matches!(broken, QueryError::Panicked));
         insta::assert_snapshot!(broken, @"this page could not be generated because of a bug in flushmark; please report it with the messages in the terminal in which `flushmark web` runs");

@@ -42,7 +42,9 @@ impl Site {
         let server = Server::new(access, location, move || running.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap());
+        let thread = std::thread::spawn(move || {
+            server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap()
+        });
         let address = SocketAddr::from(([127, 0, 0, 1], bound.port()));
         Site { address, url, stop, thread: Some(thread) }
     }
@@ -82,8 +84,20 @@ impl Site {
     /// Submits a form as this server's page would, with its secret.
     fn post(&self, path: &str, body: &str) -> Answer {
         let page = self.get("/run/1").body;
-        let word = page.split("name=\"word\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-        self.ask("POST", path, &[("Origin", &format!("http://{}", self.host()))], &format!("word={word}&{body}"))
+        let word = page
+            .split("name=\"word\" value=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap()
+            .to_owned();
+        self.ask(
+            "POST",
+            path,
+            &[("Origin", &format!("http://{}", self.host()))],
+            &format!("word={word}&{body}"),
+        )
     }
 }
 
@@ -107,8 +121,15 @@ impl Answer {
 
     /// The text of the page's notice.
     fn said(&self) -> String {
-        let notice = self.body.split("class=\"notice\" role=\"alert\">").nth(1).unwrap_or(&self.body);
-        notice.split("</p>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        let notice =
+            self.body.split("class=\"notice\" role=\"alert\">").nth(1).unwrap_or(&self.body);
+        notice
+            .split("</p>")
+            .next()
+            .unwrap()
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&")
     }
 
     /// The numbers of the runs in a list, in order.
@@ -166,14 +187,20 @@ fn runs_are_listed_newest_first_filtered_by_link_and_leafed_through() {
     let second = site.get("/?page=1");
     assert_eq!(second.runs(), (1..=10).rev().collect::<Vec<_>>());
     assert!(second.body.contains("rel=\"prev\" href=\"/\"") && !second.body.contains("Older runs"));
-    assert_eq!(site.get("/?suite=suite-1&host=DB1").runs(), [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]);
+    assert_eq!(
+        site.get("/?suite=suite-1&host=DB1").runs(),
+        [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]
+    );
     assert_eq!(site.get("/?host=%3Ci%3Edb2%3C%2Fi%3E").runs().len(), 30);
     assert!(first.body.contains("&lt;i&gt;db2&lt;/i&gt;") && !first.body.contains("<i>db2"));
     assert_eq!(site.get("/?until=2026-10-31").runs(), [0_u32; 0]);
     assert_eq!(site.get("/?page=9").runs(), [0_u32; 0]);
     let wrong = site.get("/?since=yesterday");
     assert_eq!(wrong.status, 400);
-    assert!(wrong.body.contains("invalid date `yesterday`") && wrong.body.contains("aria-invalid=\"true\""));
+    assert!(
+        wrong.body.contains("invalid date `yesterday`")
+            && wrong.body.contains("aria-invalid=\"true\"")
+    );
 }
 
 #[test]
@@ -200,7 +227,11 @@ fn runs_are_read_saved_and_compared() {
             400,
             "At most 7 runs are drawn side by side; select fewer.",
         ),
-        ("/compare?run=3&run=x", 404, "“x” is not the number of a run; the list shows the numbers."),
+        (
+            "/compare?run=3&run=x",
+            404,
+            "“x” is not the number of a run; the list shows the numbers.",
+        ),
         ("/run/last", 404, "“last” is not the number of a run; the list shows the numbers."),
         ("/nowhere", 404, "There is no page at this address."),
         ("/assets/nothing.css", 404, "There is no page at this address."),
@@ -246,7 +277,8 @@ fn tags_and_notes_are_changed_by_our_own_forms_only() {
         (Some(own.as_str()), "tag=evil"),
         (Some(&own), "word=guess&tag=evil"),
     ] {
-        let headers: Vec<(&str, &str)> = origin.map(|origin| ("Origin", origin)).into_iter().collect();
+        let headers: Vec<(&str, &str)> =
+            origin.map(|origin| ("Origin", origin)).into_iter().collect();
         assert_eq!(site.ask("POST", "/run/1/tag", &headers, body).status, 403, "{origin:?} {body}");
     }
     assert_eq!(site.get("/run/1/tag?tag=evil").status, 405);
@@ -285,11 +317,18 @@ fn every_fault_has_its_page_with_a_sentence() {
         let answer = site.ask(method, path, headers, body);
         let kind = answer.header("content-type").unwrap_or_default();
         assert_eq!((answer.status, kind), (status, "text/html; charset=utf-8"), "{method} {path}");
-        assert!(answer.body.contains("<h1>") && answer.body.contains("href=\"/\""), "{method} {path}: {}", answer.body);
+        assert!(
+            answer.body.contains("<h1>") && answer.body.contains("href=\"/\""),
+            "{method} {path}: {}",
+            answer.body
+        );
         assert_eq!(answer.header("allow").is_some(), status == 405, "{method} {path}");
         said.push(format!("{method} {path}: {}", answer.said()));
     }
-    let said = said.join("\n").replace(&*path.to_string_lossy(), "results.db").replace(&site.host(), "HOST");
+    let said = said
+        .join("\n")
+        .replace(&*path.to_string_lossy(), "results.db")
+        .replace(&site.host(), "HOST");
     insta::assert_snapshot!(said, @"
     GET /run/%FF: This address, or the submitted form, is invalid; start from the list of runs.
     GET /run/%FF.json: This address, or the submitted form, is invalid; start from the list of runs.
@@ -311,16 +350,19 @@ fn every_fault_has_its_page_with_a_sentence() {
 
 #[test]
 fn a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable() {
-    let Some(mut server) =
-        postgresql::Server::start("a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable")
-    else {
+    let Some(mut server) = postgresql::Server::start(
+        "a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable",
+    ) else {
         return;
     };
     let location = Location::Postgres(server.database("fleet"));
     filled_at(&location, 60);
     let site = Site::of("127.0.0.1:0", location, Vec::new());
     assert_eq!(site.get("/").runs(), (11..=60).rev().collect::<Vec<_>>());
-    assert_eq!(site.get("/?suite=suite-1&host=DB1").runs(), [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]);
+    assert_eq!(
+        site.get("/?suite=suite-1&host=DB1").runs(),
+        [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]
+    );
     assert!(site.get("/run/3").body.contains("data-figure="));
     assert!(RunDocument::from_json(&site.get("/run/3.json").body).is_ok());
     assert!(site.get("/compare?run=3&run=5").body.contains("class=\"deciding\""));
@@ -330,8 +372,13 @@ fn a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable() {
     server.down();
     let gone = site.get("/run/3");
     assert_eq!(gone.status, 503);
-    let said = gone.said().replace(&server.directory().to_string_lossy().replace('/', "%2F"), "DIR");
-    assert!(!gone.body.contains(postgresql::PASSWORD) && !gone.body.contains("p%40ss"), "{}", gone.body);
+    let said =
+        gone.said().replace(&server.directory().to_string_lossy().replace('/', "%2F"), "DIR");
+    assert!(
+        !gone.body.contains(postgresql::PASSWORD) && !gone.body.contains("p%40ss"),
+        "{}",
+        gone.body
+    );
     insta::assert_snapshot!(said, @"The store postgres://postgres@DIR/fleet cannot be reached: No such file or directory (os error 2).");
     server.up();
     assert_eq!(site.get("/run/3").status, 200, "a repaired store is shown again");
@@ -344,7 +391,9 @@ fn under_another_name_nothing_is_answered() {
     filled(&path, 1);
     let site = Site::over(&path);
     let port = site.address.port();
-    for host in ["evil.example".to_owned(), format!("evil.example:{port}"), "127.0.0.1:1".to_owned()] {
+    for host in
+        ["evil.example".to_owned(), format!("evil.example:{port}"), "127.0.0.1:1".to_owned()]
+    {
         for path in ["/", "/run/1.json", "/live"] {
             let answer = site.ask("GET", path, &[("Host", &host)], "");
             assert_eq!(answer.status, 421, "{host}{path}");
@@ -362,7 +411,9 @@ fn a_request_with_two_names_is_refused() {
     let site = Site::over(&path);
     let own = site.host();
     for other in [own.as_str(), "evil.example"] {
-        for hosts in [[("Host", own.as_str()), ("Host", other)], [("Host", other), ("Host", own.as_str())]] {
+        for hosts in
+            [[("Host", own.as_str()), ("Host", other)], [("Host", other), ("Host", own.as_str())]]
+        {
             let answer = site.ask("GET", "/run/1", &hosts, "");
             assert_eq!(answer.status, 400, "{hosts:?}");
             assert!(!answer.body.contains("db1"));
@@ -383,7 +434,10 @@ fn a_server_that_others_reach_wants_its_token() {
     for path in ["/", "/run/1", "/run/1.json", "/live", "/?token=0123", "/nowhere"] {
         let refused = site.get(path);
         assert_eq!(refused.status, 401, "{path}");
-        assert!(refused.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("token ")), "{path}");
+        assert!(
+            refused.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("token ")),
+            "{path}"
+        );
         assert!(
             refused.said().starts_with("Open the complete address that `flushmark web` printed"),
             "{}",
@@ -407,10 +461,21 @@ fn every_answer_keeps_itself_to_itself() {
     let path = place.path().join("results.db");
     filled(&path, 2);
     let site = Site::over(&path);
-    for path in ["/", "/run/1", "/run/1.json", "/run/1/report.html", "/compare?run=1&run=2", "/live", "/nowhere"] {
+    for path in [
+        "/",
+        "/run/1",
+        "/run/1.json",
+        "/run/1/report.html",
+        "/compare?run=1&run=2",
+        "/live",
+        "/nowhere",
+    ] {
         let answer = site.get(path);
         let policy = answer.header("content-security-policy").unwrap();
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("http"), "{path}: {policy}");
+        assert!(
+            policy.starts_with("default-src 'none'") && !policy.contains("http"),
+            "{path}: {policy}"
+        );
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("referrer-policy"), Some("same-origin"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
@@ -469,7 +534,11 @@ fn a_locked_store_is_waited_for_and_then_reported() {
     let refused = site.post("/run/1/tag", "tag=x");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(refused.status, 503);
-    assert!(refused.said().contains("has been locked by another process for 3 s"), "{}", refused.said());
+    assert!(
+        refused.said().contains("has been locked by another process for 3 s"),
+        "{}",
+        refused.said()
+    );
     lock.execute_batch("COMMIT").unwrap();
     assert_eq!(site.post("/run/1/tag", "tag=x").status, 303);
 }
@@ -498,11 +567,14 @@ fn running_tests_are_shown_and_what_they_are_called_is_text() {
         commit_p99_us: Some(80.0),
         history,
     };
-    let elsewhere = Running { store: Some("elsewhere.db".to_owned()), process: 4712, ..running.clone() };
+    let elsewhere =
+        Running { store: Some("elsewhere.db".to_owned()), process: 4712, ..running.clone() };
     let site = Site::listening("127.0.0.1:0", &path, vec![running, elsewhere]);
     let page = site.get("/live").body;
     assert!(!page.contains("<img src=x") && !page.contains("</script><img"), "{page}");
-    for shown in ["3,000/s", "80 µs", "3 s of 5 s", "2 runs", "value=\"0.640\"", "[1000.0,2000.0,3000.0]"] {
+    for shown in
+        ["3,000/s", "80 µs", "3 s of 5 s", "2 runs", "value=\"0.640\"", "[1000.0,2000.0,3000.0]"]
+    {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     assert_eq!(page.matches("href=\"/run/7\"").count(), 1, "a run of another store is not linked");

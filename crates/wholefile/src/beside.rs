@@ -50,7 +50,8 @@ impl Beside {
         let name = if let Some(name) = name {
             name
         } else {
-            let (name, ()) = TemporaryName::make(&entry.directory, |name| link(&file, &entry.directory, name))?;
+            let (name, ()) =
+                TemporaryName::make(&entry.directory, |name| link(&file, &entry.directory, name))?;
             // For Btrfs and ZFS, where fsync of a file without a name does not make it durable;
             // other filesystems have nothing left to write.
             file.sync_all()?;
@@ -76,6 +77,7 @@ fn attributed_alike(file: &File, old: &File) -> bool {
     let Ok(names) = old.list_xattr() else { return true };
     names.into_iter().all(|name| {
         let Ok(Some(value)) = old.get_xattr(&name) else { return false };
-        file.get_xattr(&name).is_ok_and(|own| own.as_ref() == Some(&value)) || file.set_xattr(&name, &value).is_ok()
+        file.get_xattr(&name).is_ok_and(|own| own.as_ref() == Some(&value))
+            || file.set_xattr(&name, &value).is_ok()
     })
 }

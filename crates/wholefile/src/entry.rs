@@ -22,11 +22,17 @@ impl Entry {
     pub(crate) fn of(path: &Path) -> Result<Entry, Errno> {
         // `rename` would fail with the same error, but too late.
         let ends_in_slash = path.as_os_str().as_bytes().ends_with(b"/");
-        let Some(name) = path.file_name().filter(|_| !ends_in_slash) else { return Err(Errno::ISDIR) };
+        let Some(name) = path.file_name().filter(|_| !ends_in_slash) else {
+            return Err(Errno::ISDIR);
+        };
         // With the dot at the end, the kernel follows links in the directory as when it opens the
         // whole path.
         let directory = directory_of(path).join(".");
-        let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let directory = rustix::fs::open(
+            directory,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         Ok(Entry { directory, name: name.to_owned() })
     }
 
@@ -51,7 +57,12 @@ impl Entry {
     /// Makes the name durable by syncing its directory. Ignores filesystems that cannot sync
     /// directories, and directories that can be written but not read.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        let opened = openat(&self.directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let opened = openat(
+            &self.directory,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
         match opened.and_then(rustix::fs::fsync) {
             Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(()),
             Err(errno) => Err(errno.into()),

@@ -53,7 +53,8 @@ mod tests {
     #[test]
     fn only_what_is_in_use_is_refused() {
         let device = PathBuf::from("/dev/sdx");
-        let in_use = ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
+        let in_use =
+            ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
         assert!(in_use.is_refusal());
         let said = in_use.to_string();
         assert!(said.starts_with("/dev/sdx is in use and will not be overwritten: "), "{said}");

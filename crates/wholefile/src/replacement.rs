@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use drive::{DeviceNumber, Occupied, SystemRoot};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, statx};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, statx,
+};
 use rustix::io::Errno;
 
 use crate::ReplaceError;
@@ -87,7 +89,9 @@ impl Replacement {
 
     fn file(&self) -> &File {
         match &self.way {
-            Way::Stream(file) | Way::Beside(Beside { file, .. }) | Way::Over { content: file, .. } => file,
+            Way::Stream(file)
+            | Way::Beside(Beside { file, .. })
+            | Way::Over { content: file, .. } => file,
         }
     }
 }
@@ -117,7 +121,9 @@ impl Way {
             Err(errno) => return Err(errno.into()),
         };
         match kind {
-            Some(found) if file_type(&found) == FileType::BlockDevice => block_device(path, &found).map(Self::Stream),
+            Some(found) if file_type(&found) == FileType::BlockDevice => {
+                block_device(path, &found).map(Self::Stream)
+            }
             Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => {
                 Ok(Self::Stream(stream(path)?))
             }
@@ -139,17 +145,26 @@ impl Way {
         let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(NEW))?);
         let found = fstat(&file)?;
         let Some(entry) = Entry::of_open(path, &file, &found) else {
-            return Ok(Self::Over { content: tempfile::tempfile()?, target: Overwritten::Open(file) });
+            return Ok(Self::Over {
+                content: tempfile::tempfile()?,
+                target: Overwritten::Open(file),
+            });
         };
         let own_path = entry.path().unwrap_or_else(|| path.to_owned());
         expect_unused(&own_path, drive::file_occupancy(&SystemRoot::default(), &own_path)?)?;
         if found.st_nlink > 1 || is_mounted(&file) {
-            return Ok(Self::Over { content: content_beside(&entry)?, target: Overwritten::Open(file) });
+            return Ok(Self::Over {
+                content: content_beside(&entry)?,
+                target: Overwritten::Open(file),
+            });
         }
         match Beside::made_alike(&entry, &file, &found) {
-            Ok(Some((file, name))) => {
-                Ok(Self::Beside(Beside { file, name, entry, mode: Some(mode.unwrap_or(found.st_mode)) }))
-            }
+            Ok(Some((file, name))) => Ok(Self::Beside(Beside {
+                file,
+                name,
+                entry,
+                mode: Some(mode.unwrap_or(found.st_mode)),
+            })),
             Ok(None) | Err(Errno::ACCESS | Errno::PERM) => {
                 Ok(Self::Over { content: content_beside(&entry)?, target: Overwritten::Open(file) })
             }
@@ -159,7 +174,9 @@ impl Way {
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Self::Stream(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => file.sync_all(),
+            Self::Stream(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => {
+                file.sync_all()
+            }
             // A pipe or a terminal has nothing to make durable.
             Self::Stream(_) => Ok(()),
             Self::Beside(beside) => beside.finish(),
@@ -183,7 +200,10 @@ fn stream(path: &Path) -> io::Result<File> {
 
 /// Opens a block device that is not in use. Claims it (`O_EXCL`) to keep it so.
 fn block_device(path: &Path, found: &Stat) -> Result<File, ReplaceError> {
-    expect_unused(path, drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?)?;
+    expect_unused(
+        path,
+        drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?,
+    )?;
     // A shell that redirects stdout to the device has it open but does not claim it.
     match rustix::fs::open(path, OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::BUSY) => {
@@ -250,7 +270,11 @@ mod tests {
         assert_eq!((seen.as_str(), text(&path).as_str(), mode(&path)), ("old", "new", 0o640));
         replace(&path, b"new", Some(0o644)).unwrap();
         assert_eq!(mode(&path), 0o644);
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
     }
 
     #[test]
@@ -265,7 +289,10 @@ mod tests {
         }
         replace(&path, b"new", None).unwrap();
         let found = std::fs::metadata(&path).unwrap();
-        assert_eq!((found.uid(), found.gid(), text(&path).as_str()), (OTHER_USER, OTHER_USER, "new"));
+        assert_eq!(
+            (found.uid(), found.gid(), text(&path).as_str()),
+            (OTHER_USER, OTHER_USER, "new")
+        );
     }
 
     #[test]
@@ -278,14 +305,18 @@ mod tests {
             println!("skipped: a_write_protected_file_is_not_replaced: root may write everything");
             return;
         }
-        assert_eq!(kind(&replace(&path, b"new", None).unwrap_err()), Some(ErrorKind::PermissionDenied));
+        assert_eq!(
+            kind(&replace(&path, b"new", None).unwrap_err()),
+            Some(ErrorKind::PermissionDenied)
+        );
         assert_eq!(text(&path), "old");
     }
 
     #[test]
     fn a_link_stays_a_link_and_a_second_name_the_same_file() {
         let directory = tempfile::tempdir().unwrap();
-        let [file, link, second] = ["file", "link", "second"].map(|name| directory.path().join(name));
+        let [file, link, second] =
+            ["file", "link", "second"].map(|name| directory.path().join(name));
         symlink(&file, &link).unwrap();
         replace(&link, b"where the link leads", None).unwrap();
         assert!(link.is_symlink() && text(&file) == "where the link leads");
@@ -301,7 +332,8 @@ mod tests {
     #[test]
     fn a_link_in_a_linked_directory_is_followed_to_its_file() {
         let directory = tempfile::tempdir().unwrap();
-        let [one, other, linked] = ["one", "other", "linked"].map(|name| directory.path().join(name));
+        let [one, other, linked] =
+            ["one", "other", "linked"].map(|name| directory.path().join(name));
         std::fs::create_dir(&one).unwrap();
         std::fs::create_dir(&other).unwrap();
         symlink("one", &linked).unwrap();
@@ -311,7 +343,10 @@ mod tests {
         replace(&linked.join("link"), b"new", None).unwrap();
         assert_eq!(text(&other.join("file")), "new");
         assert!(one.join("link").is_symlink());
-        assert_eq!(std::fs::read_dir(&one).unwrap().count() + std::fs::read_dir(&other).unwrap().count(), 2);
+        assert_eq!(
+            std::fs::read_dir(&one).unwrap().count() + std::fs::read_dir(&other).unwrap().count(),
+            2
+        );
     }
 
     #[test]
@@ -325,7 +360,10 @@ mod tests {
         assert_eq!(replacement.file().metadata().unwrap().mode() & 0o077, 0);
         let Way::Beside(beside) = &replacement.way else { panic!("expected a file beside") };
         if beside.name.is_some() {
-            println!("skipped: an_unfinished_file_has_no_name_and_is_private: the temporary filesystem needs names");
+            println!(
+                "skipped: an_unfinished_file_has_no_name_and_is_private: the temporary filesystem \
+                 needs names"
+            );
             return;
         }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -340,7 +378,8 @@ mod tests {
         let named = || {
             let entry = Entry::of(&path).unwrap();
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let make = |name: &OsStr| openat(&entry.directory, name, flags, Mode::from_raw_mode(PRIVATE));
+            let make =
+                |name: &OsStr| openat(&entry.directory, name, flags, Mode::from_raw_mode(PRIVATE));
             let (name, file) = TemporaryName::make(&entry.directory, make).unwrap();
             let beside = Beside { file: file.into(), name: Some(name), entry, mode: None };
             Replacement { way: Way::Beside(beside) }

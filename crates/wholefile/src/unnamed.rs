@@ -38,7 +38,8 @@ impl TemporaryName {
             let mut random = [0u8; 8];
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
             // No collector of metrics reads files with this extension.
-            let name = OsString::from(format!(".wholefile-{:016x}.tmp", u64::from_ne_bytes(random)));
+            let name =
+                OsString::from(format!(".wholefile-{:016x}.tmp", u64::from_ne_bytes(random)));
             match make(&name) {
                 Ok(file) => {
                     let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
@@ -80,7 +81,10 @@ pub(crate) fn content_beside(entry: &Entry) -> io::Result<File> {
 
 /// A file in this directory without a name, or with a temporary one if the filesystem requires a
 /// name.
-pub(crate) fn nameless(directory: &OwnedFd, mode: u32) -> Result<(File, Option<TemporaryName>), Errno> {
+pub(crate) fn nameless(
+    directory: &OwnedFd,
+    mode: u32,
+) -> Result<(File, Option<TemporaryName>), Errno> {
     let mode = Mode::from_raw_mode(mode);
     // Linking the file to a name later needs /proc.
     if Path::new("/proc/self/fd").exists() {

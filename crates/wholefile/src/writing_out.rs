@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn a_pipe_needs_none_of_it() {
         let (mut from, to) = std::io::pipe().unwrap();
-        let reader = std::thread::spawn(move || std::io::copy(&mut from, &mut std::io::sink()).unwrap());
+        let reader =
+            std::thread::spawn(move || std::io::copy(&mut from, &mut std::io::sink()).unwrap());
         written(&to, &vec![1; PIECE + 1]);
         drop(to);
         assert_eq!(reader.join().unwrap(), PIECE as u64 + 1);

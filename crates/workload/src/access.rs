@@ -121,9 +121,11 @@ impl Access for Skipping {
 
     fn next_of(&mut self, bytes: u64) -> u64 {
         let (start, end) = (self.region.start, self.region.end());
-        let first = if self.skip < 0 { end.saturating_add_signed(self.skip).max(start) } else { start };
+        let first =
+            if self.skip < 0 { end.saturating_add_signed(self.skip).max(start) } else { start };
         let within = |offset: &u64| *offset >= start && offset.saturating_add(bytes) <= end;
-        let following = self.last.and_then(|last| last.checked_add_signed(self.skip)).filter(within);
+        let following =
+            self.last.and_then(|last| last.checked_add_signed(self.skip)).filter(within);
         let offset = following.unwrap_or(first);
         self.last = Some(offset + bytes);
         offset
@@ -238,14 +240,20 @@ impl Popular {
         let rank = match self.popularity {
             Popularity::Zipf { theta, area } => loop {
                 let under = uniform(&mut self.generator) * area;
-                let x = if under <= 1.0 { under } else { (under * (1.0 - theta) + theta).powf(1.0 / (1.0 - theta)) };
+                let x = if under <= 1.0 {
+                    under
+                } else {
+                    (under * (1.0 - theta) + theta).powf(1.0 / (1.0 - theta))
+                };
                 let rank = (x + 1.0).floor();
                 let step = if rank > 1.0 { (x / rank).powf(theta) } else { 1.0 };
                 if uniform(&mut self.generator) < step {
                     break rank as u64 - 1;
                 }
             },
-            Popularity::Pareto { power } => (last as f64 * uniform(&mut self.generator).powf(power)) as u64,
+            Popularity::Pareto { power } => {
+                (last as f64 * uniform(&mut self.generator).powf(power)) as u64
+            }
         };
         rank.min(last)
     }
@@ -365,7 +373,8 @@ impl Access for Sequence {
 
     fn next_of(&mut self, bytes: u64) -> u64 {
         let places = self.region.blocks + 1 - self.region.units(bytes);
-        let block = self.base.saturating_add(self.blocks.get(self.at).copied().unwrap_or(0)) % places;
+        let block =
+            self.base.saturating_add(self.blocks.get(self.at).copied().unwrap_or(0)) % places;
         self.at += 1;
         if self.at >= self.blocks.len() {
             self.at = 0;
@@ -410,22 +419,36 @@ impl Order {
     }
 
     /// The order within one file.
-    fn within(workload: &Workload, region: Region, draws: impl FnOnce() -> Xoshiro256PlusPlus) -> Order {
+    fn within(
+        workload: &Workload,
+        region: Region,
+        draws: impl FnOnce() -> Xoshiro256PlusPlus,
+    ) -> Order {
         match (&workload.order, workload.pattern.is_random()) {
             (BlockOrder::SkipBytes(skip), false) => Order::Skipping(Skipping::new(region, *skip)),
             (BlockOrder::Strided { zone_bytes, skip_bytes }, false) => {
                 Order::Strided(Strided::new(region, *zone_bytes, *skip_bytes))
             }
-            (_, false) if workload.streams.get() > 1 => Order::Streams(Streams::new(region, workload.streams.get())),
+            (_, false) if workload.streams.get() > 1 => {
+                Order::Streams(Streams::new(region, workload.streams.get()))
+            }
             (_, false) => Order::Sequential(Sequential::new(region)),
-            (BlockOrder::Zipf(theta), true) => Order::Popular(Popular::zipf(region, draws(), *theta)),
-            (BlockOrder::Pareto(share), true) => Order::Popular(Popular::pareto(region, draws(), *share)),
+            (BlockOrder::Zipf(theta), true) => {
+                Order::Popular(Popular::zipf(region, draws(), *theta))
+            }
+            (BlockOrder::Pareto(share), true) => {
+                Order::Popular(Popular::pareto(region, draws(), *share))
+            }
             (BlockOrder::Zones(zones), true) => {
                 Order::Zoned(Zoned { region, generator: draws(), zones: zones.clone() })
             }
-            (BlockOrder::Sequence { blocks, advances }, true) => {
-                Order::Sequence(Sequence { region, blocks: blocks.clone(), advances: *advances, base: 0, at: 0 })
-            }
+            (BlockOrder::Sequence { blocks, advances }, true) => Order::Sequence(Sequence {
+                region,
+                blocks: blocks.clone(),
+                advances: *advances,
+                base: 0,
+                at: 0,
+            }),
             (BlockOrder::Plain | BlockOrder::SkipBytes(_) | BlockOrder::Strided { .. }, true) => {
                 Order::Random(Random::new(region, draws()))
             }
@@ -644,16 +667,25 @@ mod tests {
         // After four blocks, the operation of three no longer fits, nor do the next ones after it.
         assert_eq!(offsets, [0, 2, 3, 0, 0, 0]);
         let mut skipping = Skipping::new(region, 4096);
-        assert_eq!([1, 2, 2, 1].map(|blocks| skipping.next_of(blocks * 4096) / 4096 - 1), [0, 2, 0, 3]);
+        assert_eq!(
+            [1, 2, 2, 1].map(|blocks| skipping.next_of(blocks * 4096) / 4096 - 1),
+            [0, 2, 0, 3]
+        );
         let mut strided = Strided::new(region, 8192, 4096);
-        assert_eq!([1, 2, 1, 1].map(|blocks| strided.next_of(blocks * 4096) / 4096 - 1), [0, 0, 3, 0]);
+        assert_eq!(
+            [1, 2, 1, 1].map(|blocks| strided.next_of(blocks * 4096) / 4096 - 1),
+            [0, 0, 3, 0]
+        );
     }
 
     #[test]
     fn every_place_that_an_operation_fits_into_is_drawn() {
         let region = Region { start: 8192, blocks: 6, block_bytes: 4096 };
-        for distribution in ["random", "zipf:0.8", "pareto:0.5", "zoned:50/50:50/50", "sequence:0,1,2,3,4"] {
-            let mut workload = Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
+        for distribution in
+            ["random", "zipf:0.8", "pareto:0.5", "zoned:50/50:50/50", "sequence:0,1,2,3,4"]
+        {
+            let mut workload =
+                Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
             workload.order = BlockOrder::from_distribution(distribution).unwrap();
             let mut order = Order::new(&workload, region, 1, 1, 0);
             let mut drawn: Vec<u64> = (0..10_000).map(|_| order.next_of(5000) / 4096 - 2).collect();
@@ -690,7 +722,10 @@ mod tests {
         // 80 % of the draws in 20 % of the ranks, and again within these.
         let counts = ranks(Popular::pareto(region, generator(1, 0), 0.2));
         let first = |ranks: usize| counts[..ranks].iter().sum::<f64>();
-        assert!((first(200) - 0.8).abs() < 0.0045 && (first(40) - 0.64).abs() < 0.0045, "{counts:?}");
+        assert!(
+            (first(200) - 0.8).abs() < 0.0045 && (first(40) - 0.64).abs() < 0.0045,
+            "{counts:?}"
+        );
     }
 
     #[test]
@@ -698,7 +733,10 @@ mod tests {
         // The first numbers of the published generator (Vigna, splitmix64.c) from seed 0; its
         // states are multiples of its constant.
         let states = [0_u64, 1, 2].map(|times| times.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        assert_eq!(states.map(scrambled), [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+        assert_eq!(
+            states.map(scrambled),
+            [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]
+        );
     }
 
     #[test]
@@ -706,7 +744,11 @@ mod tests {
         let seeds = || std::iter::once(0).chain((0..64).map(|bit| 1_u64 << bit));
         let rate = Rate { per_second: 1.0, arrivals: Arrivals::Poisson };
         let share = |bytes| SizeShare { bytes, weight: 1 };
-        let sizes = BlockSizes { align_bytes: 1, reads: (0..1000).map(share).collect(), writes: Vec::new() };
+        let sizes = BlockSizes {
+            align_bytes: 1,
+            reads: (0..1000).map(share).collect(),
+            writes: Vec::new(),
+        };
         let mut seen = std::collections::HashSet::new();
         for (seed, job) in seeds().map(|seed| (seed, 0)).chain([(0, 1), (0, 2)]) {
             let mut mix = Mix::new(seed, job, 50);
@@ -715,7 +757,10 @@ mod tests {
             let mixed: Vec<u64> = (0..64).map(|_| u64::from(mix.next_reads())).collect();
             let drawn: Vec<u64> = (0..64).map(|_| u64::from(drawn.next(true))).collect();
             let gaps: Vec<u64> = (0..64).map(|_| gaps.next_s().to_bits()).collect();
-            assert!([mixed, drawn, gaps].into_iter().all(|draws| seen.insert(draws)), "{seed} {job}");
+            assert!(
+                [mixed, drawn, gaps].into_iter().all(|draws| seen.insert(draws)),
+                "{seed} {job}"
+            );
         }
     }
 
@@ -740,7 +785,11 @@ mod tests {
         // second 10.0 %.
         let mut zipf = counts(order(BlockOrder::Zipf(1.2)));
         zipf.sort_unstable_by(|one, other| other.cmp(one));
-        assert!((22_000..24_300).contains(&zipf[0]) && (9_500..11_000).contains(&zipf[1]), "{:?}", &zipf[..3]);
+        assert!(
+            (22_000..24_300).contains(&zipf[0]) && (9_500..11_000).contains(&zipf[1]),
+            "{:?}",
+            &zipf[..3]
+        );
         // Some ranks share a block, so slightly more than 80 % of the draws are in 20 % of the
         // blocks.
         let mut pareto = counts(order(BlockOrder::Pareto(0.2)));
@@ -753,8 +802,13 @@ mod tests {
     fn zones_have_their_share_of_draws() {
         let zoned = BlockOrder::from_distribution("zoned:50/5:30/15:20/80").unwrap();
         let counts = counts(order(zoned));
-        let sums = [&counts[..50], &counts[50..200], &counts[200..]].map(|zone| zone.iter().sum::<u32>() / 1000);
-        assert!((49..=51).contains(&sums[0]) && (29..=31).contains(&sums[1]) && (19..=21).contains(&sums[2]));
+        let sums = [&counts[..50], &counts[50..200], &counts[200..]]
+            .map(|zone| zone.iter().sum::<u32>() / 1000);
+        assert!(
+            (49..=51).contains(&sums[0])
+                && (29..=31).contains(&sums[1])
+                && (19..=21).contains(&sums[2])
+        );
     }
 
     proptest! {
@@ -790,7 +844,8 @@ mod tests {
         assert!((900..1100).contains(&small), "{small}");
         assert_eq!(sizes.next(false), 8192);
         let reads = [512, 1024, 2048, 4096].map(|bytes| share(bytes, 1)).to_vec();
-        let mut sizes = Sizes::new(BlockSizes { align_bytes: 512, reads, writes: Vec::new() }, 1, 0);
+        let mut sizes =
+            Sizes::new(BlockSizes { align_bytes: 512, reads, writes: Vec::new() }, 1, 0);
         let drawn: Vec<u32> = (0..10_000).map(|_| sizes.next(true)).collect();
         for bytes in [512, 1024, 2048, 4096] {
             let count = drawn.iter().filter(|drawn| **drawn == bytes).count();
@@ -822,7 +877,8 @@ mod tests {
     fn poisson_gaps_vary_as_an_exponential_does() {
         let gaps = gaps(Arrivals::Poisson);
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        let deviation =
+            (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
         assert!(
             (deviation / mean - 1.0).abs() < 0.05,
             "an exponential's deviation is its mean, not {}",

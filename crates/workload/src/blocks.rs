@@ -150,8 +150,13 @@ impl Layout {
     }
 
     /// Every layout, in the order in which help lists them.
-    pub const ALL: [Layout; 5] =
-        [Layout::Overwrite, Layout::Append, Layout::Preallocated, Layout::PreallocatedOnce, Layout::Empty];
+    pub const ALL: [Layout; 5] = [
+        Layout::Overwrite,
+        Layout::Append,
+        Layout::Preallocated,
+        Layout::PreallocatedOnce,
+        Layout::Empty,
+    ];
 
     /// Looks up a layout by its name in plans.
     pub fn from_name(name: &str) -> Option<Layout> {
@@ -276,8 +281,12 @@ impl Limit {
     #[must_use]
     pub fn shortened(self, time: Duration, count: u64) -> Limit {
         match self {
-            Limit::Time(own) => Limit::TimeAndCount { time: own.min(time), count: 1, until: Until::Both },
-            Limit::Count(own) => Limit::TimeAndCount { time, count: own.min(count), until: Until::First },
+            Limit::Time(own) => {
+                Limit::TimeAndCount { time: own.min(time), count: 1, until: Until::Both }
+            }
+            Limit::Count(own) => {
+                Limit::TimeAndCount { time, count: own.min(count), until: Until::First }
+            }
             Limit::TimeAndCount { time: own_time, count: own_count, until } => {
                 Limit::TimeAndCount { time: own_time.min(time), count: own_count.min(count), until }
             }
@@ -506,10 +515,16 @@ impl Workload {
 
     /// The test's default name.
     pub fn title(&self) -> String {
-        let mix = if self.pattern.is_mixed() { format!(" {}% reads", self.read_percent) } else { String::new() };
+        let mix = if self.pattern.is_mixed() {
+            format!(" {}% reads", self.read_percent)
+        } else {
+            String::new()
+        };
         let sync = match self.sync {
             SyncMethod::None => String::new(),
-            SyncMethod::Fsync | SyncMethod::Fdatasync => format!(", {}={}", self.sync.name(), self.sync_every),
+            SyncMethod::Fsync | SyncMethod::Fdatasync => {
+                format!(", {}={}", self.sync.name(), self.sync_every)
+            }
             per_write => {
                 let how = match self.engine {
                     EngineChoice::Auto => "",
@@ -536,16 +551,22 @@ impl Workload {
             Layout::Overwrite => String::new(),
             other => format!(", {}", other.name()),
         };
-        let shared = if self.sharing == Sharing::All && self.jobs > Jobs::MIN { ", shared" } else { "" };
+        let shared =
+            if self.sharing == Sharing::All && self.jobs > Jobs::MIN { ", shared" } else { "" };
         let end = if self.end_fsync { ", end_fsync" } else { "" };
         let buffered = if self.direct { "" } else { ", buffered" };
-        let order = if self.order.is_plain() { String::new() } else { format!(", {}", self.order.notation()) };
+        let order = if self.order.is_plain() {
+            String::new()
+        } else {
+            format!(", {}", self.order.notation())
+        };
         let block = match &self.sizes {
             None => format_bytes(u64::from(self.block_bytes.get())),
             Some(sizes) => sizes.title(),
         };
         format!(
-            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{files}{layout}{buffered}{shared}, depth {}, jobs {}",
+            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{files}{layout}{buffered}{shared}, \
+             depth {}, jobs {}",
             self.pattern.name(),
             self.depth.get(),
             self.jobs.get()
@@ -609,7 +630,9 @@ impl Workload {
 
     /// The number of units in the smallest valid part of a file.
     pub fn units_min(&self) -> u64 {
-        u64::from(self.largest_bytes()).div_ceil(self.unit_bytes()).max(u64::from(self.streams.get()))
+        u64::from(self.largest_bytes())
+            .div_ceil(self.unit_bytes())
+            .max(u64::from(self.streams.get()))
     }
 
     /// Bytes of the largest read or write.
@@ -682,7 +705,8 @@ mod tests {
         device.passes = Some(2);
         assert_eq!(device.limit_on(1 << 20), Limit::Count(512));
         device.limit = Limit::Time(Duration::from_secs(1));
-        let first = Limit::TimeAndCount { time: Duration::from_secs(1), count: 512, until: Until::First };
+        let first =
+            Limit::TimeAndCount { time: Duration::from_secs(1), count: 512, until: Until::First };
         assert_eq!(device.limit_on(1 << 20), first);
         device.passes = None;
         assert_eq!(device.limit_on(1 << 20), device.limit);
@@ -690,9 +714,15 @@ mod tests {
 
     #[test]
     fn ranges_name_what_they_take() {
-        assert_eq!(BlockBytes::new(100).unwrap_err().to_string(), "invalid block size 100 B; expected 512 B to 64 MiB");
+        assert_eq!(
+            BlockBytes::new(100).unwrap_err().to_string(),
+            "invalid block size 100 B; expected 512 B to 64 MiB"
+        );
         assert_eq!(Depth::new(0).unwrap_err().to_string(), "invalid depth 0; expected 1 to 1024");
-        assert_eq!(Jobs::new(257).unwrap_err().to_string(), "invalid number of jobs 257; expected 1 to 256");
+        assert_eq!(
+            Jobs::new(257).unwrap_err().to_string(),
+            "invalid number of jobs 257; expected 1 to 256"
+        );
     }
 
     #[test]
@@ -714,18 +744,25 @@ mod tests {
         let mut all = workload();
         (all.pattern, all.read_percent) = (Pattern::Rw, 70);
         all.order = BlockOrder::SkipBytes(-8192);
-        (all.sync, all.sync_every, all.sync_timing) = (SyncMethod::Fdatasync, 8, SyncTiming::Queued);
+        (all.sync, all.sync_every, all.sync_timing) =
+            (SyncMethod::Fdatasync, 8, SyncTiming::Queued);
         (all.end_fsync, all.direct, all.layout) = (true, false, Layout::Preallocated);
-        (all.streams, all.jobs, all.depth) = (Streams::new(2).unwrap(), Jobs::new(4).unwrap(), Depth::new(16).unwrap());
+        (all.streams, all.jobs, all.depth) =
+            (Streams::new(2).unwrap(), Jobs::new(4).unwrap(), Depth::new(16).unwrap());
         all.sharing = Sharing::All;
         assert_eq!(
             all.title(),
-            "rw 70% reads 4 KiB, skip -8192 B, fdatasync=8 queued, end_fsync, 2 streams, preallocated, buffered, \
+            "rw 70% reads 4 KiB, skip -8192 B, fdatasync=8 queued, end_fsync, 2 streams, \
+             preallocated, buffered, \
              shared, depth 16, jobs 4"
         );
         // A single job has nothing to share with.
         (all.jobs, all.pattern) = (Jobs::MIN, Pattern::Write);
-        assert!(!all.title().contains("shared") && !all.title().contains("reads"), "{}", all.title());
+        assert!(
+            !all.title().contains("shared") && !all.title().contains("reads"),
+            "{}",
+            all.title()
+        );
         let mut dsync = workload();
         dsync.sync = SyncMethod::ODsync;
         dsync.sizes = Some(sizes());
@@ -736,21 +773,29 @@ mod tests {
             (EngineChoice::Libaio, " asynchronous"),
         ] {
             dsync.engine = engine;
-            assert_eq!(dsync.title(), format!("randwrite 2 KiB to 8 KiB, o_dsync{how}, depth 1, jobs 1"));
+            assert_eq!(
+                dsync.title(),
+                format!("randwrite 2 KiB to 8 KiB, o_dsync{how}, depth 1, jobs 1")
+            );
         }
     }
 
     /// Reads of 2 and 6 KiB, 4 KiB on average; writes of 8 KiB.
     fn sizes() -> BlockSizes {
         let share = |bytes| crate::sizes::SizeShare { bytes, weight: 1 };
-        BlockSizes { align_bytes: 1024, reads: vec![share(2048), share(6144)], writes: vec![share(8192)] }
+        BlockSizes {
+            align_bytes: 1024,
+            reads: vec![share(2048), share(6144)],
+            writes: vec![share(8192)],
+        }
     }
 
     #[test]
     fn a_queue_is_needed_for_a_linked_sync_and_for_several_operations_in_flight() {
         let submission = |engine, sync, depth| {
             let mut workload = workload();
-            (workload.engine, workload.sync, workload.depth) = (engine, sync, Depth::new(depth).unwrap());
+            (workload.engine, workload.sync, workload.depth) =
+                (engine, sync, Depth::new(depth).unwrap());
             workload.submission()
         };
         let auto = EngineChoice::Auto;
@@ -768,7 +813,8 @@ mod tests {
     #[test]
     fn only_a_job_that_asks_for_it_queues_its_syncs() {
         let mut fsync = workload();
-        (fsync.sync, fsync.depth, fsync.sync_every) = (SyncMethod::Fsync, Depth::new(4).unwrap(), 4);
+        (fsync.sync, fsync.depth, fsync.sync_every) =
+            (SyncMethod::Fsync, Depth::new(4).unwrap(), 4);
         for timing in [SyncTiming::Drained, SyncTiming::Undrained, SyncTiming::Queued] {
             fsync.sync_timing = timing;
             let queued = (timing == SyncTiming::Queued).then_some(SyncCall::Fsync);
@@ -781,7 +827,8 @@ mod tests {
         assert_eq!(fsync.queued_sync(), None);
         // A job that only reads has no writes to drain.
         let mut reads = workload();
-        (reads.pattern, reads.sync, reads.depth) = (Pattern::Read, SyncMethod::Fsync, Depth::new(4).unwrap());
+        (reads.pattern, reads.sync, reads.depth) =
+            (Pattern::Read, SyncMethod::Fsync, Depth::new(4).unwrap());
         assert_eq!(reads.depth_effective(), 4);
     }
 
@@ -795,7 +842,10 @@ mod tests {
         });
         // Half reads, half writes: 6 KiB.
         assert_eq!(operations, [12, 6, 8]);
-        assert_eq!((varied.operations(1), varied.unit_bytes(), varied.largest_bytes()), (1, 1024, 8192));
+        assert_eq!(
+            (varied.operations(1), varied.unit_bytes(), varied.largest_bytes()),
+            (1, 1024, 8192)
+        );
         assert_eq!((varied.units_min(), workload().units_min()), (8, 1));
         assert_eq!((workload().operations(48 << 10), workload().operations(4095)), (12, 0));
         assert!(varied.is_aligned_to(1024) && !varied.is_aligned_to(2048));
@@ -812,8 +862,14 @@ mod tests {
         assert_eq!(Limit::Count(9).shortened(second, 8), both(second, 8, Until::First));
         assert_eq!(Limit::Count(7).shortened(second, 8), both(second, 7, Until::First));
         assert_eq!(both(minute, 7, Until::Both).shortened(second, 8), both(second, 7, Until::Both));
-        assert_eq!([Limit::Time(second), both(second, 7, Until::First)].map(Limit::time), [Some(second); 2]);
-        assert_eq!([Limit::Count(7), both(second, 7, Until::First)].map(Limit::count), [Some(7); 2]);
+        assert_eq!(
+            [Limit::Time(second), both(second, 7, Until::First)].map(Limit::time),
+            [Some(second); 2]
+        );
+        assert_eq!(
+            [Limit::Count(7), both(second, 7, Until::First)].map(Limit::count),
+            [Some(7); 2]
+        );
         assert_eq!((Limit::Count(7).time(), Limit::Time(second).count()), (None, None));
         let mut passes = workload();
         passes.passes = Some(1);
@@ -826,10 +882,15 @@ mod tests {
     #[test]
     fn an_area_is_the_whole_a_share_or_a_number_of_bytes() {
         let whole = Area::Whole { file_bytes: 5 };
-        for (room, expected) in
-            [(Room::Whole(1000), [1000, 7, 250]), (Room::Free(1000), [5, 7, 250]), (Room::Unlimited, [5, 7, 0])]
-        {
-            assert_eq!([whole, Area::Bytes(7), Area::Percent(25)].map(|area| area.bytes(room)), expected);
+        for (room, expected) in [
+            (Room::Whole(1000), [1000, 7, 250]),
+            (Room::Free(1000), [5, 7, 250]),
+            (Room::Unlimited, [5, 7, 0]),
+        ] {
+            assert_eq!(
+                [whole, Area::Bytes(7), Area::Percent(25)].map(|area| area.bytes(room)),
+                expected
+            );
         }
         let large = Area::Percent(100).bytes(Room::Whole(u64::MAX));
         assert_eq!((large, Area::DEFAULT.bytes(Room::Unlimited)), (u64::MAX, 1 << 30));

@@ -112,7 +112,10 @@ mod tests {
             }
         }
         let plain = bounds(Limit::Time(TEN)).or_at(107, 3);
-        assert!(!plain.reached(106, 2) && bounds(Limit::Count(5)).or_at(u64::MAX, u64::MAX) == bounds(Limit::Count(5)));
+        assert!(
+            !plain.reached(106, 2)
+                && bounds(Limit::Count(5)).or_at(u64::MAX, u64::MAX) == bounds(Limit::Count(5))
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Workload {
     /// one file.
     fn syncs_cover_writes(&self, files: u32) -> bool {
         let completed = self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1;
-        let same_file = files == 1 || self.files.synced == SyncedFile::Written && self.sync_every == 1;
+        let same_file =
+            files == 1 || self.files.synced == SyncedFile::Written && self.sync_every == 1;
         completed && same_file
     }
 }

@@ -43,7 +43,8 @@ pub enum FileOrder {
 
 impl FileOrder {
     /// Every order, in the order in which help lists them.
-    pub const ALL: [FileOrder; 3] = [FileOrder::RoundRobin, FileOrder::Random, FileOrder::Sequential];
+    pub const ALL: [FileOrder; 3] =
+        [FileOrder::RoundRobin, FileOrder::Random, FileOrder::Sequential];
 
     /// The name used in plans.
     pub const fn name(self) -> &'static str {

@@ -55,10 +55,15 @@ impl Plan {
     ///
     /// # Errors
     /// Fails at the first line that is invalid or that flushmark cannot perform as fio would.
-    pub fn from_fio(file: &str, text: &str, environment: Environment<'_>) -> Result<Plan, PlanError> {
+    pub fn from_fio(
+        file: &str,
+        text: &str,
+        environment: Environment<'_>,
+    ) -> Result<Plan, PlanError> {
         let sections = section::sections(file, text, environment)?;
         if sections.is_empty() {
-            let message = "no job section; a job begins with its name in brackets, such as [journal]";
+            let message =
+                "no job section; a job begins with its name in brackets, such as [journal]";
             return Err(PlanError::new(file, 1, message));
         }
         let stem = file.rsplit('/').next().unwrap_or(file);
@@ -77,7 +82,10 @@ impl Plan {
     ///
     /// # Errors
     /// Fails at the first word that is invalid or that flushmark cannot perform as fio would.
-    pub fn from_fio_command(words: &[impl AsRef<str>], environment: Environment<'_>) -> Result<Plan, PlanError> {
+    pub fn from_fio_command(
+        words: &[impl AsRef<str>],
+        environment: Environment<'_>,
+    ) -> Result<Plan, PlanError> {
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         plan("fio", "a fio command line", &command::sections(&words, environment)?)
     }
@@ -94,14 +102,20 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         match (&target, wanted) {
             (_, wanted) if index == 0 => target = wanted.map(|(_, name)| name),
             (Some(known), None) => {
-                let message =
-                    format!("all sections must have the same target; another section has {known}, this one has none");
+                let message = format!(
+                    "all sections must have the same target; another section has {known}, this one \
+                     has none"
+                );
                 return Err(section.error(section.line, &message));
             }
             (known, Some((line, wanted))) if *known != Some(wanted.clone()) => {
                 let known = known.as_deref().unwrap_or("none");
-                return Err(section
-                    .error(line, &format!("all sections must have the same target, but another section has {known}")));
+                return Err(section.error(
+                    line,
+                    &format!(
+                        "all sections must have the same target, but another section has {known}"
+                    ),
+                ));
             }
             _ => {}
         }
@@ -109,7 +123,8 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         // fio counts the delay from its own start, and has waited long enough when a later group
         // starts.
         if !workload.start_delay.is_zero() && (ended > 0 || index > 0 && !with_previous) {
-            let message = "startdelay: fio counts the delay from the start of the run, so only sections of the first group \
+            let message = "startdelay: fio counts the delay from the start of the run, so only \
+                           sections of the first group \
                            of concurrent sections can have one; remove it, or stonewall";
             return Err(section.wrong("startdelay", message));
         }
@@ -131,7 +146,8 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         notes.extend(section.notes());
         if workload.files.synced == SyncedFile::Next {
             notes.push(
-                "nrfiles: as in fio, each sync in a directory covers the file whose turn comes after the write, so it is not a commit"
+                "nrfiles: as in fio, each sync in a directory covers the file whose turn comes \
+                 after the write, so it is not a commit"
                     .to_owned(),
             );
         }
@@ -152,16 +168,19 @@ fn ends_others(index: usize, sections: &[Section]) -> Result<bool, PlanError> {
     if !sections.iter().any(|section| section.flag("exitall") == Ok(Some(true))) {
         return Ok(false);
     }
-    let mut following = (index + 1..sections.len()).map(|later| sections[later].starts(&sections[..later]));
+    let mut following =
+        (index + 1..sections.len()).map(|later| sections[later].starts(&sections[..later]));
     if what == ExitWhat::All && following.any(|start| start == Ok(Start::Alone)) {
-        let message = "exit_what: flushmark runs the sections after a stonewall in any case; use exit_what=stonewall";
+        let message = "exit_what: flushmark runs the sections after a stonewall in any case; use \
+                       exit_what=stonewall";
         return Err(section.wrong("exit_what", message));
     }
     if what == ExitWhat::Group
-        && let Some(other) = sections.iter().find(|section| section.flag("new_group") == Ok(Some(true)))
+        && let Some(other) =
+            sections.iter().find(|section| section.flag("new_group") == Ok(Some(true)))
     {
-        let message =
-            "new_group: exitall ends all sections that run at the same time in flushmark; add exit_what=stonewall";
+        let message = "new_group: exitall ends all sections that run at the same time in \
+                       flushmark; add exit_what=stonewall";
         return Err(other.wrong("new_group", message));
     }
     Ok(true)
@@ -194,7 +213,9 @@ fn is_laid_out_by(earlier: &Test, workload: &Workload) -> bool {
         let last = workload.part_offset_bytes(workload.jobs.get() - 1);
         last.saturating_add(workload.size_per_job_bytes(Room::Unlimited))
     };
-    earlier.sharing == Sharing::All && workload.sharing == Sharing::All && end(earlier) >= end(workload)
+    earlier.sharing == Sharing::All
+        && workload.sharing == Sharing::All
+        && end(earlier) >= end(workload)
 }
 
 #[cfg(test)]

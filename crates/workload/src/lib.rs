@@ -52,8 +52,8 @@ pub mod target;
 pub mod write_cache;
 
 pub use blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Room, Sharing,
-    Streams, Submission, SyncTiming, Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange,
+    Rate, Room, Sharing, Streams, Submission, SyncTiming, Until, WarmUp, Workload,
 };
 pub use bounds::Bounds;
 pub use commits::Commits;

@@ -120,7 +120,10 @@ mod tests {
 
     #[test]
     fn latencies_change_their_unit_where_three_digits_do() {
-        let shown = [0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 999.4, 999.6, 1742.0, 2.1e6, 3.6e9];
+        let shown = [
+            0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 999.4, 999.6, 1742.0,
+            2.1e6, 3.6e9,
+        ];
         insta::assert_snapshot!(shown.map(latency).join(" | "), @"0 ns | 43.2 ns | 99.9 ns | 0.1 µs | 0.9 µs | 1 µs | 1.23 µs | 10 µs | 85 µs | 999 µs | 1 ms | 1.74 ms | 2.1 s | 3600 s");
     }
 
@@ -140,7 +143,8 @@ mod tests {
 
     #[test]
     fn spans_need_no_arithmetic() {
-        let shown = [0.2, 1.0, 59.6, 100.0, 3600.0, 7500.0].map(|s| span(Duration::from_secs_f64(s)));
+        let shown =
+            [0.2, 1.0, 59.6, 100.0, 3600.0, 7500.0].map(|s| span(Duration::from_secs_f64(s)));
         insta::assert_snapshot!(shown.join(" | "), @"under 1 s | 1 s | 1 min | 1 min 40 s | 1 h | 2 h 5 min");
     }
 }

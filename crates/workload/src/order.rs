@@ -67,7 +67,9 @@ impl BlockOrder {
         match self {
             BlockOrder::Plain => "plain".to_owned(),
             BlockOrder::SkipBytes(bytes) => format!("skip {bytes} B"),
-            BlockOrder::Strided { zone_bytes, skip_bytes } => format!("zones of {zone_bytes} B, skip {skip_bytes} B"),
+            BlockOrder::Strided { zone_bytes, skip_bytes } => {
+                format!("zones of {zone_bytes} B, skip {skip_bytes} B")
+            }
             BlockOrder::Sequence { blocks, .. } => {
                 let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
                 format!("sequence:{}", blocks.join(","))
@@ -97,7 +99,8 @@ impl BlockOrder {
                 number(share).filter(|&share| share > 0.0 && share < 1.0).map(BlockOrder::Pareto)
             }
             Some(("sequence", blocks)) => {
-                let blocks: Option<Vec<u64>> = blocks.split(',').map(|block| block.parse().ok()).collect();
+                let blocks: Option<Vec<u64>> =
+                    blocks.split(',').map(|block| block.parse().ok()).collect();
                 let blocks = blocks.filter(|blocks| blocks.len() <= SEQUENCE_MAX)?;
                 Some(BlockOrder::Sequence { blocks, advances: false })
             }
@@ -126,7 +129,8 @@ impl Zone {
             size_percent: size.unwrap_or(each as u8),
         };
         let zones: Vec<Zone> = parts.iter().map(zone).collect();
-        let sum = |share: fn(&Zone) -> u8| zones.iter().map(|zone| u32::from(share(zone))).sum::<u32>();
+        let sum =
+            |share: fn(&Zone) -> u8| zones.iter().map(|zone| u32::from(share(zone))).sum::<u32>();
         let whole = sum(|zone| zone.access_percent) == 100 && sum(|zone| zone.size_percent) == 100;
         // A zone with a share of the draws needs blocks.
         let empty = zones.iter().any(|zone| zone.size_percent == 0 && zone.access_percent > 0);

@@ -84,7 +84,8 @@ pub struct RateCheck {
 impl RateCheck {
     /// A check of a measurement that begins at `start`; `ticks` converts a duration to clock ticks.
     pub fn new(min: RateMin, start: u64, ticks: impl Fn(Duration) -> u64) -> RateCheck {
-        let (due, cycle) = (start.saturating_add(ticks(SETTLE)), ticks(Duration::from_millis(min.cycle_ms)));
+        let (due, cycle) =
+            (start.saturating_add(ticks(SETTLE)), ticks(Duration::from_millis(min.cycle_ms)));
         RateCheck { min, ticks_per_s: ticks(Duration::from_secs(1)), cycle, due, previous: None }
     }
 
@@ -97,7 +98,12 @@ impl RateCheck {
     ///
     /// # Errors
     /// Fails if it is too low. A direction in which nothing was moved yet has no rate, as in fio.
-    pub fn check(&mut self, now: u64, read_bytes: u64, written_bytes: u64) -> Result<(), BelowRateMin> {
+    pub fn check(
+        &mut self,
+        now: u64,
+        read_bytes: u64,
+        written_bytes: u64,
+    ) -> Result<(), BelowRateMin> {
         let moved = [read_bytes, written_bytes];
         if let Some((at, before)) = self.previous.replace((now, moved)) {
             let spent = u128::from(now.saturating_sub(at).max(1));
@@ -155,7 +161,10 @@ mod tests {
     #[test]
     fn a_direction_without_a_limit_or_without_bytes_has_no_rate() {
         let mut check = check();
-        assert_eq!([2100, 2600, 3100].map(|now| check.check(now, 0, now)), [Ok(()), Ok(()), Ok(())]);
+        assert_eq!(
+            [2100, 2600, 3100].map(|now| check.check(now, 0, now)),
+            [Ok(()), Ok(()), Ok(())]
+        );
         assert!(check.check(3600, 1, 0x1000).is_err());
     }
 }

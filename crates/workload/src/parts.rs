@@ -77,7 +77,11 @@ impl Parts {
         let span = |file: usize| {
             let own = || self.jobs.iter().filter(move |part| part.has(file));
             let first = own().map(|part| part.start).min().unwrap_or(0);
-            own().map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0).saturating_sub(first)
+            own()
+                .map(|part| part.start.saturating_add(part.bytes))
+                .max()
+                .unwrap_or(0)
+                .saturating_sub(first)
         };
         (0..self.files.len()).map(span).sum()
     }
@@ -92,7 +96,9 @@ impl Workload {
         let (bytes, jobs) = (self.size_per_file_bytes(files, room), self.jobs.get());
         let start = |job: u32| match (self.sharing, own_files) {
             (Sharing::None, true) => self.offset_bytes,
-            (Sharing::None, false) => self.offset_bytes.saturating_add(u64::from(job).saturating_mul(bytes)),
+            (Sharing::None, false) => {
+                self.offset_bytes.saturating_add(u64::from(job).saturating_mul(bytes))
+            }
             (Sharing::Device | Sharing::All, _) => self.part_offset_bytes(job),
         };
         let jobs = (0..jobs).map(|job| {
@@ -118,7 +124,8 @@ impl Workload {
         let least = block * self.units_min();
         let mut within = Parts { files: files.to_vec(), jobs: parts.jobs.clone() };
         for (index, part) in within.jobs.iter_mut().enumerate() {
-            let file_bytes = *files.get(part.file..part.file + part.files as usize)?.iter().min()?;
+            let file_bytes =
+                *files.get(part.file..part.file + part.files as usize)?.iter().min()?;
             if divided {
                 let room = file_bytes.saturating_sub(self.offset_bytes) / jobs / block * block;
                 part.bytes = part.bytes.min(room);
@@ -159,14 +166,20 @@ mod tests {
         let own = workload(Sharing::None, 8);
         assert_eq!(own.parts(true, Room::Unlimited).files, [2 * MIB; 4]);
         let device = own.parts(false, Room::Unlimited);
-        assert_eq!((starts(&device), &device.files), (vec![(0, 0), (0, 2), (0, 4), (0, 6)], &vec![8 * MIB]));
+        assert_eq!(
+            (starts(&device), &device.files),
+            (vec![(0, 0), (0, 2), (0, 4), (0, 6)], &vec![8 * MIB])
+        );
         let mut fio = workload(Sharing::Device, 8);
         assert_eq!(fio.parts(true, Room::Unlimited).files, [8 * MIB; 4]);
         assert_eq!(starts(&fio.parts(false, Room::Unlimited)), [(0, 0); 4]);
         fio.offset_bytes = 3 * MIB;
         fio.offset_increment_bytes = 2 * MIB;
         let apart = fio.parts(false, Room::Unlimited);
-        assert_eq!((starts(&apart), &apart.files), (vec![(0, 3), (0, 5), (0, 7), (0, 9)], &vec![17 * MIB]));
+        assert_eq!(
+            (starts(&apart), &apart.files),
+            (vec![(0, 3), (0, 5), (0, 7), (0, 9)], &vec![17 * MIB])
+        );
         assert_eq!(apart.span_bytes(), 14 * MIB);
         fio.sharing = Sharing::All;
         assert_eq!(fio.parts(true, Room::Unlimited), apart);
@@ -184,12 +197,22 @@ mod tests {
         assert_eq!((cut.span_bytes(), cut.files), (4 * MIB, vec![5 * MIB]));
         // Each job needs a block and gets whole blocks; files that are large enough change nothing.
         let within = |files: &[u64]| own.parts_within(&own.parts(false, Room::Unlimited), files);
-        let bytes = |files| within(files).map(|parts| parts.jobs.iter().map(|part| part.bytes).collect::<Vec<_>>());
+        let bytes = |files| {
+            within(files).map(|parts| parts.jobs.iter().map(|part| part.bytes).collect::<Vec<_>>())
+        };
         assert_eq!((bytes(&[MIB + 16383]), bytes(&[MIB + 16384])), (None, Some(vec![4096; 4])));
-        assert_eq!((bytes(&[MIB + 32767]), bytes(&[MIB + 32768])), (Some(vec![4096; 4]), Some(vec![8192; 4])));
-        assert_eq!((within(&[100 * MIB]).unwrap().jobs, within(&[])), (own.parts(false, Room::Unlimited).jobs, None));
+        assert_eq!(
+            (bytes(&[MIB + 32767]), bytes(&[MIB + 32768])),
+            (Some(vec![4096; 4]), Some(vec![8192; 4]))
+        );
+        assert_eq!(
+            (within(&[100 * MIB]).unwrap().jobs, within(&[])),
+            (own.parts(false, Room::Unlimited).jobs, None)
+        );
         let apart = workload(Sharing::None, 8);
-        let cut = apart.parts_within(&apart.parts(true, Room::Unlimited), &[MIB, 2 * MIB, 3 * MIB, 9000]).unwrap();
+        let cut = apart
+            .parts_within(&apart.parts(true, Room::Unlimited), &[MIB, 2 * MIB, 3 * MIB, 9000])
+            .unwrap();
         let bytes: Vec<u64> = cut.jobs.iter().map(|part| part.bytes).collect();
         assert_eq!((bytes, cut.span_bytes()), (vec![MIB, 2 * MIB, 2 * MIB, 8192], 5 * MIB + 8192));
         let mut fio = workload(Sharing::All, 8);

@@ -159,7 +159,9 @@ impl Work {
     /// Bytes of storage used by all jobs together.
     pub fn size_bytes(&self, room: Room) -> u64 {
         match self {
-            Work::Blocks(workload) => workload.parts(!matches!(room, Room::Whole(_)), room).span_bytes(),
+            Work::Blocks(workload) => {
+                workload.parts(!matches!(room, Room::Whole(_)), room).span_bytes()
+            }
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
             Work::Sort(sort) => sort.size_bytes,
         }
@@ -189,9 +191,9 @@ impl Test {
             let Test { name, work, .. }: &Test = test;
             match work {
                 Work::Blocks(workload) => Ok((test, workload)),
-                Work::Steps(_) | Work::Sort(_) => {
-                    Err(format!("{name} cannot run at the same time as another test; only block patterns can"))
-                }
+                Work::Steps(_) | Work::Sort(_) => Err(format!(
+                    "{name} cannot run at the same time as another test; only block patterns can"
+                )),
             }
         };
         tests.iter().map(blocks).collect()
@@ -242,7 +244,10 @@ impl Plan {
     pub fn requested_time(&self) -> Duration {
         let time = |test: &Test| {
             let work = &test.work;
-            work.rest() + work.start_delay() + work.warm_up().0 + work.limit().time().unwrap_or_default()
+            work.rest()
+                + work.start_delay()
+                + work.warm_up().0
+                + work.limit().time().unwrap_or_default()
         };
         self.groups().map(|group| group.iter().map(time).max().unwrap_or_default()).sum()
     }
@@ -274,7 +279,8 @@ impl Plan {
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
                     // The bytes before a part of a new file are written during preparation, too.
-                    for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes] {
+                    for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes]
+                    {
                         *offset = (*offset).min(most) / unit * unit;
                     }
                 }

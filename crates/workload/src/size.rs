@@ -16,7 +16,10 @@ pub struct ByteSize(pub u64);
 
 /// The text is not a valid size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid size `{0}`; expected a whole number of bytes, or a number with KiB, MiB, GiB or TiB (4KiB, 16MiB)")]
+#[error(
+    "invalid size `{0}`; expected a whole number of bytes, or a number with KiB, MiB, GiB or TiB \
+     (4KiB, 16MiB)"
+)]
 pub struct InvalidSize(pub String);
 
 impl std::str::FromStr for ByteSize {
@@ -68,7 +71,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_size() {
-        for text in ["", "KiB", "4.5KiB", "-4", "4XiB", "99999999999999999999", "18446744073709551615k"] {
+        for text in
+            ["", "KiB", "4.5KiB", "-4", "4XiB", "99999999999999999999", "18446744073709551615k"]
+        {
             assert_eq!(text.parse::<ByteSize>(), Err(InvalidSize(text.to_owned())), "{text}");
         }
     }

@@ -38,14 +38,18 @@ impl BlockSizes {
 
     /// Returns `true` if every size, and the alignment, is a multiple of `bytes`.
     pub fn are_multiples_of(&self, bytes: u64) -> bool {
-        self.all().map(|share| share.bytes).chain([self.align_bytes]).all(|size| u64::from(size) % bytes == 0)
+        self.all()
+            .map(|share| share.bytes)
+            .chain([self.align_bytes])
+            .all(|size| u64::from(size) % bytes == 0)
     }
 
     /// The mean size when this percentage of the operations are reads.
     pub fn mean_bytes(&self, read_percent: u8) -> f64 {
         let mean = |shares: &[SizeShare]| {
             let weight: f64 = shares.iter().map(|share| f64::from(share.weight)).sum();
-            shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.weight)).sum::<f64>() / weight.max(1.0)
+            shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.weight)).sum::<f64>()
+                / weight.max(1.0)
         };
         let reads = f64::from(read_percent) / 100.0;
         mean(&self.reads) * reads + mean(&self.writes) * (1.0 - reads)
@@ -56,7 +60,9 @@ impl BlockSizes {
     pub fn notation(&self) -> String {
         let list = |shares: &[SizeShare]| {
             let weight: u32 = shares.iter().map(|share| share.weight).sum();
-            let percent = |share: &SizeShare| (f64::from(share.weight) * 100.0 / f64::from(weight.max(1))).round();
+            let percent = |share: &SizeShare| {
+                (f64::from(share.weight) * 100.0 / f64::from(weight.max(1))).round()
+            };
             let shares = shares.iter().map(|share| format!("{}/{}", share.bytes, percent(share)));
             shares.collect::<Vec<_>>().join(":")
         };
@@ -70,7 +76,11 @@ impl BlockSizes {
     /// The range of sizes, such as `512 B to 64 KiB`.
     pub fn title(&self) -> String {
         let least = self.all().map(|share| share.bytes).min().unwrap_or(0);
-        format!("{} to {}", format_bytes(u64::from(least)), format_bytes(u64::from(self.largest_bytes())))
+        format!(
+            "{} to {}",
+            format_bytes(u64::from(least)),
+            format_bytes(u64::from(self.largest_bytes()))
+        )
     }
 }
 

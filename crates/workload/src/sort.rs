@@ -84,7 +84,8 @@ impl SortWork {
 
     /// The test's default name.
     pub fn title(&self) -> String {
-        let sync = self.sync.map_or_else(String::new, |call| format!(", {} of each run", call.name()));
+        let sync =
+            self.sync.map_or_else(String::new, |call| format!(", {} of each run", call.name()));
         let cached = if self.direct { "" } else { ", cached" };
         format!(
             "sort {} of {} in {}, {} blocks{cached}{sync}, jobs {}",
@@ -126,7 +127,10 @@ mod tests {
         assert_eq!(sort.size_per_job_bytes(), 10 << 20);
         for call in [None, Some(SyncCall::Fsync), Some(SyncCall::Fdatasync)] {
             let sort = SortWork { sync: call, ..sort.clone() };
-            assert_eq!((sort.sync_method().call(), sort.sync_method().is_durable()), (call, call.is_some()));
+            assert_eq!(
+                (sort.sync_method().call(), sort.sync_method().is_durable()),
+                (call, call.is_some())
+            );
         }
     }
 }

@@ -106,7 +106,9 @@ pub enum Step {
 pub enum StepError {
     /// The first word is not a known step.
     #[error(
-        "unknown step `{0}`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`"
+        "unknown step `{0}`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE \
+         fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, \
+         `sync-dir`"
     )]
     NoStep(String),
     /// The number of words is wrong.
@@ -130,7 +132,8 @@ pub enum StepError {
     Placement(String),
     /// Unknown sync call.
     #[error(
-        "unknown sync call `{0}`; expected fsync or fdatasync (to sync each write, declare the file with open = \"o_dsync\")"
+        "unknown sync call `{0}`; expected fsync or fdatasync (to sync each write, declare the \
+         file with open = \"o_dsync\")"
     )]
     SyncCall(String),
     /// The size is not valid.
@@ -159,14 +162,20 @@ impl Step {
         let file = |name: &str| {
             files.iter().position(|file| file.name == name).ok_or_else(|| StepError::UnknownFile {
                 name: name.to_owned(),
-                declared: files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", "),
+                declared: files
+                    .iter()
+                    .map(|file| file.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
             })
         };
         let form = |form| StepError::Form { line: line.trim().to_owned(), form };
         let (verb, rest) = words.split_first().ok_or_else(|| StepError::NoStep(line.to_owned()))?;
         match (*verb, rest) {
             ("write", [name, placement, size]) => Step::write(file(name)?, placement, size, "x1"),
-            ("write", [name, placement, size, times]) => Step::write(file(name)?, placement, size, times),
+            ("write", [name, placement, size, times]) => {
+                Step::write(file(name)?, placement, size, times)
+            }
             ("write", _) => Err(form("write FILE PATTERN SIZE [xN]")),
             ("sync", [name, call]) => {
                 let call = match *call {
@@ -178,11 +187,19 @@ impl Step {
             }
             ("sync", _) => Err(form("sync FILE fsync|fdatasync")),
             ("truncate", [name, size]) => match size.parse::<ByteSize>()?.0 {
-                bytes if i64::try_from(bytes).is_ok() => Ok(Step::Truncate { file: file(name)?, bytes }),
-                _ => Err(StepError::Range { what: "length", range: "less than 8 EiB", value: (*size).to_owned() }),
+                bytes if i64::try_from(bytes).is_ok() => {
+                    Ok(Step::Truncate { file: file(name)?, bytes })
+                }
+                _ => Err(StepError::Range {
+                    what: "length",
+                    range: "less than 8 EiB",
+                    value: (*size).to_owned(),
+                }),
             },
             ("truncate", _) => Err(form("truncate FILE SIZE")),
-            ("rename", [from, to]) if from != to => Ok(Step::Rename { from: file(from)?, to: file(to)? }),
+            ("rename", [from, to]) if from != to => {
+                Ok(Step::Rename { from: file(from)?, to: file(to)? })
+            }
             ("rename", _) => Err(form("rename FROM TO")),
             ("unlink", [name]) => Ok(Step::Unlink { file: file(name)? }),
             ("unlink", _) => Err(form("unlink FILE")),
@@ -204,9 +221,19 @@ impl Step {
         };
         let bytes = match size.parse::<ByteSize>()?.0 {
             bytes @ 1..=0x400_0000 => bytes as u32,
-            _ => return Err(StepError::Range { what: "write size", range: "1 B to 64 MiB", value: size.to_owned() }),
+            _ => {
+                return Err(StepError::Range {
+                    what: "write size",
+                    range: "1 B to 64 MiB",
+                    value: size.to_owned(),
+                });
+            }
         };
-        let repetition = || StepError::Range { what: "repetition", range: "x1 to x65536", value: times.to_owned() };
+        let repetition = || StepError::Range {
+            what: "repetition",
+            range: "x1 to x65536",
+            value: times.to_owned(),
+        };
         let times = times.strip_prefix('x').ok_or_else(repetition)?;
         match times.parse() {
             Ok(times @ 1..=65536) => Ok(Step::Write { file, placement, bytes, times }),
@@ -273,9 +300,12 @@ impl StepProgram {
         let fixed = |step: &Step| match *step {
             Step::Write { placement, .. } => placement != Placement::Append,
             Step::Sync { .. } | Step::Reopen { .. } => true,
-            Step::Truncate { .. } | Step::Rename { .. } | Step::Unlink { .. } | Step::SyncDir => false,
+            Step::Truncate { .. } | Step::Rename { .. } | Step::Unlink { .. } | Step::SyncDir => {
+                false
+            }
         };
-        self.steps.iter().all(fixed) && self.files.iter().all(|file| file.layout == Layout::Overwrite)
+        self.steps.iter().all(fixed)
+            && self.files.iter().all(|file| file.layout == Layout::Overwrite)
     }
 
     /// Bytes of all files of one job.
@@ -371,7 +401,12 @@ mod tests {
 
     #[test]
     fn a_program_counts_the_bytes_that_it_writes() {
-        let lines = ["write log append 4KiB x3", "sync log fsync", "write data rand 16KiB", "truncate log 64KiB"];
+        let lines = [
+            "write log append 4KiB x3",
+            "sync log fsync",
+            "write data rand 16KiB",
+            "truncate log 64KiB",
+        ];
         let mut program = StepProgram {
             files: files(),
             steps: lines.iter().map(|line| Step::parse(line, &files()).unwrap()).collect(),
@@ -381,15 +416,22 @@ mod tests {
             warm_up: WarmUp::default(),
             seed: 1,
         };
-        assert_eq!((program.turn_bytes(), program.size_per_job_bytes()), (3 * 4096 + 16384, 2 << 20));
+        assert_eq!(
+            (program.turn_bytes(), program.size_per_job_bytes()),
+            (3 * 4096 + 16384, 2 << 20)
+        );
         assert_eq!(program.write_bytes_max(), 16384);
         assert_eq!([0, 1, 2].map(|file| program.largest_write_bytes(file)), [4096, 16384, 1]);
         assert_eq!(
             program.title(),
-            "write log append 4KiB x3, sync log fsync, write data rand 16KiB, truncate log 64KiB, jobs 1"
+            "write log append 4KiB x3, sync log fsync, write data rand 16KiB, truncate log 64KiB, \
+             jobs 1"
         );
         program.steps = vec![Step::SyncDir];
-        assert_eq!((program.turn_bytes(), program.write_bytes_max(), program.largest_write_bytes(0)), (0, 0, 1));
+        assert_eq!(
+            (program.turn_bytes(), program.write_bytes_max(), program.largest_write_bytes(0)),
+            (0, 0, 1)
+        );
     }
 
     #[test]
@@ -397,17 +439,32 @@ mod tests {
         let runs = |line: &str, layout| {
             let mut files = files();
             files[1].layout = layout;
-            let steps = ["sync log fsync", line].map(|line| Step::parse(line, &files).unwrap()).to_vec();
+            let steps =
+                ["sync log fsync", line].map(|line| Step::parse(line, &files).unwrap()).to_vec();
             let (content, warm_up) = (Content::Random, WarmUp::default());
-            let program =
-                StepProgram { files, steps, jobs: Jobs::MIN, content, limit: Limit::Count(1), warm_up, seed: 1 };
+            let program = StepProgram {
+                files,
+                steps,
+                jobs: Jobs::MIN,
+                content,
+                limit: Limit::Count(1),
+                warm_up,
+                seed: 1,
+            };
             program.runs_without_directory()
         };
-        for line in ["write log seq 4KiB", "write log rand 4KiB", "write log same 4KiB", "sync log fsync", "reopen log"]
-        {
+        for line in [
+            "write log seq 4KiB",
+            "write log rand 4KiB",
+            "write log same 4KiB",
+            "sync log fsync",
+            "reopen log",
+        ] {
             assert!(runs(line, Layout::Overwrite) && !runs(line, Layout::Append), "{line}");
         }
-        for line in ["write log append 4KiB", "truncate log 0", "rename log data", "unlink log", "sync-dir"] {
+        for line in
+            ["write log append 4KiB", "truncate log 0", "rename log data", "unlink log", "sync-dir"]
+        {
             assert!(!runs(line, Layout::Overwrite), "{line}");
         }
     }

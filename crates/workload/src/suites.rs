@@ -67,16 +67,22 @@ mod tests {
         for (name, text) in SUITES {
             let plan = Plan::from_toml(name, text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(plan.name, name);
-            assert!(!plan.answers.is_empty() && !plan.source.is_empty(), "{name} says neither what for nor where from");
+            assert!(
+                !plan.answers.is_empty() && !plan.source.is_empty(),
+                "{name} says neither what for nor where from"
+            );
         }
     }
 
     #[test]
     fn the_folder_and_the_list_agree() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/suites");
-        let mut files: Vec<String> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        let mut listed: Vec<String> = SUITES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut listed: Vec<String> =
+            SUITES.iter().map(|(name, _)| format!("{name}.toml")).collect();
         files.sort();
         listed.sort();
         assert_eq!(files, listed);
@@ -106,13 +112,24 @@ mod tests {
             let tests = plan.tests.len();
             let smoke = plan.smoke();
             assert_eq!(smoke.tests.len(), tests);
-            assert!(smoke.requested_time().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.requested_time());
+            assert!(
+                smoke.requested_time().as_secs_f64() <= 2.1,
+                "{}: {:?}",
+                smoke.name,
+                smoke.requested_time()
+            );
             for test in &smoke.tests {
                 if let Work::Blocks(workload) = &test.work {
-                    assert!(workload.size_per_job_bytes(Room::Unlimited) >= u64::from(workload.block_bytes.get()));
+                    assert!(
+                        workload.size_per_job_bytes(Room::Unlimited)
+                            >= u64::from(workload.block_bytes.get())
+                    );
                 }
                 if let Work::Sort(sort) = &test.work {
-                    assert!(sort.size_per_job_bytes() >= 2 * sort.memory_bytes && sort.size_bytes <= 64 << 20);
+                    assert!(
+                        sort.size_per_job_bytes() >= 2 * sort.memory_bytes
+                            && sort.size_bytes <= 64 << 20
+                    );
                 }
             }
         }

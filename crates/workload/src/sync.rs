@@ -159,7 +159,9 @@ mod tests {
         for method in SyncMethod::ALL {
             let per_write = [
                 method.linked_call().map(|call| format!("linked_{}", call.name())),
-                method.open_flag().map(|flag| serde_json::to_value(flag).unwrap().as_str().unwrap().to_owned()),
+                method
+                    .open_flag()
+                    .map(|flag| serde_json::to_value(flag).unwrap().as_str().unwrap().to_owned()),
                 (method == SyncMethod::RwfDsync).then(|| "rwf_dsync".to_owned()),
             ];
             let after = method.call().map(|call| call.name().to_owned());

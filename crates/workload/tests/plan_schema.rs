@@ -20,7 +20,8 @@ fn every_built_in_plan_is_valid() {
     let validator = validator();
     for suite in suites::all() {
         let text = suites::text(&suite.name).expect("a suite has a text");
-        let errors: Vec<String> = validator.iter_errors(&json(text)).map(|error| error.to_string()).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&json(text)).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", suite.name);
     }
 }
@@ -29,13 +30,18 @@ fn every_built_in_plan_is_valid() {
 fn both_accept_these() {
     let validator = validator();
     for text in [
-        "[[test]]\npattern = \"rw\"\nblock = 512\nsize = \"1 GiB\"\ntime = \"1h 30min\"\nwarm_up = \"0s\"\nrate = 1e3\n",
-        "[[test]]\npattern = \"write\"\ntime = \"1.5 s\"\nblock = \"64k\"\nmatrix = { time = [\"1s\", \"5s\"], direct = [true, false] }\n",
-        "[defaults]\nseed = 0\n[[test]]\nsteps = [\"write f same 1B\"]\nfiles = { f = { size = 1, layout = \"append\" } }\n",
-        "[[test]]\nsort = \"composite\"\nmemory = \"8MiB\"\nsync = \"fsync\"\nmatrix = { sort = [\"urls\", \"composite\"] }\n",
+        "[[test]]\npattern = \"rw\"\nblock = 512\nsize = \"1 GiB\"\ntime = \"1h 30min\"\nwarm_up \
+         = \"0s\"\nrate = 1e3\n",
+        "[[test]]\npattern = \"write\"\ntime = \"1.5 s\"\nblock = \"64k\"\nmatrix = \
+         { time = [\"1s\", \"5s\"], direct = [true, false] }\n",
+        "[defaults]\nseed = 0\n[[test]]\nsteps = [\"write f same 1B\"]\nfiles = \
+         { f = { size = 1, layout = \"append\" } }\n",
+        "[[test]]\nsort = \"composite\"\nmemory = \"8MiB\"\nsync = \"fsync\"\nmatrix = \
+         { sort = [\"urls\", \"composite\"] }\n",
     ] {
         assert!(Plan::from_toml("plan.toml", text).is_ok(), "{text}");
-        let errors: Vec<String> = validator.iter_errors(&json(text)).map(|error| error.to_string()).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&json(text)).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?} in\n{text}");
     }
 }

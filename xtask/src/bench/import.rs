@@ -20,12 +20,14 @@ pub struct Options {
 /// build, and prints the time taken.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let fixture = root().join("crates/formats/tests/fixtures/fio/3.33-mix-plus.json");
-    let text = std::fs::read_to_string(&fixture).with_context(|| format!("cannot read {}", fixture.display()))?;
+    let text = std::fs::read_to_string(&fixture)
+        .with_context(|| format!("cannot read {}", fixture.display()))?;
     let mut document: serde_json::Value = serde_json::from_str(&text)?;
     let (directory, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut bytes = 0;
     for number in 0..options.files {
-        document["timestamp_ms"] = serde_json::json!(1_700_000_000_000_u64 + u64::from(number) * 60_000);
+        document["timestamp_ms"] =
+            serde_json::json!(1_700_000_000_000_u64 + u64::from(number) * 60_000);
         let text = serde_json::to_string_pretty(&document)?;
         bytes += text.len();
         std::fs::write(directory.path().join(format!("{number:05}.json")), text)?;

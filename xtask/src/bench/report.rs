@@ -53,7 +53,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     };
     let result = first_tests(&whole, place.path())?;
     let page = place.path().join("report.html");
-    let args = ["report", &*result.to_string_lossy(), "--output", &*page.to_string_lossy()].map(str::to_owned);
+    let args = ["report", &*result.to_string_lossy(), "--output", &*page.to_string_lossy()]
+        .map(str::to_owned);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let browser = chromium::Browser::start()?;
     let mut shown = browser.page()?;
@@ -80,15 +81,33 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn measure(program: &str, place: &Path) -> anyhow::Result<PathBuf> {
     let result = place.join("study.json");
     let result_text = result.to_string_lossy();
-    output(program, &["run", "fsync-study", "--target", ".", "--time", "1s", "--quiet", "--output", &result_text])?;
+    output(
+        program,
+        &[
+            "run",
+            "fsync-study",
+            "--target",
+            ".",
+            "--time",
+            "1s",
+            "--quiet",
+            "--output",
+            &result_text,
+        ],
+    )?;
     Ok(result)
 }
 
 /// The document, cut to the number of tests that the limits apply to.
 fn first_tests(whole: &Path, place: &Path) -> anyhow::Result<PathBuf> {
-    let text = std::fs::read_to_string(whole).with_context(|| format!("cannot read {}", whole.display()))?;
+    let text = std::fs::read_to_string(whole)
+        .with_context(|| format!("cannot read {}", whole.display()))?;
     let mut document = RunDocument::from_json(&text)?;
-    anyhow::ensure!(document.results.len() >= TESTS, "{} has fewer than {TESTS} tests", whole.display());
+    anyhow::ensure!(
+        document.results.len() >= TESTS,
+        "{} has fewer than {TESTS} tests",
+        whole.display()
+    );
     document.results.truncate(TESTS);
     let result = place.join("tests.json");
     std::fs::write(&result, serde_json::to_string(&document)?)?;

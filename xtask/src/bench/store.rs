@@ -38,8 +38,8 @@ const SUITE: &str = "fsync-study";
 /// Fills a store and prints the figures.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
-    let directory =
-        tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
+    let directory = tempfile::tempdir_in(&place)
+        .with_context(|| format!("cannot make a directory in {}", place.display()))?;
     let path = directory.path().join("results.db");
     let location = Location::Sqlite(path.clone());
     let program = match &options.program {
@@ -53,13 +53,24 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut number = 0;
     let mut keep = |store: &mut Store| {
         number += 1;
-        let document = RunDocument { started_at: format!("2026-11-21T00:00:{number:02}Z"), ..document.clone() };
+        let document = RunDocument {
+            started_at: format!("2026-11-21T00:00:{number:02}Z"),
+            ..document.clone()
+        };
         store.insert(&document, &Origin { host: Some("db0".to_owned()) }).map(drop)
     };
-    println!("{SUITE}: {} tests, {} KiB of JSON", document.results.len(), serde_json::to_vec(&document)?.len() >> 10);
+    println!(
+        "{SUITE}: {} tests, {} KiB of JSON",
+        document.results.len(),
+        serde_json::to_vec(&document)?.len() >> 10
+    );
     figure("keeping a run in an empty store", || keep(&mut store))?;
     drop(store);
-    println!("{:<44} {:>8} KiB", "a kept run", ((bytes(&path)? - empty_bytes) / TIMES as u64) >> 10);
+    println!(
+        "{:<44} {:>8} KiB",
+        "a kept run",
+        ((bytes(&path)? - empty_bytes) / TIMES as u64) >> 10
+    );
     fill(&path, options.runs)?;
     println!("{:<44} {:>8} MiB", format!("{} runs", options.runs), bytes(&path)? >> 20);
 
@@ -78,7 +89,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         ("list --drive, one serial number", Filter { drive: text("SN000777"), ..all.clone() }),
         ("list --suite, of none", Filter { suite: text("other"), ..all.clone() }),
         ("list --test, of all", Filter { test: Some(first), ..all.clone() }),
-        ("list --test, of the oldest run only", Filter { test: text("only in the oldest"), ..all.clone() }),
+        (
+            "list --test, of the oldest run only",
+            Filter { test: text("only in the oldest"), ..all.clone() },
+        ),
         ("list --note, of none", Filter { note: text("nothing"), ..all.clone() }),
         ("list --target, of none", Filter { target: text("nowhere"), ..all.clone() }),
         ("list --tag, of one in a thousand", Filter { tag: "fleet".parse().ok(), ..all.clone() }),
@@ -89,23 +103,42 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
     figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))?;
-    figure("the last run of a host", || store.newest(&HostScope::Host("db7".to_owned()), 0).map(drop))?;
+    figure("the last run of a host", || {
+        store.newest(&HostScope::Host("db7".to_owned()), 0).map(drop)
+    })?;
     figure("the ten before it of the same kind", || store.earlier(ids[0], 10).map(drop))?;
     drop(store);
     let path = path.to_string_lossy();
-    for words in [&["list"][..], &["compare", "last~1@db7", "last@db7"], &["compare", "last@all", "--last", "10"]] {
+    for words in [
+        &["list"][..],
+        &["compare", "last~1@db7", "last@db7"],
+        &["compare", "last@all", "--last", "10"],
+    ] {
         let arguments = [&["results"], words, &["--store", &*path]].concat();
-        let median =
-            figure(&format!("flushmark results {}", words.join(" ")), || output(&program, &arguments).map(drop))?;
-        println!("{:<44} {:>7.0} % of {COMMAND_MAX:?}", "", median.as_secs_f64() / COMMAND_MAX.as_secs_f64() * 100.0);
+        let median = figure(&format!("flushmark results {}", words.join(" ")), || {
+            output(&program, &arguments).map(drop)
+        })?;
+        println!(
+            "{:<44} {:>7.0} % of {COMMAND_MAX:?}",
+            "",
+            median.as_secs_f64() / COMMAND_MAX.as_secs_f64() * 100.0
+        );
     }
     Ok(())
 }
 
 /// A run of the suite on a model, in virtual time.
 pub(super) fn sample(program: &str) -> anyhow::Result<RunDocument> {
-    let words =
-        ["run", SUITE, "--target", "sim:consumer-nvme,filesystem=ext4", "--no-store", "--quiet", "--format", "json"];
+    let words = [
+        "run",
+        SUITE,
+        "--target",
+        "sim:consumer-nvme,filesystem=ext4",
+        "--no-store",
+        "--quiet",
+        "--format",
+        "json",
+    ];
     Ok(RunDocument::from_json(&output(program, &words)?)?)
 }
 
@@ -138,7 +171,10 @@ fn bytes(path: &Path) -> anyhow::Result<u64> {
 }
 
 /// Prints and returns the median.
-pub(super) fn figure<E>(name: &str, mut work: impl FnMut() -> Result<(), E>) -> anyhow::Result<Duration>
+pub(super) fn figure<E>(
+    name: &str,
+    mut work: impl FnMut() -> Result<(), E>,
+) -> anyhow::Result<Duration>
 where
     anyhow::Error: From<E>,
 {

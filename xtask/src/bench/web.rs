@@ -25,8 +25,8 @@ const CHARTS_MAX: Duration = Duration::from_secs(1);
 /// page cannot be fetched, not if it is late.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
-    let directory =
-        tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
+    let directory = tempfile::tempdir_in(&place)
+        .with_context(|| format!("cannot make a directory in {}", place.display()))?;
     let path = directory.path().join("results.db");
     let program = match &options.program {
         Some(program) => program,
@@ -36,8 +36,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut store = Store::open(&Location::Sqlite(path.clone()))?;
     store.insert(&document, &Origin { host: Some("db0".to_owned()) })?;
     fill(&path, options.runs)?;
-    let middle = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
-    let [one, other] = middle[..] else { anyhow::bail!("--runs {} is too few to compare two", options.runs) };
+    let middle =
+        store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
+    let [one, other] = middle[..] else {
+        anyhow::bail!("--runs {} is too few to compare two", options.runs)
+    };
     drop(store);
     let server = Server::start(program, &path)?;
     println!("{} runs of {} tests each", options.runs, document.results.len());
@@ -73,8 +76,13 @@ struct Server {
 impl Server {
     fn start(program: &Path, store: &Path) -> anyhow::Result<Server> {
         let mut command = Command::new(program);
-        command.args(["web", "--listen", "0", "--store"]).arg(store).stdout(Stdio::piped()).stderr(Stdio::null());
-        let process = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        command
+            .args(["web", "--listen", "0", "--store"])
+            .arg(store)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let process =
+            command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         // Owned from here on, so any failure ends it.
         let mut server = Server { process, host: String::new() };
         let mut url = String::new();
@@ -92,7 +100,11 @@ impl Server {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
         let status = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        anyhow::ensure!(status == b"HTTP/1.1 200 OK", "{path}: {}", String::from_utf8_lossy(status));
+        anyhow::ensure!(
+            status == b"HTTP/1.1 200 OK",
+            "{path}: {}",
+            String::from_utf8_lossy(status)
+        );
         Ok(answer.len())
     }
 }

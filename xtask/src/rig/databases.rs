@@ -41,7 +41,8 @@ use session::Client;
 use trial::{Findings, Trial};
 
 /// Debian packages of the databases, and of what they run on.
-pub const PACKAGES: [&str; 6] = ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "util-linux"];
+pub const PACKAGES: [&str; 6] =
+    ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "util-linux"];
 
 /// Limit on any single step of a database.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -100,13 +101,18 @@ pub struct Variant {
 
 const VARIANTS: [Variant; 3] = [
     Variant { lie: None, durability: Durability::On, expectation: Expectation::NothingLost },
-    Variant { lie: Some("ignore-flush"), durability: Durability::On, expectation: Expectation::LossesFound },
+    Variant {
+        lie: Some("ignore-flush"),
+        durability: Durability::On,
+        expectation: Expectation::LossesFound,
+    },
     Variant { lie: None, durability: Durability::Off, expectation: Expectation::LossesFound },
 ];
 
 impl Variant {
     fn label(&self, database: &dyn Database) -> String {
-        let drive = self.lie.map_or_else(|| "honest drive".to_owned(), |lie| format!("drive with {lie}"));
+        let drive =
+            self.lie.map_or_else(|| "honest drive".to_owned(), |lie| format!("drive with {lie}"));
         match self.durability {
             Durability::On => drive,
             Durability::Off => format!("{drive}, {}", database.without_durability()),
@@ -164,7 +170,10 @@ use words;
 
 /// Runs every variant of every database, and prints the table.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
-    ensure!(rustix::process::geteuid().is_root(), "mounting the emulated drive needs root; run it as root");
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "mounting the emulated drive needs root; run it as root"
+    );
     let begun = Instant::now();
     let stop = Arc::new(AtomicBool::new(false));
     // On Ctrl-C everything that was set up is taken down in order.
@@ -175,10 +184,12 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let templates = directory()?;
     let mut outcome = Outcome::default();
     let mut table = Vec::new();
-    let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    let wanted =
+        |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     for database in DATABASES {
         let name = database.name();
-        let mut variants = VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
+        let mut variants =
+            VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
         if variants.is_empty() {
             continue;
@@ -186,7 +197,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let template = trial::template(database, templates.path())?;
         for (variant, label) in variants {
             let begun = Instant::now();
-            let trial = Trial { database, variant, template: &template, binary: &binary, stop: &stop };
+            let trial =
+                Trial { database, variant, template: &template, binary: &binary, stop: &stop };
             let found = trial.run(options.cuts, options.seed);
             let time = begun.elapsed().as_secs_f64();
             let findings = match found {
@@ -200,11 +212,18 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             };
             let row = Row { name, label, findings, expected: variant.expectation };
             let (verdict, recovery) = (row.verdict(), row.findings.recovery_longest.as_secs_f64());
-            println!("rig {name}, {} ... {verdict} ({time:.1} s, back after {recovery:.1} s at most)", row.label);
+            println!(
+                "rig {name}, {} ... {verdict} ({time:.1} s, back after {recovery:.1} s at most)",
+                row.label
+            );
             if let Some(damage) = &row.findings.damage {
                 println!("  {}", damage.replace('\n', "\n  "));
             }
-            *(if matches!(verdict, Verdict::Ok(_)) { &mut outcome.passed } else { &mut outcome.failed }) += 1;
+            *(if matches!(verdict, Verdict::Ok(_)) {
+                &mut outcome.passed
+            } else {
+                &mut outcome.failed
+            }) += 1;
             table.push(row);
         }
     }
@@ -214,7 +233,10 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     );
     print!("\n{}", page(&table));
     let time = begun.elapsed().as_secs_f64();
-    println!("\nrig: {} passed, {} failed, {time:.0} s, seed {}", outcome.passed, outcome.failed, options.seed);
+    println!(
+        "\nrig: {} passed, {} failed, {time:.0} s, seed {}",
+        outcome.passed, outcome.failed, options.seed
+    );
     Ok(outcome)
 }
 
@@ -242,7 +264,9 @@ impl Row {
             (Expectation::NothingLost, false) => Verdict::Ok("nothing is lost"),
             (Expectation::LossesFound, true) if lost > 0 => Verdict::Ok("losses are found"),
             (Expectation::LossesFound, true) => Verdict::Ok("damage is found"),
-            (Expectation::LossesFound, false) => Verdict::Failed("nothing was found: the test cannot fail"),
+            (Expectation::LossesFound, false) => {
+                Verdict::Failed("nothing was found: the test cannot fail")
+            }
         }
     }
 }
@@ -265,12 +289,15 @@ impl fmt::Display for Verdict {
 
 fn page(rows: &[Row]) -> String {
     let wide = rows.iter().map(|row| row.label.len()).max().unwrap_or_default();
-    let mut page =
-        format!("{:10}  {:wide$}  cuts  felt  commits/s  acknowledged   lost  verdict\n", "database", "variant");
+    let mut page = format!(
+        "{:10}  {:wide$}  cuts  felt  commits/s  acknowledged   lost  verdict\n",
+        "database", "variant"
+    );
     for row in rows {
         let Findings { cuts, cuts_felt, commits_per_s, acknowledged, lost, .. } = row.findings;
         page += &format!(
-            "{:10}  {:wide$}  {cuts:>4}  {cuts_felt:>4}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
+            "{:10}  {:wide$}  {cuts:>4}  {cuts_felt:>4}  {commits_per_s:>9.0}  {acknowledged:>12}  \
+             {lost:>5}  {}\n",
             row.name,
             row.label,
             row.verdict()
@@ -297,7 +324,8 @@ mod tests {
 
     #[test]
     fn a_variant_passes_when_it_came_out_as_it_has_to_and_proves_something() {
-        let verdict = |expected, took, lost, damage| row(expected, took, lost, damage).verdict().to_string();
+        let verdict =
+            |expected, took, lost, damage| row(expected, took, lost, damage).verdict().to_string();
         let (clean, losses) = (Expectation::NothingLost, Expectation::LossesFound);
         assert_eq!(verdict(clean, 7, 0, None), "ok: nothing is lost");
         assert_eq!(verdict(clean, 7, 1, None), "FAILED: this must not happen");
@@ -317,7 +345,8 @@ mod tests {
         assert_eq!(
             page,
             "database    variant       cuts  felt  commits/s  acknowledged   lost  verdict\n\
-             sqlite      honest drive    25     7          0          4000      0  ok: nothing is lost\n"
+             sqlite      honest drive    25     7          0          4000      0  ok: nothing is \
+             lost\n"
         );
     }
 }

@@ -60,7 +60,8 @@ pub struct Options {
 /// Measures, prints both tables, and counts what deviates too much as failed.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let program = build::flushmark()?;
-    let named = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    let named =
+        |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let mut outcome = Outcome::default();
     println!("{:<32} {:<6} {:>12} {:>12} {:>8}", "commit p50", "way", "model", "emulated", "error");
     for model in catalogue::models().iter().filter(|model| named(&model.model)) {
@@ -70,8 +71,10 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
         let model_us = commit_us(&machine)?;
         for way in [Way::Nbd, Way::Device] {
-            let served = Served::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
-            let us = served.commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
+            let served =
+                Served::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
+            let us = served
+                .commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
             count(&mut outcome, error, COMMIT_ERROR_MAX);
             println!(
@@ -122,11 +125,14 @@ fn machine(model: &Model) -> Machine {
 /// The median of a model's commit of 4 KiB at random, in virtual time.
 fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
     let text = format!(
-        "[[test]]\nname = \"commit\"\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = {AREA_BYTES}\ntime = \"2s\"\nwarm_up = \"0s\"\n"
+        "[[test]]\nname = \"commit\"\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \
+         {AREA_BYTES}\ntime = \"2s\"\nwarm_up = \"0s\"\n"
     );
     let plan = workload::Plan::from_toml("commit", &text)?;
     match run_model(machine, &plan.tests[0], &mut |_| true)? {
-        measurement::Outcome::Measured(result) => Ok(result.headline_us().context("the model made no commits")?.p50),
+        measurement::Outcome::Measured(result) => {
+            Ok(result.headline_us().context("the model made no commits")?.p50)
+        }
         measurement::Outcome::Skipped(skipped) => bail!("{}", skipped.because),
     }
 }
@@ -147,7 +153,8 @@ impl NotReplayed {
             NotReplayed::TooFast => "more operations per second than the transport can carry",
             NotReplayed::TooMuch => "more bytes per second than the transport can carry",
             NotReplayed::CoarseTime => {
-                "ext4 commits its journal on fsync only if the file's change time has moved, and this kernel's clock ticks less often than the row's operations come"
+                "ext4 commits its journal on fsync only if the file's change time has moved, and \
+                 this kernel's clock ticks less often than the row's operations come"
             }
             NotReplayed::NoBlocks => "a step program, which fio cannot run",
             NotReplayed::NoSwitch => "the model has no cache that can be switched",
@@ -156,8 +163,14 @@ impl NotReplayed {
 }
 
 /// The published rows of a drive.
-fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome) -> anyhow::Result<Vec<NotReplayed>> {
-    let samples = published::samples(drive).map_err(|row| anyhow::anyhow!("no suite contains the test of {row:?}"))?;
+fn rows(
+    drive: &Drive,
+    program: &Path,
+    options: &Options,
+    outcome: &mut Outcome,
+) -> anyhow::Result<Vec<NotReplayed>> {
+    let samples = published::samples(drive)
+        .map_err(|row| anyhow::anyhow!("no suite contains the test of {row:?}"))?;
     let model = catalogue::find_model(&drive.name)?;
     let mut not_replayed = Vec::new();
     for sample in samples {
@@ -189,16 +202,20 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
             not_replayed.push(NotReplayed::NoSwitch);
             continue;
         }
-        let way = if model.host.filesystem == Filesystem::None { Way::Device } else { Way::Mounted };
+        let way =
+            if model.host.filesystem == Filesystem::None { Way::Device } else { Way::Mounted };
         let modelled = match (modelled(model, &sample)?, sample.figure) {
             (result, Figure::Iops(_)) => result.iops,
             (result, Figure::MibPerS(_)) => result.mib_per_s / block_mib,
         };
-        let cache = wants_on.map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
+        let cache =
+            wants_on.map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
         let served = Served::start(program, &format!("{}{cache}", drive.name), way)?;
         let emulated = served.row_iops(workload, options.seconds)?;
         let (low, high) = sample.span;
-        let in_units = |iops: f64| if matches!(sample.figure, Figure::Iops(_)) { iops } else { iops * block_mib };
+        let in_units = |iops: f64| {
+            if matches!(sample.figure, Figure::Iops(_)) { iops } else { iops * block_mib }
+        };
         // If the same test was published several times, any figure in that range is right.
         let nearest = in_units(emulated).clamp(low, high);
         let error = in_units(emulated) / nearest - 1.0;
@@ -268,14 +285,24 @@ impl Served {
         let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
         std::fs::create_dir(&mount)?;
         // Filled as far as the tests work on it, like the model's tests.
-        let mut args =
-            vec!["emulate", model, "--quiet", "--format", "json", "--control", &control, "--fill", FILL_PERCENT];
+        let mut args = vec![
+            "emulate",
+            model,
+            "--quiet",
+            "--format",
+            "json",
+            "--control",
+            &control,
+            "--fill",
+            FILL_PERCENT,
+        ];
         match way {
             Way::Nbd => args.extend(["--nbd", &socket]),
             Way::Device => args.extend(["--fuse", &mount, "--loop"]),
             Way::Mounted => args.extend(["--mount", &mount]),
         }
-        let mut child = command(&program.to_string_lossy(), &args).stdout(Stdio::piped()).spawn()?;
+        let mut child =
+            command(&program.to_string_lossy(), &args).stdout(Stdio::piped()).spawn()?;
         let mut text = String::new();
         for line in BufReader::new(child.stdout.take().context("no stdout")?).lines() {
             let line = line?;
@@ -285,7 +312,12 @@ impl Served {
             }
         }
         let facts = serde_json::from_str(&text);
-        let mut served = Served { child, facts: Value::Null, program: program.to_owned(), _directory: directory };
+        let mut served = Served {
+            child,
+            facts: Value::Null,
+            program: program.to_owned(),
+            _directory: directory,
+        };
         served.facts = facts.with_context(|| format!("{model} could not be emulated"))?;
         Ok(served)
     }
@@ -301,14 +333,22 @@ impl Served {
             ]);
         }
         if let Some(device) = fact("device") {
-            return Ok(vec![format!("--filename={device}"), "--ioengine=psync".to_owned(), "--direct=1".to_owned()]);
+            return Ok(vec![
+                format!("--filename={device}"),
+                "--ioengine=psync".to_owned(),
+                "--direct=1".to_owned(),
+            ]);
         }
         let uri = fact("nbd").context("the drive is not served over NBD")?;
         Ok(vec!["--ioengine=nbd".to_owned(), format!("--uri={uri}")])
     }
 
     fn fio(&self, more: &[String], seconds: u32) -> anyhow::Result<Value> {
-        let mut args = vec!["--name=x".to_owned(), format!("--size={AREA_BYTES}"), "--output-format=json".to_owned()];
+        let mut args = vec![
+            "--name=x".to_owned(),
+            format!("--size={AREA_BYTES}"),
+            "--output-format=json".to_owned(),
+        ];
         args.extend(["--time_based".to_owned(), format!("--runtime={seconds}")]);
         args.extend(self.target()?);
         args.extend_from_slice(more);
@@ -325,11 +365,13 @@ impl Served {
     fn lay_out(&self) -> anyhow::Result<()> {
         let size = format!("--size={AREA_BYTES}");
         let target = self.target()?;
-        let fixed = ["--name=x", &size, "--rw=write", "--bs=1m", "--fallocate=none", "--end_fsync=1"];
+        let fixed =
+            ["--name=x", &size, "--rw=write", "--bs=1m", "--fallocate=none", "--end_fsync=1"];
         let args: Vec<&str> = fixed.into_iter().chain(target.iter().map(String::as_str)).collect();
         output("fio", &args)?;
         let control = self.facts["control"].as_str().context("the drive has no control socket")?;
-        output(&self.program.to_string_lossy(), &["emulate", "ctl", control, "fill", FILL_PERCENT]).map(drop)
+        output(&self.program.to_string_lossy(), &["emulate", "ctl", control, "fill", FILL_PERCENT])
+            .map(drop)
     }
 
     fn commit_us(&self, flushes: bool, seconds: u32) -> anyhow::Result<f64> {
@@ -345,8 +387,10 @@ impl Served {
     }
 
     fn row_iops(&self, workload: &Workload, seconds: u32) -> anyhow::Result<f64> {
-        let mut args =
-            vec![format!("--rw={}", workload.pattern.name()), format!("--bs={}", workload.block_bytes.get())];
+        let mut args = vec![
+            format!("--rw={}", workload.pattern.name()),
+            format!("--bs={}", workload.block_bytes.get()),
+        ];
         match workload.sync {
             SyncMethod::Fsync => args.push(format!("--fsync={}", workload.sync_every)),
             SyncMethod::Fdatasync => args.push(format!("--fdatasync={}", workload.sync_every)),
@@ -356,10 +400,16 @@ impl Served {
         }
         self.lay_out()?;
         if workload.depth.get() > 1 {
-            args.extend(["--ioengine=libaio".to_owned(), format!("--iodepth={}", workload.depth.get())]);
+            args.extend([
+                "--ioengine=libaio".to_owned(),
+                format!("--iodepth={}", workload.depth.get()),
+            ]);
         }
         if workload.jobs.get() > 1 {
-            args.extend([format!("--numjobs={}", workload.jobs.get()), "--group_reporting".to_owned()]);
+            args.extend([
+                format!("--numjobs={}", workload.jobs.get()),
+                "--group_reporting".to_owned(),
+            ]);
         }
         let job = self.fio(&args, seconds)?;
         let side = if workload.pattern.writes() { "write" } else { "read" };

@@ -99,7 +99,12 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
         }
     }
-    println!("rig: {} passed, {} failed, {:.0} s", outcome.passed, outcome.failed, begun.elapsed().as_secs_f64());
+    println!(
+        "rig: {} passed, {} failed, {:.0} s",
+        outcome.passed,
+        outcome.failed,
+        begun.elapsed().as_secs_f64()
+    );
     Ok(outcome)
 }
 

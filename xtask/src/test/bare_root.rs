@@ -23,7 +23,8 @@ use crate::command::{command, is_there, output};
 /// Directories of Debian's programs, as `dpkg` and the tests know them.
 const SYSTEM: [&str; 2] = ["/usr/bin", "/usr/sbin"];
 /// Programs and data that packages keep elsewhere.
-const ELSEWHERE: [&str; 5] = ["/usr/local/bin", "/usr/local/sbin", "/usr/lib/postgresql", "/usr/lib/chromium", "/opt"];
+const ELSEWHERE: [&str; 5] =
+    ["/usr/local/bin", "/usr/local/sbin", "/usr/lib/postgresql", "/usr/lib/chromium", "/opt"];
 /// Rust links with the C compiler, which calls the others; Debian packages Rust, too.
 const TOOLCHAIN: [&str; 8] = ["cargo", "rustc", "rustdoc", "cc", "gcc", "as", "ld", "ar"];
 
@@ -62,7 +63,8 @@ pub fn enter(inner: &[OsString]) -> anyhow::Result<()> {
     let parent = rustix::process::getppid().context("the parent process is gone")?;
     ensure!(
         namespace("self")? != namespace(&parent.as_raw_nonzero().to_string())?,
-        "this mount namespace is shared with other processes: start the command with `unshare --mount`"
+        "this mount namespace is shared with other processes: start the command with `unshare \
+         --mount`"
     );
     hide()?;
     // Returns only on error.
@@ -90,7 +92,8 @@ fn hide() -> anyhow::Result<()> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let others = std::env::split_paths(&path);
-    let system: Vec<PathBuf> = SYSTEM.iter().filter_map(|directory| fs::canonicalize(directory).ok()).collect();
+    let system: Vec<PathBuf> =
+        SYSTEM.iter().filter_map(|directory| fs::canonicalize(directory).ok()).collect();
     for directory in ELSEWHERE.iter().map(PathBuf::from).chain(others) {
         // Missing, or a link to something hidden already.
         let Ok(directory) = fs::canonicalize(&directory) else { continue };
@@ -127,7 +130,9 @@ fn kept() -> anyhow::Result<BTreeSet<PathBuf>> {
     for directory in SYSTEM {
         for entry in fs::read_dir(directory).with_context(|| format!("cannot list {directory}"))? {
             let path = entry?.path();
-            if path.is_symlink() && fs::canonicalize(&path).is_ok_and(|target| kept.contains(&target)) {
+            if path.is_symlink()
+                && fs::canonicalize(&path).is_ok_and(|target| kept.contains(&target))
+            {
                 keep(&path, &mut kept);
             }
         }

@@ -26,7 +26,11 @@ pub enum BareLoop<'a> {
 }
 
 /// The loops that are measured on a row: none for rows of depth 1.
-pub fn loops<'a>(row: &Row, target: &str, options: &'a Options) -> anyhow::Result<Vec<BareLoop<'a>>> {
+pub fn loops<'a>(
+    row: &Row,
+    target: &str,
+    options: &'a Options,
+) -> anyhow::Result<Vec<BareLoop<'a>>> {
     let Some(FullQueue { depth, writes }) = row.queue else { return Ok(Vec::new()) };
     let mut loops = vec![BareLoop::Crate { depth, writes }];
     if let Some(program) = options.bare.as_ref().filter(|_| !writes) {
@@ -36,11 +40,17 @@ pub fn loops<'a>(row: &Row, target: &str, options: &'a Options) -> anyhow::Resul
 }
 
 /// fio's loop with the batch size that does best in a short trial.
-fn best_batch<'a>(program: &'a Path, depth: u32, target: &str, cpu: u32) -> anyhow::Result<BareLoop<'a>> {
+fn best_batch<'a>(
+    program: &'a Path,
+    depth: u32,
+    target: &str,
+    cpu: u32,
+) -> anyhow::Result<BareLoop<'a>> {
     let mut best = (0.0, depth);
     for batch in [depth, depth / 4, 1] {
         let tried = BareLoop::Fio { program, depth, batch };
-        let trials: Vec<Sample> = (0..3).map(|_| tried.measure(target, 1, cpu)).collect::<anyhow::Result<_>>()?;
+        let trials: Vec<Sample> =
+            (0..3).map(|_| tried.measure(target, 1, cpu)).collect::<anyhow::Result<_>>()?;
         let iops = median(trials.iter().map(|sample| sample.iops));
         eprintln!("  t/io_uring -s{batch} -c{batch}: {iops:.0} IOPS");
         if iops > best.0 {
@@ -73,7 +83,8 @@ impl BareLoop<'_> {
                 ];
                 let settings = settings.iter().map(String::as_str);
                 let fixed = ["-b4096", "-p0", "-B1", "-F1", "-R1", target];
-                let args: Vec<&str> = ["-c", &cpu, &program].into_iter().chain(settings).chain(fixed).collect();
+                let args: Vec<&str> =
+                    ["-c", &cpu, &program].into_iter().chain(settings).chain(fixed).collect();
                 let text = output("taskset", &args)?;
                 let seconds: Vec<f64> = text.lines().filter_map(rate_of_line).skip(1).collect();
                 anyhow::ensure!(!seconds.is_empty(), "t/io_uring printed no rate: {}", text.trim());
@@ -82,10 +93,24 @@ impl BareLoop<'_> {
             BareLoop::Crate { depth, writes } => {
                 let (depth, seconds) = (depth.to_string(), seconds.to_string());
                 let what = if *writes { "write" } else { "read" };
-                let cargo = ["-c", &cpu, "cargo", "bench", "--quiet", "--package", "engine", "--bench", "crate_loop"];
-                let text = output("taskset", &[&cargo[..], &["--", what, target, &seconds, &depth]].concat())?;
+                let cargo = [
+                    "-c",
+                    &cpu,
+                    "cargo",
+                    "bench",
+                    "--quiet",
+                    "--package",
+                    "engine",
+                    "--bench",
+                    "crate_loop",
+                ];
+                let text = output(
+                    "taskset",
+                    &[&cargo[..], &["--", what, target, &seconds, &depth]].concat(),
+                )?;
                 let line = text.lines().rev().find(|line| line.starts_with('{'));
-                let result: Value = serde_json::from_str(line.context("the crate's loop printed no result")?)?;
+                let result: Value =
+                    serde_json::from_str(line.context("the crate's loop printed no result")?)?;
                 result["iops"].as_f64().context("the crate's loop printed no rate")?
             }
         };

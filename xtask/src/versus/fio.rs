@@ -8,12 +8,26 @@ use super::{Options, Sample, steady_part};
 use crate::command::watched_output;
 
 /// Runs fio on the work of a row, with one of its set-ups.
-pub fn measure(row: &Row, setup: &[&str], target: &str, options: &Options) -> anyhow::Result<Sample> {
+pub fn measure(
+    row: &Row,
+    setup: &[&str],
+    target: &str,
+    options: &Options,
+) -> anyhow::Result<Sample> {
     let (seconds, cpu) = (options.seconds, options.cpu);
-    let (runtime, allowed, filename) =
-        (format!("--runtime={seconds}"), format!("--cpus_allowed={cpu}"), format!("--filename={target}"));
-    let mut args =
-        vec!["--name=row", "--bs=4k", "--size=1g", "--time_based=1", "--norandommap=1", "--output-format=json"];
+    let (runtime, allowed, filename) = (
+        format!("--runtime={seconds}"),
+        format!("--cpus_allowed={cpu}"),
+        format!("--filename={target}"),
+    );
+    let mut args = vec![
+        "--name=row",
+        "--bs=4k",
+        "--size=1g",
+        "--time_based=1",
+        "--norandommap=1",
+        "--output-format=json",
+    ];
     args.extend([runtime.as_str(), allowed.as_str()]);
     if !matches!(row.rig, Rig::Null | Rig::Model) {
         args.extend(["--direct=1", filename.as_str()]);
@@ -27,7 +41,13 @@ pub fn measure(row: &Row, setup: &[&str], target: &str, options: &Options) -> an
     let (reads, writes) = (&job["read"], &job["write"]);
     // fio reports writes and syncs separately; the closest to a commit's median is the sum of the
     // two medians.
-    let p50_us = [&writes["clat_ns"], &job["sync"]["lat_ns"]].map(|ns| number(&ns["percentile"]["50.000000"]) / 1e3);
+    let p50_us = [&writes["clat_ns"], &job["sync"]["lat_ns"]]
+        .map(|ns| number(&ns["percentile"]["50.000000"]) / 1e3);
     let iops = number(&reads["iops"]) + number(&writes["iops"]);
-    Ok(Sample { iops, p50_us: p50_us.iter().sum(), cpu_s_per_million: processors / iops * 1e6, in_flight: 0.0 })
+    Ok(Sample {
+        iops,
+        p50_us: p50_us.iter().sum(),
+        cpu_s_per_million: processors / iops * 1e6,
+        in_flight: 0.0,
+    })
 }

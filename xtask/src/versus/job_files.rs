@@ -39,7 +39,9 @@ pub fn compare(options: &Options) -> anyhow::Result<()> {
     let place = Filesystem::make().context("cannot set up a filesystem for the measurements")?;
     let jobs = tempfile::tempdir()?;
     let mut table = Vec::new();
-    let wanted = |name: &str| options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()));
+    let wanted = |name: &str| {
+        options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()))
+    };
     for (name, text) in JOBS.into_iter().filter(|(name, _)| wanted(name)) {
         eprintln!("{name}");
         let file = jobs.path().join("job.fio");
@@ -60,7 +62,13 @@ pub fn compare(options: &Options) -> anyhow::Result<()> {
             }
         }
         let (ours, theirs) = (median(mine.into_iter()), median(theirs.into_iter()));
-        table.push(Compared { row: name, what: "IOPS", ours, theirs, wanted: Wanted::Within(NEAR) });
+        table.push(Compared {
+            row: name,
+            what: "IOPS",
+            ours,
+            theirs,
+            wanted: Wanted::Within(NEAR),
+        });
     }
     print(&table);
     Ok(())
@@ -103,17 +111,33 @@ impl Filesystem {
             (options.cpu.to_string(), job.to_string_lossy(), build::flushmark()?.to_string_lossy());
         let args = match program {
             Program::Flushmark => {
-                vec!["-c", &cpu, &binary, "run", &job, "--target", ".", "--no-store", "--quiet", "--format", "json"]
+                vec![
+                    "-c",
+                    &cpu,
+                    &binary,
+                    "run",
+                    &job,
+                    "--target",
+                    ".",
+                    "--no-store",
+                    "--quiet",
+                    "--format",
+                    "json",
+                ]
             }
             Program::Fio => vec!["-c", &cpu, &options.fio, "--output-format=json", &job],
         };
         let mut command = command("taskset", &args);
-        command.current_dir(&self.mounted).env("SECONDS", options.seconds.to_string()).stderr(Stdio::inherit());
+        command
+            .current_dir(&self.mounted)
+            .env("SECONDS", options.seconds.to_string())
+            .stderr(Stdio::inherit());
         let run = command.output().context("cannot start taskset")?;
         if !run.status.success() {
             bail!("{program:?} ended with {}", run.status);
         }
-        let document: Value = serde_json::from_slice(&run.stdout).with_context(|| format!("{program:?}: no JSON"))?;
+        let document: Value =
+            serde_json::from_slice(&run.stdout).with_context(|| format!("{program:?}: no JSON"))?;
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         Ok(match program {
             Program::Flushmark => number(&document["results"][0]["iops"]),

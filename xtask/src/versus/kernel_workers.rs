@@ -23,8 +23,9 @@ impl KernelWorkers {
 
     fn confine_below(sysfs: &Path, cpu: u32) -> anyhow::Result<KernelWorkers> {
         let allowed = sysfs.join("devices/virtual/workqueue/cpumask");
-        let before = fs::read_to_string(&allowed)
-            .with_context(|| format!("cannot read the processors of kernel workers, {}", allowed.display()))?;
+        let before = fs::read_to_string(&allowed).with_context(|| {
+            format!("cannot read the processors of kernel workers, {}", allowed.display())
+        })?;
         let workers = KernelWorkers { allowed, before: before.trim().to_owned() };
         ensure!(!workers.before.is_empty(), "{} is empty", workers.allowed.display());
         let mask = mask(cpu);
@@ -33,8 +34,9 @@ impl KernelWorkers {
             workers.allowed.display(),
             workers.before
         );
-        fs::write(&workers.allowed, &mask)
-            .with_context(|| format!("cannot write {mask} to {} (as root?)", workers.allowed.display()))?;
+        fs::write(&workers.allowed, &mask).with_context(|| {
+            format!("cannot write {mask} to {} (as root?)", workers.allowed.display())
+        })?;
         Ok(workers)
     }
 }

@@ -42,7 +42,12 @@ struct Row {
 }
 
 impl Row {
-    const fn new(name: &'static str, pattern: &'static str, block: &'static str, depth: &'static str) -> Row {
+    const fn new(
+        name: &'static str,
+        pattern: &'static str,
+        block: &'static str,
+        depth: &'static str,
+    ) -> Row {
         Row { name, pattern, block, depth, together: false }
     }
 
@@ -71,7 +76,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
     }
     build::flushmark()?;
-    let wanted = |name: &str| options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()));
+    let wanted = |name: &str| {
+        options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()))
+    };
     let place = tempfile::tempdir()?;
     let mut table = Vec::new();
     let ours = ["emulate", &format!("ideal,capacity={BYTES}"), "--quiet"];
@@ -84,15 +91,21 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
         for row in ROWS.iter().filter(|row| wanted(row.name)) {
             eprintln!("{}", row.name);
-            let pattern =
-                [format!("--rw={}", row.pattern), format!("--bs={}", row.block), format!("--iodepth={}", row.depth)];
+            let pattern = [
+                format!("--rw={}", row.pattern),
+                format!("--bs={}", row.block),
+                format!("--iodepth={}", row.depth),
+            ];
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
             pair.run_on(row.together.then_some(options.cpu))?;
-            let figures = alternate(options, |side| Ok(pair.fio(side, &pattern, options.seconds, options.cpu)?.iops))?;
+            let figures = alternate(options, |side| {
+                Ok(pair.fio(side, &pattern, options.seconds, options.cpu)?.iops)
+            })?;
             table.push(line(row.name, "IOPS", figures, Wanted::AtLeast(1.0)));
         }
     }
-    for (name, pattern) in [("delay randread depth 1", "--rw=randread"), ("delay randwrite depth 1", "--rw=randwrite")]
+    for (name, pattern) in
+        [("delay randread depth 1", "--rw=randread"), ("delay randwrite depth 1", "--rw=randwrite")]
     {
         if !wanted(name) {
             continue;
@@ -101,9 +114,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let model = place.path().join("delay.toml");
         std::fs::write(&model, delayed_model())?;
         let ours = ["emulate", &model.to_string_lossy(), "--quiet"];
-        let pair = Pair::serve(place.path(), &ours, &["--filter=delay", "memory", "1G", "rdelay=1ms", "wdelay=1ms"])?;
+        let pair = Pair::serve(
+            place.path(),
+            &ours,
+            &["--filter=delay", "memory", "1G", "rdelay=1ms", "wdelay=1ms"],
+        )?;
         let figures = alternate(options, |side| {
-            let sample = pair.fio(side, &[pattern, "--bs=4k", "--iodepth=1"], options.seconds, options.cpu)?;
+            let sample =
+                pair.fio(side, &[pattern, "--bs=4k", "--iodepth=1"], options.seconds, options.cpu)?;
             Ok((sample.p50_us - DELAY_US).abs())
         })?;
         table.push(line(name, "error of p50, µs", figures, Wanted::AtMost(1.0)));
@@ -115,16 +133,30 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn line(row: &'static str, what: &'static str, (ours, theirs): (Vec<f64>, Vec<f64>), wanted: Wanted) -> Compared {
-    Compared { row, what, ours: median(ours.into_iter()), theirs: median(theirs.into_iter()), wanted }
+fn line(
+    row: &'static str,
+    what: &'static str,
+    (ours, theirs): (Vec<f64>, Vec<f64>),
+    wanted: Wanted,
+) -> Compared {
+    Compared {
+        row,
+        what,
+        ours: median(ours.into_iter()),
+        theirs: median(theirs.into_iter()),
+        wanted,
+    }
 }
 
 /// A volume on which every command takes [`DELAY_US`], and nothing else takes any time.
 fn delayed_model() -> String {
     format!(
-        "model = \"delay\"\nlabel = \"A millisecond for everything\"\nclass = \"cloud-volume\"\nbasis = \"invented, for the comparison with a delay filter\"\n\n\
-         [drive]\nkind = \"volume\"\ncapacity_gb = 1.08\nqueue_depth = 128\nfua = false\nwrite_us = {DELAY_US:?}\nread_us = {DELAY_US:?}\nflush_us = 0.0\n\
-         unit = \"1 MiB\"\nunit_mb_per_s = 1e9\nlink_mb_per_s = 1e9\nsustained_mb_per_s = 1e9\nburst = \"1 GiB\"\niops_most = 1e9\n"
+        "model = \"delay\"\nlabel = \"A millisecond for everything\"\nclass \
+         = \"cloud-volume\"\nbasis = \"invented, for the comparison with a delay filter\"\n\n\
+         [drive]\nkind = \"volume\"\ncapacity_gb = 1.08\nqueue_depth = 128\nfua = false\nwrite_us \
+         = {DELAY_US:?}\nread_us = {DELAY_US:?}\nflush_us = 0.0\n\
+         unit = \"1 MiB\"\nunit_mb_per_s = 1e9\nlink_mb_per_s = 1e9\nsustained_mb_per_s = \
+         1e9\nburst = \"1 GiB\"\niops_most = 1e9\n"
     )
 }
 
@@ -164,10 +196,12 @@ impl Pair {
         let program = build::flushmark()?;
         let mut server = command(&program.to_string_lossy(), ours);
         server.args(["--nbd", &our_socket, "--control", &control]).stdout(Stdio::null());
-        let ours = Server { child: server.spawn().context("cannot start flushmark")?, socket: our_socket };
+        let ours =
+            Server { child: server.spawn().context("cannot start flushmark")?, socket: our_socket };
         let mut server = command("nbdkit", &["--foreground", "--unix", &their_socket]);
         server.args(theirs).stdout(Stdio::null());
-        let theirs = Server { child: server.spawn().context("cannot start nbdkit")?, socket: their_socket };
+        let theirs =
+            Server { child: server.spawn().context("cannot start nbdkit")?, socket: their_socket };
         let begun = Instant::now();
         // Ours measures its transport first, and accepts connections after that.
         while [&ours, &theirs].iter().any(|server| !Path::new(&server.socket).exists())
@@ -186,21 +220,39 @@ impl Pair {
     fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
         let cpus = cpu.map_or_else(allowed_cpus, |cpu| Ok(cpu.to_string()))?;
         for server in &self.servers {
-            output("taskset", &["--all-tasks", "--cpu-list", "--pid", &cpus, &server.child.id().to_string()])?;
+            output(
+                "taskset",
+                &["--all-tasks", "--cpu-list", "--pid", &cpus, &server.child.id().to_string()],
+            )?;
         }
         Ok(())
     }
 
     fn fio(&self, side: Side, pattern: &[&str], seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
         let socket = &self.servers[usize::from(side == Side::Theirs)].socket;
-        let (uri, runtime, cpus) =
-            (format!("--uri=nbd+unix:///?socket={socket}"), format!("--runtime={seconds}"), cpu.to_string());
-        let fixed = ["-c", &cpus, "fio", "--name=x", "--ioengine=nbd", &uri, "--size=1g", "--time_based", &runtime];
+        let (uri, runtime, cpus) = (
+            format!("--uri=nbd+unix:///?socket={socket}"),
+            format!("--runtime={seconds}"),
+            cpu.to_string(),
+        );
+        let fixed = [
+            "-c",
+            &cpus,
+            "fio",
+            "--name=x",
+            "--ioengine=nbd",
+            &uri,
+            "--size=1g",
+            "--time_based",
+            &runtime,
+        ];
         let text = output("taskset", &[&fixed[..], &["--output-format=json"], pattern].concat())?;
         let start = text.find('{').context("fio printed no JSON")?;
-        let document: Value = serde_json::from_str(&text[start..]).context("fio printed no JSON")?;
+        let document: Value =
+            serde_json::from_str(&text[start..]).context("fio printed no JSON")?;
         let job = &document["jobs"][0];
-        let direction = if job["read"]["iops"].as_f64() > Some(0.0) { &job["read"] } else { &job["write"] };
+        let direction =
+            if job["read"]["iops"].as_f64() > Some(0.0) { &job["read"] } else { &job["write"] };
         let iops = direction["iops"].as_f64().context("fio printed no rate")?;
         let p50_ns = direction["clat_ns"]["percentile"]["50.000000"].as_f64().unwrap_or(0.0);
         // fio's NBD engine sends within the submission, so the way to the drive is part of the
@@ -214,7 +266,10 @@ impl Pair {
 fn allowed_cpus() -> anyhow::Result<String> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    Ok(allowed.context("the kernel does not report the processors of this process")?.trim().to_owned())
+    Ok(allowed
+        .context("the kernel does not report the processors of this process")?
+        .trim()
+        .to_owned())
 }
 
 /// Measures both sides in turn.
@@ -224,7 +279,8 @@ fn alternate(
 ) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        let order = if round % 2 == 0 { [Side::Ours, Side::Theirs] } else { [Side::Theirs, Side::Ours] };
+        let order =
+            if round % 2 == 0 { [Side::Ours, Side::Theirs] } else { [Side::Theirs, Side::Ours] };
         for side in order {
             let figure = measure(side)?;
             if side == Side::Ours { ours.push(figure) } else { theirs.push(figure) }
@@ -242,7 +298,8 @@ fn crash(place: &Path) -> anyhow::Result<Compared> {
     let session = place.join("session");
     let program = build::flushmark()?;
     let script = format!(
-        "for n in $(seq {TRANSACTIONS}); do echo \"insert into t values($n); select $n;\"; done | sqlite3 -cmd 'pragma synchronous=extra' db"
+        "for n in $(seq {TRANSACTIONS}); do echo \"insert into t values($n); select $n;\"; done | \
+         sqlite3 -cmd 'pragma synchronous=extra' db"
     );
     let check = "test \"$(sqlite3 db 'pragma integrity_check')\" = ok";
     let args = [

@@ -20,17 +20,33 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
     let window = steady_part(seconds);
     // A model's seconds are virtual: this many of them take about one real second.
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
-    std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
+    std::fs::write(
+        &plan,
+        format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan),
+    )?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
     let binary = build::flushmark()?.to_string_lossy();
-    let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
+    let args = [
+        "-c",
+        &cpu,
+        &binary,
+        "run",
+        &plan,
+        "--target",
+        target,
+        "--destroy-data",
+        "--quiet",
+        "--format",
+        "json",
+    ];
     let begun = Instant::now();
     let (text, processors) = watched_output("taskset", &args, window)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let document: Value = serde_json::from_str(&text).context("flushmark printed no JSON")?;
     let result = &document["results"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-    let latency = if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
+    let latency =
+        if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
     let (iops, processors) = match row.rig {
         // Virtual time: the rate includes start and end of the program, and the processor is never
         // idle.
@@ -49,9 +65,24 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
 pub fn bare(arguments: [&str; 2], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let [what, content] = arguments;
     let (cpu, seconds) = (cpu.to_string(), seconds.to_string());
-    let cargo = ["-c", &cpu, "cargo", "bench", "--quiet", "--package", "engine", "--bench", "bare_loop", "--"];
+    let cargo = [
+        "-c",
+        &cpu,
+        "cargo",
+        "bench",
+        "--quiet",
+        "--package",
+        "engine",
+        "--bench",
+        "bare_loop",
+        "--",
+    ];
     let text = output("taskset", &[&cargo[..], &[what, target, &seconds, content]].concat())?;
-    let line = text.lines().rev().find(|line| line.starts_with('{')).context("the bare loop printed no result")?;
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with('{'))
+        .context("the bare loop printed no result")?;
     let result: Value = serde_json::from_str(line)?;
     let number = |name: &str| result[name].as_f64().unwrap_or(0.0);
     Ok(Sample { iops: number("iops"), p50_us: number("p50_us"), ..Sample::default() })

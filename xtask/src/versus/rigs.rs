@@ -42,10 +42,14 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     pub fn make() -> anyhow::Result<LoopDevice> {
-        let image = Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
-        let memory = fs::File::create(&image).with_context(|| format!("cannot make {}", image.display()))?;
+        let image =
+            Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
+        let memory =
+            fs::File::create(&image).with_context(|| format!("cannot make {}", image.display()))?;
         let mut made = LoopDevice { device: String::new(), image };
-        memory.set_len(BYTES).with_context(|| format!("cannot make {} 1 GiB long", made.image.display()))?;
+        memory
+            .set_len(BYTES)
+            .with_context(|| format!("cannot make {} 1 GiB long", made.image.display()))?;
         let device = output("losetup", &["--find", "--show", &made.image.to_string_lossy()])?;
         made.device.push_str(device.trim());
         let (into, count) = (format!("of={}", made.device), format!("count={}", BYTES >> 20));

@@ -81,7 +81,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let sets = runner.data_sets()?;
     let wanted = targets::NAMED.map(str::to_owned);
     for name in options.data.iter().chain(&wanted) {
-        ensure!(sets.contains(name), "unknown data set {name}; expected one of {}", sets.join(", "));
+        ensure!(
+            sets.contains(name),
+            "unknown data set {name}; expected one of {}",
+            sets.join(", ")
+        );
     }
     let alone = options.cachegrind || options.growth || options.first || options.files;
     if options.all || !alone {

@@ -40,7 +40,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             }
         }
         let (ours, theirs) = (median(ours.into_iter()), median(theirs.into_iter()));
-        table.push(Compared { row, what: "commits a second", ours, theirs, wanted: Wanted::AtLeast(1.0) });
+        table.push(Compared {
+            row,
+            what: "commits a second",
+            ours,
+            theirs,
+            wanted: Wanted::AtLeast(1.0),
+        });
     }
     print(&table);
     Ok(())
@@ -53,17 +59,33 @@ fn flushmark(place: &Path, lanes: u32, seconds: u32) -> anyhow::Result<f64> {
     let only_flush = ["--fua-lanes", "0", "--control-lanes", "0", "--quiet"];
     let text = output(&binary.to_string_lossy(), &[&args[..], &only_flush].concat())?;
     let commits = text.split(" commits in ").next().unwrap_or_default().replace(',', "");
-    let commits: f64 = commits.parse().with_context(|| format!("flushmark printed no count of commits: {text}"))?;
+    let commits: f64 = commits
+        .parse()
+        .with_context(|| format!("flushmark printed no count of commits: {text}"))?;
     Ok(commits / f64::from(seconds))
 }
 
 fn fio(place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
     let filename = format!("--filename={}", place.join("fio").display());
-    let (jobs, runtime, size) = (format!("--numjobs={jobs}"), format!("--runtime={seconds}"), format!("--size={SIZE}"));
-    let work =
-        ["--name=row", "--rw=randwrite", "--bs=4k", "--verify=crc32c", "--do_verify=0", "--fsync=1", "--direct=1"];
+    let (jobs, runtime, size) =
+        (format!("--numjobs={jobs}"), format!("--runtime={seconds}"), format!("--size={SIZE}"));
+    let work = [
+        "--name=row",
+        "--rw=randwrite",
+        "--bs=4k",
+        "--verify=crc32c",
+        "--do_verify=0",
+        "--fsync=1",
+        "--direct=1",
+    ];
     // Threads cost less than processes; a state for a later verification is not needed.
-    let way = ["--ioengine=psync", "--thread", "--group_reporting", "--time_based", "--verify_state_save=0"];
+    let way = [
+        "--ioengine=psync",
+        "--thread",
+        "--group_reporting",
+        "--time_based",
+        "--verify_state_save=0",
+    ];
     let rest = [filename.as_str(), &jobs, &runtime, &size, "--output-format=json"];
     let text = output("fio", &[&work[..], &way, &rest].concat())?;
     let document: Value = serde_json::from_str(&text).context("fio printed no JSON")?;

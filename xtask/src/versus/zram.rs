@@ -35,15 +35,21 @@ impl Zram {
         );
         let control = control.join("hot_add");
         // Reading the attribute creates a device and returns its number.
-        let answer = fs::read_to_string(&control)
-            .with_context(|| format!("cannot make a zram device by reading {} (as root?)", control.display()))?;
+        let answer = fs::read_to_string(&control).with_context(|| {
+            format!("cannot make a zram device by reading {} (as root?)", control.display())
+        })?;
         let index: u32 = answer.trim().parse().with_context(|| {
-            format!("{} returned `{}` instead of the number of a device", control.display(), answer.trim())
+            format!(
+                "{} returned `{}` instead of the number of a device",
+                control.display(),
+                answer.trim()
+            )
         })?;
         let zram = Zram { device: format!("/dev/zram{index}"), index, sysfs: sysfs.to_owned() };
         let disksize = zram.block().join("disksize");
-        fs::write(&disksize, bytes.to_string())
-            .with_context(|| format!("cannot set the size of {} by writing {}", zram.device, disksize.display()))?;
+        fs::write(&disksize, bytes.to_string()).with_context(|| {
+            format!("cannot set the size of {} by writing {}", zram.device, disksize.display())
+        })?;
         Ok(zram)
     }
 
@@ -61,7 +67,10 @@ impl Drop for Zram {
     fn drop(&mut self) {
         let mut removed = self.remove();
         for _ in 0..RELEASE_TRIES {
-            if !removed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy) {
+            if !removed
+                .as_ref()
+                .is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy)
+            {
                 break;
             }
             std::thread::sleep(RELEASE_WAIT);
@@ -110,7 +119,10 @@ mod tests {
         fs::create_dir(sysfs.path().join("block/zram7/disksize")).unwrap();
         let error = Zram::hot_add_below(sysfs.path(), 4096).unwrap_err();
         assert!(error.to_string().starts_with("cannot set the size of /dev/zram7"), "{error}");
-        assert_eq!(fs::read_to_string(sysfs.path().join("class/zram-control/hot_remove")).unwrap(), "7");
+        assert_eq!(
+            fs::read_to_string(sysfs.path().join("class/zram-control/hot_remove")).unwrap(),
+            "7"
+        );
     }
 
     #[test]
@@ -139,7 +151,11 @@ mod tests {
         let sysfs = sysfs();
         let refusal = || format!("{:#}", Zram::hot_add_below(sysfs.path(), 4096).unwrap_err());
         fs::write(sysfs.path().join("class/zram-control/hot_add"), "no\n").unwrap();
-        assert!(refusal().contains("returned `no` instead of the number of a device"), "{}", refusal());
+        assert!(
+            refusal().contains("returned `no` instead of the number of a device"),
+            "{}",
+            refusal()
+        );
         fs::remove_file(sysfs.path().join("class/zram-control/hot_add")).unwrap();
         assert!(refusal().contains("cannot make a zram device by reading"), "{}", refusal());
         fs::remove_dir(sysfs.path().join("class/zram-control")).unwrap();

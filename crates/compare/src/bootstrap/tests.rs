@@ -33,14 +33,19 @@ impl Noise {
 }
 
 /// Share of intervals that contain the true ratio of 1.1, over `repetitions`.
-fn coverage(repetitions: u64, mut sample: impl FnMut(&mut Noise, f64) -> Vec<Seconds>, sides: [f64; 2]) -> f64 {
+fn coverage(
+    repetitions: u64,
+    mut sample: impl FnMut(&mut Noise, f64) -> Vec<Seconds>,
+    sides: [f64; 2],
+) -> f64 {
     let mut held = 0;
     for seed in 0..repetitions {
         let mut noise = Noise::new(seed);
         let [baseline, candidate] = sides.map(|level| sample(&mut noise, level));
         let spread = spread(&baseline, &candidate).unwrap();
         let truth = sides[1] / sides[0];
-        held += u64::from(spread.ratio * spread.low <= truth && truth <= spread.ratio * spread.high);
+        held +=
+            u64::from(spread.ratio * spread.low <= truth && truth <= spread.ratio * spread.high);
     }
     held as f64 / repetitions as f64
 }
@@ -49,10 +54,21 @@ fn coverage(repetitions: u64, mut sample: impl FnMut(&mut Noise, f64) -> Vec<Sec
 fn ninety_five_percent_are_about_that_many() {
     // 1000 repetitions: the observed share itself varies by 0.7 points. An interval that misses 1.1
     // is one that would call equal drives different.
-    for (seconds, memory) in
-        [(15, 0.0), (15, 0.3), (15, 0.5), (30, 0.0), (30, 0.3), (30, 0.5), (30, 0.7), (60, 0.3), (120, 0.5), (120, 0.8)]
-    {
-        let sample = |noise: &mut Noise, level: f64| vec![Seconds::Rates(noise.seconds(level, memory, seconds))];
+    for (seconds, memory) in [
+        (15, 0.0),
+        (15, 0.3),
+        (15, 0.5),
+        (30, 0.0),
+        (30, 0.3),
+        (30, 0.5),
+        (30, 0.7),
+        (60, 0.3),
+        (120, 0.5),
+        (120, 0.8),
+    ] {
+        let sample = |noise: &mut Noise, level: f64| {
+            vec![Seconds::Rates(noise.seconds(level, memory, seconds))]
+        };
         let covered = coverage(1000, sample, [1000.0, 1100.0]);
         println!("coverage: {seconds} s, memory {memory}: {covered}");
         assert!((0.925..0.985).contains(&covered), "{seconds} s, memory {memory}: {covered}");
@@ -67,7 +83,8 @@ fn equal_drives_are_called_different_in_one_of_twenty_comparisons_at_most() {
             let mut noise = Noise::new(10_000 + seed);
             let mut side = || [Seconds::Rates(noise.seconds(1000.0, memory, seconds))];
             let spread = spread(&side(), &side()).unwrap();
-            called += u64::from(spread.ratio * spread.low > 1.0 || spread.ratio * spread.high < 1.0);
+            called +=
+                u64::from(spread.ratio * spread.low > 1.0 || spread.ratio * spread.high < 1.0);
         }
         assert!(called <= 70, "{seconds} s, memory {memory}: {called} of 1000");
     }
@@ -86,7 +103,9 @@ fn what_differs_from_run_to_run_counts_and_what_differs_within_counts_once() {
     // latter would miss.
     for apart in [0.05, 0.0] {
         for count in [2, 3, 5, 10] {
-            let runs = |noise: &mut Noise, level: f64| (0..count).map(|_| own_run(noise, level, apart, 10)).collect();
+            let runs = |noise: &mut Noise, level: f64| {
+                (0..count).map(|_| own_run(noise, level, apart, 10)).collect()
+            };
             let covered = coverage(1000, runs, [1000.0, 1100.0]);
             println!("coverage: {count} runs, {apart} apart: {covered}");
             let most = if count == 2 { 0.99 } else { 0.98 };
@@ -125,7 +144,8 @@ fn one_run_against_several_varies_as_they_do() {
 #[test]
 fn a_noisy_single_run_keeps_its_own_noise() {
     let mut noise = Noise::new(3);
-    let calm: Vec<Seconds> = (0..5).map(|_| Seconds::Rates(noise.seconds(1000.0, 0.0, 30))).collect();
+    let calm: Vec<Seconds> =
+        (0..5).map(|_| Seconds::Rates(noise.seconds(1000.0, 0.0, 30))).collect();
     let steps = |high: f64| (0..30).map(|second| if second < 15 { 500.0 } else { high }).collect();
     let spread = spread(&calm, &[Seconds::Rates(steps(1700.0))]).unwrap();
     assert!(spread.ratio > 1.05 && spread.ratio * spread.low < 1.0, "{spread:?}");
@@ -137,10 +157,13 @@ fn the_error_is_that_of_block_means() {
     // of a circular block bootstrap's mean is that of the block means, weighted by the blocks'
     // lengths: (5 · 9 · v3 + v1) / 16².
     let series: Vec<f64> =
-        [9.0, 11.0, 10.0, 12.0, 8.0, 10.0, 13.0, 7.0, 10.0, 10.0, 9.0, 11.0, 12.0, 8.0, 9.0, 11.0].to_vec();
+        [9.0, 11.0, 10.0, 12.0, 8.0, 10.0, 13.0, 7.0, 10.0, 10.0, 9.0, 11.0, 12.0, 8.0, 9.0, 11.0]
+            .to_vec();
     let mean = 10.0;
     let block_variance = |length: usize| {
-        let means = (0..16).map(|start| (0..length).map(|at| series[(start + at) % 16]).sum::<f64>() / length as f64);
+        let means = (0..16).map(|start| {
+            (0..length).map(|at| series[(start + at) % 16]).sum::<f64>() / length as f64
+        });
         means.map(|block| (block - mean).powi(2)).sum::<f64>() / 16.0
     };
     let by_hand = (5.0 * 9.0 * block_variance(3) + block_variance(1)) / 256.0;
@@ -157,13 +180,16 @@ fn the_error_is_that_of_block_means() {
 
 #[test]
 fn percentiles_are_compared_by_their_geometric_mean() {
-    let of = |values: [f64; 2]| [Seconds::Percentiles(values.iter().copied().cycle().take(20).collect())];
+    let of = |values: [f64; 2]| {
+        [Seconds::Percentiles(values.iter().copied().cycle().take(20).collect())]
+    };
     let spread = spread(&of([100.0, 400.0]), &of([100.0, 100.0])).unwrap();
     assert!((spread.ratio - 0.5).abs() < 1e-12);
 }
 
 /// 16 seconds around 10, 2 off it, in pairs: of the 15 neighbours 8 are equal and 7 opposite.
-const PAIRS: [f64; 16] = [12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0];
+const PAIRS: [f64; 16] =
+    [12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0];
 
 #[test]
 fn the_widening_is_that_of_an_autoregression_with_the_estimated_memory() {
@@ -172,7 +198,10 @@ fn the_widening_is_that_of_an_autoregression_with_the_estimated_memory() {
     // which is (1 + 2/13) / (1 - 2/13) = 15/11 of that of a second, blocks of 3 keep 1 + 2 · 2/3 ·
     // 2/13 + 2 · 1/3 · 4/169 = 619/507.
     let lost_correlation = Run::new(&PAIRS).lost_correlation();
-    assert!((lost_correlation - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12, "{lost_correlation}");
+    assert!(
+        (lost_correlation - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12,
+        "{lost_correlation}"
+    );
     assert!(Run::new(&PAIRS[..15]).lost_correlation() > 1.0);
     // Fewer seconds show no correlation, and neither do equal or alternating ones.
     assert!((Run::new(&PAIRS[..14]).lost_correlation() - 1.0).abs() < 1e-12);
@@ -186,7 +215,10 @@ fn the_widening_is_that_of_an_autoregression_with_the_estimated_memory() {
 
 /// Runs of equal seconds, with the logarithms of their levels.
 fn runs_at(levels: &[i32], seconds: usize) -> Vec<Seconds> {
-    levels.iter().map(|&level| Seconds::Percentiles(vec![f64::from(level).exp(); seconds])).collect()
+    levels
+        .iter()
+        .map(|&level| Seconds::Percentiles(vec![f64::from(level).exp(); seconds]))
+        .collect()
 }
 
 #[test]
@@ -195,7 +227,10 @@ fn a_single_run_takes_its_variation_from_the_other_side() {
     // Levels of 1, 2 and 6 are 2, 1 and 3 off their mean: a variance of 14 / 2.
     let several = side(&[1, 2, 6], 10);
     assert!((several.between() - 7.0_f64.sqrt()).abs() < 1e-9);
-    assert!((several.pieces() - 3.0).abs() < 1e-12 && (side(&[1], 16).pieces() - 16.0 / 3.0).abs() < 1e-12);
+    assert!(
+        (several.pieces() - 3.0).abs() < 1e-12
+            && (side(&[1], 16).pieces() - 16.0 / 3.0).abs() < 1e-12
+    );
     let mixed = [runs_at(&[1], 10), runs_at(&[1], 20)].concat();
     assert!((Side::new(&mixed).unwrap().length() - 15.0).abs() < 1e-12);
     // A run of a quarter of their length varies at most twice as much; a longer one as much as they
@@ -257,7 +292,10 @@ fn draws_are_even_and_normal() {
 fn small_sums_by_hand() {
     assert!((variance(&[1.0, 2.0, 3.0, 4.0]) - 5.0 / 3.0).abs() < 1e-12);
     assert!([0.5, 1.0].into_iter().all(|pieces| widened(pieces).abs() < 1e-12));
-    assert!((widened(2.0) - 2.0_f64.sqrt()).abs() < 1e-12 && (widened(5.0) - 1.25_f64.sqrt()).abs() < 1e-12);
+    assert!(
+        (widened(2.0) - 2.0_f64.sqrt()).abs() < 1e-12
+            && (widened(5.0) - 1.25_f64.sqrt()).abs() < 1e-12
+    );
     // From any table: 5 % lie beyond 2.571 errors with 5 degrees of freedom.
     let spread = Spread { ratio: 1.0, low: 0.9, high: 1.1, error: 0.1, freedom: 5.0 };
     for logarithm in [0.2571_f64, -0.2571] {
@@ -273,8 +311,14 @@ fn blocks_are_cube_roots_rounded_up() {
 #[test]
 fn no_interval_without_enough_data() {
     let rates = |count: usize| Seconds::Rates(vec![100.0; count]);
-    assert_eq!(spread(&[rates(12)], &[rates(30)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
-    assert_eq!(spread(&[rates(12)], &[rates(20)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
+    assert_eq!(
+        spread(&[rates(12)], &[rates(30)]),
+        Err(NoInterval::TooShort { seconds: 12, least: 15 })
+    );
+    assert_eq!(
+        spread(&[rates(12)], &[rates(20)]),
+        Err(NoInterval::TooShort { seconds: 12, least: 15 })
+    );
     assert_eq!(spread(&[rates(30)], &[rates(0)]), Err(NoInterval::NoSeries));
     assert_eq!(spread(&[rates(30)], &[]), Err(NoInterval::NoSeries));
     assert_eq!(spread(&[rates(30)], &[Seconds::Rates(vec![0.0; 30])]), Err(NoInterval::Stalled));
@@ -285,13 +329,20 @@ fn no_interval_without_enough_data() {
     // shorter.
     assert!(spread(&[rates(30)], &[rates(5), rates(5)]).is_ok());
     assert!(spread(&[rates(3)], &[rates(5), rates(5)]).is_ok());
-    assert_eq!(spread(&[rates(1)], &[rates(5), rates(5)]), Err(NoInterval::TooShort { seconds: 1, least: 3 }));
-    assert_eq!(spread(&[rates(60), rates(60)], &[rates(14)]), Err(NoInterval::TooShort { seconds: 14, least: 15 }));
+    assert_eq!(
+        spread(&[rates(1)], &[rates(5), rates(5)]),
+        Err(NoInterval::TooShort { seconds: 1, least: 3 })
+    );
+    assert_eq!(
+        spread(&[rates(60), rates(60)], &[rates(14)]),
+        Err(NoInterval::TooShort { seconds: 14, least: 15 })
+    );
 }
 
 #[test]
 fn a_series_without_noise_leaves_no_doubt() {
-    let spread = spread(&[Seconds::Rates(vec![100.0; 20])], &[Seconds::Rates(vec![101.0; 20])]).unwrap();
+    let spread =
+        spread(&[Seconds::Rates(vec![100.0; 20])], &[Seconds::Rates(vec![101.0; 20])]).unwrap();
     assert!(spread.high / spread.low < 1.0 + 1e-9 && (spread.ratio - 1.01).abs() < 1e-9);
     assert!(spread.chance_of(1.01) < 1e-9);
     assert!((spread.chance_of(1.0) - 1.0).abs() < 1e-9);

@@ -37,16 +37,29 @@ fn because(figure: &MetricComparison) -> String {
 
 #[test]
 fn twice_as_fast_is_seen_from_every_side() {
-    let against = against(&[run(vec![result(FSYNC, 1000.0, 30, 1)])], &[run(vec![result(FSYNC, 500.0, 30, 2)])]);
+    let against = against(
+        &[run(vec![result(FSYNC, 1000.0, 30, 1)])],
+        &[run(vec![result(FSYNC, 500.0, 30, 2)])],
+    );
     let better = Verdict::Different { direction: Direction::Better };
-    for (metric, ratio) in
-        [(Metric::CommitsPerS, 2.0), (Metric::Iops, 2.0), (Metric::MibPerS, 2.0), (P50, 0.5), (P99, 0.5)]
-    {
+    for (metric, ratio) in [
+        (Metric::CommitsPerS, 2.0),
+        (Metric::Iops, 2.0),
+        (Metric::MibPerS, 2.0),
+        (P50, 0.5),
+        (P99, 0.5),
+    ] {
         let figure = figure(&against, metric);
         assert_eq!(figure.verdict, better, "{figure:?}");
         let interval = figure.interval.unwrap();
-        assert!(interval.low < figure.ratio.unwrap() && figure.ratio.unwrap() < interval.high, "{figure:?}");
-        assert!(interval.low < ratio && ratio < interval.high && interval.high / interval.low < 1.1, "{figure:?}");
+        assert!(
+            interval.low < figure.ratio.unwrap() && figure.ratio.unwrap() < interval.high,
+            "{figure:?}"
+        );
+        assert!(
+            interval.low < ratio && ratio < interval.high && interval.high / interval.low < 1.1,
+            "{figure:?}"
+        );
     }
     let p999 = figure(&against, Metric::Latency(Operation::Commit, Point::P99_9));
     assert!((p999.ratio.unwrap() - 0.5).abs() < 0.05 && p999.interval.is_none());
@@ -56,9 +69,15 @@ fn twice_as_fast_is_seen_from_every_side() {
 
 #[test]
 fn slower_is_worse_whichever_the_unit() {
-    let against = against(&[run(vec![result(FSYNC, 500.0, 30, 1)])], &[run(vec![result(FSYNC, 1000.0, 30, 2)])]);
+    let against = against(
+        &[run(vec![result(FSYNC, 500.0, 30, 1)])],
+        &[run(vec![result(FSYNC, 1000.0, 30, 2)])],
+    );
     for metric in [Metric::Iops, P50] {
-        assert_eq!(figure(&against, metric).verdict, Verdict::Different { direction: Direction::Worse });
+        assert_eq!(
+            figure(&against, metric).verdict,
+            Verdict::Different { direction: Direction::Worse }
+        );
     }
 }
 
@@ -99,7 +118,8 @@ fn many_tests_do_not_make_verdicts_by_chance() {
     // comparison may report a difference.
     let (mut outside, mut called) = (0, 0);
     for seed in 0..20 {
-        let tests = |from: u64| run((0..60).map(|nth| result(FSYNC, 1000.0, 30, from + nth)).collect());
+        let tests =
+            |from: u64| run((0..60).map(|nth| result(FSYNC, 1000.0, 30, from + nth)).collect());
         let against = against(&[tests(10_000 * seed)], &[tests(10_000 * seed + 5000)]);
         for test in &against.tests {
             let figure = test.metric(Metric::Iops).unwrap();
@@ -120,13 +140,22 @@ fn a_renamed_test_is_found_and_a_changed_one_is_not() {
     renamed.test = "commit".to_owned();
     let mut changed = result("write", 10.0, 30, 3);
     changed.workload.depth = 4;
-    let baseline = vec![result(FSYNC, 1000.0, 30, 1), result("write", 10.0, 30, 3), result("read", 10.0, 30, 4)];
+    let baseline = vec![
+        result(FSYNC, 1000.0, 30, 1),
+        result("write", 10.0, 30, 3),
+        result("read", 10.0, 30, 4),
+    ];
     let candidate = vec![changed, renamed, result("write O_DSYNC", 10.0, 30, 5)];
     let against = against(&[run(baseline)], &[run(candidate)]);
     assert_eq!(against.tests.len(), 1);
     assert_eq!(against.tests[0].candidate_test.as_deref(), Some("commit"));
-    let reason = |test: &str| against.unpaired.iter().find(|unpaired| unpaired.test == test).unwrap().reason.clone();
-    assert_eq!(reason("write"), UnpairedReason::DifferentWorkload { fields: vec!["depth: 1 and 4".to_owned()] });
+    let reason = |test: &str| {
+        against.unpaired.iter().find(|unpaired| unpaired.test == test).unwrap().reason.clone()
+    };
+    assert_eq!(
+        reason("write"),
+        UnpairedReason::DifferentWorkload { fields: vec!["depth: 1 and 4".to_owned()] }
+    );
     assert_eq!(reason("read"), UnpairedReason::OnlyInBaseline);
     assert_eq!(reason("write O_DSYNC"), UnpairedReason::OnlyInCandidate);
     assert_eq!(against.unpaired.len(), 3);
@@ -153,7 +182,10 @@ fn caveats_are_noted() {
     ");
     let against = against(&[run(vec![whole.clone()])], &[run(vec![whole]), run(bare)]);
     insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate cannot be merged, so it has rates but no percentiles: `write + fsync` has write latency percentiles but no histogram, and percentiles cannot be added up");
-    assert!(against.tests[0].metric(Metric::CommitsPerS).is_some() && against.tests[0].metric(P50).is_none());
+    assert!(
+        against.tests[0].metric(Metric::CommitsPerS).is_some()
+            && against.tests[0].metric(P50).is_none()
+    );
 }
 
 #[test]
@@ -164,8 +196,10 @@ fn what_else_differs_is_listed() {
     other.smoke = true;
     other.flushmark = "0.2.0".to_owned();
     let differences = against(std::slice::from_ref(&one), &[other]).differences;
-    let said: Vec<String> =
-        differences.iter().map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate)).collect();
+    let said: Vec<String> = differences
+        .iter()
+        .map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate))
+        .collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
     version: ["0.1.0"] ["0.2.0"]
     smoke run: ["no"] ["yes"]
@@ -189,8 +223,9 @@ fn a_pattern_selects_tests_by_name() {
 #[test]
 fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     let of = |us: f64, seconds, seed| [run(vec![result(FSYNC, us, seconds, seed)])];
-    let fails =
-        |comparison: &Comparison, text: &str| text.parse::<Condition>().unwrap().failures(comparison).unwrap().len();
+    let fails = |comparison: &Comparison, text: &str| {
+        text.parse::<Condition>().unwrap().failures(comparison).unwrap().len()
+    };
     let slower = compared(&of(1000.0, 30, 1), &of(1200.0, 30, 2));
     assert_eq!(fails(&slower, "commit_p99 > +10%"), 1);
     assert_eq!(fails(&slower, "commit_p99 > +50%"), 0);
@@ -208,7 +243,10 @@ fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     assert_eq!(fails(&short, "commit_p50 > +10%"), 1);
     let condition: Condition = "commit_p50 > +10%".parse().unwrap();
     let failures = condition.failures(&short).unwrap();
-    assert!(matches!(&failures[..], [Failure::Exceeded(it)] if condition.is_blind_to_noise(it.figure)), "{failures:?}");
+    assert!(
+        matches!(&failures[..], [Failure::Exceeded(it)] if condition.is_blind_to_noise(it.figure)),
+        "{failures:?}"
+    );
 }
 
 #[test]
@@ -252,7 +290,11 @@ fn a_missing_figure_fails_its_limit() {
     // If all tests are missing, the metric's name is not to blame.
     assert_eq!(missing(&both[..1], &[run(vec![])]).len(), 2);
     let against = against(&both, &untimed);
-    assert!(against.tests[1].only_in_baseline.contains(&P99), "{:?}", against.tests[1].only_in_baseline);
+    assert!(
+        against.tests[1].only_in_baseline.contains(&P99),
+        "{:?}",
+        against.tests[1].only_in_baseline
+    );
     assert!(
         against.tests[1].notes[0].starts_with("the candidate does not have commit_mean"),
         "{:?}",
@@ -301,7 +343,9 @@ fn a_run_that_ended_early_is_not_judged() {
     assert_eq!(missing(&several, &whole), [(FSYNC.to_owned(), "BrokenOff".to_owned())]);
     // Two runs of a few seconds have nothing to be compared with.
     assert!(
-        compared(&of(1000.0, 5, Ended::Interrupted), &of(500.0, 5, Ended::Limit)).candidates[0].tests[0].broken_off
+        compared(&of(1000.0, 5, Ended::Interrupted), &of(500.0, 5, Ended::Limit)).candidates[0]
+            .tests[0]
+            .broken_off
     );
 }
 
@@ -324,7 +368,8 @@ fn judged(baseline: f64, candidate: f64, seconds: f64) -> MetricComparison {
 #[test]
 fn an_interval_speaks_for_a_figure_that_moved_as_its_seconds_did() {
     // The interval is 1.8 to 2.2, with a tolerance of one hundredth at each end.
-    for (seconds, speaks) in [(1.77, false), (1.79, true), (2.0, true), (2.21, true), (2.23, false)] {
+    for (seconds, speaks) in [(1.77, false), (1.79, true), (2.0, true), (2.21, true), (2.23, false)]
+    {
         let figure = judged(100.0, 200.0, seconds);
         assert_eq!(figure.interval.is_some(), speaks, "{seconds}");
         let expected = if speaks {
@@ -344,9 +389,15 @@ fn an_interval_speaks_for_a_figure_that_moved_as_its_seconds_did() {
 fn a_ratio_needs_two_figures_above_0() {
     let zero = Verdict::Open { because: Undecided::Zero };
     let nothing_before = judged(0.0, 100.0, 1.0);
-    assert_eq!((nothing_before.ratio, nothing_before.change(), nothing_before.verdict), (None, None, zero));
+    assert_eq!(
+        (nothing_before.ratio, nothing_before.change(), nothing_before.verdict),
+        (None, None, zero)
+    );
     let nothing_left = judged(100.0, 0.0, 1.0);
-    assert_eq!((nothing_left.ratio, nothing_left.change(), nothing_left.verdict), (Some(0.0), Some(-1.0), zero));
+    assert_eq!(
+        (nothing_left.ratio, nothing_left.change(), nothing_left.verdict),
+        (Some(0.0), Some(-1.0), zero)
+    );
 }
 
 /// Tests whose rates are all called different with these probabilities; returns which of them
@@ -438,12 +489,16 @@ fn a_limit_on_values_works_with_a_baseline_of_0() {
 fn the_drives_own_data_is_among_the_facts() {
     let one = run(vec![result(FSYNC, 500.0, 30, 2)]);
     let mut other = one.clone();
-    let drive::Backing::BlockDevice(device) = &mut other.drive.as_mut().unwrap().backing else { panic!() };
+    let drive::Backing::BlockDevice(device) = &mut other.drive.as_mut().unwrap().backing else {
+        panic!()
+    };
     device.model = Some("another".to_owned());
     device.queue.write_cache = Some(drive::WriteCache::WriteThrough);
     let differences = against(&[one], &[other]).differences;
-    let said: Vec<String> =
-        differences.iter().map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate)).collect();
+    let said: Vec<String> = differences
+        .iter()
+        .map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate))
+        .collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
     drive: ["Samsung 980 1 TB"] ["another"]
     kernel's view of the cache: ["write-back"] ["write-through"]

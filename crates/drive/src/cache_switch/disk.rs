@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use crate::block::sysfs_place;
 use crate::cache_switch::CacheControl;
 use crate::system_root::Attributes;
-use crate::{BlockDevice, CacheReading, CommandError, DeviceNumber, OpenDrive, SystemRoot, WriteCache};
+use crate::{
+    BlockDevice, CacheReading, CommandError, DeviceNumber, OpenDrive, SystemRoot, WriteCache,
+};
 
 /// A disk that takes commands, with its attributes in sysfs.
 #[derive(Debug)]
@@ -26,7 +28,8 @@ impl DiskCache {
     /// When the disk is gone, does not take commands, or takes them only from root.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<DiskCache, CommandError> {
         let drive = OpenDrive::open(root, disk)?;
-        let place = sysfs_place(root, disk.device).ok_or_else(|| CommandError::Gone { device: disk.path.clone() })?;
+        let place = sysfs_place(root, disk.device)
+            .ok_or_else(|| CommandError::Gone { device: disk.path.clone() })?;
         Ok(DiskCache {
             drive,
             root: root.clone(),
@@ -99,13 +102,19 @@ impl CacheControl for DiskCache {
             // on that would be rash when the drive's cache is in question; a flush costs
             // milliseconds.
             let flushed = File::open(&self.node).and_then(|node| node.sync_all());
-            flushed.map_err(|source| CommandError::Io { device: self.node.clone(), command: "a flush", source })?;
+            flushed.map_err(|source| CommandError::Io {
+                device: self.node.clone(),
+                command: "a flush",
+                source,
+            })?;
         }
         if let Some(path) = self.kernel_switch() {
             let now = fs::read_to_string(&path).map_err(|source| self.sysfs_error(source))?;
             match self.write(&path, cache_type(now.trim(), on)) {
                 Ok(()) => return Ok(()),
-                Err(error @ (CommandError::NeedsRoot { .. } | CommandError::Gone { .. })) => return Err(error),
+                Err(error @ (CommandError::NeedsRoot { .. } | CommandError::Gone { .. })) => {
+                    return Err(error);
+                }
                 // Bridges without a caching page: sd answers EINVAL, but the drive behind the
                 // bridge may still take its own command.
                 Err(_) => {}

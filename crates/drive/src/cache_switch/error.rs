@@ -9,7 +9,8 @@ use crate::{CommandError, Occupied, Signature};
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
     /// A partition or a layer does not have a cache.
-    #[error("{} is not a whole drive; name the drive below it (`flushmark drives` lists the drives)", .device.display())]
+    #[error("{} is not a whole drive; name the drive below it (`flushmark drives` lists the \
+             drives)", .device.display())]
     NoDrive {
         /// The path that the user named.
         device: PathBuf,
@@ -46,7 +47,9 @@ pub enum SwitchError {
     },
     /// The drive accepted the command, but its cache did not change.
     #[error(
-        "{} accepted the command to switch its write cache {}, but reports it unchanged: this drive (or a RAID controller or USB bridge in front of it) cannot be trusted with the setting",
+        "{} accepted the command to switch its write cache {}, but reports it unchanged: this \
+         drive (or a RAID controller or USB bridge in front of it) cannot be trusted with the \
+         setting",
         .device.display(), if *.on { "on" } else { "off" }
     )]
     SaidAndDidNot {
@@ -57,7 +60,9 @@ pub enum SwitchError {
     },
     /// The cache would be on while the kernel sends no flushes. It was switched off again.
     #[error(
-        "{} would cache writes while the kernel sends it no flushes, and every fsync would be a lie; its cache was left off: make the kernel rescan the drive (echo 1 > /sys/block/{}/device/rescan) and repeat",
+        "{} would cache writes while the kernel sends it no flushes, and every fsync would be a \
+         lie; its cache was left off: make the kernel rescan the drive (echo 1 > \
+         /sys/block/{}/device/rescan) and repeat",
         .device.display(), .device.file_name().unwrap_or_default().display()
     )]
     KernelWouldNotFlush {
@@ -65,7 +70,8 @@ pub enum SwitchError {
         device: PathBuf,
     },
     /// The switch failed, and so did the attempt to undo it.
-    #[error("{cause}; the state of its write cache is now unknown: run `flushmark cache restore {}` to restore it", .device.display())]
+    #[error("{cause}; the state of its write cache is now unknown: run `flushmark cache restore \
+             {}` to restore it", .device.display())]
     LeftUncertain {
         /// The drive.
         device: PathBuf,
@@ -73,7 +79,8 @@ pub enum SwitchError {
         cause: Box<SwitchError>,
     },
     /// Several attached drives match a record.
-    #[error("several attached drives match {drive}: {}; its record is kept: name the drive that you mean", list(.paths))]
+    #[error("several attached drives match {drive}: {}; its record is kept: name the drive that \
+             you mean", list(.paths))]
     Ambiguous {
         /// Model and serial number.
         drive: String,
@@ -82,7 +89,8 @@ pub enum SwitchError {
     },
     /// The drive in the record is not attached.
     #[error(
-        "{drive} is not attached, so its write cache cannot be restored; its record is kept: attach the drive and repeat"
+        "{drive} is not attached, so its write cache cannot be restored; its record is kept: \
+         attach the drive and repeat"
     )]
     Absent {
         /// Model and serial number.

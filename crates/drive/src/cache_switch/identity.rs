@@ -66,13 +66,17 @@ impl Identity {
         let by = self.serial.as_deref().unwrap_or(&self.place);
         let model = self.model.as_deref().unwrap_or("drive");
         let plain = |text: &str| -> String {
-            text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(60).collect()
+            text.chars()
+                .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+                .take(60)
+                .collect()
         };
         // Fowler, Noll and Vo's hash (FNV-1a) keeps drives distinct that look alike in the readable
         // part.
-        let hash = format!("{model}\0{by}")
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let hash =
+            format!("{model}\0{by}").bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
         format!("write-cache-{}-{}-{:08x}", plain(model), plain(by), hash as u32)
     }
 }
@@ -84,7 +88,8 @@ fn has_twin(root: &SystemRoot, disk: &BlockDevice) -> bool {
         return false;
     }
     let names = root.attributes("sys/block").entries("");
-    let others = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
+    let others =
+        names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
     others
         .filter(|other| other.device != disk.device)
         .any(|other| (other.model, other.serial) == (disk.model.clone(), disk.serial.clone()))
@@ -94,7 +99,8 @@ fn has_twin(root: &SystemRoot, disk: &BlockDevice) -> bool {
 /// dropped.
 fn lasting_place(place: &Path) -> String {
     let numbered = |part: &str, word: &str| {
-        part.strip_prefix(word).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+        part.strip_prefix(word)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
     let above_name = parts.split_last().map_or(&[][..], |(_, above)| above);
@@ -102,7 +108,9 @@ fn lasting_place(place: &Path) -> String {
         let address: Vec<&str> = part.split(':').collect();
         match address.as_slice() {
             // Host, channel, target, unit: the host is such a number.
-            [_, channel, target, unit] if part.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => {
+            [_, channel, target, unit]
+                if part.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') =>
+            {
                 Some(format!("{channel}:{target}:{unit}"))
             }
             _ if part.starts_with("target") || numbered(part, "host") => None,

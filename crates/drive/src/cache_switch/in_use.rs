@@ -24,7 +24,11 @@ pub fn refuse_others_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(),
     refuse(root, disk, &others)
 }
 
-fn refuse(root: &SystemRoot, asked: &BlockDevice, disks: &[BlockDevice]) -> Result<(), SwitchError> {
+fn refuse(
+    root: &SystemRoot,
+    asked: &BlockDevice,
+    disks: &[BlockDevice],
+) -> Result<(), SwitchError> {
     let device = || asked.path.clone();
     for disk in disks {
         let by = occupancy(root, disk.device)?;
@@ -42,7 +46,13 @@ fn refuse(root: &SystemRoot, asked: &BlockDevice, disks: &[BlockDevice]) -> Resu
 /// The disk itself, or all namespaces of an NVMe controller: the cache is the controller's.
 fn sharing_the_cache(root: &SystemRoot, disk: &BlockDevice) -> Vec<BlockDevice> {
     let controller = disk.name.rsplit_once('n').map(|(controller, _)| format!("{controller}n"));
-    let Some(controller) = controller.filter(|_| disk.transport == Transport::Nvme) else { return vec![disk.clone()] };
-    let names = root.attributes("sys/block").entries("").into_iter().filter(|name| name.starts_with(&controller));
+    let Some(controller) = controller.filter(|_| disk.transport == Transport::Nvme) else {
+        return vec![disk.clone()];
+    };
+    let names = root
+        .attributes("sys/block")
+        .entries("")
+        .into_iter()
+        .filter(|name| name.starts_with(&controller));
     names.filter_map(|name| BlockDevice::read(root, root.device_named(&name)?).ok()).collect()
 }

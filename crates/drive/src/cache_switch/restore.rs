@@ -87,11 +87,17 @@ fn restore_one(
 /// one drive; the first represents them all.
 fn find(root: &SystemRoot, wanted: &Identity) -> Result<BlockDevice, SwitchError> {
     let names = root.attributes("sys/block").entries("");
-    let disks = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
-    let mut fitting: Vec<BlockDevice> = disks.filter(|disk| Identity::of(root, disk).is_same(wanted)).collect();
+    let disks =
+        names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
+    let mut fitting: Vec<BlockDevice> =
+        disks.filter(|disk| Identity::of(root, disk).is_same(wanted)).collect();
     if fitting.len() > 1 && fitting.iter().any(|disk| disk.transport != Transport::Nvme) {
         let paths = fitting.iter().map(|disk| disk.path.display().to_string()).collect();
         return Err(SwitchError::Ambiguous { drive: wanted.title(), paths });
     }
-    if fitting.is_empty() { Err(SwitchError::Absent { drive: wanted.title() }) } else { Ok(fitting.swap_remove(0)) }
+    if fitting.is_empty() {
+        Err(SwitchError::Absent { drive: wanted.title() })
+    } else {
+        Ok(fitting.swap_remove(0))
+    }
 }

@@ -51,7 +51,8 @@ pub struct Change {
 impl Change {
     /// A change by this process at this moment.
     pub fn now(was_on: bool, was_unflushed: bool, by: By) -> Change {
-        let at_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let at_unix_s =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Change { was_on, was_unflushed, by, pid: std::process::id(), at_unix_s }
     }
 }
@@ -87,7 +88,9 @@ pub enum StateError {
     },
     /// A record cannot be understood. The file was moved aside.
     #[error(
-        "the record of changes in {} is damaged ({what}), so the previous state of that cache is unknown; it was kept as {}: examine it, set the cache with `flushmark cache on|off`, and remove it",
+        "the record of changes in {} is damaged ({what}), so the previous state of that cache is \
+         unknown; it was kept as {}: examine it, set the cache with `flushmark cache on|off`, and \
+         remove it",
         .path.display(), .kept.display()
     )]
     Damaged {
@@ -109,7 +112,8 @@ pub enum StateError {
         drive: String,
     },
     /// A record cannot be written or read. Nothing is changed then.
-    #[error("cannot {what} {}: {source}; the cache could not be restored without it, so nothing was changed (set FLUSHMARK_STATE_DIR to use another directory)", .path.display())]
+    #[error("cannot {what} {}: {source}; the cache could not be restored without it, so nothing \
+             was changed (set FLUSHMARK_STATE_DIR to use another directory)", .path.display())]
     Io {
         /// The operation that failed.
         what: &'static str,
@@ -166,12 +170,16 @@ impl StateDir {
             }
             let mut holder = String::new();
             let _ = lock.read_to_string(&mut holder);
-            return Err(StateError::Locked { drive: drive.title(), holder: holder.trim().parse().ok() });
+            return Err(StateError::Locked {
+                drive: drive.title(),
+                holder: holder.trim().parse().ok(),
+            });
         }
         let written = lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id()));
         written.map_err(|source| io_error("write", &lock_path, source))?;
         let path = self.0.join(format!("{stem}.json"));
-        let mut record = LockedRecord { path, drive: drive.clone(), changes: Vec::new(), _lock: lock };
+        let mut record =
+            LockedRecord { path, drive: drive.clone(), changes: Vec::new(), _lock: lock };
         if let Some(kept) = read_record(&record.path).transpose() {
             match kept {
                 Ok(kept) if kept.drive.is_same(drive) => record.changes = kept.changes,
@@ -191,7 +199,10 @@ impl StateDir {
     /// # Errors
     /// When the directory or a record exists but cannot be read.
     pub fn records(&self) -> Result<Vec<StoredRecord>, StateError> {
-        let records = self.files(|ending| ending == "json")?.into_iter().filter_map(|path| kept(path).transpose());
+        let records = self
+            .files(|ending| ending == "json")?
+            .into_iter()
+            .filter_map(|path| kept(path).transpose());
         records.collect()
     }
 
@@ -214,7 +225,8 @@ impl StateDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(io_error("read", &self.0, source)),
         };
-        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.retain(|path| path.extension().and_then(|ending| ending.to_str()).is_some_and(has));
         paths.sort();
         Ok(paths)
@@ -255,7 +267,10 @@ fn kept(path: PathBuf) -> Result<Option<StoredRecord>, StateError> {
     };
     let lock = File::open(path.with_extension("lock"));
     let is_locked = lock.is_ok_and(|lock| {
-        matches!(rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared), Err(rustix::io::Errno::WOULDBLOCK))
+        matches!(
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared),
+            Err(rustix::io::Errno::WOULDBLOCK)
+        )
     });
     Ok(Some(StoredRecord { path, record, is_locked }))
 }
@@ -272,9 +287,13 @@ fn read_record(path: &Path) -> Result<Option<Record>, Unread> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Unread::Io(error)),
     };
-    let record: Record = serde_json::from_slice(&bytes).map_err(|error| Unread::NotARecord(error.to_string()))?;
+    let record: Record =
+        serde_json::from_slice(&bytes).map_err(|error| Unread::NotARecord(error.to_string()))?;
     if record.schema != SCHEMA {
-        return Err(Unread::NotARecord(format!("unknown schema `{}`; expected `{SCHEMA}`", record.schema)));
+        return Err(Unread::NotARecord(format!(
+            "unknown schema `{}`; expected `{SCHEMA}`",
+            record.schema
+        )));
     }
     if record.changes.is_empty() {
         return Err(Unread::NotARecord("it has no changes".to_owned()));
@@ -288,7 +307,10 @@ pub(super) fn move_aside(path: &Path, what: &str) -> Result<StateError, StateErr
         let ending = if number == 0 { "damaged".to_owned() } else { format!("damaged-{number}") };
         path.with_extension(ending)
     });
-    let kept = free.into_iter().find(|path| !path.exists()).unwrap_or_else(|| path.with_extension("damaged"));
+    let kept = free
+        .into_iter()
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| path.with_extension("damaged"));
     fs::rename(path, &kept).map_err(|source| io_error("move aside", path, source))?;
     Ok(StateError::Damaged { path: path.to_owned(), what: what.to_owned(), kept })
 }
@@ -298,7 +320,9 @@ fn io_error(what: &'static str, path: &Path, source: io::Error) -> StateError {
 }
 
 fn sync_directory(path: &Path) -> Result<(), StateError> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(|source| io_error("sync", path, source))
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|source| io_error("sync", path, source))
 }
 
 /// The record of a drive whose lock this process holds.
@@ -336,7 +360,9 @@ impl LockedRecord {
             return self.write();
         }
         match fs::remove_file(&self.path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &self.path, source)),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(io_error("remove", &self.path, source))
+            }
             _ => self.sync_parent(),
         }
     }
@@ -344,9 +370,12 @@ impl LockedRecord {
     fn write(&self) -> Result<(), StateError> {
         let record = Record::new(self.drive.clone(), self.changes.clone());
         let new = self.path.with_extension("new");
-        let text = serde_json::to_vec_pretty(&record).map_err(|error| io_error("write", &new, error.into()))?;
+        let text = serde_json::to_vec_pretty(&record)
+            .map_err(|error| io_error("write", &new, error.into()))?;
         let mut file = File::create(&new).map_err(|source| io_error("create", &new, source))?;
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(|source| io_error("write", &new, source))?;
+        file.write_all(&text)
+            .and_then(|()| file.sync_all())
+            .map_err(|source| io_error("write", &new, source))?;
         fs::rename(&new, &self.path).map_err(|source| io_error("write", &self.path, source))?;
         self.sync_parent()
     }

@@ -32,7 +32,14 @@ struct Drive(Rc<RefCell<Simulated>>);
 
 impl Drive {
     fn new(on: bool, manner: Manner) -> Drive {
-        let drive = Simulated { on, present: true, switchable: true, gone: false, manner, commands: Vec::new() };
+        let drive = Simulated {
+            on,
+            present: true,
+            switchable: true,
+            gone: false,
+            manner,
+            commands: Vec::new(),
+        };
         Drive(Rc::new(RefCell::new(drive)))
     }
 
@@ -109,12 +116,20 @@ impl Bench {
     }
 
     fn switch(&self, drive: &Drive) -> CacheSwitch<Drive> {
-        CacheSwitch::new(drive.clone(), "/dev/sdx".as_ref(), self.state().lock(&identity()).unwrap())
+        CacheSwitch::new(
+            drive.clone(),
+            "/dev/sdx".as_ref(),
+            self.state().lock(&identity()).unwrap(),
+        )
     }
 
     fn on_record(&self) -> Vec<bool> {
         let records = self.state().records().unwrap();
-        records.into_iter().flat_map(|kept| kept.record.unwrap().changes).map(|change| change.was_on).collect()
+        records
+            .into_iter()
+            .flat_map(|kept| kept.record.unwrap().changes)
+            .map(|change| change.was_on)
+            .collect()
     }
 }
 
@@ -122,7 +137,9 @@ impl Bench {
 fn what_a_run_changed_is_put_back_and_struck() {
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
     let mut switch = bench.switch(&drive);
-    assert!(matches!(switch.set(false, By::Run).unwrap(), Switched::Done(reading) if !reading.enabled));
+    assert!(
+        matches!(switch.set(false, By::Run).unwrap(), Switched::Done(reading) if !reading.enabled)
+    );
     assert_eq!((drive.is_on(), bench.on_record()), (false, vec![true]));
     assert!(matches!(switch.set(false, By::Run).unwrap(), Switched::Already(_)));
     assert!(switch.undo().unwrap().unwrap().enabled);
@@ -140,7 +157,11 @@ fn a_record_outlives_its_process_and_the_drives_name() {
     // removed.
     drive.0.borrow_mut().on = true;
     drive.0.borrow_mut().commands.clear();
-    let renamed = Identity { path: "/dev/sdb".to_owned(), place: "sys/devices/ata2".to_owned(), ..identity() };
+    let renamed = Identity {
+        path: "/dev/sdb".to_owned(),
+        place: "sys/devices/ata2".to_owned(),
+        ..identity()
+    };
     let record = bench.state().lock(&renamed).unwrap();
     let mut switch = CacheSwitch::new(drive.clone(), "/dev/sdb".as_ref(), record);
     assert!(switch.undo().unwrap().unwrap().enabled);
@@ -278,7 +299,8 @@ fn nothing_is_changed_when_nothing_can_be_written_down() {
     let mut switch = bench.switch(&drive);
     // A directory blocks the path of the new record: even root cannot write a file there.
     let state = bench.state();
-    let new = fs::read_dir(state.path()).unwrap().next().unwrap().unwrap().path().with_extension("new");
+    let new =
+        fs::read_dir(state.path()).unwrap().next().unwrap().unwrap().path().with_extension("new");
     fs::create_dir(new).unwrap();
     let error = switch.set(false, By::Run).unwrap_err();
     assert!(matches!(error, SwitchError::State(StateError::Io { .. })), "{error}");
@@ -287,7 +309,9 @@ fn nothing_is_changed_when_nothing_can_be_written_down() {
 
 #[test]
 fn a_damaged_record_is_kept_aside_and_nothing_is_guessed() {
-    for damage in ["", "{", "{\"schema\": \"flushmark/cache-record/1\", \"changes\": []}", "null", "[1]"] {
+    for damage in
+        ["", "{", "{\"schema\": \"flushmark/cache-record/1\", \"changes\": []}", "null", "[1]"]
+    {
         let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
         bench.switch(&drive).set(false, By::Run).unwrap();
         let path = bench.state().records().unwrap()[0].path.clone();
@@ -299,7 +323,10 @@ fn a_damaged_record_is_kept_aside_and_nothing_is_guessed() {
         assert!(!path.exists() && !drive.is_on());
         // A second one does not overwrite the first.
         fs::write(&path, "x").unwrap();
-        let StateError::Damaged { kept: second, .. } = bench.state().lock(&identity()).unwrap_err() else { panic!() };
+        let StateError::Damaged { kept: second, .. } = bench.state().lock(&identity()).unwrap_err()
+        else {
+            panic!()
+        };
         assert_ne!(*kept, second);
     }
 }
@@ -324,7 +351,8 @@ fn restoring_says_what_became_of_each_record() {
     bench.switch(&Drive::new(true, Manner::Honest)).set(false, By::Run).unwrap();
     fs::write(bench.state().path().join("write-cache-x.json"), "rubbish").unwrap();
     let outcomes = restore(&root, &bench.state(), None).unwrap();
-    let said: Vec<String> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().to_string()).collect();
+    let said: Vec<String> =
+        outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().to_string()).collect();
     let place = bench.directory.path().to_string_lossy().into_owned();
     insta::assert_snapshot!(said.join("\n").replace(&place, "/ROOT"), @"
     Test Drive (S/1) is not attached, so its write cache cannot be restored; its record is kept: attach the drive and repeat
@@ -335,7 +363,11 @@ fn restoring_says_what_became_of_each_record() {
 
 #[test]
 fn a_drive_is_known_by_its_serial_number_or_else_by_its_place() {
-    let elsewhere = Identity { place: "sys/devices/ata9".to_owned(), path: "/dev/sdq".to_owned(), ..identity() };
+    let elsewhere = Identity {
+        place: "sys/devices/ata9".to_owned(),
+        path: "/dev/sdq".to_owned(),
+        ..identity()
+    };
     assert!(identity().is_same(&elsewhere));
     assert!(!identity().is_same(&Identity { serial: Some("S/2".to_owned()), ..identity() }));
     assert!(!identity().is_same(&Identity { serial: None, ..identity() }));
@@ -349,12 +381,16 @@ fn a_drive_is_known_by_its_serial_number_or_else_by_its_place() {
 #[test]
 fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
     let machine = captures::Machine::new();
-    let numbered = |name: &str| format!("pci0000:00/usb1/{name}/host3/target3:0:0/3:0:0:0/block/{name}");
+    let numbered =
+        |name: &str| format!("pci0000:00/usb1/{name}/host3/target3:0:0/3:0:0:0/block/{name}");
     for (minor, name) in [(0, "sda"), (16, "sdb")] {
-        let attributes = [("device/model", "Bridge"), ("device/serial", "0123456789AB"), ("size", "8")];
+        let attributes =
+            [("device/model", "Bridge"), ("device/serial", "0123456789AB"), ("size", "8")];
         machine.disk(&numbered(name), &format!("8:{minor}"), &attributes);
     }
-    let disk = |number: &str| BlockDevice::read(&SystemRoot::new(machine.path()), number.parse().unwrap()).unwrap();
+    let disk = |number: &str| {
+        BlockDevice::read(&SystemRoot::new(machine.path()), number.parse().unwrap()).unwrap()
+    };
     let (first, second) = (
         Identity::of(&SystemRoot::new(machine.path()), &disk("8:0")),
         Identity::of(&SystemRoot::new(machine.path()), &disk("8:16")),
@@ -362,11 +398,19 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
     assert_eq!((first.serial.as_deref(), first.is_same(&second)), (None, false));
     assert_ne!(first.file_stem(), second.file_stem());
     for (minor, name) in [(0, "nvme0n1"), (1, "nvme0n2")] {
-        let attributes =
-            [("device/model", "Two"), ("device/serial", "N1"), ("size", if minor == 0 { "8" } else { "16" })];
-        machine.disk(&format!("pci0000:00/nvme/nvme0/{name}"), &format!("259:{minor}"), &attributes);
+        let attributes = [
+            ("device/model", "Two"),
+            ("device/serial", "N1"),
+            ("size", if minor == 0 { "8" } else { "16" }),
+        ];
+        machine.disk(
+            &format!("pci0000:00/nvme/nvme0/{name}"),
+            &format!("259:{minor}"),
+            &attributes,
+        );
     }
-    let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&SystemRoot::new(machine.path()), &disk(number)));
+    let namespaces = ["259:0", "259:1"]
+        .map(|number| Identity::of(&SystemRoot::new(machine.path()), &disk(number)));
     assert!(namespaces[0].is_same(&namespaces[1]) && namespaces[0].serial.is_some());
     // A filesystem on one namespace forbids switching the other.
     machine.mounts("28 1 259:1 / /srv rw - ext4 /dev/nvme0n2 rw\n");
@@ -374,7 +418,10 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
         refuse_in_use(&SystemRoot::new(machine.path()), &disk("259:0")),
         refuse_others_in_use(&SystemRoot::new(machine.path()), &disk("259:0")),
     ] {
-        assert!(matches!(refused, Err(SwitchError::InUse { .. } | SwitchError::Drive(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(SwitchError::InUse { .. } | SwitchError::Drive(_))),
+            "{refused:?}"
+        );
     }
     machine.mounts("");
     assert!(refuse_others_in_use(&SystemRoot::new(machine.path()), &disk("8:0")).is_ok());
@@ -394,7 +441,8 @@ fn a_place_omits_the_numbers_of_this_boot() {
 fn udev_rules() {
     use captures::built;
     let laptop = built::laptop();
-    let disk = BlockDevice::read(&SystemRoot::new(laptop.path()), "259:0".parse().unwrap()).unwrap();
+    let disk =
+        BlockDevice::read(&SystemRoot::new(laptop.path()), "259:0".parse().unwrap()).unwrap();
     let reading = |told_by| CacheReading {
         present: true,
         enabled: true,
@@ -424,5 +472,7 @@ fn udev_rules() {
         assert_eq!(udev::rule(&odd, reading(ToldBy::AtaIdentify), true), None);
     }
     let spaced = BlockDevice { serial: Some("WD  12 3".to_owned()), ..disk };
-    assert!(udev::rule(&spaced, reading(ToldBy::AtaIdentify), true).unwrap().contains("\"WD_12_3\""));
+    assert!(
+        udev::rule(&spaced, reading(ToldBy::AtaIdentify), true).unwrap().contains("\"WD_12_3\"")
+    );
 }

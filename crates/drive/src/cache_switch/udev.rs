@@ -15,12 +15,15 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
     let run = match reading.told_by {
         ToldBy::AtaIdentify | ToldBy::ScsiCachingPage => {
             format!(
-                "/bin/sh -c 'for file in /sys/block/%k/device/scsi_disk/*/cache_type; do echo {word} > $$file; done'"
+                "/bin/sh -c 'for file in /sys/block/%k/device/scsi_disk/*/cache_type; do echo \
+                 {word} > $$file; done'"
             )
         }
         ToldBy::VirtioConfig => format!("/bin/sh -c 'echo {word} > /sys/block/%k/cache_type'"),
         // The feature belongs to the controller: drives refuse it for a namespace.
-        ToldBy::NvmeFeature => format!("/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value={}", u8::from(on)),
+        ToldBy::NvmeFeature => {
+            format!("/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value={}", u8::from(on))
+        }
     };
     // udev's rules for virtio set ID_SERIAL alone (60-persistent-storage.rules).
     let which = match reading.told_by {

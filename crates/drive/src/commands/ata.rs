@@ -58,7 +58,8 @@ impl AtaCommand {
         let upper = |index: usize| if self.extended { lba[index] } else { 0 };
         let device = if self.extended { 0x40 } else { lba[3] & 0x0f };
         let first = protocol << 1 | u8::from(self.extended);
-        let registers = [0, self.feature, 0, self.count, upper(3), lba[0], upper(4), lba[1], upper(5), lba[2]];
+        let registers =
+            [0, self.feature, 0, self.count, upper(3), lba[0], upper(4), lba[1], upper(5), lba[2]];
         let mut cdb = [0; 16];
         cdb[..3].copy_from_slice(&[0x85, first, transfer]);
         cdb[3..13].copy_from_slice(&registers);
@@ -73,7 +74,8 @@ pub fn set_write_cache(on: bool) -> AtaCommand {
 }
 
 /// CHECK POWER MODE: a drive in standby answers without waking up.
-pub const CHECK_POWER_MODE: AtaCommand = AtaCommand { command: 0xE5, feature: 0, count: 0, lba: 0, extended: false };
+pub const CHECK_POWER_MODE: AtaCommand =
+    AtaCommand { command: 0xE5, feature: 0, count: 0, lba: 0, extended: false };
 
 /// READ LOG EXT of one page.
 pub fn read_log(log: u8, page: u8) -> AtaCommand {
@@ -142,8 +144,14 @@ mod tests {
 
     #[test]
     fn the_switch_moves_no_data() {
-        assert_eq!(set_write_cache(true).without_data(), [0x85, 0x06, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
-        assert_eq!(set_write_cache(false).without_data(), [0x85, 0x06, 0, 0, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
+        assert_eq!(
+            set_write_cache(true).without_data(),
+            [0x85, 0x06, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]
+        );
+        assert_eq!(
+            set_write_cache(false).without_data(),
+            [0x85, 0x06, 0, 0, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]
+        );
     }
 
     #[test]
@@ -165,7 +173,8 @@ mod tests {
 
     #[test]
     fn standby_differs_from_idle_and_active() {
-        let standby = |count| Registers { error: 0, status: 0x50, count, lba_8_to_23: 0 }.is_standby();
+        let standby =
+            |count| Registers { error: 0, status: 0x50, count, lba_8_to_23: 0 }.is_standby();
         assert_eq!([0x00, 0x01, 0x80, 0x83, 0xFF].map(standby), [true, true, false, false, false]);
     }
 

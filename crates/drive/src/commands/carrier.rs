@@ -12,13 +12,23 @@ pub trait Carrier: Debug + Send {
     /// # Errors
     /// The kernel's, when the command did not reach the drive or no answer came. A refusal by the
     /// drive is not an error here.
-    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, timeout: Duration) -> Result<ScsiAnswer, Errno>;
+    fn scsi(
+        &mut self,
+        cdb: &[u8],
+        payload: Payload<'_>,
+        timeout: Duration,
+    ) -> Result<ScsiAnswer, Errno>;
 
     /// Sends an NVMe admin command that reads into `data` (which may be empty).
     ///
     /// # Errors
     /// Those of [`Carrier::scsi`].
-    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], timeout: Duration) -> Result<NvmeAnswer, Errno>;
+    fn nvme(
+        &mut self,
+        command: NvmeCommand,
+        data: &mut [u8],
+        timeout: Duration,
+    ) -> Result<NvmeAnswer, Errno>;
 }
 
 /// The data of a SCSI command.

@@ -52,7 +52,8 @@ impl CommandSet {
 
 fn no_commands(disk: &BlockDevice, transport: Transport) -> String {
     let below = || {
-        let names: Vec<String> = disk.drives().iter().map(|drive| drive.path.display().to_string()).collect();
+        let names: Vec<String> =
+            disk.drives().iter().map(|drive| drive.path.display().to_string()).collect();
         match names.as_slice() {
             _ if disk.layers.is_empty() => String::new(),
             [] => String::new(),
@@ -62,7 +63,9 @@ fn no_commands(disk: &BlockDevice, transport: Transport) -> String {
     };
     match transport {
         Transport::Loop => match &disk.backing_file {
-            Some(file) => format!("a loop device has no cache; ask the drive that stores {}", file.display()),
+            Some(file) => {
+                format!("a loop device has no cache; ask the drive that stores {}", file.display())
+            }
             None => "a loop device has no cache".to_owned(),
         },
         Transport::Zram | Transport::Ram => "it is memory, not a drive".to_owned(),
@@ -74,8 +77,13 @@ fn no_commands(disk: &BlockDevice, transport: Transport) -> String {
         Transport::Zvol => "a ZFS volume has no cache; ask the drives of its pool".to_owned(),
         Transport::Nbd | Transport::Rbd => "its cache is on the server; ask there".to_owned(),
         Transport::Ublk => "it is served by a user-space program, which owns the cache".to_owned(),
-        Transport::NullBlk => "it is the kernel's test device, configured when it is created".to_owned(),
-        Transport::Mmc => "SD cards and eMMC use other commands (`mmc extcsd read` shows an eMMC's cache)".to_owned(),
+        Transport::NullBlk => {
+            "it is the kernel's test device, configured when it is created".to_owned()
+        }
+        Transport::Mmc => {
+            "SD cards and eMMC use other commands (`mmc extcsd read` shows an eMMC's cache)"
+                .to_owned()
+        }
         Transport::Virtio => "its host offers no cache attribute".to_owned(),
         Transport::Xen => "the host does not pass commands to a Xen disk".to_owned(),
         _ => "its driver is unknown".to_owned(),
@@ -93,7 +101,12 @@ mod tests {
     fn command_set(machine: &Machine, device: &str) -> Result<CommandSet, String> {
         let device = device.parse().unwrap();
         let disk = BlockDevice::read(&SystemRoot::new(machine.path()), device).unwrap();
-        CommandSet::of(&disk, &Attributes { directory: sysfs_place(&SystemRoot::new(machine.path()), device).unwrap() })
+        CommandSet::of(
+            &disk,
+            &Attributes {
+                directory: sysfs_place(&SystemRoot::new(machine.path()), device).unwrap(),
+            },
+        )
     }
 
     /// A machine with one disk that has these attributes.
@@ -113,18 +126,33 @@ mod tests {
         assert_eq!(command_set(&built::laptop(), "259:0"), Ok(CommandSet::Nvme));
         assert_eq!(command_set(&built::raid_server(), "8:0"), Ok(CommandSet::Scsi(Ata::Inside)));
         for (place, ata) in [
-            ("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdd", Ata::BehindUsb),
-            ("pci0000:80/0000:81:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sdb", Ata::IfItSaysSo),
+            (
+                "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdd",
+                Ata::BehindUsb,
+            ),
+            (
+                "pci0000:80/0000:81:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sdb",
+                Ata::IfItSaysSo,
+            ),
             ("pci0000:00/0000:02:00.0/host0/target0:2:0/0:2:0:0/block/sda", Ata::IfItSaysSo),
-            ("pci0000:00/0000:00:04.0/virtio2/host2/target2:0:0/2:0:0:1/block/sda", Ata::IfItSaysSo),
+            (
+                "pci0000:00/0000:00:04.0/virtio2/host2/target2:0:0/2:0:0:1/block/sda",
+                Ata::IfItSaysSo,
+            ),
             ("LNXSYSTM:00/VMBUS:00/fd1d2cbd/host0/target0:0:0/0:0:0:0/block/sda", Ata::IfItSaysSo),
         ] {
-            assert_eq!(command_set(&with(place, &[SCSI]), "7:0"), Ok(CommandSet::Scsi(ata)), "{place}");
+            assert_eq!(
+                command_set(&with(place, &[SCSI]), "7:0"),
+                Ok(CommandSet::Scsi(ata)),
+                "{place}"
+            );
             // The SCSI disk driver publishes its attributes a moment later than the disk.
             assert_eq!(command_set(&with(place, &[]), "7:0"), Ok(CommandSet::Scsi(ata)), "{place}");
         }
         let virtio = command_set(&built::cloud_vm(), "254:0").unwrap();
-        assert!(matches!(virtio, CommandSet::VirtioConfig(path) if path.ends_with("block/vda/cache_type")));
+        assert!(
+            matches!(virtio, CommandSet::VirtioConfig(path) if path.ends_with("block/vda/cache_type"))
+        );
     }
 
     #[test]

@@ -35,7 +35,12 @@ impl Connection {
     }
 
     /// Sends a SCSI command that reads up to `length_max` bytes; fewer may come.
-    pub fn scsi_in(&mut self, command: &'static str, cdb: &[u8], length_max: usize) -> Result<Vec<u8>, CommandError> {
+    pub fn scsi_in(
+        &mut self,
+        command: &'static str,
+        cdb: &[u8],
+        length_max: usize,
+    ) -> Result<Vec<u8>, CommandError> {
         let mut data = vec![0; length_max];
         let answer = self.scsi(command, cdb, &mut Payload::In(&mut data), QUERY_TIMEOUT)?;
         self.accepted(command, &answer)?;
@@ -44,14 +49,23 @@ impl Connection {
     }
 
     /// Sends a SCSI command that writes `data`.
-    pub fn scsi_out(&mut self, command: &'static str, cdb: &[u8], data: &[u8]) -> Result<(), CommandError> {
+    pub fn scsi_out(
+        &mut self,
+        command: &'static str,
+        cdb: &[u8],
+        data: &[u8],
+    ) -> Result<(), CommandError> {
         let mut payload = if data.is_empty() { Payload::None } else { Payload::Out(data) };
         let answer = self.scsi(command, cdb, &mut payload, SWITCH_TIMEOUT)?;
         self.accepted(command, &answer)
     }
 
     /// Sends a SCSI command without data, which is answered by sense data.
-    pub fn scsi_sense(&mut self, command: &'static str, cdb: &[u8]) -> Result<Vec<u8>, CommandError> {
+    pub fn scsi_sense(
+        &mut self,
+        command: &'static str,
+        cdb: &[u8],
+    ) -> Result<Vec<u8>, CommandError> {
         Ok(self.scsi(command, cdb, &mut Payload::None, QUERY_TIMEOUT)?.sense)
     }
 
@@ -69,9 +83,13 @@ impl Connection {
                 Payload::In(data) => Payload::In(data),
                 Payload::Out(data) => Payload::Out(data),
             };
-            let answer = self.carrier.scsi(cdb, again, timeout).map_err(|errno| self.not_carried(command, errno))?;
+            let answer = self
+                .carrier
+                .scsi(cdb, again, timeout)
+                .map_err(|errno| self.not_carried(command, errno))?;
             let sense = Sense::decode(&answer.sense);
-            let attention = answer.status != 0 && sense.is_some_and(|sense| sense.key == sense::UNIT_ATTENTION);
+            let attention =
+                answer.status != 0 && sense.is_some_and(|sense| sense.key == sense::UNIT_ATTENTION);
             if !attention || attentions == UNIT_ATTENTIONS_MAX {
                 return Ok(answer);
             }
@@ -97,8 +115,12 @@ impl Connection {
         what: NvmeCommand,
         data: &mut [u8],
     ) -> Result<NvmeAnswer, CommandError> {
-        let timeout = if what.opcode == nvme::SET_FEATURES { SWITCH_TIMEOUT } else { QUERY_TIMEOUT };
-        let answer = self.carrier.nvme(what, data, timeout).map_err(|errno| self.not_carried(command, errno))?;
+        let timeout =
+            if what.opcode == nvme::SET_FEATURES { SWITCH_TIMEOUT } else { QUERY_TIMEOUT };
+        let answer = self
+            .carrier
+            .nvme(what, data, timeout)
+            .map_err(|errno| self.not_carried(command, errno))?;
         if nvme::is_path_lost(answer.status) {
             return Err(self.gone());
         }
@@ -128,7 +150,11 @@ impl Connection {
             Errno::NOTTY | Errno::INVAL | Errno::OPNOTSUPP => {
                 self.unsupported(format!("its driver does not pass {command} on"))
             }
-            errno => CommandError::Io { device: self.device.clone(), command, source: io::Error::from(errno) },
+            errno => CommandError::Io {
+                device: self.device.clone(),
+                command,
+                source: io::Error::from(errno),
+            },
         }
     }
 
@@ -140,10 +166,14 @@ impl Connection {
             Errno::NODEV | Errno::NXIO => CommandError::Gone { device },
             Errno::NOENT => {
                 let because =
-                    "/dev has no node for it here (are you in a container?); run flushmark on the host".to_owned();
+                    "/dev has no node for it here (are you in a container?); run flushmark on the \
+                     host"
+                        .to_owned();
                 CommandError::NotSupported { device, because }
             }
-            errno => CommandError::Io { device, command: "a command", source: io::Error::from(errno) },
+            errno => {
+                CommandError::Io { device, command: "a command", source: io::Error::from(errno) }
+            }
         }
     }
 
@@ -159,7 +189,11 @@ impl Connection {
         CommandError::Refused { device: self.device.clone(), command, answer }
     }
 
-    pub fn invalid_answer(&self, command: &'static str, what: super::InvalidAnswer) -> CommandError {
+    pub fn invalid_answer(
+        &self,
+        command: &'static str,
+        what: super::InvalidAnswer,
+    ) -> CommandError {
         CommandError::InvalidAnswer { device: self.device.clone(), command, what: what.0 }
     }
 }

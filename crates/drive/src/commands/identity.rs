@@ -47,6 +47,9 @@ mod tests {
     fn rates() {
         let decoded = [0, 1, 2, 0x400, 0x401, 7200, 0xFFFF].map(Rotation::decode);
         let rpm = |rate| Some(Rotation::Rpm(rate));
-        assert_eq!(decoded, [None, Some(Rotation::SolidState), None, None, rpm(0x401), rpm(7200), None]);
+        assert_eq!(
+            decoded,
+            [None, Some(Rotation::SolidState), None, None, rpm(0x401), rpm(7200), None]
+        );
     }
 }

@@ -6,14 +6,19 @@ use super::{CacheReading, DriveIdentity, InvalidAnswer};
 use crate::{AfterPowerCycle, Health, ToldBy};
 
 /// Identify, CNS 01h: the controller (5.17.2.1).
-pub const IDENTIFY_CONTROLLER: NvmeCommand = NvmeCommand { opcode: 0x06, namespace: 0, dword10: 0x01, dword11: 0 };
+pub const IDENTIFY_CONTROLLER: NvmeCommand =
+    NvmeCommand { opcode: 0x06, namespace: 0, dword10: 0x01, dword11: 0 };
 /// Size of every Identify data structure, in bytes.
 pub const IDENTIFY_BYTES: usize = 4096;
 
 /// Get Log Page of the SMART / Health Information log (02h), for the whole controller; bits 31:16
 /// are the number of dwords minus one (5.16).
-pub const SMART_LOG: NvmeCommand =
-    NvmeCommand { opcode: 0x02, namespace: u32::MAX, dword10: (SMART_BYTES as u32 / 4 - 1) << 16 | 0x02, dword11: 0 };
+pub const SMART_LOG: NvmeCommand = NvmeCommand {
+    opcode: 0x02,
+    namespace: u32::MAX,
+    dword10: (SMART_BYTES as u32 / 4 - 1) << 16 | 0x02,
+    dword11: 0,
+};
 /// Size of that log, in bytes.
 pub const SMART_BYTES: usize = 512;
 
@@ -21,7 +26,8 @@ pub const SMART_BYTES: usize = 512;
 const WRITE_CACHE: u32 = 0x06;
 
 /// Get Features of the write cache: bit 0 of the answer is its current value.
-pub const GET_WRITE_CACHE: NvmeCommand = NvmeCommand { opcode: 0x0A, namespace: 0, dword10: WRITE_CACHE, dword11: 0 };
+pub const GET_WRITE_CACHE: NvmeCommand =
+    NvmeCommand { opcode: 0x0A, namespace: 0, dword10: WRITE_CACHE, dword11: 0 };
 /// Get Features with Select 011b: the capabilities of the feature.
 pub const GET_WRITE_CACHE_CAPABILITIES: NvmeCommand =
     NvmeCommand { dword10: 0b011 << 8 | WRITE_CACHE, ..GET_WRITE_CACHE };
@@ -61,7 +67,11 @@ impl Controller {
             return Err(InvalidAnswer("the model number is missing".to_owned()));
         }
         let optional_commands = u16::from_le_bytes([answer[520], answer[521]]);
-        Ok(Controller { identity, selects: optional_commands & 1 << 4 != 0, has_write_cache: answer[525] & 1 != 0 })
+        Ok(Controller {
+            identity,
+            selects: optional_commands & 1 << 4 != 0,
+            has_write_cache: answer[525] & 1 != 0,
+        })
     }
 
     /// Model, serial number and firmware.
@@ -124,7 +134,9 @@ pub fn health(answer: &[u8]) -> Result<Health, InvalidAnswer> {
     let kelvin = i32::from(u16::from_le_bytes([answer[1], answer[2]]));
     Ok(Health {
         failing: Some(answer[0] & FAILING != 0),
-        temperature_celsius: (kelvin != 0).then(|| i16::try_from(kelvin - ZERO_CELSIUS_IN_KELVIN).ok()).flatten(),
+        temperature_celsius: (kelvin != 0)
+            .then(|| i16::try_from(kelvin - ZERO_CELSIUS_IN_KELVIN).ok())
+            .flatten(),
         spare_percent: Some(answer[3]),
         used_percent: Some(u16::from(answer[5])),
         power_cycles: counter(112),
@@ -207,7 +219,8 @@ pub mod tests {
         assert_eq!(identity.serial.as_deref(), Some("S64ANS0T123456"));
         assert_eq!(identity.firmware.as_deref(), Some("GDC5902Q"));
         // Bits 2:1 of VWC are about Flush, not about a cache.
-        let plp = Controller::decode(&identify("SAMSUNG MZQL21T9HCJR-00A07", false, false)).unwrap();
+        let plp =
+            Controller::decode(&identify("SAMSUNG MZQL21T9HCJR-00A07", false, false)).unwrap();
         assert!(!plp.has_write_cache && !plp.selects);
     }
 
@@ -221,7 +234,8 @@ pub mod tests {
     fn the_cache_is_read_from_its_feature() {
         let capable = |bits| Some(Capabilities::decode(bits));
         let of = |value, capabilities| {
-            let CacheReading { present, enabled, switchable, after_power_cycle, .. } = reading(value, capabilities);
+            let CacheReading { present, enabled, switchable, after_power_cycle, .. } =
+                reading(value, capabilities);
             (present, enabled, switchable, after_power_cycle)
         };
         assert_eq!(of(Some(1), capable(0b101)), (true, true, true, AfterPowerCycle::Keeps));
@@ -259,7 +273,9 @@ pub mod tests {
             }
         );
         assert!(health(&smart(0b1_0000)).unwrap().power_loss_protection_failed);
-        for (warning, failing) in [(0b1, true), (0b10, false), (0b100, true), (0b1000, true), (0b1_0000, true)] {
+        for (warning, failing) in
+            [(0b1, true), (0b10, false), (0b100, true), (0b1000, true), (0b1_0000, true)]
+        {
             assert_eq!(health(&smart(warning)).unwrap().failing, Some(failing), "{warning:b}");
         }
         insta::assert_snapshot!(health(&[0; 512]).unwrap_err().0, @"it is blank");

@@ -48,7 +48,12 @@ fn milliseconds(timeout: Duration) -> u32 {
 }
 
 impl Carrier for Passthrough {
-    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, timeout: Duration) -> Result<ScsiAnswer, Errno> {
+    fn scsi(
+        &mut self,
+        cdb: &[u8],
+        payload: Payload<'_>,
+        timeout: Duration,
+    ) -> Result<ScsiAnswer, Errno> {
         let mut sense = [0; 64];
         let (direction, data, data_bytes) = match payload {
             Payload::None => (DIRECTION_NONE, std::ptr::null_mut(), 0),
@@ -101,7 +106,12 @@ impl Carrier for Passthrough {
         })
     }
 
-    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], timeout: Duration) -> Result<NvmeAnswer, Errno> {
+    fn nvme(
+        &mut self,
+        command: NvmeCommand,
+        data: &mut [u8],
+        timeout: Duration,
+    ) -> Result<NvmeAnswer, Errno> {
         let mut request = NvmeAdmin(NvmePassthrough {
             opcode: command.opcode,
             namespace: command.namespace,
@@ -228,7 +238,10 @@ unsafe impl Ioctl for &mut NvmeAdmin {
         (&raw mut self.0).cast()
     }
 
-    unsafe fn output_from_ptr(status: IoctlOutput, _: *mut c_void) -> rustix::io::Result<IoctlOutput> {
+    unsafe fn output_from_ptr(
+        status: IoctlOutput,
+        _: *mut c_void,
+    ) -> rustix::io::Result<IoctlOutput> {
         Ok(status)
     }
 }
@@ -247,6 +260,9 @@ mod tests {
     fn a_node_of_another_device_is_not_used() {
         let any = DeviceNumber { major: 259, minor: 0 };
         assert_eq!(Passthrough::open("/dev/null".as_ref(), any).unwrap_err(), Errno::NXIO);
-        assert_eq!(Passthrough::open("/dev/no-such-drive".as_ref(), any).unwrap_err(), Errno::NOENT);
+        assert_eq!(
+            Passthrough::open("/dev/no-such-drive".as_ref(), any).unwrap_err(),
+            Errno::NOENT
+        );
     }
 }

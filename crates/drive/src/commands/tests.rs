@@ -54,7 +54,10 @@ fn each_kind_reports_its_cache() {
     };
     assert_eq!(told_by(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
     assert_eq!(told_by(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
-    assert_eq!(told_by(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(
+        told_by(Kind::UsbBridge, Fault::None),
+        (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps)
+    );
     assert_eq!(told_by(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
 }
 
@@ -99,7 +102,8 @@ fn what_a_drive_has_to_tell_first_is_no_answer() {
 
 #[test]
 fn refusals_of_the_switch_are_errors() {
-    let refusal = |kind| drive(kind, Fault::RefusesSwitch).set_write_cache(false).unwrap_err().to_string();
+    let refusal =
+        |kind| drive(kind, Fault::RefusesSwitch).set_write_cache(false).unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Kind::Sata), @"/dev/sdx refused SET FEATURES: command aborted (sense Bh/00h/00h)");
     insta::assert_snapshot!(refusal(Kind::Sas), @"/dev/sdx refused MODE SELECT: illegal request, invalid field in the command (sense 5h/24h/00h)");
     insta::assert_snapshot!(refusal(Kind::Nvme), @"/dev/nvme0n1 refused Set Features: the feature cannot be changed (status 10Eh)");
@@ -131,7 +135,8 @@ fn a_drive_may_vanish_at_any_moment() {
                 let sent = commands.lock().unwrap().len();
                 for error in came.into_iter().filter_map(Result::err) {
                     let expected = matches!(error, CommandError::Gone { .. })
-                        || (kind == Kind::UsbBridge && matches!(error, CommandError::NotSupported { .. }));
+                        || (kind == Kind::UsbBridge
+                            && matches!(error, CommandError::NotSupported { .. }));
                     assert!(expected, "{kind:?} after {after}: {error}");
                 }
                 assert!(sent > after, "{kind:?} was never asked command {after}");
@@ -146,9 +151,14 @@ fn a_drive_may_vanish_at_any_moment() {
 
 #[test]
 fn what_the_kernel_says_in_words() {
-    let answer = |kind, errno| drive(kind, Fault::KernelSays(errno, 0)).write_cache().unwrap_err().to_string();
+    let answer = |kind, errno| {
+        drive(kind, Fault::KernelSays(errno, 0)).write_cache().unwrap_err().to_string()
+    };
     for (kind, errno) in [(Kind::Sata, Errno::PERM), (Kind::Nvme, Errno::ACCESS)] {
-        assert!(answer(kind, errno).ends_with("takes commands only from root: run flushmark with sudo"), "{kind:?}");
+        assert!(
+            answer(kind, errno).ends_with("takes commands only from root: run flushmark with sudo"),
+            "{kind:?}"
+        );
     }
     insta::assert_snapshot!(answer(Kind::Sas, Errno::NOTTY), @"/dev/sdx does not support that: its driver does not pass INQUIRY on");
     insta::assert_snapshot!(answer(Kind::Nvme, Errno::OPNOTSUPP), @"/dev/nvme0n1 does not support that: its driver does not pass Identify on");
@@ -204,7 +214,10 @@ fn a_user_who_may_read_the_node_learns_what_scsi_reports() {
 fn health_by_each_way() {
     let sata = drive(Kind::Sata, Fault::None).health().unwrap();
     // The standard's statistics take precedence over the vendor's attributes.
-    assert_eq!((sata.power_cycles, sata.power_on_hours, sata.used_percent), (Some(61), Some(12346), Some(13)));
+    assert_eq!(
+        (sata.power_cycles, sata.power_on_hours, sata.used_percent),
+        (Some(61), Some(12346), Some(13))
+    );
     assert_eq!((sata.media_errors, sata.failing), (Some(2), Some(true)));
     assert_eq!(drive(Kind::Sas, Fault::None).health().unwrap().power_on_hours, Some(12346));
     assert_eq!(drive(Kind::Nvme, Fault::None).health().unwrap().unsafe_shutdowns, Some(57));
@@ -224,15 +237,22 @@ fn identity_by_each_way() {
     assert_eq!(sata.model.as_deref(), Some("INTEL SSDSC2KB480G8"));
     assert_eq!(sata.rotation, Some(Rotation::SolidState));
     let sas = drive(Kind::Sas, Fault::None).identity().unwrap();
-    assert_eq!((sas.model.as_deref(), sas.serial.as_deref()), (Some("XS400LE70084"), Some("S4Y0NABC")));
+    assert_eq!(
+        (sas.model.as_deref(), sas.serial.as_deref()),
+        (Some("XS400LE70084"), Some("S4Y0NABC"))
+    );
     let usb = drive(Kind::UsbBridge, Fault::None).identity().unwrap();
     assert_eq!((usb.model.as_deref(), usb.serial), (Some("XS400LE70084"), None));
-    assert_eq!(drive(Kind::Nvme, Fault::None).identity().unwrap().firmware.as_deref(), Some("GDC5902Q"));
+    assert_eq!(
+        drive(Kind::Nvme, Fault::None).identity().unwrap().firmware.as_deref(),
+        Some("GDC5902Q")
+    );
 }
 
 #[test]
 fn blank_answers_are_nonsense_and_no_drive_without_a_cache() {
-    let answer = |kind| drive(kind, Fault::Answers(vec![0; 4096])).write_cache().unwrap_err().to_string();
+    let answer =
+        |kind| drive(kind, Fault::Answers(vec![0; 4096])).write_cache().unwrap_err().to_string();
     insta::assert_snapshot!(answer(Kind::Sata), @"/dev/sdx gave an invalid answer to IDENTIFY DEVICE: the model number is missing");
     insta::assert_snapshot!(answer(Kind::Sas), @"/dev/sdx gave an invalid answer to INQUIRY: its response data format is 0; expected 2");
     insta::assert_snapshot!(answer(Kind::Nvme), @"/dev/nvme0n1 gave an invalid answer to Identify: the model number is missing");
@@ -251,14 +271,16 @@ proptest! {
 #[test]
 fn silent_devices_are_refused_before_anything_is_opened() {
     let machine = captures::built::raid_server();
-    let device = BlockDevice::read(&SystemRoot::new(machine.path()), "9:0".parse().unwrap()).unwrap();
+    let device =
+        BlockDevice::read(&SystemRoot::new(machine.path()), "9:0".parse().unwrap()).unwrap();
     insta::assert_snapshot!(OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err(), @"/dev/md0 does not support that: a software RAID has no cache; ask the drives below, /dev/sda2, /dev/sdb2");
 }
 
 #[test]
 fn a_drive_that_left_between_listing_and_asking_is_gone() {
     let machine = captures::built::laptop();
-    let device = BlockDevice::read(&SystemRoot::new(machine.path()), "259:0".parse().unwrap()).unwrap();
+    let device =
+        BlockDevice::read(&SystemRoot::new(machine.path()), "259:0".parse().unwrap()).unwrap();
     let open = || OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err();
     assert!(matches!(open(), CommandError::NotSupported { .. }), "no node");
     // Another device has its name now.

@@ -26,14 +26,22 @@ impl VirtioConfig {
     pub fn write_cache(&self) -> Result<CacheReading, CommandError> {
         const OWNER_WRITES: u32 = 0o200;
 
-        let text = fs::read_to_string(&self.cache_type).map_err(|source| self.failed(READING, source))?;
-        let mode = fs::metadata(&self.cache_type).map_err(|source| self.failed(READING, source))?.permissions().mode();
+        let text =
+            fs::read_to_string(&self.cache_type).map_err(|source| self.failed(READING, source))?;
+        let mode = fs::metadata(&self.cache_type)
+            .map_err(|source| self.failed(READING, source))?
+            .permissions()
+            .mode();
         let enabled = match text.trim() {
             "write back" => true,
             "write through" => false,
             other => {
                 let what = format!("`{}`", other.escape_debug());
-                return Err(CommandError::InvalidAnswer { device: self.device.clone(), command: READING, what });
+                return Err(CommandError::InvalidAnswer {
+                    device: self.device.clone(),
+                    command: READING,
+                    what,
+                });
             }
         };
         let switchable = mode & OWNER_WRITES != 0;
@@ -43,7 +51,11 @@ impl VirtioConfig {
             switchable,
             // The host starts every boot from its configuration (QEMU: `write-cache` of the device,
             // restored by `virtio_blk_reset`).
-            after_power_cycle: if switchable { AfterPowerCycle::Reverts } else { AfterPowerCycle::Unknown },
+            after_power_cycle: if switchable {
+                AfterPowerCycle::Reverts
+            } else {
+                AfterPowerCycle::Unknown
+            },
             told_by: ToldBy::VirtioConfig,
         })
     }
@@ -97,7 +109,11 @@ mod tests {
             let _ = fs::remove_file(directory.path().join("cache_type"));
             let CacheReading { present, enabled, switchable, after_power_cycle, told_by } =
                 attribute(directory.path(), content.as_bytes(), mode).write_cache().unwrap();
-            assert_eq!((present, enabled, switchable, after_power_cycle), expected, "{content} {mode:o}");
+            assert_eq!(
+                (present, enabled, switchable, after_power_cycle),
+                expected,
+                "{content} {mode:o}"
+            );
             assert_eq!(told_by, ToldBy::VirtioConfig);
         }
     }

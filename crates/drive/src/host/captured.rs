@@ -13,7 +13,9 @@ fn facts(machine: &str) -> String {
 
 fn lines(facts: &HostFacts) -> String {
     let mut lines = Vec::new();
-    let Value::Object(fields) = serde_json::to_value(facts).unwrap() else { unreachable!("a struct is an object") };
+    let Value::Object(fields) = serde_json::to_value(facts).unwrap() else {
+        unreachable!("a struct is an object")
+    };
     let groups = ["cpu", "memory", "power"];
     for (field, value) in fields {
         match value {
@@ -30,7 +32,9 @@ fn lines(facts: &HostFacts) -> String {
 
 fn push(lines: &mut Vec<String>, name: &str, value: &Value) {
     match value {
-        Value::Array(members) => lines.extend(members.iter().map(|member| format!("{name}: {member}"))),
+        Value::Array(members) => {
+            lines.extend(members.iter().map(|member| format!("{name}: {member}")))
+        }
         Value::Null => {}
         value => lines.push(format!("{name}: {value}")),
     }

@@ -15,7 +15,10 @@ impl CpuFacts {
         let cpus = root.attributes("sys/devices/system/cpu");
         // intel_pstate has a separate switch with the opposite meaning, and does not offer the
         // common one.
-        let turbo = cpus.flag("intel_pstate/no_turbo").map(|off| !off).or_else(|| cpus.flag("cpufreq/boost"));
+        let turbo = cpus
+            .flag("intel_pstate/no_turbo")
+            .map(|off| !off)
+            .or_else(|| cpus.flag("cpufreq/boost"));
         CpuFacts {
             frequency: frequency(&cpus),
             idle: idle(&cpus),
@@ -44,7 +47,9 @@ fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
     let mut groups: Vec<(BTreeSet<u32>, FrequencyPolicy)> = Vec::new();
     for name in numbered(cpus, "cpufreq", "policy") {
         let text = |file: &str| cpus.text(format!("cpufreq/{name}/{file}"));
-        let Some(members) = text("affected_cpus").as_deref().and_then(cpu_list::parse) else { continue };
+        let Some(members) = text("affected_cpus").as_deref().and_then(cpu_list::parse) else {
+            continue;
+        };
         let policy = FrequencyPolicy {
             cpus: String::new(),
             driver: text("scaling_driver"),
@@ -56,7 +61,10 @@ fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
             None => groups.push((members, policy)),
         }
     }
-    groups.into_iter().map(|(members, policy)| FrequencyPolicy { cpus: cpu_list::format(&members), ..policy }).collect()
+    groups
+        .into_iter()
+        .map(|(members, policy)| FrequencyPolicy { cpus: cpu_list::format(&members), ..policy })
+        .collect()
 }
 
 /// All processors of the supported machines have the same states, but an offline one may lack a
@@ -64,13 +72,16 @@ fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
 fn idle(cpus: &Attributes) -> Option<IdleFacts> {
     // `none`: no driver has registered, and the processor uses its architecture's default halt.
     let driver = cpus.text("cpuidle/current_driver").filter(|driver| driver != "none");
-    let states =
-        numbered(cpus, "", "cpu").into_iter().map(|cpu| idle_states(cpus, &cpu)).find(|found| !found.is_empty());
+    let states = numbered(cpus, "", "cpu")
+        .into_iter()
+        .map(|cpu| idle_states(cpus, &cpu))
+        .find(|found| !found.is_empty());
     if driver.is_none() && states.is_none() {
         return None;
     }
-    let governor =
-        ["current_governor", "current_governor_ro"].iter().find_map(|file| cpus.text(format!("cpuidle/{file}")));
+    let governor = ["current_governor", "current_governor_ro"]
+        .iter()
+        .find_map(|file| cpus.text(format!("cpuidle/{file}")));
     Some(IdleFacts { driver, governor, states: states.unwrap_or_default() })
 }
 
@@ -98,7 +109,8 @@ fn mitigations(cpus: &Attributes) -> Vec<Mitigation> {
 /// The entries that consist of `word` and a number (`cpu0`, but not `cpuidle`), in numerical order.
 fn numbered(directory: &Attributes, below: &str, word: &str) -> Vec<String> {
     let mut names = directory.entries(below);
-    names.retain(|name| name.strip_prefix(word).is_some_and(|number| number.parse::<u32>().is_ok()));
+    names
+        .retain(|name| name.strip_prefix(word).is_some_and(|number| number.parse::<u32>().is_ok()));
     names.sort_by_key(|name| natural(Path::new(name)));
     names
 }

@@ -29,7 +29,9 @@ pub(super) fn format(cpus: &BTreeSet<u32>) -> String {
             _ => ranges.push((cpu, cpu)),
         }
     }
-    let words = ranges.iter().map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
+    let words = ranges
+        .iter()
+        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
     words.collect::<Vec<_>>().join(",")
 }
 
@@ -41,7 +43,9 @@ mod tests {
 
     #[test]
     fn lists_are_understood_and_shortened() {
-        for (list, shortest) in [("0-3,8", "0-3,8"), ("3 2 1", "1-3"), ("7", "7"), ("0,2-2,1\n", "0-2")] {
+        for (list, shortest) in
+            [("0-3,8", "0-3,8"), ("3 2 1", "1-3"), ("7", "7"), ("0,2-2,1\n", "0-2")]
+        {
             assert_eq!(parse(list).map(|cpus| format(&cpus)).as_deref(), Some(shortest), "{list}");
         }
         for malformed in ["", "3-1", "a-b", "0-4294967295", "1;2", "-1"] {

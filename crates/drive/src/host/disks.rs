@@ -19,7 +19,8 @@ pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
     // These drives exist even without a medium, and no commits go to them.
     names.retain(|name| !name.starts_with("sr") && !name.starts_with("fd"));
     names.sort_by_key(|name| natural(Path::new(name)));
-    let devices = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
+    let devices =
+        names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
     let disks = devices.filter(|device| {
         let made_up = matches!(
             device.transport,
@@ -38,7 +39,11 @@ pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
 }
 
 /// The settings of `disks`.
-pub(super) fn settings(root: &SystemRoot, disks: &[Attached], virtual_machine: bool) -> Vec<DiskSettings> {
+pub(super) fn settings(
+    root: &SystemRoot,
+    disks: &[Attached],
+    virtual_machine: bool,
+) -> Vec<DiskSettings> {
     let interrupts = Interrupts::read(root);
     let settings = disks.iter().map(|disk| DiskSettings {
         name: disk.device.name.clone(),
@@ -57,7 +62,9 @@ pub(super) fn settings(root: &SystemRoot, disks: &[Attached], virtual_machine: b
 fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
     match disk.device.transport {
         // virtio-scsi has a SCSI host below its virtio device.
-        Transport::Virtio if disk.numbered_part("host").is_some() => return Some(VirtualDisk::VirtioScsi),
+        Transport::Virtio if disk.numbered_part("host").is_some() => {
+            return Some(VirtualDisk::VirtioScsi);
+        }
         Transport::Virtio => return Some(VirtualDisk::VirtioBlk),
         Transport::HyperV => return Some(VirtualDisk::HyperV),
         Transport::Xen => return Some(VirtualDisk::Xen),
@@ -76,7 +83,8 @@ fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
             // all are from LSI.
             let imitated = [0x0012, 0x0030, 0x0054, 0x0060, 0x0073].map(Some);
             let number = |file| controller.text(file).as_deref().and_then(hexadecimal);
-            (number("vendor") == Some(LSI) && imitated.contains(&number("device"))).then_some(VirtualDisk::EmulatedScsi)
+            (number("vendor") == Some(LSI) && imitated.contains(&number("device")))
+                .then_some(VirtualDisk::EmulatedScsi)
         }
     }
 }
@@ -90,8 +98,12 @@ pub(super) fn arrays(root: &SystemRoot) -> Vec<Array> {
     let arrays = names.into_iter().map(|name| {
         let md = root.attributes(format!("sys/block/{name}/md"));
         // Spares and the journal are devices of the array, too, but have no slot.
-        let devices = md.entries("").into_iter().filter_map(|entry| entry.strip_prefix("dev-").map(str::to_owned));
-        let in_slots = devices.filter(|device| md.parsed::<u32>(format!("dev-{device}/slot")).is_some());
+        let devices = md
+            .entries("")
+            .into_iter()
+            .filter_map(|entry| entry.strip_prefix("dev-").map(str::to_owned));
+        let in_slots =
+            devices.filter(|device| md.parsed::<u32>(format!("dev-{device}/slot")).is_some());
         let mut members: Vec<String> = in_slots.collect();
         if members.is_empty() {
             members = blocks.entries(format!("{name}/slaves"));

@@ -22,7 +22,8 @@ pub(super) fn filesystems(root: &SystemRoot) -> Vec<FilesystemFacts> {
             _ => drop(chosen.insert(device, mount)),
         }
     }
-    let mut found: Vec<_> = chosen.into_iter().map(|(device, mount)| describe(root, device, mount)).collect();
+    let mut found: Vec<_> =
+        chosen.into_iter().map(|(device, mount)| describe(root, device, mount)).collect();
     found.sort_by(|a, b| a.mount_point.cmp(&b.mount_point));
     found
 }
@@ -44,11 +45,14 @@ fn block_device(root: &SystemRoot, mount: &Mount) -> Option<DeviceNumber> {
 
 fn describe(root: &SystemRoot, number: DeviceNumber, mount: &Mount) -> FilesystemFacts {
     let place = sysfs_place(root, number);
-    let device = place.and_then(|place| Some(place.file_name()?.to_string_lossy().replace('!', "/")));
+    let device =
+        place.and_then(|place| Some(place.file_name()?.to_string_lossy().replace('!', "/")));
     let mut mount = mount.clone();
-    mount.effective_options = device.as_deref().and_then(|device| effective_options(root, &mount, device));
+    mount.effective_options =
+        device.as_deref().and_then(|device| effective_options(root, &mount, device));
     // The mount points of another machine's tree cannot be examined here.
-    let space = (*root == SystemRoot::default()).then(|| Space::of(&mount.mount_point).ok()).flatten();
+    let space =
+        (*root == SystemRoot::default()).then(|| Space::of(&mount.mount_point).ok()).flatten();
     FilesystemFacts {
         flushes_disabled_by: mount.flushes_disabled_by().map(str::to_owned),
         discard: mount.discards_online(),
@@ -67,7 +71,10 @@ mod tests {
 
     fn points(machine: &captures::Machine) -> Vec<String> {
         let found = filesystems(&SystemRoot::new(machine.path()));
-        found.iter().map(|found| format!("{} {:?}", found.mount_point.display(), found.device)).collect()
+        found
+            .iter()
+            .map(|found| format!("{} {:?}", found.mount_point.display(), found.device))
+            .collect()
     }
 
     #[test]
@@ -97,7 +104,10 @@ mod tests {
     #[test]
     fn this_machines_filesystems_have_room() {
         for found in filesystems(&SystemRoot::default()) {
-            assert!(found.space.is_none_or(|space| space.total_bytes >= space.available_bytes), "{found:?}");
+            assert!(
+                found.space.is_none_or(|space| space.total_bytes >= space.available_bytes),
+                "{found:?}"
+            );
         }
     }
 }

@@ -46,7 +46,9 @@ impl Interrupts {
                 let own = root.attributes(format!("proc/irq/{number}"));
                 // `smp_affinity_list` is the allowed set; the effective one (since Linux 4.13) is
                 // where the chip sends it.
-                let cpus = ["effective_affinity_list", "smp_affinity_list"].iter().find_map(|file| own.text(file));
+                let cpus = ["effective_affinity_list", "smp_affinity_list"]
+                    .iter()
+                    .find_map(|file| own.text(file));
                 Some(Interrupt { number, name: self.0.get(&number)?.clone(), cpus })
             })
             .collect()
@@ -55,7 +57,8 @@ impl Interrupts {
     /// Message-signalled interrupts, listed by the PCI device.
     fn by_message(&self, disk: &Attached) -> Vec<u32> {
         let listed = disk.pci_device().map(|device| device.entries("msi_irqs")).unwrap_or_default();
-        let mut numbers: Vec<u32> = listed.iter().filter_map(|number| number.parse().ok()).collect();
+        let mut numbers: Vec<u32> =
+            listed.iter().filter_map(|number| number.parse().ok()).collect();
         numbers.retain(|number| self.0.contains_key(number));
         numbers.sort_unstable();
         numbers
@@ -71,13 +74,15 @@ impl Interrupts {
         let bracketed = address.map(|address| format!("[{address}]"));
         let driver = pci.as_ref().and_then(|pci| driver(pci, ""));
         let is_its = |name: &str| {
-            let word =
-                |word: &Option<String>, is: fn(&str, &str) -> bool| word.as_ref().is_some_and(|word| is(name, word));
+            let word = |word: &Option<String>, is: fn(&str, &str) -> bool| {
+                word.as_ref().is_some_and(|word| is(name, word))
+            };
             word(&nvme, |name, start| name.starts_with(start))
                 || word(&virtio, |name, start| name.starts_with(start))
                 || word(&bracketed, |name, end| name.ends_with(end))
         };
-        let named: Vec<u32> = self.0.iter().filter(|(_, name)| is_its(name)).map(|(number, _)| *number).collect();
+        let named: Vec<u32> =
+            self.0.iter().filter(|(_, name)| is_its(name)).map(|(number, _)| *number).collect();
         if !named.is_empty() {
             return named;
         }
@@ -107,8 +112,11 @@ mod tests {
 NMI:          0          0   Non-maskable interrupts
 ERR:          0
 ";
-        let found: Vec<String> =
-            Interrupts::parse(text).0.iter().map(|(number, name)| format!("{number} {name}")).collect();
+        let found: Vec<String> = Interrupts::parse(text)
+            .0
+            .iter()
+            .map(|(number, name)| format!("{number} {name}"))
+            .collect();
         insta::assert_snapshot!(found.join("\n"), @"
         0 timer
         16 ehci_hcd:usb1, mei_me

@@ -11,7 +11,8 @@ const CENTISECOND_MS: u64 = 10;
 impl MemoryFacts {
     pub(super) fn read(root: &SystemRoot) -> Self {
         let vm = root.attributes("proc/sys/vm");
-        let time_ms = |file| vm.parsed::<u64>(file).and_then(|time| time.checked_mul(CENTISECOND_MS));
+        let time_ms =
+            |file| vm.parsed::<u64>(file).and_then(|time| time.checked_mul(CENTISECOND_MS));
         // The kernel rejects values above 100.
         let percent = |file| vm.parsed::<u64>(file).filter(|&percent| percent <= 100);
         MemoryFacts {

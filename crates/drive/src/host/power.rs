@@ -14,8 +14,11 @@ impl PowerFacts {
         let modules = root.attributes("sys/module");
         PowerFacts {
             on_battery: on_battery(&root.attributes("sys/class/power_supply")),
-            pcie_aspm_policy: modules.text("pcie_aspm/parameters/policy").and_then(|text| chosen(&text)),
-            nvme_ps_max_latency_us: modules.parsed("nvme_core/parameters/default_ps_max_latency_us"),
+            pcie_aspm_policy: modules
+                .text("pcie_aspm/parameters/policy")
+                .and_then(|text| chosen(&text)),
+            nvme_ps_max_latency_us: modules
+                .parsed("nvme_core/parameters/default_ps_max_latency_us"),
             sata_links: sata_links(&root.attributes("sys/class/scsi_host")),
         }
     }
@@ -80,7 +83,8 @@ mod tests {
             for (file, value) in &supplies {
                 machine.file(&format!("sys/class/power_supply/{file}"), value);
             }
-            let found = on_battery(&SystemRoot::new(machine.path()).attributes("sys/class/power_supply"));
+            let found =
+                on_battery(&SystemRoot::new(machine.path()).attributes("sys/class/power_supply"));
             assert_eq!(found, expected, "{supplies:?}");
         }
     }

@@ -30,7 +30,10 @@ fn a_laptops_drive_with_all_that_lies_on_it() {
         .collect();
     assert!(mounted.iter().any(|line| line.starts_with("nvme0n1p2 ext4 /")), "{mounted:?}");
     assert!(usage.parts[2].swap);
-    assert_eq!(drive.cache.drive, Answer::NotAsked { because: "the drive is not on this machine".to_owned() });
+    assert_eq!(
+        drive.cache.drive,
+        Answer::NotAsked { because: "the drive is not on this machine".to_owned() }
+    );
     assert_eq!(drive.cache.kernel.write_cache, Some(WriteCache::WriteBack));
     assert_eq!(drive.cache.filesystems.len(), mounted.len());
 }
@@ -51,7 +54,11 @@ fn a_volume_is_listed_on_both_of_its_drives() {
 fn people_count_sdz_before_sdaa_and_nvme2_before_nvme10() {
     let machine = Machine::new();
     for (minor, name) in ["sdaa", "sdz", "nvme10n1", "nvme2n1", "sda"].iter().enumerate() {
-        machine.disk(&format!("pci0000:00/block/{name}"), &format!("8:{minor}"), &[("size", "1000")]);
+        machine.disk(
+            &format!("pci0000:00/block/{name}"),
+            &format!("8:{minor}"),
+            &[("size", "1000")],
+        );
     }
     let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(names(&inventory), ["nvme2n1", "nvme10n1", "sda", "sdz", "sdaa"]);
@@ -82,7 +89,8 @@ fn a_drive_that_vanishes_between_listing_and_reading_is_named() {
 fn multipath_nvme_paths_are_not_drives_and_have_not_vanished() {
     let machine = built::laptop();
     machine.file("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1/hidden", "1\n");
-    machine.link("sys/block/nvme0c0n1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1");
+    machine
+        .link("sys/block/nvme0c0n1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1");
     let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!((names(&inventory), inventory.vanished.len()), (vec!["nvme0n1"], 0));
 }
@@ -90,23 +98,41 @@ fn multipath_nvme_paths_are_not_drives_and_have_not_vanished() {
 #[test]
 fn a_layer_in_the_middle_that_stops_flushes_is_found() {
     let machine = Machine::new();
-    machine.disk("pci0000:00/block/sda", "8:0", &[("size", "1000"), ("queue/write_cache", "write back")]);
+    machine.disk(
+        "pci0000:00/block/sda",
+        "8:0",
+        &[("size", "1000"), ("queue/write_cache", "write back")],
+    );
     for (minor, name, belief) in [(0, "dm-0", "write through"), (1, "dm-1", "write back")] {
-        let attributes = [("size", "1000"), ("dm/name", name), ("dm/uuid", "LVM-x"), ("queue/write_cache", belief)];
+        let attributes = [
+            ("size", "1000"),
+            ("dm/name", name),
+            ("dm/uuid", "LVM-x"),
+            ("queue/write_cache", belief),
+        ];
         machine.disk(&format!("virtual/block/{name}"), &format!("253:{minor}"), &attributes);
     }
-    machine.stack("virtual/block/dm-0", "pci0000:00/block/sda").stack("virtual/block/dm-1", "virtual/block/dm-0");
+    machine
+        .stack("virtual/block/dm-0", "pci0000:00/block/sda")
+        .stack("virtual/block/dm-1", "virtual/block/dm-0");
     machine.mounts("28 1 253:1 / /srv rw - ext4 /dev/mapper/dm-1 rw\n");
     let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     let view = &record(&inventory, "sda").cache.filesystems[0];
-    assert_eq!((view.mount_point.as_path(), view.stopped_by.as_deref()), (Path::new("/srv"), Some("dm-0")));
+    assert_eq!(
+        (view.mount_point.as_path(), view.stopped_by.as_deref()),
+        (Path::new("/srv"), Some("dm-0"))
+    );
 }
 
 #[test]
 fn every_device_of_a_btrfs_is_known_to_belong_to_it() {
     let machine = Machine::new();
     for (minor, name) in [(0, "sda"), (16, "sdb")] {
-        machine.disk(&format!("pci0000:00/block/{name}"), &format!("8:{minor}"), &[("size", "1000")]);
+        machine.disk(
+            &format!("pci0000:00/block/{name}"),
+            &format!("8:{minor}"),
+            &[("size", "1000")],
+        );
         machine.file(&format!("/sys/fs/btrfs/u-1/devices/{name}/size"), "1000\n");
     }
     for drive in Inventory::read(&SystemRoot::new(machine.path())).drives {
@@ -151,7 +177,11 @@ fn absurd_values_are_no_values() {
             ("device/model", "\u{0}\u{0}"),
         ],
     );
-    machine.disk("pci0000:00/0000:00:1f.2/block/sdb", "8:16", &[("size", "8"), ("queue/write_cache", "write back")]);
+    machine.disk(
+        "pci0000:00/0000:00:1f.2/block/sdb",
+        "8:16",
+        &[("size", "8"), ("queue/write_cache", "write back")],
+    );
     let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(names(&inventory), ["sda", "sdb"]);
     let absurd = &record(&inventory, "sda").device;
@@ -197,7 +227,8 @@ fn contradictions() {
                 let mut views = CacheViews { drive: drive.clone(), ..sound.clone() };
                 views.kernel.write_cache = Some(belief);
                 views.kernel.cache_type = cache_type.map(str::to_owned);
-                let found: Vec<String> = views.disagreements().iter().map(|one| format!("{one:?}")).collect();
+                let found: Vec<String> =
+                    views.disagreements().iter().map(|one| format!("{one:?}")).collect();
                 lines.push(format!("{name}, {belief:?}, {cache_type:?}: {}", found.join(", ")));
             }
         }
@@ -222,7 +253,10 @@ fn contradictions() {
     "#);
     let mut barriers = sound.clone();
     barriers.filesystems[0].flushes_disabled_by = Some("nobarrier".to_owned());
-    assert!(matches!(&barriers.disagreements()[..], [Disagreement::FilesystemSendsNoFlushes { .. }]));
+    assert!(matches!(
+        &barriers.disagreements()[..],
+        [Disagreement::FilesystemSendsNoFlushes { .. }]
+    ));
     let mut layer = sound;
     layer.filesystems[0].stopped_by = Some("dm-0".to_owned());
     assert!(matches!(&layer.disagreements()[..], [Disagreement::LayerStopsFlushes { .. }]));

@@ -82,7 +82,9 @@ pub(super) fn ask(nodes: &[Node]) -> Vec<Option<LoopStatus>> {
     let mut open: Vec<(usize, CString, libc::dev_t)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
         let allowed = rustix::fs::access(&node.path, Access::READ_OK).is_ok();
-        if let (true, Some(number), Ok(path)) = (allowed, node.number, CString::new(node.path.as_os_str().as_bytes())) {
+        if let (true, Some(number), Ok(path)) =
+            (allowed, node.number, CString::new(node.path.as_os_str().as_bytes()))
+        {
             open.push((index, path, libc::makedev(number.major, number.minor)));
         }
     }
@@ -115,7 +117,9 @@ impl Child {
         // SAFETY: the child calls nothing but `answer`, which makes system calls on memory that
         // exists already: no allocation, and no lock that another thread might have held.
         match unsafe { libc::fork() } {
-            -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN)),
+            -1 => {
+                Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN))
+            }
             // SAFETY: a freshly forked child with an open descriptor.
             0 => unsafe { answer(answers.as_fd(), nodes) },
             pid => Ok(Child { pipe, pid }),
@@ -134,7 +138,9 @@ impl Child {
         if !matches!(ready, Ok(1)) || rustix::io::read(&self.pipe, &mut bytes) != Ok(bytes.len()) {
             return Err(Silent);
         }
-        let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let mut words = bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let mut next = || words.next().unwrap_or_default();
         let (holds, device, inode, block_device) = (next(), next(), next(), next());
         // Before Linux 5.16, a regular file's "block device" was the device that contains it.
@@ -181,10 +187,16 @@ unsafe fn answer(answers: BorrowedFd<'_>, nodes: &[(usize, CString, libc::dev_t)
         if libc::dup2(answers.as_raw_fd(), 0) != 0 {
             libc::_exit(1);
         }
-        libc::syscall(libc::SYS_close_range, 1 as libc::c_uint, libc::c_uint::MAX, 0 as libc::c_uint);
+        libc::syscall(
+            libc::SYS_close_range,
+            1 as libc::c_uint,
+            libc::c_uint::MAX,
+            0 as libc::c_uint,
+        );
         for (_, path, number) in nodes {
             let mut answer: Answer = [0; 6];
-            let node = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
+            let node =
+                libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
             let mut found = MaybeUninit::<libc::stat>::zeroed();
             let mut info = MaybeUninit::<LoopInfo>::zeroed();
             if node >= 0
@@ -195,7 +207,8 @@ unsafe fn answer(answers: BorrowedFd<'_>, nodes: &[(usize, CString, libc::dev_t)
             {
                 let info = info.assume_init_ref();
                 let offset_bytes = info.offset_bytes;
-                answer = [1, info.device, info.inode, info.block_device, offset_bytes, info.limit_bytes];
+                answer =
+                    [1, info.device, info.inode, info.block_device, offset_bytes, info.limit_bytes];
             }
             if node >= 0 {
                 libc::close(node);

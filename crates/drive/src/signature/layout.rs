@@ -11,8 +11,18 @@ const KIB: u64 = 1024;
 const BLOCK_BYTES: [u64; 2] = [512, 4096];
 
 pub(super) fn find(edges: &DeviceEdges) -> Vec<Signature> {
-    let finders =
-        [partition_tables, boot_sector_filesystem, ext, nilfs2, luks, lvm2, md_at_end, zfs, drbd, firmware_raid];
+    let finders = [
+        partition_tables,
+        boot_sector_filesystem,
+        ext,
+        nilfs2,
+        luks,
+        lvm2,
+        md_at_end,
+        zfs,
+        drbd,
+        firmware_raid,
+    ];
     finders.iter().flat_map(|finder| finder(edges)).collect()
 }
 
@@ -23,7 +33,8 @@ fn at(kind: SignatureKind, offset_bytes: u64) -> Signature {
 fn partition_tables(edges: &DeviceEdges) -> Vec<Signature> {
     const MARK: &[u8] = b"EFI PART";
     let primary = BLOCK_BYTES.into_iter().find(|&offset| edges.has(offset, MARK));
-    let last_blocks = BLOCK_BYTES.into_iter().filter_map(|block| edges.len_bytes().checked_sub(block));
+    let last_blocks =
+        BLOCK_BYTES.into_iter().filter_map(|block| edges.len_bytes().checked_sub(block));
     let backup = last_blocks.into_iter().find(|&offset| edges.has(offset, MARK));
 
     let mut found: Vec<Signature> = primary.map(|offset| at(Gpt, offset)).into_iter().collect();
@@ -45,7 +56,10 @@ fn partition_tables(edges: &DeviceEdges) -> Vec<Signature> {
 /// also ends in `55 AA`, but has code there.
 fn mbr_partition_types(edges: &DeviceEdges) -> Option<Vec<u8>> {
     let sector = edges.at(0, 512)?;
-    if !sector.ends_with(&[0x55, 0xAA]) || !boot_sector_filesystem(edges).is_empty() || is_microsoft_volume(edges) {
+    if !sector.ends_with(&[0x55, 0xAA])
+        || !boot_sector_filesystem(edges).is_empty()
+        || is_microsoft_volume(edges)
+    {
         return None;
     }
     let (entries, _) = sector[446..510].as_chunks::<16>();
@@ -62,8 +76,8 @@ fn is_microsoft_volume(edges: &DeviceEdges) -> bool {
 }
 
 fn boot_sector_filesystem(edges: &DeviceEdges) -> Vec<Signature> {
-    let named =
-        edges.has(82, b"FAT32   ") || [b"FAT12   ", b"FAT16   ", b"FAT     "].iter().any(|mark| edges.has(54, *mark));
+    let named = edges.has(82, b"FAT32   ")
+        || [b"FAT12   ", b"FAT16   ", b"FAT     "].iter().any(|mark| edges.has(54, *mark));
     if named && edges.has(510, &[0x55, 0xAA]) { vec![at(Fat, 0)] } else { Vec::new() }
 }
 
@@ -107,7 +121,8 @@ fn luks(edges: &DeviceEdges) -> Vec<Signature> {
 
 fn lvm2(edges: &DeviceEdges) -> Vec<Signature> {
     let labels = (0..4).map(|sector| sector * 512);
-    let found = labels.filter(|&offset| edges.has(offset, b"LABELONE") && edges.has(offset + 24, b"LVM2 001"));
+    let found = labels
+        .filter(|&offset| edges.has(offset, b"LABELONE") && edges.has(offset + 24, b"LVM2 001"));
     found.map(|offset| at(Lvm2, offset)).collect()
 }
 
@@ -126,7 +141,9 @@ fn md_at_end(edges: &DeviceEdges) -> Vec<Signature> {
     // MD_NEW_SIZE_SECTORS in md_p.h. Written in the byte order of the machine that created it.
     if let Some(offset) = (edges.len_bytes() & !(64 * KIB - 1)).checked_sub(64 * KIB) {
         let words = |order: fn(u32) -> [u8; 4]| [order(MAGIC), order(0), order(90)].concat();
-        if edges.has(offset, &words(u32::to_le_bytes)) || edges.has(offset, &words(u32::to_be_bytes)) {
+        if edges.has(offset, &words(u32::to_le_bytes))
+            || edges.has(offset, &words(u32::to_be_bytes))
+        {
             found.push(at(SignatureKind::Md090, offset));
         }
     }
@@ -145,9 +162,9 @@ fn is_zfs_label(edges: &DeviceEdges, label: u64) -> bool {
     const UBERBLOCK: u64 = 0x00BA_B10C;
     // Slots are at least 1 KiB; larger ones (on drives with larger blocks) also start at multiples
     // of 1 KiB.
-    let uberblock = (0..128)
-        .map(|slot| label + 128 * KIB + slot * KIB)
-        .any(|offset| edges.has(offset, &UBERBLOCK.to_le_bytes()) || edges.has(offset, &UBERBLOCK.to_be_bytes()));
+    let uberblock = (0..128).map(|slot| label + 128 * KIB + slot * KIB).any(|offset| {
+        edges.has(offset, &UBERBLOCK.to_le_bytes()) || edges.has(offset, &UBERBLOCK.to_be_bytes())
+    });
     // A spare or cache device has no uberblock, but has the list: encoded as XDR (1), with a GUID
     // in it.
     let list = || {
@@ -159,9 +176,15 @@ fn is_zfs_label(edges: &DeviceEdges, label: u64) -> bool {
 }
 
 fn drbd(edges: &DeviceEdges) -> Vec<Signature> {
-    let Some(offset) = (edges.len_bytes() & !(4 * KIB - 1)).checked_sub(4 * KIB) else { return Vec::new() };
+    let Some(offset) = (edges.len_bytes() & !(4 * KIB - 1)).checked_sub(4 * KIB) else {
+        return Vec::new();
+    };
     let marks = [[0x83, 0x74, 0x02, 0x6B], [0x83, 0x74, 0x02, 0x6C], [0x83, 0x74, 0x02, 0x6D]];
-    marks.iter().filter(|mark| edges.has(offset + 60, *mark)).map(|_| at(SignatureKind::Drbd, offset)).collect()
+    marks
+        .iter()
+        .filter(|mark| edges.has(offset + 60, *mark))
+        .map(|_| at(SignatureKind::Drbd, offset))
+        .collect()
 }
 
 /// RAID of the mainboard's firmware, which Linux drives through md. Its metadata is in the last
@@ -170,10 +193,14 @@ fn firmware_raid(edges: &DeviceEdges) -> Vec<Signature> {
     let mut found = Vec::new();
     for block in BLOCK_BYTES {
         let sector = |from_end: u64| edges.len_bytes().checked_sub(from_end * block);
-        if let Some(offset) = sector(2).filter(|&offset| edges.has(offset, b"Intel Raid ISM Cfg Sig. ")) {
+        if let Some(offset) =
+            sector(2).filter(|&offset| edges.has(offset, b"Intel Raid ISM Cfg Sig. "))
+        {
             found.push(at(SignatureKind::IntelRaid, offset));
         }
-        if let Some(offset) = sector(1).filter(|&offset| edges.has(offset, &[0xDE, 0x11, 0xDE, 0x11])) {
+        if let Some(offset) =
+            sector(1).filter(|&offset| edges.has(offset, &[0xDE, 0x11, 0xDE, 0x11]))
+        {
             found.push(at(SignatureKind::DdfRaid, offset));
         }
     }
@@ -220,7 +247,8 @@ mod tests {
     #[test]
     fn a_protective_mbr_is_part_of_its_gpt() {
         let protective = [(510, [0x55, 0xAA].as_slice()), (446, &entry(0, 0xEE))];
-        let hybrid = [(510, [0x55, 0xAA].as_slice()), (446, &entry(0, 0xEE)), (462, &entry(0, 0x0C))];
+        let hybrid =
+            [(510, [0x55, 0xAA].as_slice()), (446, &entry(0, 0xEE)), (462, &entry(0, 0x0C))];
         let gpt: (usize, &[u8]) = (512, b"EFI PART");
         assert_eq!(kinds(&[protective.as_slice(), &[gpt]].concat()), [Gpt]);
         assert_eq!(kinds(&[hybrid.as_slice(), &[gpt]].concat()), [Gpt, Mbr]);
@@ -258,7 +286,11 @@ mod tests {
         assert_eq!(ext(0x38, [0x02, 0], [0x03, 0]), [SignatureKind::Ext2]);
         assert_eq!(ext(0x3C, [0x06, 0], [0x07, 0]), [SignatureKind::Ext3]);
         assert_eq!(ext(0x3C, [0xC2, 0x02], [0x7B, 0x04]), [SignatureKind::Ext4]);
-        assert_eq!(ext(0x38, [0x42, 0], [0x03, 0]), [SignatureKind::Ext4], "extents without a journal");
+        assert_eq!(
+            ext(0x38, [0x42, 0], [0x03, 0]),
+            [SignatureKind::Ext4],
+            "extents without a journal"
+        );
         assert_eq!(ext(0, [0x08, 0], [0, 0]), [SignatureKind::ExtJournal]);
     }
 
@@ -272,7 +304,10 @@ mod tests {
     fn an_lvm_label_may_be_in_any_of_four_sectors() {
         for sector in 0..4 {
             let offset = sector * 512;
-            assert_eq!(found(&[(offset, b"LABELONE"), (offset + 24, b"LVM2 001")]), [at(Lvm2, offset as u64)]);
+            assert_eq!(
+                found(&[(offset, b"LABELONE"), (offset + 24, b"LVM2 001")]),
+                [at(Lvm2, offset as u64)]
+            );
         }
         assert_eq!(kinds(&[(512, b"LABELONE")]), []);
         assert_eq!(kinds(&[(2048, b"LABELONE"), (2072, b"LVM2 001")]), []);
@@ -302,7 +337,10 @@ mod tests {
                 assert_eq!(found(&[(uberblock, &mark)]), [at(SignatureKind::Zfs, label as u64)]);
             }
             let list = label + (16 << 10);
-            assert_eq!(kinds(&[(list, &[1, 1, 0, 0]), (list + 300, b"pool_guid")]), [SignatureKind::Zfs]);
+            assert_eq!(
+                kinds(&[(list, &[1, 1, 0, 0]), (list + 300, b"pool_guid")]),
+                [SignatureKind::Zfs]
+            );
             assert_eq!(kinds(&[(list, &[1, 1, 0, 0])]), []);
         }
     }
@@ -312,8 +350,14 @@ mod tests {
         let last = (LEN & !4095) - 4096;
         assert_eq!(kinds(&[(last + 60, &[0x83, 0x74, 0x02, 0x6D])]), [SignatureKind::Drbd]);
         for block in [512, 4096] {
-            assert_eq!(kinds(&[(LEN - 2 * block, b"Intel Raid ISM Cfg Sig. ")]), [SignatureKind::IntelRaid]);
-            assert_eq!(kinds(&[(LEN - block, &[0xDE, 0x11, 0xDE, 0x11])]), [SignatureKind::DdfRaid]);
+            assert_eq!(
+                kinds(&[(LEN - 2 * block, b"Intel Raid ISM Cfg Sig. ")]),
+                [SignatureKind::IntelRaid]
+            );
+            assert_eq!(
+                kinds(&[(LEN - block, &[0xDE, 0x11, 0xDE, 0x11])]),
+                [SignatureKind::DdfRaid]
+            );
         }
     }
 

@@ -4,8 +4,8 @@
 use super::edges::DeviceEdges;
 use super::kind::Signature;
 use super::kind::SignatureKind::{
-    self, Bcache, Bcachefs, BitLocker, BlueStore, Btrfs, Erofs, ExFat, F2fs, Hibernation, Iso9660, Jfs, Luks2, Md11,
-    Md12, Ntfs, OracleAsm, ReiserFs, Squashfs, Swap, Udf, Vdo, Xfs,
+    self, Bcache, Bcachefs, BitLocker, BlueStore, Btrfs, Erofs, ExFat, F2fs, Hibernation, Iso9660,
+    Jfs, Luks2, Md11, Md12, Ntfs, OracleAsm, ReiserFs, Squashfs, Swap, Udf, Vdo, Xfs,
 };
 
 const KIB: u64 = 1024;
@@ -26,7 +26,11 @@ const MARKS: &[(SignatureKind, &[u64], &[u8])] = &[
     (Md11, &[0], &[0xFC, 0x4E, 0x2B, 0xA9, 1, 0, 0, 0]),
     (Md12, &[4 * KIB], &[0xFC, 0x4E, 0x2B, 0xA9, 1, 0, 0, 0]),
     (Bcache, &[4 * KIB + 24], b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
-    (Bcachefs, &[4 * KIB + 24], b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
+    (
+        Bcachefs,
+        &[4 * KIB + 24],
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef",
+    ),
     (Jfs, &[32 * KIB], b"JFS1"),
     (Iso9660, &[32 * KIB + 1], b"CD001"),
     (Udf, &[32 * KIB + 1], b"BEA01"),
@@ -43,11 +47,13 @@ const MARKS: &[(SignatureKind, &[u64], &[u8])] = &[
 ];
 
 /// Pages of 4, 8, 16, 32 and 64 KiB; the magic number takes the last 10 bytes.
-const SWAP_MARKS: &[u64] = &[4 * KIB - 10, 8 * KIB - 10, 16 * KIB - 10, 32 * KIB - 10, 64 * KIB - 10];
+const SWAP_MARKS: &[u64] =
+    &[4 * KIB - 10, 8 * KIB - 10, 16 * KIB - 10, 32 * KIB - 10, 64 * KIB - 10];
 
 pub(super) fn find(edges: &DeviceEdges) -> Vec<Signature> {
-    let places =
-        MARKS.iter().flat_map(|(kind, offsets, mark)| offsets.iter().map(move |offset| (*kind, *offset, *mark)));
+    let places = MARKS.iter().flat_map(|(kind, offsets, mark)| {
+        offsets.iter().map(move |offset| (*kind, *offset, *mark))
+    });
     places
         .filter(|(_, offset, mark)| edges.has(*offset, mark))
         .map(|(kind, offset_bytes, _)| Signature { kind, offset_bytes })

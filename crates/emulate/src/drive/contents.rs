@@ -54,7 +54,13 @@ pub(super) struct Contents {
 
 impl Contents {
     pub(super) fn new(image: Image, durability: Durability) -> Contents {
-        Contents { image, durability, history: History::default(), next_stamp: 1, shortened_to_bytes: 0 }
+        Contents {
+            image,
+            durability,
+            history: History::default(),
+            next_stamp: 1,
+            shortened_to_bytes: 0,
+        }
     }
 
     pub(super) const fn set_durability(&mut self, durability: Durability) {
@@ -96,7 +102,8 @@ impl Contents {
     pub(super) fn zero(&mut self, offset: u64, bytes: u64, keeps_space: bool) -> io::Result<Stamp> {
         let stamp = self.log(offset, bytes)?;
         let image = &mut self.image;
-        let zeroed = if keeps_space { image.zero(offset, bytes) } else { image.clear(offset, bytes) };
+        let zeroed =
+            if keeps_space { image.zero(offset, bytes) } else { image.clear(offset, bytes) };
         zeroed.inspect_err(|_| self.take_back_from(stamp))?;
         Ok(stamp)
     }

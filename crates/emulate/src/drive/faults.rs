@@ -97,7 +97,11 @@ impl Faults {
 
     /// Records a write of zeros; see [`Faults::write`].
     pub(super) fn zero(&mut self, image: &Image, offset: u64, bytes: u64) -> io::Result<()> {
-        if self.chances.is_empty() { Ok(()) } else { self.choose(image, offset, &vec![0; bytes as usize]) }
+        if self.chances.is_empty() {
+            Ok(())
+        } else {
+            self.choose(image, offset, &vec![0; bytes as usize])
+        }
     }
 
     fn choose(&mut self, image: &Image, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -105,9 +109,12 @@ impl Faults {
         let bytes = data.len() as u64;
         for range in offset / RANGE_BYTES..=(offset + bytes - 1) / RANGE_BYTES {
             let Some(doomed) = self.doomed.get_mut(&range) else { continue };
-            let (from, to) = (offset.max(range * RANGE_BYTES), (offset + bytes).min((range + 1) * RANGE_BYTES));
+            let (from, to) =
+                (offset.max(range * RANGE_BYTES), (offset + bytes).min((range + 1) * RANGE_BYTES));
             for sector in from / SECTOR_BYTES..to / SECTOR_BYTES {
-                if let std::collections::btree_map::Entry::Vacant(entry) = doomed.before.entry(sector) {
+                if let std::collections::btree_map::Entry::Vacant(entry) =
+                    doomed.before.entry(sector)
+                {
                     let mut before = vec![0; SECTOR_BYTES as usize].into_boxed_slice();
                     image.read(sector * SECTOR_BYTES, &mut before)?;
                     entry.insert(before);
@@ -158,7 +165,12 @@ impl Faults {
             }
             if wrong_bytes > 0 {
                 let offset = range * RANGE_BYTES;
-                injected.push(InjectedFault { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
+                injected.push(InjectedFault {
+                    fault: Fault::Metadata,
+                    offset,
+                    bytes: wrong_bytes,
+                    landed_at: None,
+                });
             }
         }
         self.chosen_bytes = 0;
@@ -177,7 +189,11 @@ impl Faults {
         Ok(injected)
     }
 
-    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<InjectedFault>> {
+    fn strike_one(
+        &mut self,
+        image: &mut Image,
+        chosen: &Chosen,
+    ) -> io::Result<Option<InjectedFault>> {
         let Chosen { fault, offset, ref before, ref data } = *chosen;
         let bytes = data.len() as u64;
         let told = |bytes| Some(InjectedFault { fault, offset, bytes, landed_at: None });
@@ -204,17 +220,21 @@ impl Faults {
                 let unit = if bytes > SECTOR_BYTES { SECTOR_BYTES as usize } else { SHARD_BYTES };
                 let units = data.len() / unit;
                 // Choose a tear that is visible: some byte after it differs.
-                let last =
-                    (0..units).rev().find(|at| data[at * unit..(at + 1) * unit] != before[at * unit..(at + 1) * unit]);
+                let last = (0..units).rev().find(|at| {
+                    data[at * unit..(at + 1) * unit] != before[at * unit..(at + 1) * unit]
+                });
                 let Some(last) = last.filter(|last| *last > 0) else { return Ok(None) };
                 let kept = (1 + self.below(last as u64) as usize) * unit;
                 image.write(offset + kept as u64, &before[kept..])?;
                 Ok(told(bytes - kept as u64))
             }
             Fault::Flying => {
-                let fits = |place: &u64| place.abs_diff(offset) >= bytes && place + bytes <= image.bytes();
+                let fits =
+                    |place: &u64| place.abs_diff(offset) >= bytes && place + bytes <= image.bytes();
                 let places: Vec<u64> = self.places.iter().copied().filter(fits).collect();
-                let Some(&place) = places.get(self.below(places.len() as u64) as usize) else { return Ok(None) };
+                let Some(&place) = places.get(self.below(places.len() as u64) as usize) else {
+                    return Ok(None);
+                };
                 image.write(offset, before)?;
                 image.write(place, data)?;
                 Ok(Some(InjectedFault { fault, offset, bytes, landed_at: Some(place) }))
@@ -258,7 +278,9 @@ mod tests {
         for seed in 0..20 {
             let (injected, image) = struck(Fault::Unserializable, 0.1, seed);
             assert!(!injected.is_empty());
-            let wrong = |image: &Image| (0..100).filter(|at| record(image, at * 4096) != [2; RECORD]).count();
+            let wrong = |image: &Image| {
+                (0..100).filter(|at| record(image, at * 4096) != [2; RECORD]).count()
+            };
             assert_eq!(wrong(&image), injected.len());
             assert!(injected.iter().all(|one| record(&image, one.offset) == [1; RECORD]));
 
@@ -267,13 +289,17 @@ mod tests {
             for one in injected {
                 let kept = RECORD - one.bytes as usize;
                 let data = record(&image, one.offset);
-                assert!(data[..kept].iter().all(|&byte| byte == 2) && data[kept..].iter().all(|&byte| byte == 1));
+                assert!(
+                    data[..kept].iter().all(|&byte| byte == 2)
+                        && data[kept..].iter().all(|&byte| byte == 1)
+                );
             }
 
             let (injected, image) = struck(Fault::BitCorruption, 0.1, seed);
             assert_eq!(wrong(&image), injected.len());
             for one in injected {
-                let flipped: u32 = record(&image, one.offset).iter().map(|byte| (byte ^ 2).count_ones()).sum();
+                let flipped: u32 =
+                    record(&image, one.offset).iter().map(|byte| (byte ^ 2).count_ones()).sum();
                 assert!((1..=8).contains(&flipped), "{flipped}");
             }
 
@@ -286,14 +312,18 @@ mod tests {
 
             let (injected, image) = struck(Fault::Metadata, 0.01, seed);
             let wrong_bytes: u64 = injected.iter().map(|one| one.bytes).sum();
-            let old = (0..100).map(|at| record(&image, at * 4096)).filter(|data| *data != [2; RECORD]).count();
+            let old = (0..100)
+                .map(|at| record(&image, at * 4096))
+                .filter(|data| *data != [2; RECORD])
+                .count();
             assert_eq!(wrong_bytes, old as u64 * 4096);
         }
     }
 
     #[test]
     fn the_chance_is_that_of_each_write() {
-        let count: usize = (0..200).map(|seed| struck(Fault::Unserializable, 0.01, seed).0.len()).sum();
+        let count: usize =
+            (0..200).map(|seed| struck(Fault::Unserializable, 0.01, seed).0.len()).sum();
         // 200 runs of 100 records that still exist: 200 expected, with a standard deviation of 14.
         assert!((130..270).contains(&count), "{count}");
         assert_eq!((0..50).map(|seed| struck(Fault::Dead, 1.0, seed).0.len()).sum::<usize>(), 50);

@@ -48,7 +48,9 @@ impl Before {
     fn sector(&self, index: u64) -> &[u8] {
         match self {
             Before::Zeros(_) => &ZEROS,
-            Before::Bytes(bytes) => &bytes[(index * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize],
+            Before::Bytes(bytes) => {
+                &bytes[(index * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize]
+            }
         }
     }
 }
@@ -145,7 +147,9 @@ impl History {
         for (sector, data) in restored {
             let offset = sector * SECTOR_BYTES;
             match runs.last_mut() {
-                Some(run) if run.offset + run.data.len() as u64 == offset => run.data.extend_from_slice(data),
+                Some(run) if run.offset + run.data.len() as u64 == offset => {
+                    run.data.extend_from_slice(data)
+                }
                 _ => runs.push(Restored { offset, data: data.to_vec() }),
             }
         }
@@ -193,7 +197,10 @@ mod tests {
                 .iter()
                 .flat_map(|run| {
                     let first = run.offset / SECTOR_BYTES;
-                    run.data.chunks(SECTOR_BYTES as usize).zip(first..).map(|(data, sector)| (sector, data[0]))
+                    run.data
+                        .chunks(SECTOR_BYTES as usize)
+                        .zip(first..)
+                        .map(|(data, sector)| (sector, data[0]))
                 })
                 .collect();
             assert_eq!(flat, expected, "{first} {second}");

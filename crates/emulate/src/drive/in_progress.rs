@@ -126,7 +126,10 @@ mod tests {
         let mut done = Vec::new();
         assert!(commands.has_news());
         commands.take_done(&mut done);
-        assert_eq!(done.iter().map(|done| (done.tag, done.at)).collect::<Vec<_>>(), [(11, 5), (12, 6), (10, 7)]);
+        assert_eq!(
+            done.iter().map(|done| (done.tag, done.at)).collect::<Vec<_>>(),
+            [(11, 5), (12, 6), (10, 7)]
+        );
         assert!(!commands.has_news() && commands.count() == 0);
     }
 

@@ -27,13 +27,15 @@ struct Covers {
 
 impl Safe {
     fn contains(&self, stamp: Stamp) -> bool {
-        (stamp < self.covered.before && !self.covered.except.contains(&stamp)) || self.single.contains(&stamp)
+        (stamp < self.covered.before && !self.covered.except.contains(&stamp))
+            || self.single.contains(&stamp)
     }
 
     fn cover(&mut self, covers: Covers) {
         // Of two flushes, the first to arrive may finish last; if they arrived between the same
         // writes, it covers less.
-        let covers_more = covers.before == self.covered.before && covers.except.is_subset(&self.covered.except);
+        let covers_more =
+            covers.before == self.covered.before && covers.except.is_subset(&self.covered.except);
         if covers.before > self.covered.before || covers_more {
             self.covered = covers;
         }
@@ -178,7 +180,11 @@ impl Promises {
 
     /// Forgets everything: it is fulfilled or no longer matters.
     pub(super) fn forget_all(&mut self) {
-        *self = Promises { early: self.early, open: std::mem::take(&mut self.open), ..Promises::default() };
+        *self = Promises {
+            early: self.early,
+            open: std::mem::take(&mut self.open),
+            ..Promises::default()
+        };
     }
 
     /// Resets after a power cut, when nothing is in progress.
@@ -240,7 +246,11 @@ mod tests {
             promises.flush_waved_through(stamp, stamp * 10);
             promises.go_on(stamp * 10);
         }
-        assert!(promises.outstanding.len() <= EARLY_STEPS as usize + 1, "{}", promises.outstanding.len());
+        assert!(
+            promises.outstanding.len() <= EARLY_STEPS as usize + 1,
+            "{}",
+            promises.outstanding.len()
+        );
         // A million nanoseconds contain a hundred thousand of them, and a 256th of that.
         assert!(promises.fulfilled(99_500) && !promises.fulfilled(100_100));
     }

@@ -63,7 +63,11 @@ impl CommandQueue {
 
     /// Offset and length of each part of a range.
     #[inline]
-    pub(super) fn parts(&self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<> {
+    pub(super) fn parts(
+        &self,
+        offset: u64,
+        bytes: u64,
+    ) -> impl ExactSizeIterator<Item = (u64, u64)> + use<> {
         let most = self.part_bytes_max;
         (0..bytes.div_ceil(most) as u32).map(move |part| {
             let from = u64::from(part) * most;

@@ -20,7 +20,8 @@ impl Zeros {
     /// The piece to write first, and the rest.
     pub(super) fn split(self) -> (Zeros, Option<Zeros>) {
         let piece = Zeros { bytes: self.bytes.min(PIECE_BYTES_MAX), ..self };
-        let rest = Zeros { offset: self.offset + piece.bytes, bytes: self.bytes - piece.bytes, ..self };
+        let rest =
+            Zeros { offset: self.offset + piece.bytes, bytes: self.bytes - piece.bytes, ..self };
         (piece, (rest.bytes > 0).then_some(rest))
     }
 }

@@ -21,7 +21,10 @@ pub(super) struct Access {
 impl Access {
     /// Opens what `config` asks for. The FUSE mount shows a counter of power cuts if the drive
     /// `counts_cuts`.
-    pub(super) fn open(config: &EmulationConfig, counts_cuts: bool) -> Result<Access, EmulateError> {
+    pub(super) fn open(
+        config: &EmulationConfig,
+        counts_cuts: bool,
+    ) -> Result<Access, EmulateError> {
         let (mut endpoints, sockets) = listen(config)?;
         let private = match &config.files {
             Files::Mounted(..) => Some(PrivateDirectory::create()?),
@@ -35,7 +38,10 @@ impl Access {
         endpoints.directory = kernel
             .map(|kernel| Directory::new(kernel, counts_cuts))
             .transpose()
-            .map_err(|source| EmulateError::System { what: "cannot set up the kernel's FUSE file", source })?;
+            .map_err(|source| EmulateError::System {
+                what: "cannot set up the kernel's FUSE file",
+                source,
+            })?;
         Ok(Access { endpoints, mounted, private, sockets })
     }
 }
@@ -58,7 +64,10 @@ pub(super) struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
     fn create() -> Result<PrivateDirectory, EmulateError> {
-        let failed = |source| EmulateError::System { what: "cannot create a directory for the drive", source };
+        let failed = |source| EmulateError::System {
+            what: "cannot create a directory for the drive",
+            source,
+        };
         runtime::private_directory().map(PrivateDirectory).map_err(failed)
     }
 }
@@ -107,7 +116,10 @@ mod tests {
         drop(access);
         assert!(!nbd.exists() && !control.exists());
         std::fs::write(&control, "in the way").unwrap();
-        assert!(matches!(Access::open(&config, true), Err(EmulateError::Address(AddressError::Exists(_)))));
+        assert!(matches!(
+            Access::open(&config, true),
+            Err(EmulateError::Address(AddressError::Exists(_)))
+        ));
         assert!(!nbd.exists() && control.exists());
     }
 }

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use simdrive::device::SECTOR_BYTES;
 
 use super::wire::{
-    self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op, ROOT, Request,
+    self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op,
+    ROOT, Request,
 };
 
 /// The node of the first file; the directory's node is the one before.
@@ -85,22 +86,31 @@ pub fn dispatch<'a>(request: &Request<'a>, files: &impl Files) -> Next<'a> {
     let attributes = |node| attributes(node, files).ok_or(Error::NoEntry);
     let answer = match request.op {
         Op::NoReply => return Next::NoReply,
-        Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => match wanted(request, files) {
-            // Reading beyond the end returns nothing.
-            Ok(Wanted::Read { bytes: 0, .. }) => Ok(wire::answer(unique, |_| ())),
-            Ok(wanted) => return Next::Do(wanted),
-            Err(error) => Err(error),
-        },
+        Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => {
+            match wanted(request, files) {
+                // Reading beyond the end returns nothing.
+                Ok(Wanted::Read { bytes: 0, .. }) => Ok(wire::answer(unique, |_| ())),
+                Ok(wanted) => return Next::Do(wanted),
+                Err(error) => Err(error),
+            }
+        }
         Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
         Op::Acknowledge => Ok(wire::answer(unique, |_| ())),
         Op::OpenDirectory => Ok(wire::opened_directory(unique)),
-        Op::Open => files.facts(request.node).map(|facts| wire::opened(unique, facts.handle)).ok_or(Error::NoEntry),
-        Op::StatFs => Ok(wire::stat_fs(unique, files.facts(FIRST_FILE).map_or(0, |facts| facts.bytes))),
+        Op::Open => files
+            .facts(request.node)
+            .map(|facts| wire::opened(unique, facts.handle))
+            .ok_or(Error::NoEntry),
+        Op::StatFs => {
+            Ok(wire::stat_fs(unique, files.facts(FIRST_FILE).map_or(0, |facts| facts.bytes)))
+        }
         Op::Lookup(name) => {
             let found = files.find(name).ok_or(Error::NoEntry).and_then(attributes);
             found.map(|found| wire::entry(unique, &found))
         }
-        Op::ReadDirectory { offset, bytes } => Ok(wire::directory(unique, &files.listed(), offset, bytes)),
+        Op::ReadDirectory { offset, bytes } => {
+            Ok(wire::directory(unique, &files.listed(), offset, bytes))
+        }
         // A drive cannot be resized.
         Op::SetAttributes { size: true } => Err(Error::Permission),
         Op::GetAttributes | Op::SetAttributes { size: false } => {
@@ -217,8 +227,14 @@ mod tests {
         let zero = asked(FIRST_FILE, 7, Op::Fallocate { offset: 0, bytes: 4096, mode });
         assert_eq!(zero, Next::Do(Wanted::Zero { offset: 0, bytes: 4096 }));
         assert_eq!(asked(ROOT, 0, Op::Lookup(b"two")), refused(Error::NoEntry));
-        assert_eq!(asked(FIRST_FILE, 7, Op::SetAttributes { size: true }), refused(Error::Permission));
-        assert_eq!(asked(FIRST_FILE, 7, Op::Fallocate { offset: 0, bytes: 512, mode: 0 }), refused(Error::Unsupported));
+        assert_eq!(
+            asked(FIRST_FILE, 7, Op::SetAttributes { size: true }),
+            refused(Error::Permission)
+        );
+        assert_eq!(
+            asked(FIRST_FILE, 7, Op::Fallocate { offset: 0, bytes: 512, mode: 0 }),
+            refused(Error::Unsupported)
+        );
         // Opened before the content was replaced.
         assert_eq!(asked(FIRST_FILE, 6, Op::Fsync), refused(Error::Io));
         assert_eq!(asked(FIRST_FILE + 1, 0, Op::Fsync), refused(Error::NoEntry));
@@ -228,7 +244,10 @@ mod tests {
     fn a_write_is_widened_to_whole_sectors() {
         let read = |offset: u64, bytes| Ok(vec![offset as u8 | 1; bytes as usize]);
         let never = |_, _| unreachable!();
-        assert_eq!(whole_sectors(512, &[7; 1024], 8192, never), Ok((512, Cow::Borrowed(&[7; 1024][..]))));
+        assert_eq!(
+            whole_sectors(512, &[7; 1024], 8192, never),
+            Ok((512, Cow::Borrowed(&[7; 1024][..])))
+        );
         let (offset, wider) = whole_sectors(8000, &[7; 100], 8192, read).unwrap();
         assert_eq!((offset, wider.len()), (7680, 512));
         assert_eq!((wider[319], &wider[320..420], wider[420]), (1, &[7; 100][..], 1));

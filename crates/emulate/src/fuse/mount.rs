@@ -45,10 +45,12 @@ pub enum MountError {
         because: io::Error,
     },
     /// The mount belongs to a process that was killed.
-    #[error("`{}` is still mounted by an emulated drive whose process was killed: run `flushmark emulate clean-up {}` to unmount it", .0.display(), .0.display())]
+    #[error("`{}` is still mounted by an emulated drive whose process was killed: run `flushmark \
+             emulate clean-up {}` to unmount it", .0.display(), .0.display())]
     Left(PathBuf),
     /// The mount belongs to a stopped process. No call on it returns.
-    #[error("`{}` is mounted by an emulated drive that is stopped: choose another directory, or continue that drive with `kill -CONT {process}`", directory.display())]
+    #[error("`{}` is mounted by an emulated drive that is stopped: choose another directory, or \
+             continue that drive with `kill -CONT {process}`", directory.display())]
     Stopped {
         /// The directory.
         directory: PathBuf,
@@ -80,9 +82,12 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     }
     let directory = directory.canonicalize().map_err(|error| failed(error.to_string()))?;
     let connection = if rustix::process::geteuid().is_root() {
-        let connection = File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
-        let options =
-            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MAX}", connection.as_raw_fd());
+        let connection =
+            File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MAX}",
+            connection.as_raw_fd()
+        );
         let options = std::ffi::CString::new(options).map_err(|error| failed(error.to_string()))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("flushmark", &directory, FILESYSTEM, flags, options.as_c_str())
@@ -100,7 +105,13 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
     let helper = Command::new("fusermount3")
-        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"), "--"])
+        .args([
+            "-o",
+            &format!(
+                "fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"
+            ),
+            "--",
+        ])
         .arg(directory)
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .output();
@@ -130,7 +141,8 @@ fn forbidden() -> Option<String> {
     let denied = access("/dev/fuse", Access::READ_OK | Access::WRITE_OK) == Err(Errno::ACCESS);
     let mode = std::fs::metadata("/dev/fuse").ok().filter(|_| denied)?.permissions().mode() & 0o777;
     Some(format!(
-        "this user may not open /dev/fuse, whose mode is {mode:o}; run `chmod 666 /dev/fuse` as root (the mode that udev \
+        "this user may not open /dev/fuse, whose mode is {mode:o}; run `chmod 666 /dev/fuse` as \
+         root (the mode that udev \
          gives it), or run flushmark as root"
     ))
 }
@@ -140,15 +152,21 @@ fn forbidden() -> Option<String> {
 fn unavailable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            "without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3)".to_owned()
+            "without root, mounting needs `fusermount3`, which is not installed (Debian package \
+             fuse3)"
+                .to_owned()
         }
         io::ErrorKind::PermissionDenied => {
-            "without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3), \
+            "without root, mounting needs `fusermount3`, which is not installed (Debian package \
+             fuse3), \
              or which this user may not run"
                 .to_owned()
         }
         _ => {
-            format!("without root, mounting needs `fusermount3` (Debian package fuse3), which does not start: {error}")
+            format!(
+                "without root, mounting needs `fusermount3` (Debian package fuse3), which does \
+                     not start: {error}"
+            )
         }
     }
 }
@@ -163,7 +181,9 @@ pub(crate) fn expect_free(directory: &Path) -> Result<(), MountError> {
         Some(server) if server.is_stopped => {
             Err(MountError::Stopped { directory: directory.to_owned(), process: server.process })
         }
-        None if does_not_lead_to_a_process(directory) => Err(MountError::Left(directory.to_owned())),
+        None if does_not_lead_to_a_process(directory) => {
+            Err(MountError::Left(directory.to_owned()))
+        }
         _ => Ok(()),
     }
 }
@@ -181,7 +201,8 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
     let directory = directory.to_owned();
     let (tell, told) = std::sync::mpsc::channel();
     let asks = move || {
-        let is_lost = rustix::fs::statvfs(&directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN);
+        let is_lost =
+            rustix::fs::statvfs(&directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN);
         // The caller may have stopped waiting.
         let _ = tell.send(is_lost);
     };
@@ -200,7 +221,8 @@ pub(crate) fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
     }
     let mut helper = Command::new("fusermount3");
     helper.arg("-u").args(lazily.then_some("-z")).arg("--").arg(directory);
-    let output = helper.output().map_err(|error| io::Error::new(error.kind(), unavailable(&error)))?;
+    let output =
+        helper.output().map_err(|error| io::Error::new(error.kind(), unavailable(&error)))?;
     if output.status.success() {
         Ok(())
     } else {

@@ -41,9 +41,12 @@ pub(crate) fn of_connection(device: DeviceNumber) -> Option<Server> {
 }
 
 fn serves(process: u32, device: DeviceNumber) -> bool {
-    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let descriptors =
+        std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let mut connections = descriptors
-        .filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|file| file == Path::new("/dev/fuse")))
+        .filter(|descriptor| {
+            std::fs::read_link(descriptor.path()).is_ok_and(|file| file == Path::new("/dev/fuse"))
+        })
         .filter_map(|descriptor| {
             let number = descriptor.file_name().into_string().ok()?;
             std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()
@@ -68,7 +71,10 @@ mod tests {
 
     #[test]
     fn the_number_of_a_connection_is_read() {
-        assert_eq!(connection_in("pos:\t0\nflags:\t02104002\nmnt_id:\t24\nfuse_connection:\t51\n"), Some(51));
+        assert_eq!(
+            connection_in("pos:\t0\nflags:\t02104002\nmnt_id:\t24\nfuse_connection:\t51\n"),
+            Some(51)
+        );
         assert_eq!(connection_in("pos:\t0\nmnt_id:\t24\n"), None);
     }
 

@@ -135,10 +135,16 @@ pub fn parse(bytes: &[u8]) -> Option<Request<'_>> {
         }
         17 => Op::StatFs,
         20 => Op::Fsync,
-        26 => Op::Init { major: u32_at(body, 0)?, minor: u32_at(body, 4)?, flags: u32_at(body, 12)? },
+        26 => {
+            Op::Init { major: u32_at(body, 0)?, minor: u32_at(body, 4)?, flags: u32_at(body, 12)? }
+        }
         27 => Op::OpenDirectory,
         28 => Op::ReadDirectory { offset: u64_at(body, 8)?, bytes: u32_at(body, 16)? },
-        43 => Op::Fallocate { offset: u64_at(body, 8)?, bytes: u64_at(body, 16)?, mode: u32_at(body, 24)? },
+        43 => Op::Fallocate {
+            offset: u64_at(body, 8)?,
+            bytes: u64_at(body, 16)?,
+            mode: u32_at(body, 24)?,
+        },
         // RELEASE, FLUSH, RELEASEDIR, ACCESS.
         18 | 25 | 29 | 34 => Op::Acknowledge,
         // FORGET, INTERRUPT, BATCH_FORGET.
@@ -223,7 +229,9 @@ pub fn init(unique: u64, kernel_flags: u32) -> Vec<u8> {
 /// The reply to LOOKUP.
 pub fn entry(unique: u64, attributes: &Attributes) -> Vec<u8> {
     answer(unique, |out| {
-        out.extend([attributes.node, 0, VALID_S, VALID_S, 0].into_iter().flat_map(u64::to_ne_bytes));
+        out.extend(
+            [attributes.node, 0, VALID_S, VALID_S, 0].into_iter().flat_map(u64::to_ne_bytes),
+        );
         attributes.put(out);
     })
 }
@@ -279,7 +287,8 @@ pub fn data_header(unique: u64, bytes: u32) -> Vec<u8> {
 pub fn directory(unique: u64, files: &[(u64, String)], offset: u64, bytes: u32) -> Vec<u8> {
     // File types of `dirent.h`: a directory, a regular file.
     let directories = [(ROOT, ".", 4), (ROOT, "..", 4)];
-    let names = directories.into_iter().chain(files.iter().map(|(node, name)| (*node, name.as_str(), 8)));
+    let names =
+        directories.into_iter().chain(files.iter().map(|(node, name)| (*node, name.as_str(), 8)));
     answer(unique, |out| {
         for ((node, name, kind), next) in names.zip(1u64..).skip(offset as usize) {
             let length = (24 + name.len()).next_multiple_of(8);
@@ -318,7 +327,15 @@ mod tests {
         body.extend(b"data");
         let bytes = request(16, &body);
         let parsed = parse(&bytes).unwrap();
-        assert_eq!(parsed, Request { unique: 9, node: 2, handle: 3, op: Op::Write { offset: 8192, data: b"data" } });
+        assert_eq!(
+            parsed,
+            Request {
+                unique: 9,
+                node: 2,
+                handle: 3,
+                op: Op::Write { offset: 8192, data: b"data" }
+            }
+        );
         let bytes = request(1, b"drive\0");
         assert_eq!(parse(&bytes).unwrap().op, Op::Lookup(b"drive"));
         assert_eq!(parse(&request(20, &[0; 16])).unwrap().op, Op::Fsync);

@@ -3,7 +3,8 @@
 use std::io::{self, Read, Write};
 
 use super::wire::{
-    Error, OPTION_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, command, command_flag, option, transmission,
+    Error, OPTION_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, command, command_flag, option,
+    transmission,
 };
 
 /// The greeting: two magic numbers and the handshake flags.
@@ -29,7 +30,12 @@ impl<S: Read + Write> Client<S> {
     pub fn connect(mut stream: S) -> io::Result<Client<S>> {
         stream.read_exact(&mut [0; GREETING_BYTES])?;
         // Flags: FIXED_NEWSTYLE and NO_ZEROES.
-        let words = [&3u32.to_be_bytes()[..], &OPTION_MAGIC.to_be_bytes(), &option::EXPORT_NAME.to_be_bytes(), &[0; 4]];
+        let words = [
+            &3u32.to_be_bytes()[..],
+            &OPTION_MAGIC.to_be_bytes(),
+            &option::EXPORT_NAME.to_be_bytes(),
+            &[0; 4],
+        ];
         stream.write_all(&words.concat())?;
         let mut export = [0; EXPORT_BYTES];
         stream.read_exact(&mut export)?;
@@ -53,7 +59,14 @@ impl<S: Read + Write> Client<S> {
         self.flags & transmission::SEND_FUA != 0
     }
 
-    fn ask(&mut self, code: u16, flags: u16, offset: u64, bytes: u32, data: &[u8]) -> io::Result<()> {
+    fn ask(
+        &mut self,
+        code: u16,
+        flags: u16,
+        offset: u64,
+        bytes: u32,
+        data: &[u8],
+    ) -> io::Result<()> {
         self.cookie += 1;
         self.request.clear();
         self.request.extend(REQUEST_MAGIC.to_be_bytes());
@@ -66,13 +79,19 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(&self.request)?;
         let mut answer = [0; 16];
         self.stream.read_exact(&mut answer)?;
-        let word = |at: usize| answer[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        let word =
+            |at: usize| answer[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
         if word(0) != SIMPLE_REPLY_MAGIC || answer[8..] != self.cookie.to_be_bytes() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the server's reply does not match the request"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the server's reply does not match the request",
+            ));
         }
         match word(4) {
             0 => Ok(()),
-            error if error == Error::Permission as u32 => Err(io::ErrorKind::PermissionDenied.into()),
+            error if error == Error::Permission as u32 => {
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
             error if error == Error::NoSpace as u32 => Err(io::ErrorKind::StorageFull.into()),
             error => Err(io::Error::other(format!("the drive failed with error {error}"))),
         }

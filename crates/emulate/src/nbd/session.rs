@@ -2,9 +2,9 @@
 //! feed it anything.
 
 use super::wire::{
-    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MAX, REQUEST_BYTES,
-    REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, answer, chunk, command, command_flag, handshake, info,
-    option, transmission,
+    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OPTION_REPLY_MAGIC,
+    PAYLOAD_BYTES_MAX, REQUEST_BYTES, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC,
+    answer, chunk, command, command_flag, handshake, info, option, transmission,
 };
 
 /// The exported drive.
@@ -145,7 +145,9 @@ impl Session {
     }
 
     fn option<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
-        let (Some(magic), Some(name), Some(bytes)) = (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12)) else {
+        let (Some(magic), Some(name), Some(bytes)) =
+            (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12))
+        else {
             return (0, Step::Needs(OPTION_BYTES));
         };
         if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MAX {
@@ -202,13 +204,18 @@ impl Session {
             reply_option(out, name, answer::INFO, &[&kind.to_be_bytes(), what].concat());
         };
         let export = &self.export;
-        tell(info::EXPORT, &[&export.bytes.to_be_bytes()[..], &export.flags(self.structured).to_be_bytes()].concat());
+        tell(
+            info::EXPORT,
+            &[&export.bytes.to_be_bytes()[..], &export.flags(self.structured).to_be_bytes()]
+                .concat(),
+        );
         for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
             match kind {
                 info::NAME => tell(kind, export.name.as_bytes()),
                 info::DESCRIPTION => tell(kind, export.description.as_bytes()),
                 info::BLOCK_SIZE => {
-                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MAX].map(u32::to_be_bytes);
+                    let sizes =
+                        [export.sector_bytes, 4096, PAYLOAD_BYTES_MAX].map(u32::to_be_bytes);
                     tell(kind, sizes.as_flattened());
                 }
                 _ => {}
@@ -226,7 +233,9 @@ impl Session {
 
     #[inline]
     fn request<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
-        let Some(header) = input.first_chunk::<REQUEST_BYTES>() else { return (0, Step::Needs(REQUEST_BYTES)) };
+        let Some(header) = input.first_chunk::<REQUEST_BYTES>() else {
+            return (0, Step::Needs(REQUEST_BYTES));
+        };
         let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         let (flags, code) = (u16_at(4), u16_at(6));
         let magic = be_u32(header, 0).unwrap_or_default();
@@ -253,14 +262,16 @@ impl Session {
             }
         };
         let fua = flags & command_flag::FUA != 0;
-        let failed =
-            if flags & !allowed != 0 || (fua && !self.export.fua) || (kind == Kind::Flush && !self.export.flush) {
-                Some(Error::Invalid)
-            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MAX {
-                Some(Error::Overflow)
-            } else {
-                None
-            };
+        let failed = if flags & !allowed != 0
+            || (fua && !self.export.fua)
+            || (kind == Kind::Flush && !self.export.flush)
+        {
+            Some(Error::Invalid)
+        } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MAX {
+            Some(Error::Overflow)
+        } else {
+            None
+        };
         if let Some(error) = failed {
             self.fail(cookie, Some(kind), error, out);
             return (end, Step::Went);
@@ -272,7 +283,12 @@ impl Session {
     /// Replies to a finished request; for a read, `data` appends the requested number of bytes, or
     /// fails and changes nothing.
     #[inline]
-    pub fn done(&self, request: &Request, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) {
+    pub fn done(
+        &self,
+        request: &Request,
+        out: &mut Vec<u8>,
+        data: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+    ) {
         if request.kind != Kind::Read {
             simple_reply(out, 0, request.cookie);
             return;

@@ -99,7 +99,10 @@ impl Connection {
 
     /// Returns whether more requests may be read.
     pub(crate) fn has_room(&self, drive: &Drive) -> bool {
-        !self.leaving && self.owed_bytes < OWED_BYTES_MAX && self.asked.count() < UNDER_WAY_MAX && !drive.is_crowded()
+        !self.leaving
+            && self.owed_bytes < OWED_BYTES_MAX
+            && self.asked.count() < UNDER_WAY_MAX
+            && !drive.is_crowded()
     }
 
     /// Returns whether output is waiting to be sent.
@@ -134,7 +137,8 @@ impl Connection {
             }
             self.make_room();
             // Read only the rest of a large write, so nothing after it has to be moved.
-            let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
+            let until =
+                if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
             match self.socket.read(&mut self.input[self.end..until]) {
                 Ok(0) => return ConnectionState::Closed,
                 Ok(bytes) => {
@@ -153,7 +157,10 @@ impl Connection {
             // Execute requests before reading more: one system call less per request at depth 1.
             if self.end - self.begin >= self.needs {
                 let state = self.use_up(drive, now, &floor, &tag);
-                if state == ConnectionState::Closed || self.begin == self.end || !self.has_room(drive) {
+                if state == ConnectionState::Closed
+                    || self.begin == self.end
+                    || !self.has_room(drive)
+                {
                     return state;
                 }
             }
@@ -186,7 +193,8 @@ impl Connection {
         tag: &impl Fn(u32) -> u64,
     ) -> ConnectionState {
         while self.has_room(drive) {
-            let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
+            let (used, step) =
+                self.session.step(&self.input[self.begin..self.end], &mut self.output);
             self.begin += used;
             match step {
                 Step::Needs(bytes) => {
@@ -204,22 +212,34 @@ impl Connection {
                     };
                 }
                 Step::Asked(request, data) => {
-                    let (offset, bytes, fua) = (request.offset, u64::from(request.bytes), request.fua);
+                    let (offset, bytes, fua) =
+                        (request.offset, u64::from(request.bytes), request.fua);
                     let command = match request.kind {
                         Kind::Read => Command::Read { offset, bytes },
                         Kind::Write => Command::Write { offset, data, fua },
-                        Kind::WriteZeroes => Command::Zero { offset, bytes, fua, keeps_space: request.no_hole },
+                        Kind::WriteZeroes => {
+                            Command::Zero { offset, bytes, fua, keeps_space: request.no_hole }
+                        }
                         Kind::Trim => Command::Trim { offset, bytes, fua },
                         Kind::Flush => Command::Flush,
                     };
-                    let sent_at = self.pace.sent_at(now, floor(way_of(request.kind)), self.asked.count() == 0);
+                    let sent_at = self.pace.sent_at(
+                        now,
+                        floor(way_of(request.kind)),
+                        self.asked.count() == 0,
+                    );
                     let number = self.asked.insert(request);
                     match drive.submit(sent_at, tag(number), command) {
                         Ok(()) => self.owed_bytes += owed(&request),
                         Err(refused) => {
                             self.asked.remove(number);
                             let error = error_of(&refused, request.kind);
-                            self.session.fail(request.cookie, Some(request.kind), error, &mut self.output);
+                            self.session.fail(
+                                request.cookie,
+                                Some(request.kind),
+                                error,
+                                &mut self.output,
+                            );
                         }
                     }
                 }
@@ -263,7 +283,11 @@ impl Connection {
                 self.output.shrink_to(OUTPUT_BYTES_KEPT);
             }
         }
-        if self.leaving && self.asked.count() == 0 { ConnectionState::Closed } else { ConnectionState::Open }
+        if self.leaving && self.asked.count() == 0 {
+            ConnectionState::Closed
+        } else {
+            ConnectionState::Open
+        }
     }
 
     /// Fills the output until there is enough to send at once. Not all of it, because a dozen large
@@ -281,7 +305,9 @@ impl Connection {
                 continue;
             }
             let data = |out: &mut Vec<u8>| {
-                drive.fetch(request.offset, request.bytes as usize, out).map_err(|error| error_of(&error, request.kind))
+                drive
+                    .fetch(request.offset, request.bytes as usize, out)
+                    .map_err(|error| error_of(&error, request.kind))
             };
             self.session.done(&request, &mut self.output, data);
         }
@@ -303,7 +329,9 @@ const fn way_of(kind: Kind) -> transport_cost::Kind {
 fn error_of(refused: &Refused, kind: Kind) -> Error {
     match refused {
         Refused::ReadOnly => Error::Permission,
-        Refused::BeyondEnd { .. } if matches!(kind, Kind::Write | Kind::WriteZeroes) => Error::NoSpace,
+        Refused::BeyondEnd { .. } if matches!(kind, Kind::Write | Kind::WriteZeroes) => {
+            Error::NoSpace
+        }
         Refused::BeyondEnd { .. } | Refused::Alignment | Refused::DoesNotWear => Error::Invalid,
         Refused::Image(error) if error.kind() == io::ErrorKind::StorageFull => Error::NoSpace,
         Refused::NoPower | Refused::Image(_) => Error::Io,

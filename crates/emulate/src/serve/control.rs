@@ -25,7 +25,8 @@ pub enum Order {
 /// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown order `{0}`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)"
+    "unknown order `{0}`; expected status, cut, power-on, wear N (overwrites of the whole drive, \
+     above 0, at most 20), or fill P (percent, 0 to 100)"
 )]
 pub struct InvalidOrder(String);
 
@@ -35,8 +36,9 @@ impl FromStr for Order {
     fn from_str(line: &str) -> Result<Order, InvalidOrder> {
         let bad = || InvalidOrder(line.trim().to_owned());
         let words: Vec<&str> = line.split_whitespace().collect();
-        let number =
-            |text: &str, most: f64| text.parse().ok().filter(|number| (0.0..=most).contains(number)).ok_or_else(bad);
+        let number = |text: &str, most: f64| {
+            text.parse().ok().filter(|number| (0.0..=most).contains(number)).ok_or_else(bad)
+        };
         match words[..] {
             ["status"] => Ok(Order::Status),
             ["cut"] => Ok(Order::Cut),
@@ -77,7 +79,8 @@ impl Order {
         // If the server closes the connection early, the outcome of the order is unknown: that is
         // not a broken pipe of our output.
         let sent = stream.write_all(format!("{self}\n").as_bytes());
-        sent.and_then(|()| BufReader::new(stream).read_line(&mut line)).map_err(io::Error::other)?;
+        sent.and_then(|()| BufReader::new(stream).read_line(&mut line))
+            .map_err(io::Error::other)?;
         serde_json::from_str(&line).map_err(|_| match line.as_str() {
             "" => io::Error::other("the server closed the connection without a reply"),
             _ => io::Error::other("the server is not an emulated drive"),
@@ -91,10 +94,14 @@ mod tests {
 
     #[test]
     fn orders_read_as_they_are_written() {
-        for order in [Order::Status, Order::Cut, Order::PowerOn, Order::Wear(1.5), Order::Fill(80.0)] {
+        for order in
+            [Order::Status, Order::Cut, Order::PowerOn, Order::Wear(1.5), Order::Fill(80.0)]
+        {
             assert_eq!(order.to_string().parse(), Ok(order));
         }
-        for wrong in ["", "off", "wear", "wear x", "wear -1", "wear 0", "wear inf", "fill 101", "cut now"] {
+        for wrong in
+            ["", "off", "wear", "wear x", "wear -1", "wear 0", "wear inf", "fill 101", "cut now"]
+        {
             assert!(wrong.parse::<Order>().is_err(), "{wrong}");
         }
         insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"unknown order `off`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");

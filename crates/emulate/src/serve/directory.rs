@@ -8,7 +8,9 @@ use rustix::io::Errno;
 use simdrive::time::Ns;
 
 use crate::drive::{Command, Drive, Power, Refused};
-use crate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
+use crate::fuse::files::{
+    FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors,
+};
 use crate::fuse::wire::{self, Error, REQUEST_BYTES_MAX, Request};
 use crate::serve::connection::ConnectionState;
 use crate::serve::pace::Pace;
@@ -135,12 +137,16 @@ impl Directory {
         let answer = match dispatch(request, &Drives { drives, counts_cuts: self.counts_cuts }) {
             Next::NoReply => return,
             Next::Answer(answer) => answer,
-            Next::Do(wanted) if request.node == COUNT_NODE => count_of(&drives[0], wanted).map_or_else(
-                |error| wire::refusal(request.unique, error),
-                |read| wire::answer(request.unique, |out| out.extend(read)),
-            ),
+            Next::Do(wanted) if request.node == COUNT_NODE => count_of(&drives[0], wanted)
+                .map_or_else(
+                    |error| wire::refusal(request.unique, error),
+                    |read| wire::answer(request.unique, |out| out.extend(read)),
+                ),
             Next::Do(wanted) => {
-                let drive = request.node.checked_sub(FIRST_FILE).and_then(|index| drives.get_mut(index as usize));
+                let drive = request
+                    .node
+                    .checked_sub(FIRST_FILE)
+                    .and_then(|index| drives.get_mut(index as usize));
                 let Some(drive) = drive else { return };
                 match self.ask(request.unique, wanted, drive, now, floor, tag) {
                     Ok(()) => return,
@@ -169,11 +175,18 @@ impl Directory {
             }
             Wanted::Write { offset, data } => {
                 let answer = Answer::Written { bytes: data.len() as u32 };
-                let (offset, data) = whole_sectors(offset, data, drive.identity().capacity_bytes, |first, length| {
-                    let mut data = Vec::new();
-                    drive.fetch(first, length as usize, &mut data).map_err(|refused| error_of(&refused))?;
-                    Ok(data)
-                })?;
+                let (offset, data) = whole_sectors(
+                    offset,
+                    data,
+                    drive.identity().capacity_bytes,
+                    |first, length| {
+                        let mut data = Vec::new();
+                        drive
+                            .fetch(first, length as usize, &mut data)
+                            .map_err(|refused| error_of(&refused))?;
+                        Ok(data)
+                    },
+                )?;
                 wider = data;
                 (Kind::Write, Command::Write { offset, data: &wider, fua: false }, answer)
             }
@@ -184,9 +197,11 @@ impl Directory {
             Wanted::Trim { offset, bytes } => {
                 (Kind::Write, Command::Trim { offset, bytes, fua: false }, Answer::Nothing)
             }
-            Wanted::Zero { offset, bytes } => {
-                (Kind::Write, Command::Zero { offset, bytes, fua: false, keeps_space: true }, Answer::Nothing)
-            }
+            Wanted::Zero { offset, bytes } => (
+                Kind::Write,
+                Command::Zero { offset, bytes, fua: false, keeps_space: true },
+                Answer::Nothing,
+            ),
         };
         let number = self.next_number;
         let sent_at = self.pace.sent_at(now, floor(kind), self.under_way.is_empty());
@@ -214,7 +229,8 @@ impl Directory {
                     Ok(()) => {
                         let data = &self.data[skipped..skipped + bytes as usize];
                         let header = wire::data_header(unique, bytes);
-                        let _ = (&self.kernel).write_vectored(&[IoSlice::new(&header), IoSlice::new(data)]);
+                        let _ = (&self.kernel)
+                            .write_vectored(&[IoSlice::new(&header), IoSlice::new(data)]);
                     }
                     Err(refused) => self.tell(&wire::refusal(unique, error_of(&refused))),
                 }
@@ -254,7 +270,8 @@ struct Drives<'a> {
 
 impl Files for Drives<'_> {
     fn find(&self, name: &[u8]) -> Option<u64> {
-        let index = [DRIVE, PROBE, UNSAFE_SHUTDOWNS].iter().position(|known| known.as_bytes() == name)?;
+        let index =
+            [DRIVE, PROBE, UNSAFE_SHUTDOWNS].iter().position(|known| known.as_bytes() == name)?;
         let node = FIRST_FILE + index as u64;
         (node != COUNT_NODE || self.counts_cuts).then_some(node)
     }

@@ -41,15 +41,23 @@ impl Pace {
     /// the client had no other request in progress and waited for the latest reply, so that reply's
     /// lateness has delayed the request, too.
     #[inline]
-    pub fn sent_at(&mut self, now: Ns, CostRange { min_ns, max_ns }: CostRange, is_idle: bool) -> Ns {
+    pub fn sent_at(
+        &mut self,
+        now: Ns,
+        CostRange { min_ns, max_ns }: CostRange,
+        is_idle: bool,
+    ) -> Ns {
         let late_ns = if is_idle { self.late_ns } else { 0 };
         if let (true, Some(answered_at)) = (is_idle, self.answered_at.take()) {
             let gap_ns = (now - answered_at) as f64;
             let estimate = self.gap_ns.get_or_insert(max_ns as f64);
-            *estimate += if gap_ns < *estimate { -STEP_NS * (1.0 - QUANTILE) } else { STEP_NS * QUANTILE };
+            *estimate +=
+                if gap_ns < *estimate { -STEP_NS * (1.0 - QUANTILE) } else { STEP_NS * QUANTILE };
             *estimate = estimate.clamp(0.0, max_ns as f64 * 1.5 + THOUGHT_NS);
         }
-        let cost_ns = self.gap_ns.map_or(max_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(min_ns, max_ns));
+        let cost_ns = self
+            .gap_ns
+            .map_or(max_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(min_ns, max_ns));
         now.saturating_sub(cost_ns + late_ns)
     }
 }

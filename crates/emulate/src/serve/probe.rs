@@ -54,7 +54,9 @@ fn on_one_and_two_processors(
         };
         floors = Some(match floors {
             None => TransportCosts { min: floor, max: floor },
-            Some(TransportCosts { min, max }) => TransportCosts { min: of(Ns::min, min), max: of(Ns::max, max) },
+            Some(TransportCosts { min, max }) => {
+                TransportCosts { min: of(Ns::min, min), max: of(Ns::max, max) }
+            }
         });
     }
     Ok(floors.unwrap_or_default())
@@ -78,7 +80,8 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
 /// # Errors
 /// Those of the file.
 pub(crate) fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
-    let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
+    let file =
+        rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
     // Direct I/O needs memory aligned to the sector size.
     let mut memory = vec![0; 2 * BLOCK_BYTES];
@@ -98,7 +101,11 @@ pub(crate) fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result
 ///
 /// # Errors
 /// Those of the socket.
-pub(crate) fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<TransportCosts> {
+pub(crate) fn of_socket(
+    server: &Handle,
+    socket: Socket,
+    flushes: bool,
+) -> io::Result<TransportCosts> {
     match socket {
         Socket::Unix(stream) => of_stream(server, stream, flushes),
         Socket::Tcp(stream) => {
@@ -108,7 +115,11 @@ pub(crate) fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::R
     }
 }
 
-fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<TransportCosts> {
+fn of_stream(
+    server: &Handle,
+    stream: impl io::Read + io::Write,
+    flushes: bool,
+) -> io::Result<TransportCosts> {
     let mut client = Client::connect(stream)?;
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     let mut block = [0; BLOCK_BYTES];

@@ -26,27 +26,41 @@ impl Run<'_> {
         flows: &Flows,
     ) -> Result<Planned<'a>, NotRun> {
         let kind = self.target.kind();
-        if workload.layout.starts_over() && !matches!(kind, TargetKind::Directory | TargetKind::Null) {
+        if workload.layout.starts_over()
+            && !matches!(kind, TargetKind::Directory | TargetKind::Null)
+        {
             let layout = workload.layout.name();
-            return Err(NotRun::Skip(format!("layout {layout} requires a directory as the target")));
+            return Err(NotRun::Skip(format!(
+                "layout {layout} requires a directory as the target"
+            )));
         }
         let (carrier, note) = match kind {
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
         if workload.verify && carrier == Carrier::Null {
-            return Err(NotRun::Skip("it reads back what it wrote, but null: does not store data".to_owned()));
+            return Err(NotRun::Skip(
+                "it reads back what it wrote, but null: does not store data".to_owned(),
+            ));
         }
-        if workload.sync.linked_call().is_some() && carrier == Carrier::Null && workload.depth_effective() > 1 {
-            return Err(NotRun::Skip("it links a sync to each write, which only io_uring can do".to_owned()));
+        if workload.sync.linked_call().is_some()
+            && carrier == Carrier::Null
+            && workload.depth_effective() > 1
+        {
+            return Err(NotRun::Skip(
+                "it links a sync to each write, which only io_uring can do".to_owned(),
+            ));
         }
         let room = self.target.room();
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
-            return Err(NotRun::Skip(format!("it uses {percent}% of its target, but null: has no size")));
+            return Err(NotRun::Skip(format!(
+                "it uses {percent}% of its target, but null: has no size"
+            )));
         }
         // A device that contains data is neither empty nor reserved.
         let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
-        let (layout, first_file) = if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
+        let (layout, first_file) =
+            if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
         let parts = workload.parts(is_new, room);
         let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
             name: format!("{}-{}", layout.name(), first_file + file),
@@ -62,7 +76,12 @@ impl Run<'_> {
         let writes_are_commits = workload.commits() == Commits::EachWrite;
         let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
         let described = Described { test, record, carrier, note, writes_are_commits };
-        Ok(Planned { specs, ready: Box::new(move |files| self.blocks_ready(workload, &parts, flow, described, files)) })
+        Ok(Planned {
+            specs,
+            ready: Box::new(move |files| {
+                self.blocks_ready(workload, &parts, flow, described, files)
+            }),
+        })
     }
 
     /// `parts` is what the workload requested, `files` what was prepared.
@@ -74,16 +93,25 @@ impl Run<'_> {
         mut described: Described<'a>,
         files: &[&Part],
     ) -> Result<Ready<'a>, NotRun> {
-        let sizes: Vec<u64> = files.iter().zip(&parts.files).map(|(file, asked)| file.size_bytes.min(*asked)).collect();
+        let sizes: Vec<u64> = files
+            .iter()
+            .zip(&parts.files)
+            .map(|(file, asked)| file.size_bytes.min(*asked))
+            .collect();
         let Some(placed) = workload.parts_within(parts, &sizes) else {
             let path = self.target.path().to_owned();
             let (size_bytes, needed_bytes) = (sizes.iter().sum(), parts.files.iter().sum());
             return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
         };
-        let of_test = |&file: &&Part| Part { direct: file.direct && workload.direct, ..file.clone() };
+        let of_test =
+            |&file: &&Part| Part { direct: file.direct && workload.direct, ..file.clone() };
         let files: Vec<Part> = files.iter().map(of_test).collect();
-        if let Some(file) = files.iter().find(|file| file.direct && !workload.is_aligned_to(file.alignment_bytes)) {
-            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), file.alignment_bytes)));
+        if let Some(file) =
+            files.iter().find(|file| file.direct && !workload.is_aligned_to(file.alignment_bytes))
+        {
+            return Err(NotRun::Skip(
+                self.misaligned(u64::from(workload.block_bytes.get()), file.alignment_bytes),
+            ));
         }
         let Described { record, carrier, .. } = &mut described;
         record.direct = workload.direct && files.iter().all(|file| file.direct);
@@ -92,7 +120,8 @@ impl Run<'_> {
         record.job_files = record.job_files.filter(|_| placed.files_per_job() > 1);
         let team = Team {
             jobs: workload.jobs.get(),
-            limit: workload.limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
+            limit: workload
+                .limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
             warm_up: workload.warm_up.0,
             start_delay: workload.start_delay,
             ends_others: workload.ends_others,
@@ -103,8 +132,18 @@ impl Run<'_> {
             let part = placed.jobs[job as usize];
             let files = &files[part.file..][..part.files as usize];
             let flow = flow.clone();
-            BlockJob { target: self.target, workload, carrier, files, part, flow, clock, job, stop: self.stop }
-                .run(stage)
+            BlockJob {
+                target: self.target,
+                workload,
+                carrier,
+                files,
+                part,
+                flow,
+                clock,
+                job,
+                stop: self.stop,
+            }
+            .run(stage)
         });
         Ok(Ready { team, work, described })
     }

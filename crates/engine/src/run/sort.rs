@@ -14,9 +14,14 @@ use crate::prepare::{Part, PartSpec};
 use crate::spilling::{self, SortJob};
 
 impl Run<'_> {
-    pub(super) fn sort<'a>(&'a self, test: &'a Test, sort: &'a SortWork) -> Result<Planned<'a>, NotRun> {
+    pub(super) fn sort<'a>(
+        &'a self,
+        test: &'a Test,
+        sort: &'a SortWork,
+    ) -> Result<Planned<'a>, NotRun> {
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
-        let carrier = if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
+        let carrier =
+            if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
         let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
         limits::memory_of_sorts(sort.jobs.get(), sort.memory_bytes.saturating_add(kept_bytes))?;
         // Nothing is written beforehand: a database's temporary file is also new each time.
@@ -31,7 +36,10 @@ impl Run<'_> {
             content: Content::Zero,
         };
         let specs = (0..sort.jobs.get()).map(part).collect();
-        Ok(Planned { specs, ready: Box::new(move |parts| self.sort_ready(test, sort, carrier, parts)) })
+        Ok(Planned {
+            specs,
+            ready: Box::new(move |parts| self.sort_ready(test, sort, carrier, parts)),
+        })
     }
 
     fn sort_ready<'a>(
@@ -45,10 +53,15 @@ impl Run<'_> {
         for part in &parts {
             self.expect_aligned(part, u64::from(sort.block_bytes.get()))?;
         }
-        let bytes = parts.iter().map(|part| spilling::records_bytes(sort, part.size_bytes)).min().unwrap_or(0);
+        let bytes = parts
+            .iter()
+            .map(|part| spilling::records_bytes(sort, part.size_bytes))
+            .min()
+            .unwrap_or(0);
         if bytes / 2 < sort.memory_bytes {
             return Err(NotRun::Skip(format!(
-                "{} has room for the runs of {} of records, but a sort in {} of memory needs twice that; use less \
+                "{} has room for the runs of {} of records, but a sort in {} of memory needs twice \
+                 that; use less \
                  memory or a larger target",
                 self.target.given(),
                 format_bytes(bytes >> 20 << 20),
@@ -69,7 +82,8 @@ impl Run<'_> {
             headline: Headline::Operations,
         };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
-            SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }.run(stage)
+            SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }
+                .run(stage)
         });
         let described = Described { test, record, carrier, note: None, writes_are_commits: false };
         Ok(Ready { team, work, described })

@@ -13,16 +13,22 @@ use crate::prepare::{Part, PartSpec};
 use crate::stepping::Stepping;
 
 impl Run<'_> {
-    pub(super) fn steps<'a>(&'a self, test: &'a Test, program: &'a StepProgram) -> Result<Planned<'a>, NotRun> {
+    pub(super) fn steps<'a>(
+        &'a self,
+        test: &'a Test,
+        program: &'a StepProgram,
+    ) -> Result<Planned<'a>, NotRun> {
         match self.target.kind() {
             TargetKind::Null => {
-                return Err(NotRun::Skip("a step program needs files, but null: has none".to_owned()));
+                return Err(NotRun::Skip(
+                    "a step program needs files, but null: has none".to_owned(),
+                ));
             }
             TargetKind::Directory => {}
             _ if program.runs_without_directory() => {}
             _ => {
-                let because =
-                    "this step program creates, grows or removes files, which requires a directory as the target";
+                let because = "this step program creates, grows or removes files, which requires a \
+                               directory as the target";
                 return Err(NotRun::Skip(because.to_owned()));
             }
         }
@@ -40,7 +46,9 @@ impl Run<'_> {
             }
         };
         let files = 0..program.files.len();
-        let specs = (0..program.jobs.get()).flat_map(|job| files.clone().map(move |index| part(job, index))).collect();
+        let specs = (0..program.jobs.get())
+            .flat_map(|job| files.clone().map(move |index| part(job, index)))
+            .collect();
         Ok(Planned { specs, ready: Box::new(|parts| self.steps_ready(test, program, parts)) })
     }
 
@@ -61,15 +69,29 @@ impl Run<'_> {
         record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
         let (jobs, files, clock) = (program.jobs.get(), program.files.len(), Clock::calibrated());
         let (limit, warm_up, start_delay) = (program.limit, program.warm_up.0, Duration::ZERO);
-        let team = Team { jobs, limit, warm_up, start_delay, ends_others: false, headline: Headline::Turns };
+        let team = Team {
+            jobs,
+            limit,
+            warm_up,
+            start_delay,
+            ends_others: false,
+            headline: Headline::Turns,
+        };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let own = &parts[job as usize * files..][..files];
             match Stepping::new(self.target, program, own, clock, job) {
-                Ok(mut stepping) => stage.act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
+                Ok(mut stepping) => stage
+                    .act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
                 Err(failure) => Report::failed(failure),
             }
         });
-        let described = Described { test, record, carrier: Carrier::Psync, note: None, writes_are_commits: false };
+        let described = Described {
+            test,
+            record,
+            carrier: Carrier::Psync,
+            note: None,
+            writes_are_commits: false,
+        };
         Ok(Ready { team, work, described })
     }
 }

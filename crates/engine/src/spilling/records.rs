@@ -40,7 +40,9 @@ impl Batch {
     /// Key and payload of each record.
     pub fn records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let begins = std::iter::once(0).chain(self.ends.iter().map(|&(_, end)| end));
-        begins.zip(&self.ends).map(|(begin, &(key, end))| (&self.bytes[begin..key], &self.bytes[key..end]))
+        begins
+            .zip(&self.ends)
+            .map(|(begin, &(key, end))| (&self.bytes[begin..key], &self.bytes[key..end]))
     }
 }
 
@@ -112,7 +114,8 @@ impl Records {
 
 /// A word of three or four syllables.
 fn word(draws: &mut Xoshiro256PlusPlus) -> String {
-    const CONSONANTS: [&str; 16] = ["b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr"];
+    const CONSONANTS: [&str; 16] =
+        ["b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr"];
     const VOWELS: [&str; 6] = ["a", "e", "i", "o", "u", "ea"];
     let mut word = String::new();
     for _ in 0..3 + below(draws, 2) {
@@ -148,7 +151,11 @@ mod tests {
             assert_eq!(records.len(), BATCH);
             for (index, (key, payload)) in records.iter().enumerate() {
                 assert_eq!(number(payload), index as u64);
-                assert!((62..=170).contains(&(key.len() + payload.len())), "{}", String::from_utf8_lossy(key));
+                assert!(
+                    (62..=170).contains(&(key.len() + payload.len())),
+                    "{}",
+                    String::from_utf8_lossy(key)
+                );
             }
         }
         let (url, _) = &first(SortKeys::Urls, 1, 0)[0];

@@ -105,7 +105,13 @@ impl State {
 }
 
 impl Region {
-    pub fn new(shape: Shape, disk: Box<dyn Disk + Send>, clock: Clock, tally: Arc<Tally>, stop: Arc<Stop>) -> Region {
+    pub fn new(
+        shape: Shape,
+        disk: Box<dyn Disk + Send>,
+        clock: Clock,
+        tally: Arc<Tally>,
+        stop: Arc<Stop>,
+    ) -> Region {
         let state = State { disk, free: Vec::new(), next: shape.start, done: Done::default() };
         Region(Arc::new(Shared { shape, clock, tally, stop, state: Mutex::new(state) }))
     }
@@ -120,7 +126,10 @@ impl Region {
 
     /// Times a call; returns its latency and the span charged to the drive. Fails if a stop has
     /// been requested.
-    fn timed<T>(&self, call: impl FnOnce(&mut State) -> T) -> io::Result<(T, u64, Span, MutexGuard<'_, State>)> {
+    fn timed<T>(
+        &self,
+        call: impl FnOnce(&mut State) -> T,
+    ) -> io::Result<(T, u64, Span, MutexGuard<'_, State>)> {
         let Shared { shape, clock, stop, .. } = &*self.0;
         if stop.is_requested() {
             return Err(io::Error::other("the measurement was stopped"));
@@ -139,7 +148,8 @@ impl Region {
     fn write(&self, block: &[u8], offset: u64) -> io::Result<()> {
         let (moved, ns, span, mut state) = self.timed(|state| state.disk.write(block, offset))?;
         state.done.writing += span;
-        Failure::check("write", offset, block.len(), moved).map_err(|failure| state.fail(failure))?;
+        Failure::check("write", offset, block.len(), moved)
+            .map_err(|failure| state.fail(failure))?;
         state.done.writes += 1;
         self.0.tally.write.record(ns);
         Ok(())
@@ -174,7 +184,8 @@ impl Region {
         }
         let extent = state.next;
         if extent + self.0.shape.extent_bytes > self.0.shape.end {
-            let failure = Failure::Errno { operation: "write", offset: Some(extent), errno: Errno::NOSPC };
+            let failure =
+                Failure::Errno { operation: "write", offset: Some(extent), errno: Errno::NOSPC };
             return Err(state.fail(failure));
         }
         state.next += self.0.shape.extent_bytes;
@@ -189,8 +200,15 @@ impl SpillSpace for Region {
 
     fn create(&self) -> io::Result<Box<dyn RunFile>> {
         self.state().done.runs += 1;
-        let run =
-            Run { region: self.clone(), extents: Vec::new(), bytes: 0, blocks: 0, at: 0, buffer: None, holds: None };
+        let run = Run {
+            region: self.clone(),
+            extents: Vec::new(),
+            bytes: 0,
+            blocks: 0,
+            at: 0,
+            buffer: None,
+            holds: None,
+        };
         Ok(Box::new(run))
     }
 }
@@ -236,7 +254,9 @@ impl Run {
 
     /// Writes the filled block.
     fn write_block(&mut self) -> io::Result<()> {
-        if self.blocks * self.block_bytes() == self.extents.len() as u64 * self.region.0.shape.extent_bytes {
+        if self.blocks * self.block_bytes()
+            == self.extents.len() as u64 * self.region.0.shape.extent_bytes
+        {
             self.extents.push(self.region.take_extent()?);
         }
         let (region, offset) = (self.region.clone(), self.offset(self.blocks));

@@ -51,7 +51,10 @@ impl Sub for Span {
     type Output = Span;
 
     fn sub(self, other: Span) -> Span {
-        Span { wall_ns: self.wall_ns.saturating_sub(other.wall_ns), cpu_ns: self.cpu_ns.saturating_sub(other.cpu_ns) }
+        Span {
+            wall_ns: self.wall_ns.saturating_sub(other.wall_ns),
+            cpu_ns: self.cpu_ns.saturating_sub(other.cpu_ns),
+        }
     }
 }
 
@@ -66,6 +69,9 @@ mod tests {
         assert_eq!((span.split(0), span.split(2000)), ((0, 600), (600, 0)));
         assert_eq!(Span::default().split(7), (0, 0));
         let clocks_that_differ = Span { wall_ns: 10, cpu_ns: 11 };
-        assert_eq!((clocks_that_differ.off_cpu_ns(), clocks_that_differ - span), (0, Span::default()));
+        assert_eq!(
+            (clocks_that_differ.off_cpu_ns(), clocks_that_differ - span),
+            (0, Span::default())
+        );
     }
 }

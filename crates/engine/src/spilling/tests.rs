@@ -28,9 +28,17 @@ fn measured(sort: &SortWork, disk: Box<dyn Disk + Send>, stop: Stop) -> (JobEnd,
 }
 
 /// The same, with a disk that is not treated as a drive.
-fn measured_on(sort: &SortWork, disk: Box<dyn Disk + Send>, drive: bool, stop: Stop) -> (JobEnd, Arc<Tally>) {
-    let target =
-        Target::open(&drive::SystemRoot::default(), "null:", crate::Intent { writes: true, destroy_data: false });
+fn measured_on(
+    sort: &SortWork,
+    disk: Box<dyn Disk + Send>,
+    drive: bool,
+    stop: Stop,
+) -> (JobEnd, Arc<Tally>) {
+    let target = Target::open(
+        &drive::SystemRoot::default(),
+        "null:",
+        crate::Intent { writes: true, destroy_data: false },
+    );
     let part = Part {
         name: String::new(),
         start: 1 << 30,
@@ -40,7 +48,8 @@ fn measured_on(sort: &SortWork, disk: Box<dyn Disk + Send>, drive: bool, stop: S
     };
     let target = target.unwrap();
     let bytes = sort.size_per_job_bytes();
-    let job = SortJob { target: &target, sort, part: &part, bytes, clock: Clock::calibrated(), job: 0 };
+    let job =
+        SortJob { target: &target, sort, part: &part, bytes, clock: Clock::calibrated(), job: 0 };
     let tally = Arc::new(Tally::new());
     (job.measured(disk, drive, &tally, &Arc::new(stop)), tally)
 }
@@ -54,17 +63,37 @@ fn every_block_is_counted_and_timed_and_the_times_add_up() {
         let wall_s = begun.elapsed().as_secs_f64();
         assert_eq!(end.failure, None);
         let figures = end.sort.unwrap();
-        assert!(figures.bytes >= sort.size_bytes && figures.bytes < sort.size_bytes + (1 << 20), "{figures:?}");
+        assert!(
+            figures.bytes >= sort.size_bytes && figures.bytes < sort.size_bytes + (1 << 20),
+            "{figures:?}"
+        );
         assert!(figures.runs >= 6, "{figures:?}");
         assert_eq!((end.syncs, end.writes), (figures.runs, tally.write.count()));
         assert_eq!((end.reads, tally.sync.count()), (tally.read.count(), figures.runs));
-        assert_eq!((figures.written_bytes, figures.read_bytes), (end.writes * (64 << 10), end.reads * (64 << 10)));
-        assert!(figures.read_bytes <= figures.written_bytes, "each block is read once: {figures:?}");
-        let parts = [figures.input_s, figures.sorting_s, figures.coding_s, figures.merging_s, figures.writing_s];
-        assert!(parts.iter().all(|&part| part > 0.0) && figures.reading_s > 0.0, "{figures:?}");
-        assert!(figures.total_s() <= wall_s && figures.total_s() > wall_s * 0.5, "{wall_s} {figures:?}");
+        assert_eq!(
+            (figures.written_bytes, figures.read_bytes),
+            (end.writes * (64 << 10), end.reads * (64 << 10))
+        );
         assert!(
-            figures.write_wait_s() >= 0.0 && figures.read_wait_s() >= 0.0 && figures.waiting_s >= 0.0,
+            figures.read_bytes <= figures.written_bytes,
+            "each block is read once: {figures:?}"
+        );
+        let parts = [
+            figures.input_s,
+            figures.sorting_s,
+            figures.coding_s,
+            figures.merging_s,
+            figures.writing_s,
+        ];
+        assert!(parts.iter().all(|&part| part > 0.0) && figures.reading_s > 0.0, "{figures:?}");
+        assert!(
+            figures.total_s() <= wall_s && figures.total_s() > wall_s * 0.5,
+            "{wall_s} {figures:?}"
+        );
+        assert!(
+            figures.write_wait_s() >= 0.0
+                && figures.read_wait_s() >= 0.0
+                && figures.waiting_s >= 0.0,
             "{figures:?}"
         );
         assert!(figures.first_row_s.unwrap() < figures.total_s(), "{figures:?}");
@@ -116,7 +145,8 @@ fn sorts_that_wait_for_a_processor_blame_neither_the_sort_nor_the_drive() {
     let begun = std::time::Instant::now();
     let sort = || {
         sched_setaffinity(None, &one).unwrap();
-        let (end, _) = measured_on(&work(SortKeys::Urls), Box::<MemoryDisk>::default(), false, Stop::new());
+        let (end, _) =
+            measured_on(&work(SortKeys::Urls), Box::<MemoryDisk>::default(), false, Stop::new());
         *end.sort.unwrap()
     };
     let sorts: Vec<SortFigures> = std::thread::scope(|scope| {
@@ -139,12 +169,19 @@ fn a_disk_that_fails_ends_the_sort_with_its_own_words() {
         // An error after which callers retry.
         (Errno::INTR, "interrupted system call"),
     ] {
-        let (end, _) = measured(&work(SortKeys::Urls), Box::new(FailingDisk { requests: 70, error }), Stop::new());
+        let (end, _) = measured(
+            &work(SortKeys::Urls),
+            Box::new(FailingDisk { requests: 70, error }),
+            Stop::new(),
+        );
         let said = end.failure.unwrap().to_string();
         assert!(said.starts_with("write at offset ") && said.ends_with(words), "{said}");
         assert_eq!(end.writes, 70, "what was done before counts");
         let figures = end.sort.unwrap();
-        assert!(figures.records > 0 && figures.sorting_s > 0.0 && figures.first_row_s.is_none(), "{figures:?}");
+        assert!(
+            figures.records > 0 && figures.sorting_s > 0.0 && figures.first_row_s.is_none(),
+            "{figures:?}"
+        );
     }
 }
 
@@ -261,6 +298,7 @@ proptest! {
         let room = (needed as f64 * share) as u64;
         let bytes = records_bytes(&sort, room);
         prop_assert!(bytes <= sort.size_bytes);
-        prop_assert!(bytes == 0 || room_bytes(&sort, bytes) <= room.max(extent_bytes), "{bytes} of {room}");
+        prop_assert!(bytes == 0 || room_bytes(&sort, bytes) <= room.max(extent_bytes), "{bytes} of \
+            {room}");
     }
 }

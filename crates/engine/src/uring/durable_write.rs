@@ -62,7 +62,8 @@ impl DurableWrites {
         }
         loop {
             if let Some(finished) = self.ring.next_completion_entry() {
-                return usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));
+                return usize::try_from(finished.result)
+                    .map_err(|_| Errno::from_raw_os_error(-finished.result));
             }
             // A signal interrupted the wait. The write is still in progress, so keep waiting,
             // whatever error the kernel returns.
@@ -86,7 +87,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let mut writes = match DurableWrites::new(file.as_fd(), ReadWriteFlags::DSYNC) {
             Ok(writes) => writes,
-            Err(errno) => return eprintln!("skipped: what_is_written_is_there: no io_uring ({errno})"),
+            Err(errno) => {
+                return eprintln!("skipped: what_is_written_is_there: no io_uring ({errno})");
+            }
         };
         assert_eq!(writes.write(&[1; 4096], 0), Ok(4096));
         assert_eq!(writes.write(&[2; 4096], 4096), Ok(4096));
@@ -99,7 +102,9 @@ mod tests {
     #[test]
     fn an_error_is_the_writes_own() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        let Ok(mut writes) = DurableWrites::new(file.as_fd(), ReadWriteFlags::empty()) else { return };
+        let Ok(mut writes) = DurableWrites::new(file.as_fd(), ReadWriteFlags::empty()) else {
+            return;
+        };
         assert_eq!(writes.write(&[1; 512], 0), Err(Errno::BADF));
     }
 }

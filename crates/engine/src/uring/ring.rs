@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::io_uring::{
-    IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp, IoringSetupFlags,
-    Timespec, io_uring_enter, io_uring_enter_arg, io_uring_getevents_arg, io_uring_params, io_uring_ptr,
-    io_uring_register, io_uring_rsrc_update, io_uring_setup, iovec,
+    IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp,
+    IoringSetupFlags, Timespec, io_uring_enter, io_uring_enter_arg, io_uring_getevents_arg,
+    io_uring_params, io_uring_ptr, io_uring_register, io_uring_rsrc_update, io_uring_setup, iovec,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -105,7 +105,8 @@ impl Ring {
         let sq_bytes = sq.array as usize + params.sq_entries as usize * size_of::<u32>();
         let cq_bytes = cq.cqes as usize + params.cq_entries as usize * size_of::<CompletionEntry>();
         let rings = Mapping::new(&fd, sq_bytes.max(cq_bytes), IORING_OFF_SQ_RING)?;
-        let entries = Mapping::new(&fd, params.sq_entries as usize * size_of::<Entry>(), IORING_OFF_SQES)?;
+        let entries =
+            Mapping::new(&fd, params.sq_entries as usize * size_of::<Entry>(), IORING_OFF_SQES)?;
         // SAFETY: the kernel placed these fields at these offsets within the mapping it just made.
         let ring = unsafe {
             Ring {
@@ -141,7 +142,9 @@ impl Ring {
     pub fn prepare(&mut self, index: u32) {
         debug_assert!(self.prepared <= self.sq_mask);
         // SAFETY: the masked position lies within the array of `sq_mask + 1` indices.
-        unsafe { *self.sq_array.add((self.sq_tail_local & self.sq_mask) as usize).as_mut() = index };
+        unsafe {
+            *self.sq_array.add((self.sq_tail_local & self.sq_mask) as usize).as_mut() = index
+        };
         self.sq_tail_local = self.sq_tail_local.wrapping_add(1);
         self.prepared += 1;
     }
@@ -196,7 +199,10 @@ impl Ring {
     /// As for [`Ring::enter`].
     unsafe fn enter_until(&self, least: u32, timeout: Duration) -> Result<u32, Errno> {
         let (fd, flags) = self.handle();
-        let mut span = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        let mut span = Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
         let ts = io_uring_ptr::new((&raw mut span).cast());
         let arg = io_uring_getevents_arg { ts, ..io_uring_getevents_arg::default() };
         let flags = flags | IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
@@ -208,9 +214,13 @@ impl Ring {
         match self.registered_index {
             // SAFETY: with this flag the number is an index into this thread's registered rings,
             // valid while the ring lives.
-            Some(index) => (unsafe { BorrowedFd::borrow_raw(index) }, IoringEnterFlags::REGISTERED_RING),
+            Some(index) => {
+                (unsafe { BorrowedFd::borrow_raw(index) }, IoringEnterFlags::REGISTERED_RING)
+            }
             // SAFETY: the ring's own descriptor, borrowed for as long as `self`.
-            None => (unsafe { BorrowedFd::borrow_raw(self.fd.as_raw_fd()) }, IoringEnterFlags::empty()),
+            None => {
+                (unsafe { BorrowedFd::borrow_raw(self.fd.as_raw_fd()) }, IoringEnterFlags::empty())
+            }
         }
     }
 
@@ -235,12 +245,23 @@ impl Ring {
     ///
     /// # Errors
     /// As the kernel reports them.
-    pub fn register_files<'a>(&self, files: impl Iterator<Item = BorrowedFd<'a>>) -> Result<(), Errno> {
+    pub fn register_files<'a>(
+        &self,
+        files: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> Result<(), Errno> {
         let files: Vec<i32> = files.map(|file| file.as_raw_fd()).collect();
         let count = files.len() as u32;
         // SAFETY: the kernel reads `count` descriptors from `files` within the call and takes its
         // own references.
-        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterFiles, files.as_ptr().cast(), count) }.map(drop)
+        unsafe {
+            io_uring_register(
+                &self.fd,
+                IoringRegisterOp::RegisterFiles,
+                files.as_ptr().cast(),
+                count,
+            )
+        }
+        .map(drop)
     }
 
     /// Registers this region as buffer 0 for entries, which saves pinning its pages per I/O.
@@ -253,8 +274,15 @@ impl Ring {
     pub unsafe fn register_buffer(&self, address: u64, length: usize) -> Result<(), Errno> {
         let region = iovec { iov_base: address as *mut _, iov_len: length };
         // SAFETY: the kernel reads one iovec within the call; the caller guarantees the region.
-        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterBuffers, (&raw const region).cast(), 1) }
-            .map(drop)
+        unsafe {
+            io_uring_register(
+                &self.fd,
+                IoringRegisterOp::RegisterBuffers,
+                (&raw const region).cast(),
+                1,
+            )
+        }
+        .map(drop)
     }
 
     /// Registers the ring itself, so `enter` need not look up its descriptor per call. Optional:
@@ -265,8 +293,14 @@ impl Ring {
         update.offset = u32::MAX;
         update.data = io_uring_ptr::new(self.fd.as_raw_fd() as usize as *mut _);
         // SAFETY: the kernel reads and answers in the one update within the call.
-        let answer =
-            unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterRingFds, (&raw mut update).cast(), 1) };
+        let answer = unsafe {
+            io_uring_register(
+                &self.fd,
+                IoringRegisterOp::RegisterRingFds,
+                (&raw mut update).cast(),
+                1,
+            )
+        };
         if answer == Ok(1) {
             self.registered_index = Some(update.offset as i32);
         }
@@ -298,7 +332,14 @@ impl Mapping {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choosing overlaps nothing.
         let start = unsafe {
-            mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED | MapFlags::POPULATE, fd, offset)?
+            mmap(
+                std::ptr::null_mut(),
+                length,
+                protection,
+                MapFlags::SHARED | MapFlags::POPULATE,
+                fd,
+                offset,
+            )?
         };
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
         Ok(Mapping { start, length })

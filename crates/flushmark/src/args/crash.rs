@@ -30,7 +30,12 @@ The name of a state is EPOCH, EPOCH-LOST or EPOCH~WRITE.SECTORS: power was lost 
 that ends the epoch, without the LOST writes, or with that write torn after so many sectors.")]
 pub struct CrashArgs {
     /// Shell command that checks a state
-    #[arg(long, value_name = "COMMAND", required_unless_present = "resume", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
     pub check: Option<String>,
 
     /// A state passes only if the check prints exactly this
@@ -108,7 +113,12 @@ pub struct CrashArgs {
     pub quiet: bool,
 
     /// The command whose writes are recorded
-    #[arg(value_name = "COMMAND", last = true, required_unless_present = "resume", conflicts_with = "resume")]
+    #[arg(
+        value_name = "COMMAND",
+        last = true,
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
     pub command: Vec<String>,
 }
 

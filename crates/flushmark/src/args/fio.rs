@@ -25,7 +25,9 @@ impl clap::Args for FioOptions {
             let arg = Arg::new(name).long(name).hide(true).action(ArgAction::Append);
             command.arg(match option.value {
                 Value::Required => arg.num_args(1).allow_hyphen_values(true),
-                Value::Optional => arg.num_args(0..=1).require_equals(true).default_missing_value("1"),
+                Value::Optional => {
+                    arg.num_args(0..=1).require_equals(true).default_missing_value("1")
+                }
             })
         })
     }
@@ -41,7 +43,9 @@ impl clap::FromArgMatches for FioOptions {
         for (_, name) in names() {
             let values = matches.get_many::<String>(name).into_iter().flatten();
             let places = matches.indices_of(name).into_iter().flatten();
-            found.extend(places.zip(values).map(|(place, value)| (place, format!("--{name}={value}"))));
+            found.extend(
+                places.zip(values).map(|(place, value)| (place, format!("--{name}={value}"))),
+            );
         }
         found.sort();
         Ok(FioOptions { words: found.into_iter().map(|(_, word)| word).collect() })
@@ -70,7 +74,10 @@ mod tests {
     #[test]
     fn options_of_both_programs_mix() {
         assert_eq!(
-            words("flushmark run --rw randwrite --target . --time_based --bs=4k --direct 1 --quiet --buffered=0"),
+            words(
+                "flushmark run --rw randwrite --target . --time_based --bs=4k --direct 1 --quiet \
+                 --buffered=0"
+            ),
             ["--rw=randwrite", "--time_based=1", "--bs=4k", "--direct=1", "--buffered=0"]
         );
         assert!(words("flushmark run journal --target .").is_empty());

@@ -213,7 +213,8 @@ pub struct ExportArgs {
 
 fn parse_moment(text: &str) -> Result<Timestamp, String> {
     moment(text, Timestamp::now()).ok_or_else(|| {
-        "expected a date (2026-11-20), a time (2026-11-20T18:00:00Z), or an age: 12h, 30d, 4w".to_owned()
+        "expected a date (2026-11-20), a time (2026-11-20T18:00:00Z), or an age: 12h, 30d, 4w"
+            .to_owned()
     })
 }
 
@@ -232,7 +233,10 @@ fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
         "w" => 7 * 24,
         _ => return None,
     };
-    now.checked_sub(Duration::from_hours(number.parse::<u64>().ok()?.checked_mul(hours)?.min(u64::from(u32::MAX)))).ok()
+    now.checked_sub(Duration::from_hours(
+        number.parse::<u64>().ok()?.checked_mul(hours)?.min(u64::from(u32::MAX)),
+    ))
+    .ok()
 }
 
 #[cfg(test)]
@@ -247,7 +251,9 @@ mod tests {
         assert_eq!(at("2026-11-20T18:00:00+01:00").as_deref(), Some("2026-11-20T17:00:00Z"));
         assert_eq!(at("12h").as_deref(), Some("2026-11-21T00:00:00Z"));
         assert_eq!(at("2w").as_deref(), Some("2026-11-07T12:00:00Z"));
-        for wrong in ["", "d", "3", "3y", "yesterday", "2026-13-01", "99999999999999999999d", "4000000w"] {
+        for wrong in
+            ["", "d", "3", "3y", "yesterday", "2026-13-01", "99999999999999999999d", "4000000w"]
+        {
             assert_eq!(at(wrong), None, "{wrong}");
         }
     }

@@ -38,10 +38,16 @@ pub struct WebArgs {
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let port = || text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok();
     let bare = || {
-        text.trim_start_matches('[').trim_end_matches(']').parse().map(|ip: IpAddr| SocketAddr::from((ip, PORT))).ok()
+        text.trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .map(|ip: IpAddr| SocketAddr::from((ip, PORT)))
+            .ok()
     };
     text.parse().ok().or_else(port).or_else(bare).ok_or_else(|| {
-        "expected PORT, ADDRESS or ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
+        "expected PORT, ADDRESS or ADDRESS:PORT with a numeric address, such as 127.0.0.1:8080 or \
+         [::1]:8080"
+            .to_owned()
     })
 }
 

@@ -53,7 +53,9 @@ fn rule(root: &SystemRoot, disk: &BlockDevice, on: bool) -> anyhow::Result<Strin
         return Err(SwitchError::Fixed { device: device(), on: reading.enabled }.into());
     }
     let rule = cache_switch::udev::rule(disk, reading, on);
-    rule.with_context(|| format!("{} has no serial number for a udev rule to match", disk.path.display()))
+    rule.with_context(|| {
+        format!("{} has no serial number for a udev rule to match", disk.path.display())
+    })
 }
 
 fn restore(device: Option<&Path>) -> anyhow::Result<ExitStatus> {
@@ -61,15 +63,21 @@ fn restore(device: Option<&Path>) -> anyhow::Result<ExitStatus> {
     let state = state_dir();
     let only = device.map(|device| whole_disk(&root, device)).transpose()?;
     let kept_aside = state.kept_aside().map_err(SwitchError::from)?;
-    let outcomes = cache_switch::restore(&root, &state, only.as_ref()).map_err(SwitchError::from)?;
+    let outcomes =
+        cache_switch::restore(&root, &state, only.as_ref()).map_err(SwitchError::from)?;
     let mut page = String::new();
     if outcomes.is_empty() {
         page += &match &only {
-            Some(disk) => format!("Nothing to restore: no saved state of {}.\n", disk.path.display()),
+            Some(disk) => {
+                format!("Nothing to restore: no saved state of {}.\n", disk.path.display())
+            }
             None => "Nothing to restore: no write cache was left switched.\n".to_owned(),
         };
         for path in kept_aside {
-            page += &format!("A damaged record is kept at {}; which drive it was about is unknown.\n", path.display());
+            page += &format!(
+                "A damaged record is kept at {}; which drive it was about is unknown.\n",
+                path.display()
+            );
         }
     }
     let mut failed = None;
@@ -97,8 +105,12 @@ fn restore(device: Option<&Path>) -> anyhow::Result<ExitStatus> {
 fn whole_disk(root: &SystemRoot, path: &Path) -> anyhow::Result<BlockDevice> {
     let place = Place::of(root, path).map_err(|error| WrongUse(error.to_string()))?;
     let disk = place.block_device().filter(|_| place.kind == PlaceKind::BlockDevice);
-    let disk = disk
-        .ok_or_else(|| WrongUse(format!("{} is not a block device; name a drive, such as /dev/sda", path.display())))?;
+    let disk = disk.ok_or_else(|| {
+        WrongUse(format!(
+            "{} is not a block device; name a drive, such as /dev/sda",
+            path.display()
+        ))
+    })?;
     if let Some(partition) = &disk.partition {
         let message = format!(
             "{} is a partition of /dev/{}, whose cache all partitions share; name the drive",

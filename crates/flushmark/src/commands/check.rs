@@ -36,5 +36,6 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
 
 /// A use with an unknown grade is not known to be fit.
 fn is_below(document: &RunDocument, fail_on: FailOn) -> bool {
-    document.fitness.get(&fail_on.fit_for).map_or(Grade::Unknown, |fitness| fitness.grade) < fail_on.at_least
+    document.fitness.get(&fail_on.fit_for).map_or(Grade::Unknown, |fitness| fitness.grade)
+        < fail_on.at_least
 }

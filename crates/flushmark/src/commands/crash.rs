@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crash::{
-    Check, CheckVerdict as Judged, CrashError, Entry, Explorer, Plan, Progress, Recording, RecordingSetup, Session,
-    SessionError, State, WorkDirectory, possible_log2, record, states,
+    Check, CheckVerdict as Judged, CrashError, Entry, Explorer, Plan, Progress, Recording,
+    RecordingSetup, Session, SessionError, State, WorkDirectory, possible_log2, record, states,
 };
 use emulate::Filesystem;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,8 +31,8 @@ const SIZE_GRAIN: u64 = 4096;
 pub fn run(args: &CrashArgs) -> anyhow::Result<ExitStatus> {
     signals::listen()?;
     let place = emulate::runtime::directory();
-    let work =
-        WorkDirectory::new(&place).with_context(|| format!("cannot create a mount point in {}", place.display()))?;
+    let work = WorkDirectory::new(&place)
+        .with_context(|| format!("cannot create a mount point in {}", place.display()))?;
     let (session, plan, recording) = match &args.resume {
         Some(directory) => {
             let (session, plan) = Session::open(directory).map_err(wrong_use)?;
@@ -63,10 +63,14 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
     let capacity_bytes = args.size.0;
     let least = filesystem.map_or(SIZE_GRAIN, Filesystem::capacity_bytes_min);
     if capacity_bytes < least || !capacity_bytes.is_multiple_of(SIZE_GRAIN) {
-        let name = filesystem.map_or(String::new(), |filesystem| format!(" for {}", filesystem.name()));
+        let name =
+            filesystem.map_or(String::new(), |filesystem| format!(" for {}", filesystem.name()));
         let least = workload::format_bytes(least);
         let grain = workload::format_bytes(SIZE_GRAIN);
-        return Err(WrongUse(format!("--size must be a multiple of {grain} and at least {least}{name}")).into());
+        return Err(WrongUse(format!(
+            "--size must be a multiple of {grain} and at least {least}{name}"
+        ))
+        .into());
     }
     let check = Check {
         command: args.check.clone().unwrap_or_default(),
@@ -91,7 +95,8 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         settle: args.settle,
     };
     let stop = || STOP.is_requested();
-    let recorded = record(&scene, &session, work, &stop).inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
+    let recorded = record(&scene, &session, work, &stop)
+        .inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
     let plan = Plan {
         command: args.command.clone(),
         capacity_bytes,
@@ -105,7 +110,10 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
     };
     session.keep(&plan)?;
     if !recorded.status.success() {
-        complain(&format!("the command ended with {}; checking what it wrote before", recorded.status));
+        complain(&format!(
+            "the command ended with {}; checking what it wrote before",
+            recorded.status
+        ));
     }
     Ok((session, plan, recorded.recording))
 }
@@ -122,8 +130,9 @@ fn wrong_use(error: SessionError) -> anyhow::Error {
 fn own_directory() -> anyhow::Result<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base =
-        state.or_else(home).context("neither HOME nor XDG_STATE_HOME is set; name a directory with --session")?;
+    let base = state
+        .or_else(home)
+        .context("neither HOME nor XDG_STATE_HOME is set; name a directory with --session")?;
     let base = base.join("flushmark/crash");
     let free = (1..10_000).map(|number| base.join(number.to_string())).find(|path| !path.exists());
     free.with_context(|| format!("{} has too many earlier tests; remove some", base.display()))
@@ -193,8 +202,10 @@ fn explore(
     })?;
     bar.finish();
     // In the planned order, so that the first failure does not depend on the number of jobs.
-    let failed: Vec<&State> =
-        planned.iter().filter(|state| matches!(results.get(state), Some(Judged::Failed(_)))).collect();
+    let failed: Vec<&State> = planned
+        .iter()
+        .filter(|state| matches!(results.get(state), Some(Judged::Failed(_))))
+        .collect();
     let first_failure = match failed.first().map(|state| first(&explorer, recording, state)) {
         // It is reported when the test is resumed.
         None | Some(Err(CrashError::Stopped)) => None,

@@ -17,7 +17,9 @@ use crate::write_cache::state_dir;
 pub fn run(args: &DrivesArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::new(&args.facts.system_root);
     let document = document(&root, &args.devices)?;
-    deliver(&document, args.facts.format, || report::drives_page(&document, !args.devices.is_empty(), &look()))
+    deliver(&document, args.facts.format, || {
+        report::drives_page(&document, !args.devices.is_empty(), &look())
+    })
 }
 
 /// The same facts, for `cache status`.
@@ -29,7 +31,11 @@ pub fn cache_status(devices: &[PathBuf], format: Format) -> anyhow::Result<ExitS
     deliver(&document, format, || report::cache_status_page(&document, &look()))
 }
 
-fn deliver(document: &DrivesDocument, format: Format, page: impl FnOnce() -> String) -> anyhow::Result<ExitStatus> {
+fn deliver(
+    document: &DrivesDocument,
+    format: Format,
+    page: impl FnOnce() -> String,
+) -> anyhow::Result<ExitStatus> {
     match format {
         Format::Text => print(&page())?,
         Format::Json => print(&(serde_json::to_string_pretty(document)? + "\n"))?,
@@ -67,7 +73,8 @@ fn unlocked_records() -> Vec<cache_switch::Record> {
         match kept.record {
             Ok(record) => records.push(record),
             Err(what) => exit::complain(&format!(
-                "the record {} is damaged ({what}), so the drive whose write cache was switched is unknown; `flushmark cache restore` moves the record aside",
+                "the record {} is damaged ({what}), so the drive whose write cache was switched is \
+                 unknown; `flushmark cache restore` moves the record aside",
                 kept.path.display()
             )),
         }
@@ -77,12 +84,20 @@ fn unlocked_records() -> Vec<cache_switch::Record> {
 
 /// The drive given by its path, a link to it, its kernel name, or one of its partitions.
 fn named(root: &SystemRoot, path: &Path) -> Result<DriveRecord, WrongUse> {
-    let wrong =
-        || WrongUse(format!("{} is not a block device; `flushmark drives` lists the available ones", path.display()));
+    let wrong = || {
+        WrongUse(format!(
+            "{} is not a block device; `flushmark drives` lists the available ones",
+            path.display()
+        ))
+    };
     let number = root.device_at(path).ok_or_else(wrong)?;
     let device = BlockDevice::read(root, number).map_err(|error| WrongUse(error.to_string()))?;
     if let Some(partition) = &device.partition {
-        exit::complain(&format!("{} is a partition; showing its drive, /dev/{}", path.display(), partition.disk));
+        exit::complain(&format!(
+            "{} is a partition; showing its drive, /dev/{}",
+            path.display(),
+            partition.disk
+        ));
     }
     let record = DriveRecord::read(root, number).map_err(|error| WrongUse(error.to_string()))?;
     Ok(record.with_claim(root))

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use emulate::{
-    Address, Emulation, EmulationConfig, Event, Files, Filesystem, Honesty, IDEAL, LeftMount, Model, Notification,
-    Order, Power, Status, StoppedMount, runtime,
+    Address, Emulation, EmulationConfig, Event, Files, Filesystem, Honesty, IDEAL, LeftMount,
+    Model, Notification, Order, Power, Status, StoppedMount, runtime,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
@@ -37,7 +37,9 @@ pub fn run(args: &EmulateArgs) -> anyhow::Result<ExitStatus> {
         (Some(EmulateAction::Ctl { socket, order, format }), _) => ctl(socket, order, *format),
         (Some(EmulateAction::CleanUp { directory }), _) => clean_up(directory.as_deref()),
         (None, Some(model)) => serve(model, &args.options),
-        (None, None) => Err(WrongUse("missing model; `flushmark models` lists them".to_owned()).into()),
+        (None, None) => {
+            Err(WrongUse("missing model; `flushmark models` lists them".to_owned()).into())
+        }
     }
 }
 
@@ -50,7 +52,8 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<ExitStatus> {
         (None, None) => Files::None,
     };
     let own = |ending| runtime::socket(model.name(), ending);
-    let nbd = options.nbd.clone().or_else(|| (files == Files::None).then(|| Address::Unix(own("sock"))));
+    let nbd =
+        options.nbd.clone().or_else(|| (files == Files::None).then(|| Address::Unix(own("sock"))));
     let wishes = EmulationConfig {
         image: options.image.clone(),
         destroy_data: options.destroy_data,
@@ -93,7 +96,8 @@ fn watch(
                 // Its users would lose what was not written yet.
                 Err(error) if !complained => {
                     live.line(&format!(
-                        "flushmark: {error}; waiting until it is no longer in use. A second Ctrl-C stops at once; `flushmark emulate clean-up` then removes what is left"
+                        "flushmark: {error}; waiting until it is no longer in use. A second Ctrl-C \
+                         stops at once; `flushmark emulate clean-up` then removes what is left"
                     ));
                     complained = true;
                 }
@@ -102,9 +106,13 @@ fn watch(
         }
         match emulation.news(LOOK_AROUND) {
             Notification::Nothing => {}
-            Notification::Ended => anyhow::bail!("the server stopped unexpectedly: {}", emulation.why_it_ended()),
+            Notification::Ended => {
+                anyhow::bail!("the server stopped unexpectedly: {}", emulation.why_it_ended())
+            }
             Notification::Drive(Event::Unmounted) if wishes.nbd.is_none() => {
-                live.line("flushmark: the directory was unmounted, so the drive is no longer accessible");
+                live.line(
+                    "flushmark: the directory was unmounted, so the drive is no longer accessible",
+                );
                 break;
             }
             Notification::Drive(Event::Unmounted) => {
@@ -114,14 +122,19 @@ fn watch(
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
-            Notification::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
+            Notification::Drive(Event::Broken(why)) => {
+                live.line(&format!("flushmark: the drive is dead: {why}"))
+            }
             Notification::Drive(Event::PoweredOn { cuts }) => {
                 // The filesystem may not mount after a cut; the drive is still served, to be
                 // inspected or cut again.
                 match emulation.rebuild(&wishes.files, cuts).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
                     Err(error) => {
-                        live.line(&format!("power on; flushmark: {}; the drive is still served", sentence(&error)));
+                        live.line(&format!(
+                            "power on; flushmark: {}; the drive is still served",
+                            sentence(&error)
+                        ));
                     }
                 }
             }
@@ -131,12 +144,20 @@ fn watch(
             let _ = emulation.order(Order::PowerOn);
         }
         if live.is_drawn() && last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LIVE) {
-            let status = emulation.order(Order::Status).and_then(|answer| serde_json::from_value(answer).ok());
+            let status = emulation
+                .order(Order::Status)
+                .and_then(|answer| serde_json::from_value(answer).ok());
             if let Some(status) = status {
                 let now = Instant::now();
                 if let Some((at, before)) = &last {
                     let flushes = emulation.facts.wants_flushes;
-                    live.draw(&report::emulation_line(before, &status, now - *at, flushes, &look()));
+                    live.draw(&report::emulation_line(
+                        before,
+                        &status,
+                        now - *at,
+                        flushes,
+                        &look(),
+                    ));
                 }
                 last = Some((now, status));
             }
@@ -158,7 +179,8 @@ fn model(given: &str) -> anyhow::Result<Model> {
         // The modelled filesystem is for simulated runs; here the host's own filesystem is used.
         if given.split(',').skip(1).any(|setting| setting.starts_with("filesystem=")) {
             return Err(WrongUse(format!(
-                "`{given}`: filesystem= does not apply to an emulated drive; use --mount DIR --fs ext4|xfs for a real filesystem"
+                "`{given}`: filesystem= does not apply to an emulated drive; use --mount DIR --fs \
+                 ext4|xfs for a real filesystem"
             ))
             .into());
         }
@@ -167,10 +189,15 @@ fn model(given: &str) -> anyhow::Result<Model> {
     let capacity_bytes = match given.split_once(',').map(|(_, settings)| settings) {
         None => IDEAL_BYTES,
         Some(settings) => {
-            let size = settings.strip_prefix("capacity=").and_then(|size| size.parse::<ByteSize>().ok());
-            let size = size.map(|ByteSize(bytes)| bytes).filter(|bytes| *bytes >= 4096 && bytes.is_multiple_of(512));
+            let size =
+                settings.strip_prefix("capacity=").and_then(|size| size.parse::<ByteSize>().ok());
+            let size = size
+                .map(|ByteSize(bytes)| bytes)
+                .filter(|bytes| *bytes >= 4096 && bytes.is_multiple_of(512));
             size.ok_or_else(|| {
-                WrongUse(format!("invalid setting `{settings}`: the ideal drive only accepts capacity=SIZE"))
+                WrongUse(format!(
+                    "invalid setting `{settings}`: the ideal drive only accepts capacity=SIZE"
+                ))
             })?
         }
     };
@@ -187,19 +214,24 @@ const fn filesystem(fs: Fs) -> Filesystem {
 fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitStatus> {
     let order = parse_order(words).map_err(WrongUse)?;
     let send = |order: Order| {
-        order.send(socket).with_context(|| format!("no emulated drive responds on {}", socket.display())).and_then(
-            |answer| match answer.get("error").and_then(serde_json::Value::as_str) {
+        order
+            .send(socket)
+            .with_context(|| format!("no emulated drive responds on {}", socket.display()))
+            .and_then(|answer| match answer.get("error").and_then(serde_json::Value::as_str) {
                 Some(error) => anyhow::bail!("{error}"),
                 None => Ok(answer),
-            },
-        )
+            })
     };
     let mut answer = send(order)?;
-    let trouble = |answer: &serde_json::Value| answer.get("trouble").and_then(|why| why.as_str()).map(str::to_owned);
+    let trouble = |answer: &serde_json::Value| {
+        answer.get("trouble").and_then(|why| why.as_str()).map(str::to_owned)
+    };
     if order == Order::PowerOn {
         // The process that serves the drive restores the layers above it.
         let begun = Instant::now();
-        while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && trouble(&answer).is_none() {
+        while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false)
+            && trouble(&answer).is_none()
+        {
             if answer.get("power").and_then(|power| power.as_str()) != Some("on") {
                 anyhow::bail!("the drive has lost power again");
             }
@@ -213,7 +245,9 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitSt
             answer = send(Order::Status)?;
         }
         if let Some(trouble) = trouble(&answer) {
-            anyhow::bail!("the drive is on, but the layers above it could not be restored: {trouble}");
+            anyhow::bail!(
+                "the drive is on, but the layers above it could not be restored: {trouble}"
+            );
         }
     }
     match format {
@@ -235,16 +269,22 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitSt
 
 fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
     // Not canonicalized, because that fails on a dead mount.
-    let wanted = directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let wanted =
+        directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let left = LeftMount::find_all()?;
     let named = |left: &LeftMount| {
-        wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
     };
     for stopped in StoppedMount::find_all()? {
-        let is_wanted = wanted.as_ref().map(|wanted| stopped.directory == *wanted || stopped.mounts.contains(wanted));
+        let is_wanted = wanted
+            .as_ref()
+            .map(|wanted| stopped.directory == *wanted || stopped.mounts.contains(wanted));
         let (directory, process) = (stopped.directory.display(), stopped.process);
         let said = format!(
-            "{directory} belongs to an emulated drive that is stopped but still exists, so it was left alone; continue it \
+            "{directory} belongs to an emulated drive that is stopped but still exists, so it was \
+             left alone; continue it \
              with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
         );
         match is_wanted {
@@ -256,8 +296,10 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
     let chosen: Vec<_> = left.iter().filter(|left| named(left)).collect();
     for left in &chosen {
         left.clean_up()?;
-        let also: Vec<String> = left.mounts.iter().chain(&left.loops).map(|path| path.display().to_string()).collect();
-        let also = if also.is_empty() { String::new() } else { format!(", with {}", also.join(", ")) };
+        let also: Vec<String> =
+            left.mounts.iter().chain(&left.loops).map(|path| path.display().to_string()).collect();
+        let also =
+            if also.is_empty() { String::new() } else { format!(", with {}", also.join(", ")) };
         print(&format!("removed: {}{also}\n", left.directory.display()))?;
     }
     let others = if wanted.is_none() { runtime::left_behind()? } else { Vec::new() };
@@ -277,7 +319,8 @@ fn report_leftovers() {
     let Ok(left) = LeftMount::find_all() else { return };
     for left in left {
         complain(&format!(
-            "{} was left by an emulated drive whose process was killed; run `flushmark emulate clean-up {}` to remove it",
+            "{} was left by an emulated drive whose process was killed; run `flushmark emulate \
+             clean-up {}` to remove it",
             left.directory.display(),
             left.directory.display()
         ));

@@ -17,8 +17,8 @@ use crate::exit::{ExitStatus, WrongUse, complain};
 /// If the document cannot be read, or no model can be fitted to it.
 pub fn run(args: &FitArgs) -> anyhow::Result<ExitStatus> {
     let wrong = |error: String| WrongUse(format!("{}: {error}", args.result.display()));
-    let text =
-        std::fs::read_to_string(&args.result).with_context(|| format!("cannot read {}", args.result.display()))?;
+    let text = std::fs::read_to_string(&args.result)
+        .with_context(|| format!("cannot read {}", args.result.display()))?;
     let document = RunDocument::from_json(&text).map_err(|error| wrong(error.to_string()))?;
     let samples = measured::samples(&document).map_err(|error| wrong(error.to_string()))?;
     let start = match &args.like {
@@ -49,7 +49,11 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn named(start: Model, name: &str, document: &RunDocument, samples: usize) -> Model {
-    let drives = document.drive.as_ref().and_then(drive::Place::block_device).map(drive::BlockDevice::drives);
+    let drives = document
+        .drive
+        .as_ref()
+        .and_then(drive::Place::block_device)
+        .map(drive::BlockDevice::drives);
     let label = drives.and_then(|drives| drives.first().and_then(|drive| drive.model.clone()));
     let on = document.began().map_or(String::new(), |began| format!(" on {began}"));
     Model {

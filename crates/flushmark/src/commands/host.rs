@@ -16,7 +16,10 @@ use crate::signals;
 pub fn run(args: &HostArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::new(&args.facts.system_root);
     if args.measure.is_some() && root != SystemRoot::default() {
-        return Err(WrongUse("--measure measures this machine, but --system-root selects another".to_owned()).into());
+        return Err(WrongUse(
+            "--measure measures this machine, but --system-root selects another".to_owned(),
+        )
+        .into());
     }
     let facts = HostFacts::read(&root);
     let audit = judge::audit(&facts);

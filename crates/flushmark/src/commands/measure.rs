@@ -41,7 +41,10 @@ impl Measurement<'_> {
     ///
     /// # Errors
     /// If the target is invalid or a system call fails.
-    pub fn run(self, page: impl FnOnce(&RunDocument, &Look) -> String) -> anyhow::Result<(RunDocument, ExitStatus)> {
+    pub fn run(
+        self,
+        page: impl FnOnce(&RunDocument, &Look) -> String,
+    ) -> anyhow::Result<(RunDocument, ExitStatus)> {
         let Measurement { plan, target, common, keep, smoke, in_use, prepare_time_max } = self;
         expect_output(common)?;
         signals::listen().context("cannot handle signals")?;
@@ -72,10 +75,13 @@ impl Measurement<'_> {
 /// Checks that the directories of output files exist, before minutes of measuring.
 fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
     for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
-        let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+        let parent =
+            file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             let parent = parent.display();
-            return Err(WrongUse(format!("{parent} is not a directory, so {option} cannot create a file there")));
+            return Err(WrongUse(format!(
+                "{parent} is not a directory, so {option} cannot create a file there"
+            )));
         }
     }
     Ok(())
@@ -94,13 +100,15 @@ fn deliver(
         wholefile::replace(path, json.as_bytes(), None)
             .with_context(|| format!("cannot write the result to {}", path.display()))
     });
-    let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
+    let counted =
+        common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
     let printed = match common.format.exported() {
-        Some(format) => {
-            export::text(std::slice::from_ref(document), format).map_err(Into::into).and_then(|text| print(&text))
-        }
+        Some(format) => export::text(std::slice::from_ref(document), format)
+            .map_err(Into::into)
+            .and_then(|text| print(&text)),
         None if document.results.is_empty() => Ok(()),
         None => print(&page(document)),
     };
-    kept.and(counted).and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
+    kept.and(counted)
+        .and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
 }

@@ -40,7 +40,8 @@ pub fn look() -> Look {
         .iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.is_empty());
-    let ascii = utf8.is_some_and(|locale| !locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let ascii =
+        utf8.is_some_and(|locale| !locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
     Look {
         palette: if coloured { Palette::coloured() } else { Palette::plain() },
         glyphs: if ascii { Glyphs::Ascii } else { Glyphs::Unicode },

@@ -16,7 +16,9 @@ pub fn run(args: &ModelsArgs) -> anyhow::Result<ExitStatus> {
         (Some(name), format) => {
             let model = catalogue::find_model(name).map_err(|error| WrongUse(error.to_string()))?;
             match format {
-                Format::Text => catalogue::models::model_text(&model.model).unwrap_or_default().to_owned(),
+                Format::Text => {
+                    catalogue::models::model_text(&model.model).unwrap_or_default().to_owned()
+                }
                 Format::Json => serde_json::to_string_pretty(model)? + "\n",
             }
         }

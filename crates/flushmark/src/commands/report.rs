@@ -24,7 +24,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.output == Path::new("-");
     if to_stdout && args.open {
         return Err(WrongUse(
-            "--open needs a file, but --output - writes to stdout; name a file or leave out --open".to_owned(),
+            "--open needs a file, but --output - writes to stdout; name a file or leave out --open"
+                .to_owned(),
         )
         .into());
     }
@@ -33,7 +34,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     }
     let selected = selection::select(&args.words, &args.store)?;
     let labels = labels(&args.words);
-    let runs: Vec<Run<'_>> = selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
+    let runs: Vec<Run<'_>> =
+        selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
     let page = pages::report(&runs);
     if to_stdout {
         print(&page)?;
@@ -43,7 +45,12 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     let size = workload::number::about_bytes(page.len() as u64);
-    print(&format!("{}: {}, {}, {size}\n", args.output.display(), counted(runs.len(), "run"), counted(tests, "test")))?;
+    print(&format!(
+        "{}: {}, {}, {size}\n",
+        args.output.display(),
+        counted(runs.len(), "run"),
+        counted(tests, "test")
+    ))?;
     if args.open {
         // The report exists; failing to open it is not an error.
         browser::open_file(&args.output).unwrap_or_else(|why| exit::complain(&why));
@@ -53,7 +60,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
 
 /// Short labels if the file names alone distinguish all words.
 fn labels(words: &[String]) -> Labels {
-    let mut short: Vec<&str> = words.iter().flat_map(|word| word.split(',')).map(short_label).collect();
+    let mut short: Vec<&str> =
+        words.iter().flat_map(|word| word.split(',')).map(short_label).collect();
     let count = short.len();
     short.sort_unstable();
     short.dedup();
@@ -82,7 +90,12 @@ fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
         let part = if matches!(labels, Labels::Short) { short_label(part) } else { part };
         if named { part.to_owned() } else { format!("{part} ({})", index + 1) }
     };
-    selected.documents.iter().enumerate().map(|(index, document)| Run { label: label(index), document }).collect()
+    selected
+        .documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| Run { label: label(index), document })
+        .collect()
 }
 
 /// Refuses an existing file that is not a flushmark report.
@@ -94,14 +107,17 @@ fn expect_ours(path: &Path) -> anyhow::Result<()> {
         Ok(file) => file.take(HEAD_BYTES).read_to_end(&mut head),
     };
     if path.is_dir() {
-        return Err(WrongUse(format!("{} is a directory; name a file in it", path.display())).into());
+        return Err(
+            WrongUse(format!("{} is a directory; name a file in it", path.display())).into()
+        );
     }
     read.with_context(|| format!("cannot check whether {} is a flushmark report", path.display()))?;
     if head.is_empty() || pages::is_report(&String::from_utf8_lossy(&head)) {
         return Ok(());
     }
     Err(Refused(format!(
-        "{} exists and is not a flushmark report, so it is not overwritten; name another file or use --force",
+        "{} exists and is not a flushmark report, so it is not overwritten; name another file or \
+         use --force",
         path.display()
     ))
     .into())
@@ -120,7 +136,8 @@ mod tests {
         assert_eq!(short_label("results/check.json"), "check");
         assert_eq!(short_label(".json"), ".json");
         assert_eq!(short_label("last~3"), "last~3");
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert!(matches!(labels(&words(&["a/x.json", "b/y.json,z.json"])), Labels::Short));
         assert!(matches!(labels(&words(&["a/x.json", "b/x.json"])), Labels::AsGiven));
     }

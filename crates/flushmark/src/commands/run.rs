@@ -24,7 +24,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse(
-            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:"
+            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or \
+             --target null:"
                 .to_owned(),
         )
     })?;
@@ -43,23 +44,31 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
 
 /// The plan to run: a suite or file by its name, or a fio command line.
 fn load(args: &RunArgs) -> anyhow::Result<Plan> {
-    let command = [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
+    let command =
+        [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
     match (&args.plan, &command.collect::<Vec<_>>()[..]) {
         (Some(name), []) => named(name),
-        (None, [words]) => match words.iter().skip(usize::from(words[0] == "fio")).collect::<Vec<_>>()[..] {
-            [file] if !file.starts_with('-') => named(file),
-            _ => fio(Plan::from_fio_command(words, &environment)),
-        },
+        (None, [words]) => {
+            match words.iter().skip(usize::from(words[0] == "fio")).collect::<Vec<_>>()[..] {
+                [file] if !file.starts_with('-') => named(file),
+                _ => fio(Plan::from_fio_command(words, &environment)),
+            }
+        }
         (None, []) => Err(WrongUse(
-            "missing plan: name a suite (see `flushmark suites`), a plan.toml, a fio job file, or give fio options"
+            "missing plan: name a suite (see `flushmark suites`), a plan.toml, a fio job file, or \
+             give fio options"
                 .to_owned(),
         )
         .into()),
         (Some(name), _) => Err(WrongUse(format!(
-            "both `{name}` and fio options say what to run; give one of the two (the target goes after --target)"
+            "both `{name}` and fio options say what to run; give one of the two (the target goes \
+             after --target)"
         ))
         .into()),
-        (None, _) => Err(WrongUse("give fio options either before or after `--`, not both".to_owned()).into()),
+        (None, _) => {
+            Err(WrongUse("give fio options either before or after `--`, not both".to_owned())
+                .into())
+        }
     }
 }
 

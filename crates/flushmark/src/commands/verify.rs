@@ -12,8 +12,8 @@ use verify::demo::DemoError;
 use verify::message::Proposal;
 use verify::target::{self, WriteTarget};
 use verify::{
-    Check, Circumstances, Cut, CycleResult, Live, Recorder, RecorderOptions, RunHeader, Source, SyncMethod,
-    UserStatement, Witness, Writing, journal_location,
+    Check, Circumstances, Cut, CycleResult, Live, Recorder, RecorderOptions, RunHeader, Source,
+    SyncMethod, UserStatement, Witness, Writing, journal_location,
 };
 
 use super::{look, print};
@@ -35,7 +35,8 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<ExitStatus> {
 
 fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::default();
-    let target = WriteTarget::open(&root, &args.target, args.destroy_data, args.size.map(|size| size.0))?;
+    let target =
+        WriteTarget::open(&root, &args.target, args.destroy_data, args.size.map(|size| size.0))?;
     if let Some(journal) = &args.journal {
         journal_location::expect_other_drive(&root, &target, journal)?;
     }
@@ -55,7 +56,9 @@ fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
             let witness = Witness::journal(path, &target.facts.label, args.abandon_unjudged)?;
             (witness, format!("the journal {}", path.display()))
         }
-        (None, None) => (Witness::Nobody, "nothing, so only the drive's content is evidence".to_owned()),
+        (None, None) => {
+            (Witness::Nobody, "nothing, so only the drive's content is evidence".to_owned())
+        }
     };
     let meter = Meter::new(args.quiet, "filling");
     let prepared = target.prepare(&run, &STOP, &mut |share| meter.share(share));
@@ -65,13 +68,17 @@ fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Interrupted(signal));
     }
     prepared?;
-    if let Some(caveat) = args.journal.as_deref().and_then(|journal| journal_location::journal_caveat(&root, journal)) {
+    if let Some(caveat) =
+        args.journal.as_deref().and_then(|journal| journal_location::journal_caveat(&root, journal))
+    {
         complain(&caveat);
     }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
-    let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
+    let writing =
+        Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
     let meter = Meter::new(args.quiet, "writing");
-    let begun = report::verify_begun(&run, &target.path.display().to_string(), &recorded_by, &look());
+    let begun =
+        report::verify_begun(&run, &target.path.display().to_string(), &recorded_by, &look());
     // Printed once the witness records and lanes write, because somebody may wait for it with a
     // hand on the power switch.
     let mut begun = Some(begun).filter(|_| !args.quiet);
@@ -120,14 +127,17 @@ fn demo(args: &DemoArgs) -> anyhow::Result<ExitStatus> {
     for (number, lie) in (0u64..).zip(DEMO_LIES) {
         let lies: Vec<Lie> = match lie {
             "" => Vec::new(),
-            lie => vec![lie.parse().map_err(|error: emulate::InvalidLie| WrongUse(error.to_string()))?],
+            lie => vec![
+                lie.parse().map_err(|error: emulate::InvalidLie| WrongUse(error.to_string()))?,
+            ],
         };
         // Every remaining drive keeps the time of one cycle, including filling and reading back;
         // the rest is for drives that need more than one.
         let kept = args.time * 3 / 2 * (DEMO_LIES.len() as u32 - 1 - number as u32);
         let until = begun + DEMO_TIME.saturating_sub(kept);
         let seed = args.seed.wrapping_add(number);
-        let cycle = verify::demo::conclusive(&machine, &lies, args.time, seed, place.path(), until, &STOP);
+        let cycle =
+            verify::demo::conclusive(&machine, &lies, args.time, seed, place.path(), until, &STOP);
         match cycle {
             Err(DemoError::Interrupted) => break,
             cycle => {
@@ -157,7 +167,11 @@ fn witness_option(args: &WriteArgs) -> String {
     }
 }
 
-fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyhow::Result<RunHeader> {
+fn run_header(
+    args: &WriteArgs,
+    target: &WriteTarget,
+    root: &SystemRoot,
+) -> anyhow::Result<RunHeader> {
     let all_fua = args.sync.is_fua();
     let lanes = if all_fua {
         [0, args.lanes.saturating_add(args.fua_lanes.unwrap_or(0)), args.control_lanes]
@@ -228,7 +242,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
         (None, Some(path)) => Source::Journal(path.clone()),
         (None, None) => Source::Nobody,
     };
-    let statement = UserStatement { power_was_cut: args.power_was_cut, same_drive: args.same_drive };
+    let statement =
+        UserStatement { power_was_cut: args.power_was_cut, same_drive: args.same_drive };
     let check = Check::open(&root, &args.target, &source, statement)?;
     let target = check.target().clone();
     let meter = Meter::new(args.quiet, "reading");
@@ -249,7 +264,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     if args.remove && document.result == CycleResult::Fails {
         complain(&format!("{} was kept because it is the evidence", target.path.display()));
     } else if args.remove && !target.remove()? {
-        complain(&format!("{} was kept because flushmark did not create it", target.path.display()));
+        complain(&format!(
+            "{} was kept because flushmark did not create it",
+            target.path.display()
+        ));
     }
     let is_kept = document.result == CycleResult::Kept && document.standing.unjudged == 0;
     Ok(if is_kept { ExitStatus::Done } else { ExitStatus::Unfit })
@@ -300,7 +318,8 @@ impl Meter {
             return;
         }
         let left =
-            Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-6)).unwrap_or_default();
+            Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-6))
+                .unwrap_or_default();
         let left = workload::number::span(left);
         if let Some(bar) = &self.bar {
             bar.set_position((share * 1000.0) as u64);
@@ -322,7 +341,8 @@ impl Meter {
         };
         if let Some(bar) = &self.bar {
             bar.set_style(
-                ProgressStyle::with_template("{prefix} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+                ProgressStyle::with_template("{prefix} {msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
             bar.set_message(words());
         } else {

@@ -21,7 +21,8 @@ pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
     signals::listen().context("cannot handle signals")?;
     let listener = listen(args.listen)?;
     let address = listener.local_addr().context("cannot get the server's address")?;
-    let access = Access::new(address, &name(address)).context("cannot get random numbers for a token")?;
+    let access =
+        Access::new(address, &name(address)).context("cannot get random numbers for a token")?;
     let url = access.address();
     print(&format!("{url}\n"))?;
     exit::complain(&format!("showing the runs in {location}; press Ctrl-C to stop"));
@@ -29,7 +30,9 @@ pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
         // In a separate thread, because the browser needs the server.
         std::thread::spawn(move || browser::open(&url).unwrap_or_else(|why| exit::complain(&why)));
     }
-    Server::new(access, location, live::running).serve(listener, || STOP.is_requested()).context("cannot serve")?;
+    Server::new(access, location, live::running)
+        .serve(listener, || STOP.is_requested())
+        .context("cannot serve")?;
     // A signal is the normal way to stop.
     Ok(ExitStatus::Done)
 }
@@ -38,7 +41,9 @@ pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
 fn name(address: SocketAddr) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match host.trim() {
-        host if address.ip().is_unspecified() && !host.is_empty() => format!("{host}:{}", address.port()),
+        host if address.ip().is_unspecified() && !host.is_empty() => {
+            format!("{host}:{}", address.port())
+        }
         _ => address.to_string(),
     }
 }
@@ -46,15 +51,19 @@ fn name(address: SocketAddr) -> String {
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => WrongUse(format!(
-            "{address} is in use, perhaps by another `flushmark web`; use another port, such as --listen {}, or --listen 0 for a free one",
+            "{address} is in use, perhaps by another `flushmark web`; use another port, such as \
+             --listen {}, or --listen 0 for a free one",
             address.port().wrapping_add(1)
         ))
         .into(),
-        ErrorKind::AddrNotAvailable => {
-            WrongUse(format!("{address} is not an address of this machine; run `ip address` to list them")).into()
-        }
+        ErrorKind::AddrNotAvailable => WrongUse(format!(
+            "{address} is not an address of this machine; run `ip address` to \
+                              list them"
+        ))
+        .into(),
         ErrorKind::PermissionDenied => WrongUse(format!(
-            "only root can listen on port {}; use a port from 1024 on", address.port()
+            "only root can listen on port {}; use a port from 1024 on",
+            address.port()
         ))
         .into(),
         _ => anyhow::Error::new(error).context(format!("cannot listen on {address}")),

@@ -22,7 +22,8 @@ fn a_cut_under_load_counts_at_any_moment() {
         let mount = tempfile::tempdir().unwrap();
         let place = mount.path().to_str().unwrap();
         let seed = cut.to_string();
-        let served = Served::start("consumer-nvme,capacity=1GiB", &["--mount", place, "--seed", &seed]);
+        let served =
+            Served::start("consumer-nvme,capacity=1GiB", &["--mount", place, "--seed", &seed]);
         let journal = served.path("journal");
         let journal = journal.to_str().unwrap();
         let mut writing = flushmark();
@@ -39,7 +40,8 @@ fn a_cut_under_load_counts_at_any_moment() {
         writer.wait().unwrap();
         let on = served.ctl(&["power-on"]);
         assert_eq!(on.document()["ready"], true, "{}", on.stderr);
-        let checked = run(&["verify", "check", place, "--journal", journal, "--quiet", "--format", "json"]);
+        let checked =
+            run(&["verify", "check", place, "--journal", journal, "--quiet", "--format", "json"]);
         let document = checked.document();
         assert_eq!(document["result"], "kept", "cut {cut}: {}", checked.stdout);
         assert_eq!(document["cut"][0]["by"], "counted", "{}", document["cut"]);

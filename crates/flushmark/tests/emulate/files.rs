@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, nobody, run,
-    system,
+    Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs,
+    needs_root, nobody, run, system,
 };
 use crate::served::Served;
 
@@ -24,8 +24,12 @@ fn the_file_is_the_drive() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", directory.path().to_str().unwrap()]);
-    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let served = Served::start(
+        "consumer-nvme,capacity=2GiB",
+        &["--fuse", directory.path().to_str().unwrap()],
+    );
+    let names: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["drive"]);
     let cuts = || fs::read_to_string(directory.path().join(".unsafe-shutdowns"));
     assert_eq!(cuts().unwrap(), "00000000000000000000\n");
@@ -78,20 +82,24 @@ fn an_ordinary_user_has_a_drive_too() {
     let place = directory.path().to_str().unwrap();
     system("chown", &["65534", place]).unwrap();
     let script = format!(
-        "mkdir {place}/mnt; \"$0\" emulate consumer-nvme,capacity=2GiB --fuse {place}/mnt --control {place}/ctl --quiet > {place}/out 2>&1 & \
+        "mkdir {place}/mnt; \"$0\" emulate consumer-nvme,capacity=2GiB --fuse {place}/mnt \
+         --control {place}/ctl --quiet > {place}/out 2>&1 & \
          for i in $(seq 100); do grep -q orders {place}/out && break; sleep 0.1; done; \
-         printf durable | dd of={place}/mnt/drive bs=512 conv=sync,notrunc,fsync 2>{place}/dd && head -c 7 {place}/mnt/drive; \
+         printf durable | dd of={place}/mnt/drive bs=512 conv=sync,notrunc,fsync 2>{place}/dd && \
+         head -c 7 {place}/mnt/drive; \
          \"$0\" emulate ctl {place}/ctl cut; kill %1; wait %1; mount | grep -c {place}/mnt"
     );
     let said = nobody.shell_with_fuse("666", &script);
     assert_eq!(said.stdout, "durablepower cut; no write was lost\n0\n", "{}", said.stderr);
-    let refused = nobody.shell_with_fuse("600", &format!("\"$0\" emulate consumer-nvme --fuse {place}/mnt"));
+    let refused =
+        nobody.shell_with_fuse("600", &format!("\"$0\" emulate consumer-nvme --fuse {place}/mnt"));
     assert_eq!(
         (refused.code, refused.said(place, "PLACE").as_str()),
         (
             Some(4),
-            "flushmark: cannot mount `PLACE/mnt`: this user may not open /dev/fuse, whose mode is 600; run \
-             `chmod 666 /dev/fuse` as root (the mode that udev gives it), or run flushmark as root"
+            "flushmark: cannot mount `PLACE/mnt`: this user may not open /dev/fuse, whose mode is \
+             600; run `chmod 666 /dev/fuse` as root (the mode that udev gives it), or run \
+             flushmark as root"
         )
     );
     let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);
@@ -115,7 +123,8 @@ fn a_missing_fusermount_is_named_with_its_package() {
     let locked = tempfile::tempdir().unwrap();
     system("chmod", &["700", locked.path().to_str().unwrap()]).unwrap();
     let said = ["/nonexistent", locked.path().to_str().unwrap()].map(|path| {
-        let refused = nobody.shell(&format!("PATH={path} \"$0\" emulate consumer-nvme --fuse {place}"));
+        let refused =
+            nobody.shell(&format!("PATH={path} \"$0\" emulate consumer-nvme --fuse {place}"));
         format!("{:?} {}", refused.code, refused.said(place, "DIR"))
     });
     insta::assert_snapshot!(said.join("\n"), @"
@@ -130,7 +139,9 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
     if !needs_mounts(TEST) {
         return;
     }
-    for (filesystem, model) in [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")] {
+    for (filesystem, model) in
+        [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")]
+    {
         if !needs_mkfs(TEST, filesystem) {
             continue;
         }
@@ -139,12 +150,23 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
         let served = Served::start(model, &["--mount", place, "--fs", filesystem]);
         let (device, file) = (served.fact("device").to_owned(), served.fact("file").to_owned());
         let queue = |what: &str| {
-            fs::read_to_string(format!("/sys/block/{}/queue/{what}", device.trim_start_matches("/dev/"))).unwrap()
+            fs::read_to_string(format!(
+                "/sys/block/{}/queue/{what}",
+                device.trim_start_matches("/dev/")
+            ))
+            .unwrap()
         };
         let wants_flushes = model.starts_with("consumer");
         // Also if the loop device served a drive of the other kind before.
-        assert_eq!(queue("write_cache").trim(), if wants_flushes { "write back" } else { "write through" });
-        let dio = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.trim_start_matches("/dev/"))).unwrap();
+        assert_eq!(
+            queue("write_cache").trim(),
+            if wants_flushes { "write back" } else { "write through" }
+        );
+        let dio = fs::read_to_string(format!(
+            "/sys/block/{}/loop/dio",
+            device.trim_start_matches("/dev/")
+        ))
+        .unwrap();
         assert_eq!(dio.trim(), "1", "no page cache in between");
         assert!(mounts().contains(&format!("{device} {place} {filesystem} ")));
         let synced = directory.path().join("synced");
@@ -154,7 +176,9 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
         fs::write(directory.path().join("not-synced"), vec![1; 1 << 20]).unwrap();
         served.ctl(&["cut"]);
         assert!(
-            fs::write(directory.path().join("after"), "x").and_then(|()| fs::File::open(place)?.sync_all()).is_err()
+            fs::write(directory.path().join("after"), "x")
+                .and_then(|()| fs::File::open(place)?.sync_all())
+                .is_err()
         );
         let on = served.ctl(&["power-on"]);
         assert_eq!(on.document()["ready"], true, "{}", on.stderr);
@@ -164,7 +188,8 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
         assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
         assert!(!mounts().contains(place));
         // Another test's drive may have its number by now.
-        let behind = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device]).unwrap_or_default();
+        let behind = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device])
+            .unwrap_or_default();
         assert!(!behind.contains(&file), "{device} is still there");
     }
 }
@@ -183,7 +208,8 @@ fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
         }
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().to_str().unwrap();
-        let served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place, "--fs", filesystem]);
+        let served =
+            Served::start("consumer-nvme,capacity=2GiB", &["--mount", place, "--fs", filesystem]);
         let path = directory.path().join("overwritten");
         let old = vec![b'A'; 1 << 20];
         fs::write(&path, &old).unwrap();
@@ -227,7 +253,10 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     // The next start reports it.
     let next = Served::nbd("ideal,capacity=1MiB", &[]);
     let said = next.stop().stderr;
-    assert!(said.contains(&format!("{private} was left by an emulated drive whose process was killed")), "{said}");
+    assert!(
+        said.contains(&format!("{private} was left by an emulated drive whose process was killed")),
+        "{said}"
+    );
     let cleaned = run(&["emulate", "clean-up", place]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
     assert_eq!(cleaned.stdout, format!("removed: {private}, with {place}, {device}\n"));
@@ -260,26 +289,37 @@ fn a_stopped_drive_is_not_cleaned_up() {
     for (args, above) in [(&["--fuse", place][..], false), (&["--mount", place], true)] {
         let served = Served::start("consumer-nvme,capacity=2GiB", args);
         let process = served.child.id().to_string();
-        let fuse = if above { PathBuf::from(served.fact("file")).parent().unwrap().to_owned() } else { place.into() };
+        let fuse = if above {
+            PathBuf::from(served.fact("file")).parent().unwrap().to_owned()
+        } else {
+            place.into()
+        };
         let fuse = fuse.to_str().unwrap();
         let facts = system("sh", &["-c", &format!("cat /proc/{process}/fdinfo/*")]).unwrap();
         if !facts.contains("fuse_connection:") {
             eprintln!(
-                "skipped: {TEST}: the kernel does not say which process has which connection (before Linux 6.16)"
+                "skipped: {TEST}: the kernel does not say which process has which connection \
+                 (before Linux 6.16)"
             );
             return;
         }
         kill(&["-STOP", &process]).unwrap();
-        let commands =
-            [&["emulate", "clean-up"][..], &["emulate", "clean-up", place], &["emulate", "ideal", args[0], place]];
+        let commands = [
+            &["emulate", "clean-up"][..],
+            &["emulate", "clean-up", place],
+            &["emulate", "ideal", args[0], place],
+        ];
         let ended = commands.map(|command| within(Duration::from_secs(10), command));
         let mounted = mounts();
         kill(&["-CONT", &process]).unwrap();
         let stopped = served.stop();
-        let [all, named, another] = ended.map(|run| run.expect("it waited for a drive that is stopped"));
+        let [all, named, another] =
+            ended.map(|run| run.expect("it waited for a drive that is stopped"));
         let sentence = format!(
-            "flushmark: {fuse} belongs to an emulated drive that is stopped but still exists, so it was left \
-             alone; continue it with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
+            "flushmark: {fuse} belongs to an emulated drive that is stopped but still exists, so \
+             it was left \
+             alone; continue it with `kill -CONT {process}`, or end it with `kill -KILL {process}` \
+             and clean up again"
         );
         assert_eq!(all.code, Some(0));
         assert!(all.stderr.contains(&sentence), "{}", all.stderr);
@@ -288,7 +328,8 @@ fn a_stopped_drive_is_not_cleaned_up() {
         if !above {
             assert_eq!(
                 another.words().replace(place, "DIR").replace(&process, "N"),
-                "flushmark: `DIR` is mounted by an emulated drive that is stopped: choose another directory, or continue \
+                "flushmark: `DIR` is mounted by an emulated drive that is stopped: choose another \
+                 directory, or continue \
                  that drive with `kill -CONT N`"
             );
         }
@@ -300,7 +341,8 @@ fn a_stopped_drive_is_not_cleaned_up() {
 /// A run of the program; `None` if it does not end in this time.
 #[expect(clippy::zombie_processes, reason = "one that is stuck in the kernel cannot be waited for")]
 fn within(most: Duration, args: &[&str]) -> Option<Run> {
-    let mut child = flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     while begun.elapsed() < most {
         if child.try_wait().unwrap().is_some() {
@@ -362,12 +404,14 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(!mounts().contains(place));
     // Nor after a restart.
-    let again = run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
+    let again =
+        run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
     assert_eq!(again.code, Some(3));
     insta::assert_snapshot!(again.words(), @"flushmark: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
     fs::File::open(&image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, [0x5a; 512]);
-    let small = run(&["emulate", "ideal,capacity=200MiB", "--mount", place, "--fs", "xfs", "--quiet"]);
+    let small =
+        run(&["emulate", "ideal,capacity=200MiB", "--mount", place, "--fs", "xfs", "--quiet"]);
     assert_eq!(small.code, Some(2));
     insta::assert_snapshot!(small.words(), @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200: choose a larger one, such as `,capacity=1GiB`");
 }
@@ -390,7 +434,15 @@ fn a_partitioned_drive_gets_no_filesystem() {
     table[510..].copy_from_slice(&[0x55, 0xaa]);
     assert_eq!(crate::served::write(&mut served.client(), 0, &table), 0);
     drop(served);
-    let refused = run(&["emulate", "enterprise-nvme,capacity=2GiB", "--image", image, "--mount", mount, "--quiet"]);
+    let refused = run(&[
+        "emulate",
+        "enterprise-nvme,capacity=2GiB",
+        "--image",
+        image,
+        "--mount",
+        mount,
+        "--quiet",
+    ]);
     assert_eq!(refused.code, Some(3));
     insta::assert_snapshot!(refused.words(), @"flushmark: the drive contains an MBR partition table and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
     let mut held = [0; 512];
@@ -448,8 +500,11 @@ fn what_stands_on_the_file_is_waited_for() {
     kill(&["-TERM", &served.child.id().to_string()]).unwrap();
     // It says so, and does.
     let mut lines = BufReader::new(served.child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let waits =
-        lines.find(|line| line.contains("waiting until")).unwrap().replace(mount, "DIR").replace(&device, "/dev/loopN");
+    let waits = lines
+        .find(|line| line.contains("waiting until"))
+        .unwrap()
+        .replace(mount, "DIR")
+        .replace(&device, "/dev/loopN");
     insta::assert_snapshot!(waits, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until it is no longer in use. A second Ctrl-C stops at once; `flushmark emulate clean-up` then removes what is left");
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(served.child.try_wait().unwrap().is_none());

@@ -32,10 +32,19 @@ fn nbdinfo_sees_the_drive_as_it_is() {
     };
     let four_gib: Value = (4u64 << 30).into();
     let (yes, no): (Value, Value) = (true.into(), false.into());
-    assert_eq!(info("consumer-nvme,capacity=4GiB"), (four_gib.clone(), yes.clone(), yes.clone(), no.clone()));
-    assert_eq!(info("disk-7200rpm-cache-on,capacity=4GiB"), (four_gib.clone(), yes.clone(), no.clone(), yes.clone()));
+    assert_eq!(
+        info("consumer-nvme,capacity=4GiB"),
+        (four_gib.clone(), yes.clone(), yes.clone(), no.clone())
+    );
+    assert_eq!(
+        info("disk-7200rpm-cache-on,capacity=4GiB"),
+        (four_gib.clone(), yes.clone(), no.clone(), yes.clone())
+    );
     // With power-loss protection, there is nothing to flush.
-    assert_eq!(info("enterprise-nvme,capacity=4GiB"), (four_gib.clone(), no.clone(), no.clone(), no.clone()));
+    assert_eq!(
+        info("enterprise-nvme,capacity=4GiB"),
+        (four_gib.clone(), no.clone(), no.clone(), no.clone())
+    );
     assert_eq!(info("ideal,capacity=4GiB"), (four_gib, no.clone(), no.clone(), no));
 }
 
@@ -57,7 +66,8 @@ fn qemu_and_libnbd_copy_what_they_get_back() {
     system("nbdcopy", &[served.uri(), &path("out")]).unwrap();
     system("cmp", &[&path("in"), &path("out")]).unwrap();
     system("qemu-img", &["compare", "-f", "raw", "-F", "raw", &path("in"), served.uri()]).unwrap();
-    let io = |command: &str| system("qemu-io", &["-f", "raw", "-c", command, served.uri()]).unwrap();
+    let io =
+        |command: &str| system("qemu-io", &["-f", "raw", "-c", command, served.uri()]).unwrap();
     for command in [
         "write -f -P 17 1M 300k",
         "read -P 17 1M 300k",
@@ -72,12 +82,16 @@ fn qemu_and_libnbd_copy_what_they_get_back() {
         "read -P 9 0 4M",
     ] {
         let said = io(command);
-        assert!(!said.contains("verification failed") && !said.contains("failed"), "{command}: {said}");
+        assert!(
+            !said.contains("verification failed") && !said.contains("failed"),
+            "{command}: {said}"
+        );
     }
     // nbdkit in between, as another client.
     let proxied = path("proxied");
     let copy = format!("nbdcopy \"$uri\" {proxied}");
-    system("nbdkit", &["-U", "-", "nbd", &format!("socket={}", path("nbd")), "--run", &copy]).unwrap();
+    system("nbdkit", &["-U", "-", "nbd", &format!("socket={}", path("nbd")), "--run", &copy])
+        .unwrap();
     system("qemu-img", &["compare", "-f", "raw", "-F", "raw", &proxied, served.uri()]).unwrap();
 }
 
@@ -130,14 +144,24 @@ fn fio_verifies_what_it_wrote_at_depth() {
     if !needs_rigs(TEST) {
         return;
     }
-    for (model, more) in [("consumer-nvme,capacity=2GiB", &["--fsync=8"][..]), ("ideal,capacity=1GiB", &[])] {
+    for (model, more) in
+        [("consumer-nvme,capacity=2GiB", &["--fsync=8"][..]), ("ideal,capacity=1GiB", &[])]
+    {
         let served = Served::nbd(model, &[]);
         let uri = format!("--uri={}", served.uri());
         // Blocks of one size: with several, fio's own writes overlap at depth, in any order.
         for block in ["--bs=512", "--bs=4k", "--bs=96k"] {
             // By default fio leaves its verification state in the current directory.
-            let args = ["--name=x", "--ioengine=nbd", &uri, "--rw=randwrite", block, "--iodepth=32", "--size=24m"];
-            let args = [&args[..], &["--verify_state_save=0"]].concat();
+            let args = [
+                "--name=x",
+                "--ioengine=nbd",
+                &uri,
+                "--rw=randwrite",
+                block,
+                "--iodepth=32",
+                "--size=24m",
+                "--verify_state_save=0",
+            ];
             let rest = ["--verify=crc32c", "--verify_fatal=1"];
             system("fio", &[&args[..], &rest, more].concat()).unwrap();
         }
@@ -201,7 +225,10 @@ fn a_drive_that_ignores_flushes_loses_what_it_called_safe() {
 
 #[test]
 fn the_plug_is_pulled_after_what_was_asked_for() {
-    let served = Served::nbd("consumer-nvme,capacity=2GiB", &["--cut-after", "writes=3", "--power-on-after", "50ms"]);
+    let served = Served::nbd(
+        "consumer-nvme,capacity=2GiB",
+        &["--cut-after", "writes=3", "--power-on-after", "50ms"],
+    );
     for round in 1..=3u64 {
         let mut client = served.client();
         for at in 0..2 {
@@ -314,7 +341,9 @@ fn thousands_of_requests_at_once_are_all_answered() {
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     for _ in 0..3 {
         let mut writer = client.try_clone().unwrap();
-        let asking = std::thread::spawn(move || writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap());
+        let asking = std::thread::spawn(move || {
+            writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap()
+        });
         for _ in 0..9000 {
             assert_eq!(answer(&mut client), 0);
             client.read_exact(&mut [0; 512]).unwrap();
@@ -357,11 +386,14 @@ fn nothing_listens_but_where_it_was_told_to() {
     stream.read_exact(&mut greeting).unwrap();
     assert_eq!(&greeting, b"NBDMAGIC");
     // The port is in use.
-    let taken = run(&["emulate", "ideal", "--nbd", &format!(":{port}"), "--control", "/nonexistent/ctl"]);
+    let taken =
+        run(&["emulate", "ideal", "--nbd", &format!(":{port}"), "--control", "/nonexistent/ctl"]);
     assert_eq!(taken.code, Some(4));
     assert_eq!(
         taken.words(),
-        format!("flushmark: `127.0.0.1:{port}` is in use by another server: choose another address")
+        format!(
+            "flushmark: `127.0.0.1:{port}` is in use by another server: choose another address"
+        )
     );
 }
 
@@ -416,7 +448,14 @@ fn the_image_outlives_a_killed_process() {
     served.child.wait().unwrap();
     // Its socket is still there, and is named.
     let socket = served.path("nbd");
-    let again = run(&["emulate", "consumer-nvme,capacity=2GiB", "--nbd", socket.to_str().unwrap(), "--image", image]);
+    let again = run(&[
+        "emulate",
+        "consumer-nvme,capacity=2GiB",
+        "--nbd",
+        socket.to_str().unwrap(),
+        "--image",
+        image,
+    ]);
     assert_eq!(again.code, Some(4));
     insta::assert_snapshot!(again.said(&socket, "SOCKET"), @"flushmark: `SOCKET` is a stale socket that no server listens on: remove it (`rm SOCKET`) or choose another path");
     let served = Served::nbd("consumer-nvme,capacity=2GiB", &["--image", image]);
@@ -437,7 +476,8 @@ fn a_full_disk_below_is_told_and_nothing_is_wrong_afterwards() {
     let place = directory.path().to_str().unwrap().to_owned();
     system("mount", &["-t", "tmpfs", "-o", "size=1m", "none", &place]).unwrap();
     let outcome = std::panic::catch_unwind(|| {
-        let served = Served::nbd("consumer-nvme,capacity=2GiB", &["--image", &format!("{place}/drive.img")]);
+        let served =
+            Served::nbd("consumer-nvme,capacity=2GiB", &["--image", &format!("{place}/drive.img")]);
         let mut client = served.client();
         let mut errors = Vec::new();
         for at in 0..40u64 {
@@ -454,7 +494,11 @@ fn a_full_disk_below_is_told_and_nothing_is_wrong_afterwards() {
         check(&mut client);
         // What was refused is not lost: an honest drive keeps its promises.
         let cut = served.ctl(&["cut"]).document();
-        assert_eq!((&cut["power"], &cut["last_cut"]["lost_promised"]), (&"off".into(), &0.into()), "{cut}");
+        assert_eq!(
+            (&cut["power"], &cut["last_cut"]["lost_promised"]),
+            (&"off".into(), &0.into()),
+            "{cut}"
+        );
         served.ctl(&["power-on"]);
         check(&mut served.client());
     });

@@ -24,7 +24,11 @@ impl Served {
         Served::start_in(directory, model, args).unwrap_or_else(|said| panic!("{said}"))
     }
 
-    pub fn start_in(directory: tempfile::TempDir, model: &str, args: &[&str]) -> Result<Served, String> {
+    pub fn start_in(
+        directory: tempfile::TempDir,
+        model: &str,
+        args: &[&str],
+    ) -> Result<Served, String> {
         let place = directory.path().to_str().unwrap().to_owned();
         let args: Vec<String> = args.iter().map(|arg| arg.replace("DIR", &place)).collect();
         let mut child = flushmark()

@@ -82,12 +82,16 @@ impl Recorder {
         let directory = tempfile::tempdir_in(place).unwrap();
         let journal = directory.path().join("journal");
         let mut command = flushmark();
-        command.args(["verify", "record", "--listen", "127.0.0.1:0", "--journal"]).arg(&journal).args(more);
+        command
+            .args(["verify", "record", "--listen", "127.0.0.1:0", "--journal"])
+            .arg(&journal)
+            .args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
+        let address =
+            line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
         child.stdout = Some(stdout.into_inner());
         Recorder { child, address, journal, _directory: directory }
     }

@@ -45,7 +45,9 @@ mod tests {
         let plus = include_str!("../../tests/fixtures/fio/3.33-mix-plus.json");
         let document: serde_json::Value = serde_json::from_str(plus).unwrap();
         let mut keys = 0;
-        for bins in document["jobs"].as_array().unwrap().iter().map(|job| &job["sync"]["lat_ns"]["bins"]) {
+        for bins in
+            document["jobs"].as_array().unwrap().iter().map(|job| &job["sync"]["lat_ns"]["bins"])
+        {
             for key in bins.as_object().into_iter().flatten().map(|(key, _)| key.parse().unwrap()) {
                 assert_eq!(middle_ns(key), key);
                 keys += 1;

@@ -65,10 +65,13 @@ mod tests {
     #[test]
     fn every_spelling() {
         let command = Command::in_line(
-            "[root@db ~]# sudo fio -ioengine=libaio --direct --name test -bs=4k --iodepth 4 -filename=\"/dev/sdx\"",
+            "[root@db ~]# sudo fio -ioengine=libaio --direct --name test -bs=4k --iodepth 4 \
+             -filename=\"/dev/sdx\"",
         );
         let options = command.unwrap().of_job("test");
-        for (name, value) in [("ioengine", "libaio"), ("direct", "1"), ("bs", "4k"), ("iodepth", "4")] {
+        for (name, value) in
+            [("ioengine", "libaio"), ("direct", "1"), ("bs", "4k"), ("iodepth", "4")]
+        {
             assert_eq!(options.get(name), Some(value));
         }
         assert_eq!(options.place(), Some(("/dev/sdx", false)));
@@ -77,10 +80,17 @@ mod tests {
 
     #[test]
     fn each_job_has_its_own_options() {
-        let command =
-            Command::in_line("fio --bs=4k --name=a --fsync=1 --name=b --bs=8k --name=global --direct=1").unwrap();
-        let values = |job| ["bs", "fsync", "direct"].map(|name| command.of_job(job).get(name).map(str::to_owned));
-        assert_eq!(values("a"), [Some("4k".to_owned()), Some("1".to_owned()), Some("1".to_owned())]);
+        let command = Command::in_line(
+            "fio --bs=4k --name=a --fsync=1 --name=b --bs=8k --name=global --direct=1",
+        )
+        .unwrap();
+        let values = |job| {
+            ["bs", "fsync", "direct"].map(|name| command.of_job(job).get(name).map(str::to_owned))
+        };
+        assert_eq!(
+            values("a"),
+            [Some("4k".to_owned()), Some("1".to_owned()), Some("1".to_owned())]
+        );
         assert_eq!(values("b"), [Some("8k".to_owned()), None, Some("1".to_owned())]);
     }
 }

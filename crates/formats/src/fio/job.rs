@@ -111,7 +111,10 @@ impl Job {
         if self.read.ios + self.write.ios > 0 {
             None
         } else if self.unified > 0 {
-            Some("fio reported reads and writes as one (unified_rw_reporting), so neither is known".to_owned())
+            Some(
+                "fio reported reads and writes as one (unified_rw_reporting), so neither is known"
+                    .to_owned(),
+            )
         } else if self.error != 0 {
             Some(format!("it ended with error {} before it read or wrote anything", self.error))
         } else if self.trims > 0 {
@@ -128,7 +131,8 @@ impl Job {
         let ios = self.read.ios + self.write.ios;
         let bytes = self.read.bytes + self.write.bytes;
         if self.options.pattern().is_none() {
-            self.notes.push("fio does not report the order in which blocks were accessed.".to_owned());
+            self.notes
+                .push("fio does not report the order in which blocks were accessed.".to_owned());
         }
         let (sync, every) = self.sync_method();
         let block_bytes = self.block_bytes();
@@ -141,7 +145,10 @@ impl Job {
             self.notes.push(format!("{} trims are not counted.", self.trims));
         }
         if self.failed_ios > 0 {
-            self.notes.push(format!("{} I/Os failed and fio continued (continue_on_error).", self.failed_ios));
+            self.notes.push(format!(
+                "{} I/Os failed and fio continued (continue_on_error).",
+                self.failed_ios
+            ));
         }
         if let Some(missing) = self.bins_missing() {
             self.notes.push(missing);
@@ -156,14 +163,16 @@ impl Job {
         foreign.elapsed_s = elapsed_s;
         foreign.ops = ios;
         foreign.bytes = bytes as f64;
-        foreign.commits_per_s = commits.filter(|_| elapsed_s > 0.0).map(|commits| commits as f64 / elapsed_s);
+        foreign.commits_per_s =
+            commits.filter(|_| elapsed_s > 0.0).map(|commits| commits as f64 / elapsed_s);
         foreign.commit = if commit { write.clone() } else { self.commit.latencies() };
         foreign.read = read;
         foreign.write = write;
         foreign.sync = self.sync.latencies();
         foreign.cpu = CpuUse { user_s: self.user_s, system_s: self.system_s };
         if self.error != 0 {
-            foreign.ended = Ended::Failed { error: format!("fio ended this job with error {}", self.error) };
+            foreign.ended =
+                Ended::Failed { error: format!("fio ended this job with error {}", self.error) };
         }
         foreign.notes = self.notes;
         foreign.result()
@@ -179,8 +188,10 @@ impl Job {
                 self.read = Direction::default();
             }
             Some(pattern) if pattern.is_mixed() && self.options.verifies() => {
-                self.notes
-                    .push("Reads include those of the verification (verify): fio reports only the sum.".to_owned());
+                self.notes.push(
+                    "Reads include those of the verification (verify): fio reports only the sum."
+                        .to_owned(),
+                );
             }
             _ => {}
         }
@@ -208,7 +219,8 @@ impl Job {
         }
         if self.options.syncs_ranges() && syncs > 0 {
             self.notes.push(
-                "Its syncs are calls of sync_file_range, which do not make data durable: they and their latencies are omitted."
+                "Its syncs are calls of sync_file_range, which do not make data durable: they and \
+                 their latencies are omitted."
                     .to_owned(),
             );
             (self.syncs, self.sync) = (0, Timed::default());
@@ -220,7 +232,8 @@ impl Job {
         }
         let every = (self.write.ios as f64 / syncs as f64).round().clamp(1.0, f64::from(u32::MAX));
         self.notes.push(
-            "fio does not report which call it synced with (fsync, fdatasync, sync_file_range); fsync is assumed."
+            "fio does not report which call it synced with (fsync, fdatasync, sync_file_range); \
+             fsync is assumed."
                 .to_owned(),
         );
         (SyncMethod::Fsync, every as u32)
@@ -239,13 +252,15 @@ impl Job {
         }
         if !drain {
             self.notes.push(
-                "fio syncs while writes are in flight, and a sync covers only completed ones: commits cannot be counted."
+                "fio syncs while writes are in flight, and a sync covers only completed ones: \
+                 commits cannot be counted."
                     .to_owned(),
             );
             return (None, false);
         }
         self.notes.push(
-            "fio times the write and its sync separately: the latency of a commit is unknown; its syncs count as commits."
+            "fio times the write and its sync separately: the latency of a commit is unknown; its \
+             syncs count as commits."
                 .to_owned(),
         );
         let syncs = self.syncs.max(self.sync.count);
@@ -255,23 +270,32 @@ impl Job {
     /// Read and write latencies, from before the submission if fio reports that.
     fn latencies(&mut self) -> (Latencies, Latencies) {
         let directions = [&self.read, &self.write];
-        let timed = |direction: &Direction| direction.total.count > 0 || direction.completion.count > 0;
-        let totals =
-            directions.iter().filter(|direction| timed(direction)).all(|direction| direction.total.is_spread());
-        let submission_ns = directions.iter().map(|direction| direction.submission_mean_ns).fold(0.0, f64::max);
+        let timed =
+            |direction: &Direction| direction.total.count > 0 || direction.completion.count > 0;
+        let totals = directions
+            .iter()
+            .filter(|direction| timed(direction))
+            .all(|direction| direction.total.is_spread());
+        let submission_ns =
+            directions.iter().map(|direction| direction.submission_mean_ns).fold(0.0, f64::max);
         let of = |direction: &Direction| {
             if totals { direction.total.latencies() } else { direction.completion.latencies() }
         };
         let pair = (of(&self.read), of(&self.write));
         if pair.0.summary.is_none() && pair.1.summary.is_none() {
-            let any = |is: fn(&Timed) -> bool| directions.iter().any(|of| is(&of.completion) || is(&of.total));
+            let any = |is: fn(&Timed) -> bool| {
+                directions.iter().any(|of| is(&of.completion) || is(&of.total))
+            };
             let why = if any(Timed::is_spread) {
-                "fio was configured to print percentiles other than 50, 90, 99, 99.9 and 99.99, so no latencies are imported."
+                "fio was configured to print percentiles other than 50, 90, 99, 99.9 and 99.99, so \
+                 no latencies are imported."
             } else if self.merged && any(|timed| timed.count > 0) {
-                "fio reported each process separately, and percentiles cannot be merged; use group_reporting, or bins \
+                "fio reported each process separately, and percentiles cannot be merged; use \
+                 group_reporting, or bins \
                 (--output-format=json+)."
             } else if any(|timed| timed.count > 0) {
-                "fio was configured not to print latency percentiles (clat_percentiles), so no latencies are imported."
+                "fio was configured not to print latency percentiles (clat_percentiles), so no \
+                 latencies are imported."
             } else {
                 "fio was configured not to time I/Os (gtod_reduce, disable_clat)."
             };
@@ -280,23 +304,35 @@ impl Job {
             self.notes.push("Latencies are fio's lat, from before the submission.".to_owned());
         } else if submission_ns > 0.0 {
             self.notes.push(format!(
-                "Latencies are fio's clat, which excludes the submission (mean {:.1} µs); with --lat_percentiles=1 fio reports \
+                "Latencies are fio's clat, which excludes the submission (mean {:.1} µs); with \
+                 --lat_percentiles=1 fio reports \
                  them whole.",
                 submission_ns / 1e3
             ));
         } else {
-            self.notes.push("Latencies are fio's clat, which for this engine covers the whole call.".to_owned());
+            self.notes.push(
+                "Latencies are fio's clat, which for this engine covers the whole call.".to_owned(),
+            );
         }
         pair
     }
 
     /// The note if the bins contain fewer latencies than were counted.
     fn bins_missing(&self) -> Option<String> {
-        let timed = [&self.read.completion, &self.read.total, &self.write.completion, &self.write.total, &self.sync];
+        let timed = [
+            &self.read.completion,
+            &self.read.total,
+            &self.write.completion,
+            &self.write.total,
+            &self.sync,
+        ];
         timed.into_iter().filter(|timed| !timed.bins.is_empty()).find_map(|timed| {
             let binned: u64 = timed.bins.iter().map(|(_, count)| count).sum();
             let missing = timed.count.checked_sub(binned).filter(|&missing| missing > 0)?;
-            Some(format!("fio's bins lack {missing} of the {} latencies that it counted.", timed.count))
+            Some(format!(
+                "fio's bins lack {missing} of the {} latencies that it counted.",
+                timed.count
+            ))
         })
     }
 }

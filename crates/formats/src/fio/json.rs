@@ -51,7 +51,8 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
     let mut remarks = remarks(&beside);
     if replaced > 0 {
         remarks.push(
-            "fio also reported while running (--status-interval); its last report is cumulative and is the result"
+            "fio also reported while running (--status-interval); its last report is cumulative \
+             and is the result"
                 .to_owned(),
         );
     }
@@ -63,7 +64,8 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
 fn next_object(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',')).len();
+        let indent = line.len()
+            - line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',')).len();
         if line[indent..].starts_with('{') {
             return Some(at + indent);
         }
@@ -197,18 +199,26 @@ impl Document {
     /// The report, and the number of intermediate reports that were dropped.
     fn report(self) -> Result<(Report, usize), ImportError> {
         let global = options(&self.global_options);
-        let jobs = |raw: Vec<RawJob>| raw.into_iter().map(|job| job.read(&global)).collect::<Result<Vec<Job>, _>>();
+        let jobs = |raw: Vec<RawJob>| {
+            raw.into_iter().map(|job| job.read(&global)).collect::<Result<Vec<Job>, _>>()
+        };
         let all = || self.jobs.iter().chain(&self.client_stats);
         let began = all().filter_map(|job| job.job_start).min();
         let elapsed_s = all().filter_map(|job| job.elapsed).max();
         let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
         let time = |ms: i64| Timestamp::from_millisecond(ms).ok();
         // A total next to its parts would count everything twice.
-        let clients: Vec<RawJob> = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS).collect();
+        let clients: Vec<RawJob> =
+            self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS).collect();
         let (clients, earlier) = last_of_each(jobs(clients)?);
         let report = Report {
             version: Some(self.version),
-            disks: self.disk_util.into_iter().map(|disk| disk.name).filter(|name| !name.is_empty()).collect(),
+            disks: self
+                .disk_util
+                .into_iter()
+                .map(|disk| disk.name)
+                .filter(|name| !name.is_empty())
+                .collect(),
             reported: reported_ms.and_then(time),
             elapsed_s,
             began: began.and_then(time),
@@ -226,7 +236,8 @@ fn last_of_each(jobs: Vec<Job>) -> (Vec<Job>, usize) {
     for job in jobs.into_iter().rev() {
         let reported = if job.options.are_grouped() { 1 } else { job.options.processes() as usize };
         let same = |other: &&Job| {
-            (&other.name, &other.host, other.group, &other.options) == (&job.name, &job.host, job.group, &job.options)
+            (&other.name, &other.host, other.group, &other.options)
+                == (&job.name, &job.host, job.group, &job.options)
         };
         if last.iter().filter(same).count() < reported {
             last.push(job);
@@ -277,10 +288,15 @@ impl RawDirection {
     fn read(self, job: &str) -> Result<Direction, ImportError> {
         let ios = self.ios();
         // Before `io_kbytes` existed, this key was in kilobytes (fio 2.x, stat.c).
-        let bytes = if self.io_kbytes.is_some() { self.io_bytes } else { self.io_bytes.saturating_mul(1024) };
+        let bytes = if self.io_kbytes.is_some() {
+            self.io_bytes
+        } else {
+            self.io_bytes.saturating_mul(1024)
+        };
         // No version writes both units.
-        let either =
-            |ns: RawLatency, us: RawLatency| if us.max > 0.0 { us.read(1e3, ios, job) } else { ns.read(1.0, ios, job) };
+        let either = |ns: RawLatency, us: RawLatency| {
+            if us.max > 0.0 { us.read(1e3, ios, job) } else { ns.read(1.0, ios, job) }
+        };
         let submission = either(self.slat_ns, self.slat)?;
         Ok(Direction {
             ios,
@@ -297,22 +313,27 @@ impl RawLatency {
     /// `unit_ns` is the length of the unit; `operations` is the number of latencies if not
     /// reported.
     fn read(self, unit_ns: f64, operations: u64, job: &str) -> Result<Timed, ImportError> {
-        let damaged = |what: &str| ImportError::Damaged(Origin::FioJson, format!("job {job} has {what}"));
+        let damaged =
+            |what: &str| ImportError::Damaged(Origin::FioJson, format!("job {job} has {what}"));
         let mut percentiles = Vec::new();
         for (percent, latency) in &self.percentile {
-            let percent: f64 = percent.parse().map_err(|_| damaged(&format!("an invalid percentile `{percent}`")))?;
+            let percent: f64 = percent
+                .parse()
+                .map_err(|_| damaged(&format!("an invalid percentile `{percent}`")))?;
             percentiles.push((percent, latency * unit_ns));
         }
         let mut bins = Vec::new();
         // JSON+ of fio 2 uses bin numbers as keys, next to a key with the number of bits per bin.
         let by_latency = !self.bins.keys().any(|key| key.starts_with("FIO_"));
         for (latency, count) in self.bins.iter().filter(|_| by_latency) {
-            let latency: u64 = latency.parse().map_err(|_| damaged(&format!("an invalid bin `{latency}`")))?;
+            let latency: u64 =
+                latency.parse().map_err(|_| damaged(&format!("an invalid bin `{latency}`")))?;
             bins.push((latency, *count));
         }
         bins.sort_unstable();
         // If nothing was timed, fio writes a list of zeros.
-        let count = if self.max > 0.0 { self.count.unwrap_or(operations) } else { self.count.unwrap_or(0) };
+        let count =
+            if self.max > 0.0 { self.count.unwrap_or(operations) } else { self.count.unwrap_or(0) };
         Ok(Timed {
             min_ns: self.min * unit_ns,
             max_ns: self.max * unit_ns,

@@ -46,8 +46,10 @@ impl Timed {
     fn summary(&self, histogram: Option<&Histogram>) -> Option<LatencySummary> {
         let us = |ns: f64| ns / 1e3;
         let percentile = |wanted: f64| {
-            let listed = self.percentiles.iter().find(|(percent, _)| (percent - wanted).abs() < 1e-6);
-            let counted = || histogram.map(|histogram| histogram.quantile_ns(wanted / 100.0) as f64);
+            let listed =
+                self.percentiles.iter().find(|(percent, _)| (percent - wanted).abs() < 1e-6);
+            let counted =
+                || histogram.map(|histogram| histogram.quantile_ns(wanted / 100.0) as f64);
             // A percentile is the middle of a bin, which may exceed the longest latency in it.
             listed.map(|&(_, ns)| ns).or_else(counted).map(|ns| us(ns.min(self.max_ns)))
         };

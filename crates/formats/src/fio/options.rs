@@ -6,8 +6,8 @@ use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
 use workload::{
-    Arrivals, BlockOrder, Content, FileOrder, JobFiles, Pattern, Sharing, Submission, SyncMethod, SyncedFile,
-    WriteCache,
+    Arrivals, BlockOrder, Content, FileOrder, JobFiles, Pattern, Sharing, Submission, SyncMethod,
+    SyncedFile, WriteCache,
 };
 
 /// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
@@ -54,7 +54,8 @@ impl Options {
 
     /// The files of each process, if it had several. As in fio, `filename` replaces them.
     fn job_files(&self) -> Option<JobFiles> {
-        let per_job = self.whole("nrfiles").filter(|&files| files > 1 && self.get("filename").is_none())?;
+        let per_job =
+            self.whole("nrfiles").filter(|&files| files > 1 && self.get("filename").is_none())?;
         let service = self.get("file_service_type").unwrap_or("roundrobin");
         let (order, turn) = service.split_once(':').unwrap_or((service, "1"));
         let order = match order {
@@ -78,7 +79,11 @@ impl Options {
     }
 
     fn submission(&self) -> Submission {
-        if SYNCHRONOUS.contains(&self.engine()) { Submission::Blocking } else { Submission::Asynchronous }
+        if SYNCHRONOUS.contains(&self.engine()) {
+            Submission::Blocking
+        } else {
+            Submission::Asynchronous
+        }
     }
 
     /// The effective queue depth.
@@ -108,7 +113,8 @@ impl Options {
             let every = self.whole(name).filter(|&every| every > 0)?;
             Some((method, u32::try_from(every).unwrap_or(u32::MAX)))
         };
-        let called = every("fsync", SyncMethod::Fsync).or_else(|| every("fdatasync", SyncMethod::Fdatasync));
+        let called =
+            every("fsync", SyncMethod::Fsync).or_else(|| every("fdatasync", SyncMethod::Fdatasync));
         open.map(|method| (method, 1)).or(called)
     }
 
@@ -116,7 +122,8 @@ impl Options {
     pub fn pattern(&self) -> Option<Pattern> {
         let name = self.get("rw")?;
         // Discards are not imported.
-        Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name)).filter(|pattern| !pattern.trims())
+        Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name))
+            .filter(|pattern| !pattern.trims())
     }
 
     /// The target's path, and whether it is a directory.
@@ -148,8 +155,10 @@ impl Options {
     /// The workload. `block_bytes` is the size of one operation.
     pub fn workload(&self, block_bytes: u64, sync: SyncMethod, sync_every: u32) -> WorkloadRecord {
         // A step program, which fio does not have: flushmark's export uses an additional option.
-        let steps: Vec<String> =
-            self.get("steps").map(|steps| steps.split("; ").map(str::to_owned).collect()).unwrap_or_default();
+        let steps: Vec<String> = self
+            .get("steps")
+            .map(|steps| steps.split("; ").map(str::to_owned).collect())
+            .unwrap_or_default();
         let pattern = self.pattern().filter(|_| steps.is_empty());
         let depth = self.depth();
         let read_percent = pattern.filter(|pattern| pattern.is_mixed()).map(|_| {
@@ -176,7 +185,10 @@ impl Options {
             content: if self.flag("zero_buffers") { Content::Zero } else { Content::Random },
             size_bytes: self.whole("size").unwrap_or(0).saturating_mul(u64::from(self.processes())),
             write_cache: WriteCache::Unchanged,
-            rate: rate.map(|per_second| RateRecord { per_second: per_second as f64, arrivals: Arrivals::Constant }),
+            rate: rate.map(|per_second| RateRecord {
+                per_second: per_second as f64,
+                arrivals: Arrivals::Constant,
+            }),
             seed: self.whole("randseed").unwrap_or(0),
             files: Vec::new(),
             steps,

@@ -39,10 +39,15 @@ impl Report {
         let mut runs: Vec<(&Option<String>, ForeignRun)> = Vec::new();
         for (device, _) in &places {
             if runs.iter().all(|(known, _)| *known != device) {
-                let mut targets =
-                    places.iter().filter(|(other, _)| other == device).filter_map(|(_, target)| target.clone());
+                let mut targets = places
+                    .iter()
+                    .filter(|(other, _)| other == device)
+                    .filter_map(|(_, target)| target.clone());
                 let run = ForeignRun {
-                    source: Source { drive: device.clone().or_else(|| self.disks.first().cloned()), ..source.clone() },
+                    source: Source {
+                        drive: device.clone().or_else(|| self.disks.first().cloned()),
+                        ..source.clone()
+                    },
                     suite: suite.to_owned(),
                     began,
                     target: targets.next().unwrap_or_else(unknown_target),
@@ -53,11 +58,15 @@ impl Report {
             }
         }
         for ((device, target), test) in places.iter().zip(tests(jobs)) {
-            let Some((_, run)) = runs.iter_mut().find(|(known, _)| *known == device) else { continue };
+            let Some((_, run)) = runs.iter_mut().find(|(known, _)| *known == device) else {
+                continue;
+            };
             match test {
                 Ok(mut result) => {
                     let elsewhere = target.as_ref().filter(|target| **target != run.target);
-                    result.notes.extend(elsewhere.map(|target| format!("It ran on {}.", target.given)));
+                    result
+                        .notes
+                        .extend(elsewhere.map(|target| format!("It ran on {}.", target.given)));
                     run.results.push(result);
                 }
                 Err(skipped) => run.skipped.push(skipped),
@@ -68,13 +77,21 @@ impl Report {
 
     /// Computes the start: fio reports the time at the end, after its groups ran one after another.
     fn reckoned_begin(&self) -> Option<Timestamp> {
-        let longest_ms =
-            |group| self.jobs.iter().filter(|job| job.group == group).map(Job::runtime_ms).max().unwrap_or(0);
+        let longest_ms = |group| {
+            self.jobs
+                .iter()
+                .filter(|job| job.group == group)
+                .map(Job::runtime_ms)
+                .max()
+                .unwrap_or(0)
+        };
         let mut groups: Vec<u64> = self.jobs.iter().map(|job| job.group).collect();
         groups.sort_unstable();
         groups.dedup();
-        let all_ms = groups.into_iter().fold(0_u64, |sum, group| sum.saturating_add(longest_ms(group)));
-        let ran_ms = self.elapsed_s.map_or(all_ms, |seconds| all_ms.min(seconds.saturating_mul(1000)));
+        let all_ms =
+            groups.into_iter().fold(0_u64, |sum, group| sum.saturating_add(longest_ms(group)));
+        let ran_ms =
+            self.elapsed_s.map_or(all_ms, |seconds| all_ms.min(seconds.saturating_mul(1000)));
         self.reported?.checked_sub(i64::try_from(ran_ms).ok()?.milliseconds()).ok()
     }
 
@@ -88,8 +105,11 @@ impl Report {
         };
         let grows = |before: &Direction, after: &Direction| {
             let (old, new) = (&before.completion, &after.completion);
-            let same_extremes_or_wider = old.count == 0 || new.min_ns <= old.min_ns && new.max_ns >= old.max_ns;
-            before.ios <= after.ios && before.runtime_ms <= after.runtime_ms && same_extremes_or_wider
+            let same_extremes_or_wider =
+                old.count == 0 || new.min_ns <= old.min_ns && new.max_ns >= old.max_ns;
+            before.ios <= after.ios
+                && before.runtime_ms <= after.runtime_ms
+                && same_extremes_or_wider
         };
         let job_grows = |(before, after): (&Job, &Job)| {
             (&before.name, &before.host, before.group, &before.options)
@@ -97,8 +117,9 @@ impl Report {
                 && grows(&before.read, &after.read)
                 && grows(&before.write, &after.write)
         };
-        let same_start =
-            start_ms(self).zip(start_ms(later)).is_some_and(|(a, b)| a.abs_diff(b) <= ROUNDING_MS.unsigned_abs());
+        let same_start = start_ms(self)
+            .zip(start_ms(later))
+            .is_some_and(|(a, b)| a.abs_diff(b) <= ROUNDING_MS.unsigned_abs());
         same_start
             && self.reported < later.reported
             && self.jobs.len() == later.jobs.len()
@@ -110,7 +131,10 @@ impl Report {
 ///
 /// # Errors
 /// If there are none.
-pub fn documents(runs: impl Iterator<Item = ForeignRun>, origin: Origin) -> Result<Vec<RunDocument>, ImportError> {
+pub fn documents(
+    runs: impl Iterator<Item = ForeignRun>,
+    origin: Origin,
+) -> Result<Vec<RunDocument>, ImportError> {
     let (measured, empty): (Vec<_>, Vec<_>) = runs.partition(|run| !run.results.is_empty());
     if measured.is_empty() {
         let first = empty.iter().find_map(|run| run.skipped.first());
@@ -126,7 +150,8 @@ fn together(jobs: Vec<Job>) -> Vec<Job> {
     let mut tests: Vec<Job> = Vec::new();
     for job in jobs {
         let same = |other: &&mut Job| {
-            (&other.name, &other.host, other.group, &other.options) == (&job.name, &job.host, job.group, &job.options)
+            (&other.name, &other.host, other.group, &other.options)
+                == (&job.name, &job.host, job.group, &job.options)
                 && job.options.processes() > 1
                 && job.processes.unwrap_or(1) == 1
         };
@@ -142,7 +167,10 @@ fn together(jobs: Vec<Job>) -> Vec<Job> {
 fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
     let names: Vec<(u64, String)> = jobs.iter().map(|job| (job.group, job.title())).collect();
     let test = |(index, mut job): (usize, Job)| {
-        let beside = names.iter().enumerate().filter(|(other, (group, _))| *other != index && *group == job.group);
+        let beside = names
+            .iter()
+            .enumerate()
+            .filter(|(other, (group, _))| *other != index && *group == job.group);
         let beside: Vec<&str> = beside.map(|(_, (_, name))| name.as_str()).collect();
         if !beside.is_empty() {
             job.notes.push(format!("It ran at the same time as {}.", beside.join(", ")));
@@ -170,11 +198,12 @@ fn device(job: &Job) -> Option<String> {
 /// The tool that measured.
 fn source(version: Option<&str>) -> Source {
     // flushmark's own export keeps its origin.
-    let (tool, version) = match version.map(|version| version.split_once('-').unwrap_or(("fio", version))) {
-        Some(("flushmark", version)) => ("flushmark", Some(version)),
-        Some(("fio", version)) => ("fio", Some(version)),
-        Some((_, _)) => ("fio", version),
-        None => ("fio", None),
-    };
+    let (tool, version) =
+        match version.map(|version| version.split_once('-').unwrap_or(("fio", version))) {
+            Some(("flushmark", version)) => ("flushmark", Some(version)),
+            Some(("fio", version)) => ("fio", Some(version)),
+            Some((_, _)) => ("fio", version),
+            None => ("fio", None),
+        };
     Source { tool: tool.to_owned(), version: version.map(str::to_owned), drive: None }
 }

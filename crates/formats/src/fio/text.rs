@@ -35,7 +35,8 @@ pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
             process.read(line)?;
         }
     }
-    let reports: Vec<Report> = processes.into_iter().map(Process::report).collect::<Result<_, _>>()?;
+    let reports: Vec<Report> =
+        processes.into_iter().map(Process::report).collect::<Result<_, _>>()?;
     report::documents(reports.into_iter().flat_map(|report| report.runs(suite)), Origin::FioText)
 }
 
@@ -94,11 +95,14 @@ impl Process {
     fn is_followed_by(&self, line: &str) -> bool {
         let is_next_job = || match line.split_once(": (groupid=") {
             Some((_, rest)) => {
-                self.in_disks && self.host.is_none() && self.jobs.iter().all(|parsed| parsed.pid != pid(rest))
+                self.in_disks
+                    && self.host.is_none()
+                    && self.jobs.iter().all(|parsed| parsed.pid != pid(rest))
             }
             None => false,
         };
-        !self.jobs.is_empty() && (Command::in_line(line).is_some() || line.contains(": (g=") || is_next_job())
+        !self.jobs.is_empty()
+            && (Command::in_line(line).is_some() || line.contains(": (g=") || is_next_job())
     }
 
     fn read(&mut self, line: Line<'_>) -> Result<(), ImportError> {
@@ -120,10 +124,11 @@ impl Process {
             }
         } else if self.jobs.is_empty() {
             // A client lists the versions of its servers.
-            let version = text
-                .strip_prefix("fio-")
-                .or_else(|| fields(text).find(|(name, _)| *name == "fio").map(|(_, version)| version));
-            self.version = self.version.take().or_else(|| version.map(|version| version.trim().to_owned()));
+            let version = text.strip_prefix("fio-").or_else(|| {
+                fields(text).find(|(name, _)| *name == "fio").map(|(_, version)| version)
+            });
+            self.version =
+                self.version.take().or_else(|| version.map(|version| version.trim().to_owned()));
         } else {
             self.read_figure(line)?;
         }
@@ -145,12 +150,15 @@ impl Process {
     }
 
     fn begin_job(&mut self, name: &str, rest: &str, line: Line<'_>) -> Result<(), ImportError> {
-        let header_field = |key: &str| fields(rest).find(|(name, _)| *name == key).map(|(_, value)| value);
+        let header_field =
+            |key: &str| fields(rest).find(|(name, _)| *name == key).map(|(_, value)| value);
         let digits = rest.split(',').next().unwrap_or("");
         let group = digits.trim().parse().map_err(|_| unreadable(line, "a group number"))?;
-        let processes = header_field("jobs").and_then(number_at).and_then(|jobs| u32::try_from(jobs).ok());
+        let processes =
+            header_field("jobs").and_then(number_at).and_then(|jobs| u32::try_from(jobs).ok());
         let error = rest.split_once("err=").and_then(|(_, rest)| number_at(rest.trim_start()));
-        self.ended_at = self.ended_at.max(rest.split_once("pid=").and_then(|(_, rest)| ended_at(rest)));
+        self.ended_at =
+            self.ended_at.max(rest.split_once("pid=").and_then(|(_, rest)| ended_at(rest)));
         self.place = Place::Outside;
         self.percentiles = None;
         self.in_disks = false;
@@ -177,8 +185,13 @@ impl Process {
         if let Some(percentiles) =
             line.text.strip_prefix('|').or_else(|| line.text.contains("th=[").then_some(line.text))
         {
-            return match (self.percentiles, timed(job, self.place, self.percentiles.map(|(kind, _)| kind))) {
-                (Some((_, unit_ns)), Some(timed)) => read_percentiles(percentiles, unit_ns, timed, line),
+            return match (
+                self.percentiles,
+                timed(job, self.place, self.percentiles.map(|(kind, _)| kind)),
+            ) {
+                (Some((_, unit_ns)), Some(timed)) => {
+                    read_percentiles(percentiles, unit_ns, timed, line)
+                }
                 _ => Ok(()),
             };
         }
@@ -207,8 +220,12 @@ impl Process {
             return Ok(());
         }
         match label {
-            "read" => self.place = begin_direction(&mut job.read, rest, line).map(|()| Place::Read)?,
-            "write" => self.place = begin_direction(&mut job.write, rest, line).map(|()| Place::Write)?,
+            "read" => {
+                self.place = begin_direction(&mut job.read, rest, line).map(|()| Place::Read)?
+            }
+            "write" => {
+                self.place = begin_direction(&mut job.write, rest, line).map(|()| Place::Write)?
+            }
             "trim" => self.place = Place::Trim,
             "mixed" => {
                 begin_direction(&mut Direction::default(), rest, line)?;
@@ -219,7 +236,8 @@ impl Process {
             "fsync/fdatasync/sync_file_range" => self.place = Place::Sync,
             "cpu" => read_cpu(job, rest),
             "IO depths" => {
-                let shares = fields(rest).filter_map(|(_, share)| number(share.trim_end_matches('%')));
+                let shares =
+                    fields(rest).filter_map(|(_, share)| number(share.trim_end_matches('%')));
                 parsed.submitted_percent = shares.sum();
             }
             "issued rwts" | "issued rwt" | "issued" => {
@@ -233,8 +251,11 @@ impl Process {
 
     fn report(self) -> Result<Report, ImportError> {
         // A client's total is less complete than the reports it sums up.
-        let (jobs, cut): (Vec<_>, Vec<_>) =
-            self.jobs.into_iter().filter(|parsed| parsed.job.name != ALL_CLIENTS).partition(|parsed| parsed.complete);
+        let (jobs, cut): (Vec<_>, Vec<_>) = self
+            .jobs
+            .into_iter()
+            .filter(|parsed| parsed.job.name != ALL_CLIENTS)
+            .partition(|parsed| parsed.complete);
         if let Some(cut) = cut.first() {
             let missing = format!("job {} has no line `issued rwts`", cut.job.name);
             return Err(ImportError::CutShort(Origin::FioText, missing));
@@ -250,17 +271,22 @@ impl Process {
             }
             job.options.set_missing(&self.command.of_job(&job.name));
             // Processes of one section are reported under one name, separately unless grouped.
-            let processes =
-                keys.iter().filter(|other| **other == key(&job)).count().max(job.processes.unwrap_or(1) as usize);
+            let processes = keys
+                .iter()
+                .filter(|other| **other == key(&job))
+                .count()
+                .max(job.processes.unwrap_or(1) as usize);
             job.options.set("numjobs", &processes.to_string());
             if self.command.is_unknown() {
                 job.notes.push(
-                    "The text does not contain fio's command: options missing in its report (direct, sync, size) are assumed to be fio's defaults."
+                    "The text does not contain fio's command: options missing in its report \
+                     (direct, sync, size) are assumed to be fio's defaults."
                         .to_owned(),
                 );
             }
             // Amounts are printed rounded; a number of blocks of one size is exact.
-            if let Some(bytes) = job.options.block_bytes().filter(|_| !job.options.splits_blocks()) {
+            if let Some(bytes) = job.options.block_bytes().filter(|_| !job.options.splits_blocks())
+            {
                 job.read.bytes = job.read.ios.saturating_mul(bytes);
                 job.write.bytes = job.write.ios.saturating_mul(bytes);
             }
@@ -289,7 +315,9 @@ fn header(rest: &str) -> Options {
     // fio 3 names the directions, fio 2 orders them.
     let range = |mark: &str, place: usize| match rest.split_once(mark) {
         Some((_, range)) => range.split(',').next(),
-        None => fields(rest).find(|(name, _)| *name == "bs").and_then(|(_, ranges)| ranges.split('/').nth(place)),
+        None => fields(rest)
+            .find(|(name, _)| *name == "bs")
+            .and_then(|(_, ranges)| ranges.split('/').nth(place)),
     };
     let pattern = options.pattern();
     let used = [
@@ -300,7 +328,9 @@ fn header(rest: &str) -> Options {
         used.into_iter().flatten().filter_map(|range| range.trim().split_once('-')).collect();
     match ranges.as_slice() {
         // A single size is a range with equal ends.
-        [(low, high), others @ ..] if low == high && others.iter().all(|other| *other == (*low, *high)) => {
+        [(low, high), others @ ..]
+            if low == high && others.iter().all(|other| *other == (*low, *high)) =>
+        {
             if let Some(bytes) = figures::bytes(low) {
                 options.set("bs", &bytes.to_string());
             }
@@ -355,15 +385,23 @@ fn ended_at(rest: &str) -> Option<Timestamp> {
 
 /// `IOPS=36.6k, BW=143MiB/s (150MB/s)(2144MiB/15001msec)`; fio 2: `io=2144.2MB, bw=146366KB/s,
 /// iops=36591, runt= 15001msec`.
-fn begin_direction(direction: &mut Direction, rest: &str, line: Line<'_>) -> Result<(), ImportError> {
+fn begin_direction(
+    direction: &mut Direction,
+    rest: &str,
+    line: Line<'_>,
+) -> Result<(), ImportError> {
     let old = fields(rest).find(|(name, _)| *name == "runt").map(|(_, value)| value);
     let new = || rest.rsplit_once('/').map(|(_, time)| time.split(')').next().unwrap_or(time));
     let runtime = old.or_else(new).and_then(figures::milliseconds);
     direction.runtime_ms = runtime.ok_or_else(|| unreadable(line, "a run time"))?;
     let moved = fields(rest).find(|(name, _)| *name == "io").map(|(_, value)| value);
-    let moved =
-        moved.or_else(|| rest.rsplit_once('/').and_then(|(before, _)| before.rsplit_once('(')).map(|(_, moved)| moved));
-    direction.bytes = moved.and_then(figures::bytes).ok_or_else(|| unreadable(line, "an amount of data"))?;
+    let moved = moved.or_else(|| {
+        rest.rsplit_once('/')
+            .and_then(|(before, _)| before.rsplit_once('('))
+            .map(|(_, moved)| moved)
+    });
+    direction.bytes =
+        moved.and_then(figures::bytes).ok_or_else(|| unreadable(line, "an amount of data"))?;
     Ok(())
 }
 
@@ -378,7 +416,9 @@ fn read_latency(
 ) -> Result<(), ImportError> {
     let figure = |name: &str| {
         let value = fields(rest).find(|(key, _)| *key == name).and_then(|(_, value)| number(value));
-        value.map(|value| value * unit_ns).ok_or_else(|| unreadable(line, &format!("a latency ({name})")))
+        value
+            .map(|value| value * unit_ns)
+            .ok_or_else(|| unreadable(line, &format!("a latency ({name})")))
     };
     let (min_ns, max_ns, mean_ns) = (figure("min")?, figure("max")?, figure("avg")?);
     match (kind, place) {
@@ -394,9 +434,19 @@ fn read_latency(
 }
 
 /// `  1.00th=[   16],  5.00th=[   17], ...`
-fn read_percentiles(text: &str, unit_ns: f64, timed: &mut Timed, line: Line<'_>) -> Result<(), ImportError> {
-    for item in text.split(']').map(|item| item.trim_start_matches([',', ' '])).filter(|item| !item.is_empty()) {
-        let (percent, value) = item.split_once("th=[").ok_or_else(|| unreadable(line, "a percentile"))?;
+fn read_percentiles(
+    text: &str,
+    unit_ns: f64,
+    timed: &mut Timed,
+    line: Line<'_>,
+) -> Result<(), ImportError> {
+    for item in text
+        .split(']')
+        .map(|item| item.trim_start_matches([',', ' ']))
+        .filter(|item| !item.is_empty())
+    {
+        let (percent, value) =
+            item.split_once("th=[").ok_or_else(|| unreadable(line, "a percentile"))?;
         let percent = percent.trim().parse().map_err(|_| unreadable(line, "a percentile"))?;
         let value = number(value).ok_or_else(|| unreadable(line, "a percentile"))?;
         timed.percentiles.push((percent, value * unit_ns));
@@ -406,10 +456,12 @@ fn read_percentiles(text: &str, unit_ns: f64, timed: &mut Timed, line: Line<'_>)
 
 /// `usr=19.77%, sys=40.01%, ctx=549142, majf=0, minf=24`: shares of the processes' time.
 fn read_cpu(job: &mut Job, rest: &str) {
-    let busy_s = job.read.runtime_ms.max(job.write.runtime_ms) as f64 / 1e3 * f64::from(job.processes.unwrap_or(1));
+    let busy_s = job.read.runtime_ms.max(job.write.runtime_ms) as f64 / 1e3
+        * f64::from(job.processes.unwrap_or(1));
     let share = |name: &str| {
-        let value =
-            fields(rest).find(|(key, _)| *key == name).and_then(|(_, value)| number(value.trim_end_matches('%')));
+        let value = fields(rest)
+            .find(|(key, _)| *key == name)
+            .and_then(|(_, value)| number(value.trim_end_matches('%')));
         value.unwrap_or(0.0) / 100.0
     };
     (job.user_s, job.system_s) = (share("usr") * busy_s, share("sys") * busy_s);
@@ -417,14 +469,20 @@ fn read_cpu(job: &mut Job, rest: &str) {
 
 /// `total=0,548737,0,548736 short=0,0,0,0 ...`; fio 2: `total=r=0/w=548737/d=0, short=...`.
 /// Operations that were not timed separately have as many latencies.
-fn read_issued(job: &mut Job, rest: &str, submitted_percent: f64, line: Line<'_>) -> Result<(), ImportError> {
+fn read_issued(
+    job: &mut Job,
+    rest: &str,
+    submitted_percent: f64,
+    line: Line<'_>,
+) -> Result<(), ImportError> {
     let (_, total) = rest.split_once("total=").ok_or_else(|| unreadable(line, "a count"))?;
     let total = total.trim_start().split([' ', ';']).next().unwrap_or("").trim_end_matches(',');
     let counts: Option<Vec<u64>> = total
         .split([',', '/'])
         .map(|count| count.rsplit_once('=').map_or(count, |(_, count)| count).parse().ok())
         .collect();
-    let counts = counts.filter(|counts| counts.len() >= 2).ok_or_else(|| unreadable(line, "a count"))?;
+    let counts =
+        counts.filter(|counts| counts.len() >= 2).ok_or_else(|| unreadable(line, "a count"))?;
     let at = |index: usize| counts.get(index).copied().unwrap_or(0);
     (job.read.ios, job.write.ios, job.trims, job.syncs) = (at(0), at(1), at(2), at(3));
     if job.unified > 0 {
@@ -443,7 +501,8 @@ fn read_issued(job: &mut Job, rest: &str, submitted_percent: f64, line: Line<'_>
             let beyond = (submitted_percent - 100.0).max(0.0) / 100.0;
             job.syncs = ((job.read.ios + job.write.ios) as f64 * beyond).round() as u64;
             job.notes.push(
-                "fio's count of syncs is missing; it is computed from `IO depths` with a precision of 0.1 %."
+                "fio's count of syncs is missing; it is computed from `IO depths` with a precision \
+                 of 0.1 %."
                     .to_owned(),
             );
         }

@@ -13,8 +13,10 @@ use super::bins::gathered;
 use crate::columns::drive;
 
 /// fio's default list of percentiles.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
 /// Upper ends of fio's latency ranges in each unit; milliseconds have two more.
 const SHARES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 /// Error number of a failed job whose message contains none.
@@ -37,13 +39,20 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
     let elapsed = SignedDuration::try_from_secs_f64(elapsed_s).unwrap_or_default();
     let ended = began.checked_add(elapsed).unwrap_or(began);
     let version = match &document.source {
-        Some(source) if source.tool == "fio" => format!("fio-{}", source.version.as_deref().unwrap_or("unknown")),
+        Some(source) if source.tool == "fio" => {
+            format!("fio-{}", source.version.as_deref().unwrap_or("unknown"))
+        }
         _ => format!("flushmark-{}", document.flushmark),
     };
     let elapsed_s = elapsed_s.ceil() as u64;
-    let jobs = document.results.iter().enumerate().map(|(group, result)| job(document, result, group, elapsed_s, bins));
+    let jobs = document
+        .results
+        .iter()
+        .enumerate()
+        .map(|(group, result)| job(document, result, group, elapsed_s, bins));
     let jobs: Vec<Value> = jobs.collect();
-    let disks: Vec<Value> = drive(document).into_iter().map(|name| json!({ "name": name })).collect();
+    let disks: Vec<Value> =
+        drive(document).into_iter().map(|name| json!({ "name": name })).collect();
     let document = json!({
         "fio version": version,
         "timestamp": ended.as_second(),
@@ -58,13 +67,22 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
 }
 
 /// Tests run one after another, so each is a separate group.
-fn job(document: &RunDocument, result: &TestResult, group: usize, elapsed_s: u64, bins: Bins) -> Value {
+fn job(
+    document: &RunDocument,
+    result: &TestResult,
+    group: usize,
+    elapsed_s: u64,
+    bins: Bins,
+) -> Value {
     let runtime_ms = result.elapsed_s * 1e3;
     let busy_ms = runtime_ms * f64::from(result.workload.jobs);
     let percent = |seconds: f64| if busy_ms > 0.0 { 100.0 * seconds * 1e3 / busy_ms } else { 0.0 };
     let histograms = &result.histograms;
     // The latency of a durable write, or of a round of steps, is that of the commit.
-    let write = (result.write_us.or(result.commit_us), histograms.write.as_ref().or(histograms.commit.as_ref()));
+    let write = (
+        result.write_us.or(result.commit_us),
+        histograms.write.as_ref().or(histograms.commit.as_ref()),
+    );
     let read = (result.read_us, histograms.read.as_ref());
     let (reads, writes) = operations(result);
     let shares = Shares::of([read.1, write.1].into_iter().flatten());
@@ -112,9 +130,10 @@ fn operations(result: &TestResult) -> (u64, u64) {
 fn error(ended: &Ended) -> i64 {
     match ended {
         Ended::Limit | Ended::Interrupted => 0,
-        Ended::Failed { error } => {
-            error.rsplit_once("with error ").and_then(|(_, number)| number.parse().ok()).unwrap_or(EIO)
-        }
+        Ended::Failed { error } => error
+            .rsplit_once("with error ")
+            .and_then(|(_, number)| number.parse().ok())
+            .unwrap_or(EIO),
     }
 }
 
@@ -125,13 +144,18 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     set("name", result.test.clone());
     match document.target.kind {
         TargetKind::Directory => set("directory", document.target.given.clone()),
-        TargetKind::File | TargetKind::BlockDevice => set("filename", document.target.given.clone()),
+        TargetKind::File | TargetKind::BlockDevice => {
+            set("filename", document.target.given.clone())
+        }
         _ => None,
     };
     // A sort writes its runs and reads them again, each sequentially.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
     let pattern = workload.pattern.unwrap_or(otherwise).name().to_owned();
-    set("rw", workload.order.skip_bytes().map_or(pattern.clone(), |skip| format!("{pattern}:{skip}")));
+    set(
+        "rw",
+        workload.order.skip_bytes().map_or(pattern.clone(), |skip| format!("{pattern}:{skip}")),
+    );
     if let Some(percent) = workload.read_percent {
         set("rwmixread", percent.to_string());
     }
@@ -151,8 +175,12 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     set("iodepth", workload.depth.to_string());
     set("numjobs", workload.jobs.to_string());
     match workload.sync {
-        Some(SyncMethod::Fsync | SyncMethod::LinkedFsync) => set("fsync", workload.sync_every.to_string()),
-        Some(SyncMethod::Fdatasync | SyncMethod::LinkedFdatasync) => set("fdatasync", workload.sync_every.to_string()),
+        Some(SyncMethod::Fsync | SyncMethod::LinkedFsync) => {
+            set("fsync", workload.sync_every.to_string())
+        }
+        Some(SyncMethod::Fdatasync | SyncMethod::LinkedFdatasync) => {
+            set("fdatasync", workload.sync_every.to_string())
+        }
         Some(SyncMethod::OSync) => set("sync", "sync".to_owned()),
         Some(SyncMethod::ODsync | SyncMethod::RwfDsync) => set("sync", "dsync".to_owned()),
         Some(SyncMethod::None) | None => None,
@@ -179,8 +207,11 @@ fn direction(result: &TestResult, ios: u64, (summary, histogram): Timed<'_>, bin
     let share = if result.ops > 0 { ios as f64 / result.ops as f64 } else { 0.0 };
     let bytes_per_s = result.mib_per_s * f64::from(1 << 20) * share;
     let per_second = result.iops * share;
-    let seconds: Vec<f64> =
-        if ios > 0 { result.series.iops.iter().map(|iops| iops * share).collect() } else { Vec::new() };
+    let seconds: Vec<f64> = if ios > 0 {
+        result.series.iops.iter().map(|iops| iops * share).collect()
+    } else {
+        Vec::new()
+    };
     let iops_spread = Spread::of(&seconds);
     let kib_per_io = if per_second > 0.0 { bytes_per_s / per_second / 1024.0 } else { 0.0 };
     let timed = latency(summary, histogram, bins);
@@ -227,7 +258,8 @@ fn latency(summary: Option<LatencySummary>, histogram: Option<&Histogram>, bins:
     if let Some(histogram) = histogram {
         let known: Vec<f64> = percentiles.iter().map(|(percent, _)| *percent).collect();
         let others = PERCENTILES.iter().filter(|percent| !known.contains(percent));
-        percentiles.extend(others.map(|&percent| (percent, histogram.quantile_ns(percent / 100.0))));
+        percentiles
+            .extend(others.map(|&percent| (percent, histogram.quantile_ns(percent / 100.0))));
         percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let percentiles: Map<String, Value> =
@@ -241,7 +273,8 @@ fn latency(summary: Option<LatencySummary>, histogram: Option<&Histogram>, bins:
         "percentile": percentiles,
     });
     if bins == Bins::With && !cells.is_empty() {
-        let cells: Map<String, Value> = cells.into_iter().map(|(ns, count)| (ns.to_string(), json!(count))).collect();
+        let cells: Map<String, Value> =
+            cells.into_iter().map(|(ns, count)| (ns.to_string(), json!(count))).collect();
         timed["bins"] = Value::Object(cells);
     }
     timed
@@ -249,7 +282,8 @@ fn latency(summary: Option<LatencySummary>, histogram: Option<&Histogram>, bins:
 
 fn deviation(mean: f64, cells: &[(u64, u64)]) -> f64 {
     let count: u64 = cells.iter().map(|(_, count)| count).sum();
-    let squares: f64 = cells.iter().map(|&(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
+    let squares: f64 =
+        cells.iter().map(|&(ns, count)| (ns as f64 - mean).powi(2) * count as f64).sum();
     if count == 0 { 0.0 } else { (squares / count as f64).sqrt() }
 }
 
@@ -293,8 +327,12 @@ impl Shares {
 
     /// Percentage of latencies from `above_ns` to below `to_ns`.
     fn between(&self, above_ns: u64, to_ns: u64) -> f64 {
-        let within: u64 =
-            self.cells.iter().filter(|(ns, _)| (above_ns..to_ns).contains(ns)).map(|(_, count)| count).sum();
+        let within: u64 = self
+            .cells
+            .iter()
+            .filter(|(ns, _)| (above_ns..to_ns).contains(ns))
+            .map(|(_, count)| count)
+            .sum();
         if self.count == 0 { 0.0 } else { 100.0 * within as f64 / self.count as f64 }
     }
 

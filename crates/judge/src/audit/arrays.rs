@@ -23,9 +23,13 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
                 "array-degraded",
                 format!("{name}: members"),
                 format!("{missing} members missing; remaining: {members}"),
-                "Another drive failure may lose the data. Reads of the missing data are reconstructed from all other members.",
+                "Another drive failure may lose the data. Reads of the missing data are \
+                 reconstructed from all other members.",
             ),
-            format!("Replace the failed member; `mdadm --detail /dev/{name}` shows which one it is."),
+            format!(
+                "Replace the failed member; `mdadm --detail /dev/{name}` shows which one it \
+                     is."
+            ),
         ));
     }
     match (level, policy) {
@@ -33,7 +37,8 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
             "write-hole",
             format!("{name}: consistency after a power cut"),
             format!("{level} of {members}, policy {policy}"),
-            "The log records which stripes were being written, and they are repaired before the array is used.",
+            "The log records which stripes were being written, and they are repaired before the \
+             array is used.",
         )),
         ("raid4" | "raid5" | "raid6", "unknown") => lines.push(advised(
             line(
@@ -41,7 +46,8 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
                 format!("{name}: consistency after a power cut"),
                 HostGrade::Unknown,
                 format!("{level} of {members}; the kernel does not report its policy"),
-                "Without a journal or a partial parity log, a power cut followed by a drive failure may corrupt data that was not being written.",
+                "Without a journal or a partial parity log, a power cut followed by a drive \
+                 failure may corrupt data that was not being written.",
             ),
             format!("`mdadm --detail /dev/{name}` shows its consistency policy."),
         )),
@@ -56,18 +62,22 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
                 "array-bitmap",
                 format!("{name}: write-intent bitmap"),
                 "none".to_owned(),
-                "After a power cut the whole array is compared or recomputed. That takes hours, and every commit competes with it.",
+                "After a power cut the whole array is compared or recomputed. That takes hours, \
+                 and every commit competes with it.",
             ),
             "Add a bitmap: only the regions that were being written are then resynchronised.",
             format!("mdadm --grow --bitmap=internal /dev/{name}"),
         ));
     }
-    if let Some(action) = array.sync_action.as_deref().filter(|action| !matches!(*action, "idle" | "frozen")) {
+    if let Some(action) =
+        array.sync_action.as_deref().filter(|action| !matches!(*action, "idle" | "frozen"))
+    {
         lines.push(costs(
             "array-busy",
             format!("{name}: background work"),
             action.to_owned(),
-            "The array is reading and writing all of its members; measurements are slower than usual until it finishes.",
+            "The array is reading and writing all of its members; measurements are slower than \
+             usual until it finishes.",
         ));
     }
     lines
@@ -83,7 +93,11 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
     };
     let third = members.get(1).map_or("a third", String::as_str);
     let why = format!(
-        "A write to {data} also changes the parity of its stripe on {parity}, and the two cannot be written atomically. If power fails between them and {third} is lost before the array is resynchronised, the blocks of {third} in that stripe are reconstructed from parity that does not match the data: a block that was not being written is silently wrong, even one committed years ago. This is the write hole."
+        "A write to {data} also changes the parity of its stripe on {parity}, and the two cannot \
+         be written atomically. If power fails between them and {third} is lost before the array \
+         is resynchronised, the blocks of {third} in that stripe are reconstructed from parity \
+         that does not match the data: a block that was not being written is silently wrong, even \
+         one committed years ago. This is the write hole."
     );
     let hole = dangerous(
         "write-hole",
@@ -95,19 +109,24 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
         // It takes two steps, and the first alone leaves the array worse off: no command to paste.
         advised(
             hole,
-            "A partial parity log closes it at a cost of up to 40 % of the write speed. It replaces the bitmap, which must be removed first (mdadm(8), --consistency-policy). A journal on a drive with power-loss protection also closes it.",
+            "A partial parity log closes it at a cost of up to 40 % of the write speed. It \
+             replaces the bitmap, which must be removed first (mdadm(8), --consistency-policy). A \
+             journal on a drive with power-loss protection also closes it.",
         )
     } else if level == "raid5" {
         with_command(
             hole,
-            "A partial parity log closes it at a cost of up to 40 % of the write speed; so does a journal on a drive with power-loss protection.",
+            "A partial parity log closes it at a cost of up to 40 % of the write speed; so does a \
+             journal on a drive with power-loss protection.",
             format!("mdadm --grow --consistency-policy=ppl /dev/{name}"),
         )
     } else {
         advised(
             hole,
             format!(
-                "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} --add-journal DEVICE` on an array created with one. {level} does not support a partial parity log."
+                "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} \
+                 --add-journal DEVICE` on an array created with one. {level} does not support a \
+                 partial parity log."
             ),
         )
     }

@@ -19,7 +19,8 @@ fn frequency(policy: &FrequencyPolicy) -> AuditLine {
     let governor = policy.governor.as_deref().unwrap_or("unknown");
     let driver = policy.driver.as_deref().unwrap_or("unknown driver");
     let preference = policy.preference.as_deref();
-    let leaning = preference.map_or(String::new(), |preference| format!(", preference {preference}"));
+    let leaning =
+        preference.map_or(String::new(), |preference| format!(", preference {preference}"));
     let found = format!("governor {governor} of {driver}{leaning} on CPUs {}", policy.cpus);
     let subject = "CPU frequency";
     // Drivers that leave the frequency to the hardware have only two governors, and `powersave`
@@ -36,15 +37,21 @@ fn frequency(policy: &FrequencyPolicy) -> AuditLine {
     }
     let command = "cpupower frequency-set --governor performance";
     if by_hardware && leans_to_speed {
-        let why = "The hardware raises the frequency by itself and favours performance; at most a few microseconds per commit are left to gain.";
+        let why = "The hardware raises the frequency by itself and favours performance; at most a \
+                   few microseconds per commit are left to gain.";
         return good("cpu-frequency", subject, found, why);
     }
     if governor == "powersave" && !by_hardware {
-        let why =
-            "The CPU stays at its lowest frequency: every system call of a commit takes two to four times as long.";
-        return with_command(costs("cpu-frequency", subject, found, why), "Keep the frequency up.", command);
+        let why = "The CPU stays at its lowest frequency: every system call of a commit takes two \
+                   to four times as long.";
+        return with_command(
+            costs("cpu-frequency", subject, found, why),
+            "Keep the frequency up.",
+            command,
+        );
     }
-    let why = "A commit sleeps while the drive works, and the CPU lowers its frequency meanwhile: each commit starts before the frequency has risen.";
+    let why = "A commit sleeps while the drive works, and the CPU lowers its frequency meanwhile: \
+               each commit starts before the frequency has risen.";
     with_command(
         costs("cpu-frequency", subject, found, why),
         "If commits are on the critical path, keep the frequency up.",
@@ -61,18 +68,25 @@ fn turbo(on: bool) -> AuditLine {
             "A commit keeps one core busy, and that core may run above its nominal frequency.",
         )
     } else {
-        let why =
-            "The kernel's work for a commit runs on one core, and that core may not exceed its nominal frequency.";
+        let why = "The kernel's work for a commit runs on one core, and that core may not exceed \
+                   its nominal frequency.";
         advised(
             costs("turbo", "Turbo", "off", why),
-            "Enable it in the firmware, or with `echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo` or `echo 1 > /sys/devices/system/cpu/cpufreq/boost`, whichever file exists.",
+            "Enable it in the firmware, or with `echo 0 > \
+             /sys/devices/system/cpu/intel_pstate/no_turbo` or `echo 1 > \
+             /sys/devices/system/cpu/cpufreq/boost`, whichever file exists.",
         )
     }
 }
 
 fn smt(active: bool) -> AuditLine {
     let found = if active { "two threads per core" } else { "one thread per core" };
-    good("smt", "SMT", found, "It affects a commit only if its thread shares a core with a busy one.")
+    good(
+        "smt",
+        "SMT",
+        found,
+        "It affects a commit only if its thread shares a core with a busy one.",
+    )
 }
 
 /// Mitigations that slow down every entry into the kernel.
@@ -83,15 +97,28 @@ fn mitigations(host: &HostFacts) -> Option<AuditLine> {
     if all.is_empty() {
         return None;
     }
-    let mitigated = |name: &&str| all.iter().any(|one| one.name == **name && one.state.starts_with("Mitigation"));
+    let mitigated = |name: &&str| {
+        all.iter().any(|one| one.name == **name && one.state.starts_with("Mitigation"))
+    };
     let costly: Vec<&str> = COSTLY.iter().copied().filter(|name| mitigated(name)).collect();
     let found = format!("{} CPU vulnerabilities listed, {} of them mitigated", all.len(), {
         all.iter().filter(|one| one.state.starts_with("Mitigation")).count()
     });
     Some(if costly.is_empty() {
-        good("mitigations", "Mitigations", found, "None of the active mitigations slows system calls down noticeably.")
+        good(
+            "mitigations",
+            "Mitigations",
+            found,
+            "None of the active mitigations slows system calls down noticeably.",
+        )
     } else {
-        let why = "They add 0.1 to 1 µs to every system call. A commit needs two, so they matter only if a commit takes less than about 20 µs.";
-        good("mitigations", "Mitigations", format!("{found}; {} slow system calls down", costly.join(", ")), why)
+        let why = "They add 0.1 to 1 µs to every system call. A commit needs two, so they matter \
+                   only if a commit takes less than about 20 µs.";
+        good(
+            "mitigations",
+            "Mitigations",
+            format!("{found}; {} slow system calls down", costly.join(", ")),
+            why,
+        )
     })
 }

@@ -13,7 +13,9 @@ const EXIT_LATENCY_US_MAX: u64 = 20;
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let Some(idle) = &host.cpu.idle else { return Vec::new() };
     let allowed: Vec<&IdleState> = idle.states.iter().filter(|state| !state.disabled).collect();
-    let Some(deepest) = allowed.iter().max_by_key(|state| state.exit_latency_us) else { return Vec::new() };
+    let Some(deepest) = allowed.iter().max_by_key(|state| state.exit_latency_us) else {
+        return Vec::new();
+    };
     let exit_us = deepest.exit_latency_us.unwrap_or(0);
     let names: Vec<String> = allowed
         .iter()
@@ -25,15 +27,22 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let driver = idle.driver.as_deref().unwrap_or("unknown driver");
     let found = format!("allowed by {driver}: {}", names.join(", "));
     vec![if exit_us <= EXIT_LATENCY_US_MAX {
-        good("c-states", "C-states", found, "The CPU wakes from the deepest state within a fraction of a commit.")
+        good(
+            "c-states",
+            "C-states",
+            found,
+            "The CPU wakes from the deepest state within a fraction of a commit.",
+        )
     } else {
         let why = format!(
-            "The CPU sleeps during each commit while the drive works. Waking from {} takes {exit_us} µs; a whole commit on protected flash takes 20 to 100 µs.",
+            "The CPU sleeps during each commit while the drive works. Waking from {} takes \
+             {exit_us} µs; a whole commit on protected flash takes 20 to 100 µs.",
             deepest.name
         );
         with_command(
             costs("c-states", "C-states", found, &why),
-            "Measure the effect with `flushmark host --measure`, then disable the deep states while the database runs.",
+            "Measure the effect with `flushmark host --measure`, then disable the deep states \
+             while the database runs.",
             // The option disables states "with this latency or more": cpupower-idle-set(1).
             format!("cpupower idle-set --disable-by-latency {}", EXIT_LATENCY_US_MAX + 1),
         )

@@ -20,7 +20,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
             Virtualisation::Kvm => "a virtual machine under QEMU or KVM",
             Virtualisation::Parallels => "a Parallels virtual machine",
             _ => "a virtual machine",
-        }, "Interrupts and flushes pass through the hypervisor, which adds latency to each commit, and more when the host is busy.")
+        }, "Interrupts and flushes pass through the hypervisor, which adds latency to each commit, \
+            and more when the host is busy.")
     }));
     lines
 }
@@ -30,13 +31,15 @@ fn version(release: &str) -> Option<AuditLine> {
     let version = (numbers.next()?, numbers.next().unwrap_or(0));
     let found = format!("Linux {release}");
     Some(if version < (5, 0) {
-        let why = "Before 5.0, a disk may still use the single-queue block layer, which takes one lock for the requests of all CPUs.";
+        let why = "Before 5.0, a disk may still use the single-queue block layer, which takes one \
+                   lock for the requests of all CPUs.";
         advised(
             costs("kernel", "Kernel", found, why),
             "Upgrade the kernel; until then, boot with scsi_mod.use_blk_mq=1.",
         )
     } else if version < (5, 15) {
-        let why = "It has the multi-queue block layer; kernels from 5.15 on spend noticeably less time on each request and have a mature io_uring.";
+        let why = "It has the multi-queue block layer; kernels from 5.15 on spend noticeably less \
+                   time on each request and have a mature io_uring.";
         good("kernel", "Kernel", found, why)
     } else {
         good("kernel", "Kernel", found, "The multi-queue block layer (blk-mq) serves every disk.")
@@ -49,10 +52,12 @@ fn clock(source: &str) -> AuditLine {
     if !matches!(source, "hpet" | "acpi_pm" | "pit" | "jiffies" | "refined-jiffies") {
         return good("clock", "Clock", found, "Reading it costs tens of nanoseconds.");
     }
-    let why = "Each reading of this clock is a slow device access of up to 1 µs; databases and the kernel's I/O accounting read it several times per commit.";
+    let why = "Each reading of this clock is a slow device access of up to 1 µs; databases and the \
+               kernel's I/O accounting read it several times per commit.";
     with_command(
         costs("clock", "Clock", found, why),
-        "If the kernel lists tsc in available_clocksource, use it; `dmesg` shows why the kernel rejected it.",
+        "If the kernel lists tsc in available_clocksource, use it; `dmesg` shows why the kernel \
+         rejected it.",
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 }

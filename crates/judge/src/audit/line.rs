@@ -20,15 +20,30 @@ pub(super) fn line(
     }
 }
 
-pub(super) fn good(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
+pub(super) fn good(
+    id: &str,
+    subject: impl Into<String>,
+    found: impl Into<String>,
+    why: &str,
+) -> AuditLine {
     line(id, subject, HostGrade::Good, found, why)
 }
 
-pub(super) fn costs(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
+pub(super) fn costs(
+    id: &str,
+    subject: impl Into<String>,
+    found: impl Into<String>,
+    why: &str,
+) -> AuditLine {
     line(id, subject, HostGrade::CostsLatency, found, why)
 }
 
-pub(super) fn dangerous(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
+pub(super) fn dangerous(
+    id: &str,
+    subject: impl Into<String>,
+    found: impl Into<String>,
+    why: &str,
+) -> AuditLine {
     line(id, subject, HostGrade::Dangerous, found, why)
 }
 
@@ -36,6 +51,10 @@ pub(super) fn advised(line: AuditLine, advice: impl Into<String>) -> AuditLine {
     AuditLine { advice: advice.into(), ..line }
 }
 
-pub(super) fn with_command(line: AuditLine, advice: impl Into<String>, command: impl Into<String>) -> AuditLine {
+pub(super) fn with_command(
+    line: AuditLine,
+    advice: impl Into<String>,
+    command: impl Into<String>,
+) -> AuditLine {
     AuditLine { advice: advice.into(), command: Some(command.into()), ..line }
 }

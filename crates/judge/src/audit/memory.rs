@@ -15,9 +15,15 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut lines = Vec::new();
     lines.extend(dirty(host));
     if memory.dirty_writeback_ms == Some(0) {
-        let why = "The kernel does not write back on its own: unsynced data stays in memory until it is full, and a power cut loses all of it.";
+        let why = "The kernel does not write back on its own: unsynced data stays in memory until \
+                   it is full, and a power cut loses all of it.";
         lines.push(with_command(
-            dangerous("dirty-writeback", "Periodic write-back", "off (vm.dirty_writeback_centisecs is 0)", why),
+            dangerous(
+                "dirty-writeback",
+                "Periodic write-back",
+                "off (vm.dirty_writeback_centisecs is 0)",
+                why,
+            ),
             "Switch it on again.",
             "sysctl vm.dirty_writeback_centisecs=500",
         ));
@@ -26,7 +32,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         lines.push(if mode == 0 {
             good("laptop-mode", "Laptop mode", "off", "Dirty data is written on schedule.")
         } else {
-            let why = "The kernel delays writes until a disk is awake. They then arrive in bursts that commits wait behind, and a power cut loses more.";
+            let why = "The kernel delays writes until a disk is awake. They then arrive in bursts \
+                       that commits wait behind, and a power cut loses more.";
             with_command(
                 costs("laptop-mode", "Laptop mode", format!("on (vm.laptop_mode is {mode})"), why),
                 "Switch it off on a machine where commits matter.",
@@ -37,14 +44,22 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     if let Some(pages) = &memory.transparent_huge_pages {
         let found = format!("transparent huge pages: {pages}");
         lines.push(if pages == "always" {
-            let why = "The kernel may stall a process for milliseconds while it assembles a huge page; a database sees that as a slow commit. Most databases recommend madvise or never.";
+            let why = "The kernel may stall a process for milliseconds while it assembles a huge \
+                       page; a database sees that as a slow commit. Most databases recommend \
+                       madvise or never.";
             with_command(
                 costs("huge-pages", "Huge pages", found, why),
                 "Limit them to programs that request them.",
                 "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
             )
         } else {
-            good("huge-pages", "Huge pages", found, "No program is stalled for a huge page that it did not request.")
+            good(
+                "huge-pages",
+                "Huge pages",
+                found,
+                "No program is stalled for a huge page that it \
+                                                     did not request.",
+            )
         });
     }
     lines
@@ -74,7 +89,9 @@ fn dirty(host: &HostFacts) -> Option<AuditLine> {
         )
     } else {
         let why = format!(
-            "A program that writes without syncing may accumulate {gib:.0} GiB. A drive that writes 500 MB/s needs {:.0} s for that, and an fsync on the same filesystem waits for it.",
+            "A program that writes without syncing may accumulate {gib:.0} GiB. A drive that \
+             writes 500 MB/s needs {:.0} s for that, and an fsync on the same filesystem waits for \
+             it.",
             allowed as f64 / 5e8
         );
         with_command(

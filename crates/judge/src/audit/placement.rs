@@ -10,7 +10,8 @@ use measurement::AuditLine;
 use super::line::{advised, costs, good, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
-    let nodes: Vec<&NumaNode> = host.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    let nodes: Vec<&NumaNode> =
+        host.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
     let mut lines = Vec::new();
     if nodes.len() > 1 {
         lines.extend(host.disks.iter().filter_map(|disk| node(disk, &nodes)));
@@ -23,7 +24,8 @@ fn node(disk: &DiskSettings, nodes: &[&NumaNode]) -> Option<AuditLine> {
     let own = nodes.iter().find(|node| Some(node.node) == disk.numa_node)?;
     let subject = format!("{}: NUMA node", disk.name);
     let found = format!("node {} of {}, with CPUs {}", own.node, nodes.len(), own.cpus);
-    let why = "A commit submitted on another node crosses the link between the sockets several times; run the committing program on the drive's node.";
+    let why = "A commit submitted on another node crosses the link between the sockets several \
+               times; run the committing program on the drive's node.";
     let line = good("numa", subject, found, why);
     Some(AuditLine {
         command: Some(format!("numactl --cpunodebind={} --membind={} COMMAND", own.node, own.node)),
@@ -42,7 +44,8 @@ fn of_queues(disk: &DiskSettings) -> Vec<&Interrupt> {
 
 fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Option<AuditLine> {
     let queues = of_queues(disk);
-    let cpus: BTreeSet<u32> = queues.iter().filter_map(|interrupt| interrupt.cpus.as_deref()).flat_map(cpus).collect();
+    let cpus: BTreeSet<u32> =
+        queues.iter().filter_map(|interrupt| interrupt.cpus.as_deref()).flat_map(cpus).collect();
     if queues.is_empty() || cpus.is_empty() {
         return None;
     }
@@ -53,7 +56,11 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
         queues.len(),
         if queues.len() == 1 { "" } else { "s" },
         if cpus.len() == 1 { "" } else { "s" },
-        if list.len() > 12 { format!("{} to {}", list[0], list[list.len() - 1]) } else { list.join(", ") }
+        if list.len() > 12 {
+            format!("{} to {}", list[0], list[list.len() - 1])
+        } else {
+            list.join(", ")
+        }
     );
     let own = nodes.iter().find(|node| Some(node.node) == disk.numa_node);
     let remote = own.is_some_and(|own| {
@@ -62,7 +69,8 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
     });
     let first = queues[0].number;
     if remote {
-        let why = "Every completion is handled on the other socket, and the data crosses the link between the sockets before the commit can continue.";
+        let why = "Every completion is handled on the other socket, and the data crosses the link \
+                   between the sockets before the commit can continue.";
         let line = costs("interrupts", subject, found, why);
         let node = own.map(|own| own.cpus.clone()).unwrap_or_default();
         return Some(with_command(
@@ -75,7 +83,8 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
     // drive.
     let names: BTreeSet<&str> = queues.iter().map(|interrupt| interrupt.name.as_str()).collect();
     if names.len() > 1 && cpus.len() == 1 && host.logical_cpus.is_some_and(|count| count > 1) {
-        let why = "All of the drive's queues interrupt one CPU: commits of many connections queue up for it.";
+        let why = "All of the drive's queues interrupt one CPU: commits of many connections queue \
+                   up for it.";
         return Some(advised(
             costs("interrupts", subject, found, why),
             "Spread them with irqbalance, or write other CPUs into /proc/irq/*/smp_affinity_list.",

@@ -15,8 +15,13 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut lines = Vec::new();
     if let Some(on_battery) = power.on_battery {
         lines.push(if on_battery {
-            let why = "On battery, firmware and kernel lower frequencies and put links to sleep: measurements do not show what the machine can do.";
-            advised(costs("power-supply", "Power supply", "battery", why), "Plug it in before measuring.")
+            let why = "On battery, firmware and kernel lower frequencies and put links to sleep: \
+                       measurements do not show what the machine can do.";
+            advised(
+                costs("power-supply", "Power supply", "battery", why),
+                "Plug it in before \
+                measuring.",
+            )
         } else {
             good("power-supply", "Power supply", "mains", "No power saving because of a battery.")
         });
@@ -25,7 +30,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         let found = format!("policy {policy}");
         let subject = "PCIe link power (ASPM)";
         lines.push(if policy.starts_with("powersave") || policy.starts_with("powersupersave") {
-            let why = "An idle link sleeps and takes 2 to 100 µs to wake, before a write and again before its flush.";
+            let why = "An idle link sleeps and takes 2 to 100 µs to wake, before a write and again \
+                       before its flush.";
             with_command(
                 costs("pcie-aspm", subject, found, why),
                 "Keep links awake if commits matter.",
@@ -38,22 +44,36 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let nvme = host.disks.iter().find(|disk| disk.transport == drive::Transport::Nvme);
     if let (Some(longest_us), Some(nvme)) = (power.nvme_ps_max_latency_us, nvme) {
         let subject = "NVMe power states (APST)";
-        let found = format!("states that take up to {longest_us} µs to enter and leave are allowed");
+        let found =
+            format!("states that take up to {longest_us} µs to enter and leave are allowed");
         lines.push(if longest_us <= NVME_WAKE_US_MAX {
-            good("nvme-power-states", subject, found, "No drive sleeps so deeply that a commit notices.")
+            good(
+                "nvme-power-states",
+                subject,
+                found,
+                "No drive sleeps so deeply that a commit \
+                                                       notices.",
+            )
         } else {
-            let why = "An idle drive goes to sleep, and the first commit after a pause waits up to that long for it to wake.";
+            let why = "An idle drive goes to sleep, and the first commit after a pause waits up to \
+                       that long for it to wake.";
             with_command(
                 costs("nvme-power-states", subject, found, why),
-                "Disable deep states with the kernel parameter nvme_core.default_ps_max_latency_us=0, or immediately for one drive.",
-                format!("echo 0 > /sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", controller(&nvme.name)),
+                "Disable deep states with the kernel parameter \
+                 nvme_core.default_ps_max_latency_us=0, or immediately for one drive.",
+                format!(
+                    "echo 0 > /sys/class/nvme/{}/power/pm_qos_latency_tolerance_us",
+                    controller(&nvme.name)
+                ),
             )
         });
     }
     let sleepy: Vec<&str> = power
         .sata_links
         .iter()
-        .filter(|link| !matches!(link.policy.as_str(), "max_performance" | "keep_firmware_settings"))
+        .filter(|link| {
+            !matches!(link.policy.as_str(), "max_performance" | "keep_firmware_settings")
+        })
         .map(|link| link.host.as_str())
         .collect();
     if !power.sata_links.is_empty() {
@@ -61,14 +81,24 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         lines.push(if sleepy.is_empty() {
             good("sata-link-power", subject, "links stay awake", "No commit waits for a link.")
         } else {
-            let why = "An idle SATA link sleeps; it takes up to 10 µs to wake from partial, and 10 ms from slumber (Serial ATA specification).";
+            let why = "An idle SATA link sleeps; it takes up to 10 µs to wake from partial, and 10 \
+                       ms from slumber (Serial ATA specification).";
             let policies: std::collections::BTreeSet<&str> =
                 power.sata_links.iter().map(|link| link.policy.as_str()).collect();
             let policies = policies.into_iter().collect::<Vec<_>>().join(", ");
             with_command(
-                costs("sata-link-power", subject, format!("{policies} on {}", sleepy.join(", ")), why),
+                costs(
+                    "sata-link-power",
+                    subject,
+                    format!("{policies} on {}", sleepy.join(", ")),
+                    why,
+                ),
                 "Keep the links of drives that take commits awake.",
-                format!("echo max_performance > /sys/class/scsi_host/{}/link_power_management_policy", sleepy[0]),
+                format!(
+                    "echo max_performance > \
+                         /sys/class/scsi_host/{}/link_power_management_policy",
+                    sleepy[0]
+                ),
             )
         });
     }

@@ -23,11 +23,18 @@ fn of_disk(disk: &DiskSettings) -> Option<AuditLine> {
     let command = format!("echo {best} > /sys/block/{}/queue/scheduler", disk.name);
     Some(match (scheduler, rotating) {
         ("bfq", false) => {
-            let why = "bfq holds requests back to share a slow disk fairly; on flash its bookkeeping costs several microseconds per request, and a commit may wait for other processes.";
-            with_command(costs("scheduler", subject, found, why), "Let the drive order the requests.", command)
+            let why = "bfq holds requests back to share a slow disk fairly; on flash its \
+                       bookkeeping costs several microseconds per request, and a commit may wait \
+                       for other processes.";
+            with_command(
+                costs("scheduler", subject, found, why),
+                "Let the drive order the requests.",
+                command,
+            )
         }
         ("none", true) => {
-            let why = "Without a scheduler a rotating disk serves requests in order of arrival: a commit waits behind long sequential writes.";
+            let why = "Without a scheduler a rotating disk serves requests in order of arrival: a \
+                       commit waits behind long sequential writes.";
             with_command(
                 costs("scheduler", subject, found, why),
                 "mq-deadline sorts requests and gives reads and commits priority.",
@@ -38,7 +45,8 @@ fn of_disk(disk: &DiskSettings) -> Option<AuditLine> {
             "scheduler",
             subject,
             found,
-            "It costs a microsecond or two more than none, which matters only for commits below 20 µs.",
+            "It costs a microsecond or two more than none, which matters only for commits below 20 \
+             µs.",
         ),
         _ => good("scheduler", subject, found, "It suits the medium."),
     })

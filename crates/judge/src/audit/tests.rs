@@ -1,6 +1,8 @@
 //! The four captured machines, and single settings.
 
-use drive::host::{Array, Controller, DiskSettings, IdleFacts, IdleState, Interrupt, NumaNode, VirtualDisk};
+use drive::host::{
+    Array, Controller, DiskSettings, IdleFacts, IdleState, Interrupt, NumaNode, VirtualDisk,
+};
 use drive::{SystemRoot, Transport};
 use measurement::HostGrade;
 
@@ -9,8 +11,12 @@ use super::*;
 fn describe(host: &HostFacts) -> String {
     let lines = audit(host).into_iter().map(|line| {
         let command = line.command.map_or(String::new(), |command| format!("\n    $ {command}"));
-        let advice = if line.advice.is_empty() { String::new() } else { format!("\n    > {}", line.advice) };
-        format!("{:?} {}: {}: {}\n    {}{advice}{command}\n", line.grade, line.id, line.subject, line.found, line.why)
+        let advice =
+            if line.advice.is_empty() { String::new() } else { format!("\n    > {}", line.advice) };
+        format!(
+            "{:?} {}: {}: {}\n    {}{advice}{command}\n",
+            line.grade, line.id, line.subject, line.found, line.why
+        )
     });
     lines.collect()
 }
@@ -30,7 +36,8 @@ fn every_captured_machine_is_graded() {
     for name in captures::NAMES {
         let lines = audit(&captured(name));
         let ids = |wanted| {
-            let found = lines.iter().filter(|line| line.grade == wanted).map(|line| line.id.as_str());
+            let found =
+                lines.iter().filter(|line| line.grade == wanted).map(|line| line.id.as_str());
             found.collect::<Vec<_>>().join(" ")
         };
         grades += &format!(
@@ -101,10 +108,16 @@ fn the_write_hole_is_explained_with_the_arrays_own_members() {
 #[test]
 fn idle_states_are_graded_by_exit_latency_unless_disabled() {
     let host = |disabled| {
-        let state = |name: &str, us, disabled| IdleState { name: name.to_owned(), exit_latency_us: Some(us), disabled };
-        let states = vec![state("POLL", 0, false), state("C1", 2, false), state("C6", 133, disabled)];
+        let state = |name: &str, us, disabled| IdleState {
+            name: name.to_owned(),
+            exit_latency_us: Some(us),
+            disabled,
+        };
+        let states =
+            vec![state("POLL", 0, false), state("C1", 2, false), state("C6", 133, disabled)];
         let mut host = HostFacts::default();
-        host.cpu.idle = Some(IdleFacts { driver: Some("intel_idle".to_owned()), governor: None, states });
+        host.cpu.idle =
+            Some(IdleFacts { driver: Some("intel_idle".to_owned()), governor: None, states });
         host
     };
     insta::assert_snapshot!(describe(&host(false)), @"
@@ -160,16 +173,25 @@ fn schedulers_are_graded_by_medium() {
 
 #[test]
 fn interrupts_on_the_other_socket_or_on_one_cpu_cost() {
-    let interrupt =
-        |number, name: &str, cpus: &str| Interrupt { number, name: name.to_owned(), cpus: Some(cpus.to_owned()) };
+    let interrupt = |number, name: &str, cpus: &str| Interrupt {
+        number,
+        name: name.to_owned(),
+        cpus: Some(cpus.to_owned()),
+    };
     let host = |interrupts| HostFacts {
         logical_cpus: Some(8),
-        numa_nodes: vec![NumaNode { node: 0, cpus: "0-3".to_owned() }, NumaNode { node: 1, cpus: "4-7".to_owned() }],
+        numa_nodes: vec![
+            NumaNode { node: 0, cpus: "0-3".to_owned() },
+            NumaNode { node: 1, cpus: "4-7".to_owned() },
+        ],
         disks: vec![DiskSettings { interrupts, ..disk("nvme0n1") }],
         ..HostFacts::default()
     };
     let grade_of = |interrupts| grade(&host(interrupts), "interrupts");
-    assert_eq!(grade_of(vec![interrupt(40, "nvme0q1", "4-5"), interrupt(41, "nvme0q2", "6-7")]), Some(HostGrade::Good));
+    assert_eq!(
+        grade_of(vec![interrupt(40, "nvme0q1", "4-5"), interrupt(41, "nvme0q2", "6-7")]),
+        Some(HostGrade::Good)
+    );
     assert_eq!(
         grade_of(vec![interrupt(40, "nvme0q1", "0"), interrupt(41, "nvme0q2", "1")]),
         Some(HostGrade::CostsLatency)
@@ -203,8 +225,14 @@ fn a_raid_controller_hides_its_drives_and_vmd_does_not() {
     );
     assert_eq!(grade(&controller(0x01_0400, "vmd", 0x8086, 0x9a0b), "raid-controller"), None);
     assert_eq!(grade(&controller(0x01_0400, "ahci", 0x8086, 0xa105), "raid-controller"), None);
-    assert_eq!(grade(&controller(0x01_0700, "mpt3sas", 0x1000, 0x0072), "hba-ceiling"), Some(HostGrade::CostsLatency));
-    assert_eq!(grade(&controller(0x01_0601, "ahci", 0x8086, 0xa352), "controller"), Some(HostGrade::Good));
+    assert_eq!(
+        grade(&controller(0x01_0700, "mpt3sas", 0x1000, 0x0072), "hba-ceiling"),
+        Some(HostGrade::CostsLatency)
+    );
+    assert_eq!(
+        grade(&controller(0x01_0601, "ahci", 0x8086, 0xa352), "controller"),
+        Some(HostGrade::Good)
+    );
 }
 
 #[test]
@@ -226,8 +254,12 @@ fn every_line_that_is_not_good_says_why_and_most_say_what_to_do() {
     for name in captures::NAMES {
         for line in audit(&captured(name)) {
             assert!(!line.why.is_empty() && !line.found.is_empty(), "{line:?}");
-            let self_explaining = ["power-supply", "array-busy", "dirty-memory"].contains(&line.id.as_str());
-            assert!(line.grade == HostGrade::Good || !line.advice.is_empty() || self_explaining, "{line:?}");
+            let self_explaining =
+                ["power-supply", "array-busy", "dirty-memory"].contains(&line.id.as_str());
+            assert!(
+                line.grade == HostGrade::Good || !line.advice.is_empty() || self_explaining,
+                "{line:?}"
+            );
         }
     }
 }
@@ -249,7 +281,10 @@ fn commands_quote_mount_points() {
     for filesystem in &mut host.filesystems {
         filesystem.mount_point = "/media/My Disk;reboot".into();
     }
-    let barriers = audit(&host).into_iter().find(|line| line.command.is_some() && line.id == "barriers").unwrap();
+    let barriers = audit(&host)
+        .into_iter()
+        .find(|line| line.command.is_some() && line.id == "barriers")
+        .unwrap();
     assert_eq!(barriers.command.unwrap(), "mount -o remount,barrier '/media/My Disk;reboot'");
 }
 
@@ -296,7 +331,11 @@ fn the_remedy_for_the_write_hole_depends_on_the_level() {
     assert!(hole("raid5", "resync", &three).command.is_some());
     for policy in ["bitmap", "resync"] {
         let six = hole("raid6", policy, &three);
-        assert!(six.advice.contains("raid6 does not support a partial parity log") && six.command.is_none(), "{six:?}");
+        assert!(
+            six.advice.contains("raid6 does not support a partial parity log")
+                && six.command.is_none(),
+            "{six:?}"
+        );
     }
     assert!(
         hole("raid5", "resync", &[])
@@ -322,7 +361,10 @@ fn a_controller_is_listed_for_its_disks_or_for_hiding_them() {
     assert_eq!(lines(0x01_0700, &[]), []);
     assert_eq!(lines(0x01_0400, &[])[0].subject, "RAID controller in front of no disk");
     let adapter = &lines(0x01_0700, &["sda", "sdb"])[0];
-    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller of sda, sdb"));
+    assert_eq!(
+        (adapter.id.as_str(), adapter.subject.as_str()),
+        ("controller", "Controller of sda, sdb")
+    );
     assert_eq!(adapter.found, "1000:0073 at 0000:03:00.0, driver no driver");
 }
 
@@ -331,7 +373,8 @@ fn a_governor_is_judged_with_its_driver_and_preference() {
     let line = |governor: &str, driver: &str, preference: Option<&str>| {
         let [driver, governor] = [driver, governor].map(|text| Some(text.to_owned()));
         let preference = preference.map(str::to_owned);
-        let policy = drive::host::FrequencyPolicy { cpus: "0-7".to_owned(), driver, governor, preference };
+        let policy =
+            drive::host::FrequencyPolicy { cpus: "0-7".to_owned(), driver, governor, preference };
         let mut host = HostFacts::default();
         host.cpu.frequency = vec![policy];
         audit(&host).remove(0)
@@ -342,9 +385,14 @@ fn a_governor_is_judged_with_its_driver_and_preference() {
     assert_eq!(grade("powersave", "another", Some("performance")), HostGrade::Good);
     assert_eq!(grade("powersave", "intel_pstate", Some("power")), HostGrade::CostsLatency);
     assert_eq!(grade("schedutil", "acpi-cpufreq", None), HostGrade::CostsLatency);
-    let lowest = |governor, driver, preference| line(governor, driver, preference).why.contains("lowest frequency");
+    let lowest = |governor, driver, preference| {
+        line(governor, driver, preference).why.contains("lowest frequency")
+    };
     assert!(lowest("powersave", "acpi-cpufreq", None));
-    assert!(!lowest("powersave", "amd-pstate-epp", None) && !lowest("powersave", "another", Some("power")));
+    assert!(
+        !lowest("powersave", "amd-pstate-epp", None)
+            && !lowest("powersave", "another", Some("power"))
+    );
     assert!(!lowest("ondemand", "acpi-cpufreq", None));
 }
 
@@ -352,13 +400,20 @@ fn a_governor_is_judged_with_its_driver_and_preference() {
 fn mitigations_are_counted_and_the_costly_ones_named() {
     let found = |all: &[(&str, &str)]| {
         let mut host = HostFacts::default();
-        let of =
-            |&(name, state): &(&str, &str)| drive::host::Mitigation { name: name.to_owned(), state: state.to_owned() };
+        let of = |&(name, state): &(&str, &str)| drive::host::Mitigation {
+            name: name.to_owned(),
+            state: state.to_owned(),
+        };
         host.cpu.mitigations = all.iter().map(of).collect();
         audit(&host).first().map(|line| line.found.clone())
     };
-    let all = [("meltdown", "Mitigation: PTI"), ("mds", "Not affected"), ("srbds", "Mitigation: Microcode")];
-    let with_costly = "3 CPU vulnerabilities listed, 2 of them mitigated; meltdown slow system calls down";
+    let all = [
+        ("meltdown", "Mitigation: PTI"),
+        ("mds", "Not affected"),
+        ("srbds", "Mitigation: Microcode"),
+    ];
+    let with_costly =
+        "3 CPU vulnerabilities listed, 2 of them mitigated; meltdown slow system calls down";
     assert_eq!(found(&all).as_deref(), Some(with_costly));
     let cheap = "2 CPU vulnerabilities listed, 1 of them mitigated";
     assert_eq!(found(&all[1..]).as_deref(), Some(cheap));
@@ -380,7 +435,10 @@ fn a_filesystem_is_full_above_90_percent() {
         audit(&host).into_iter().find(|line| line.id == "fill")
     };
     let fair = line(1000, 100).unwrap();
-    assert_eq!((fair.grade, fair.found.as_str(), fair.command), (HostGrade::Good, "90 % full", None));
+    assert_eq!(
+        (fair.grade, fair.found.as_str(), fair.command),
+        (HostGrade::Good, "90 % full", None)
+    );
     let full = line(1000, 89).unwrap();
     assert_eq!((full.grade, full.found.as_str()), (HostGrade::CostsLatency, "91 % full"));
     assert_eq!(full.command.as_deref(), Some("fstrim /srv"));
@@ -395,15 +453,23 @@ fn kernels_change_at_5_0_and_5_15() {
         audit(&kernel).remove(0).why
     };
     assert!(why("4.20.17").starts_with("Before 5.0"));
-    assert!(why("5.0.0-1").contains("kernels from 5.15 on") && why("5.14").contains("kernels from 5.15 on"));
+    assert!(
+        why("5.0.0-1").contains("kernels from 5.15 on")
+            && why("5.14").contains("kernels from 5.15 on")
+    );
     assert!(why("5.15.0").starts_with("The multi-queue block layer (blk-mq)"));
 }
 
 #[test]
 fn every_kind_of_machine_and_disk_has_a_distinct_name() {
-    use drive::Virtualisation::{AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen};
-    let machines = [AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen];
-    let machine = |kind| audit(&HostFacts { virtualisation: Some(kind), ..HostFacts::default() }).remove(0).found;
+    use drive::Virtualisation::{
+        AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen,
+    };
+    let machines =
+        [AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen];
+    let machine = |kind| {
+        audit(&HostFacts { virtualisation: Some(kind), ..HostFacts::default() }).remove(0).found
+    };
     let names: std::collections::BTreeSet<String> = machines.map(machine).into_iter().collect();
     assert_eq!(names.len(), machines.len(), "{names:?}");
     let kinds = [
@@ -431,7 +497,8 @@ fn dirty_memory_above_a_gibibyte_costs_latency_if_there_is_a_drive() {
     let host = |dirty_bytes: u64, disks: &[&str]| {
         let mut host = HostFacts { memory_bytes: Some(100 * GIB), ..HostFacts::default() };
         (host.memory.dirty_bytes, host.memory.dirty_percent) = (Some(dirty_bytes), Some(20));
-        host.disks = disks.iter().map(|name| DiskSettings { scheduler: None, ..disk(name) }).collect();
+        host.disks =
+            disks.iter().map(|name| DiskSettings { scheduler: None, ..disk(name) }).collect();
         host
     };
     assert_eq!(grade(&host(GIB, &["sda"]), "dirty-memory"), Some(HostGrade::Good));
@@ -442,9 +509,13 @@ fn dirty_memory_above_a_gibibyte_costs_latency_if_there_is_a_drive() {
     (mounted.memory_bytes, mounted.memory.dirty_bytes) = (None, Some(2 * GIB));
     assert_eq!(grade(&mounted, "dirty-memory"), Some(HostGrade::CostsLatency));
     // `vm.dirty_bytes` is 0 while `vm.dirty_ratio` is set.
-    let line = audit(&host(0, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
+    let line =
+        audit(&host(0, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
     assert_eq!(line.found, "up to 20.0 GiB of dirty memory (vm.dirty_ratio is 20 %)");
-    let line = audit(&host(3 * GIB / 2, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
+    let line = audit(&host(3 * GIB / 2, &["sda"]))
+        .into_iter()
+        .find(|line| line.id == "dirty-memory")
+        .unwrap();
     assert_eq!(line.found, "up to 1.5 GiB of dirty memory (vm.dirty_bytes)");
 }
 
@@ -452,7 +523,8 @@ fn dirty_memory_above_a_gibibyte_costs_latency_if_there_is_a_drive() {
 fn write_back_laptop_mode_and_huge_pages() {
     let host = |writeback_ms: u64, laptop_mode: u64, pages: &str| {
         let mut host = HostFacts::default();
-        (host.memory.dirty_writeback_ms, host.memory.laptop_mode) = (Some(writeback_ms), Some(laptop_mode));
+        (host.memory.dirty_writeback_ms, host.memory.laptop_mode) =
+            (Some(writeback_ms), Some(laptop_mode));
         host.memory.transparent_huge_pages = Some(pages.to_owned());
         ["dirty-writeback", "laptop-mode", "huge-pages"].map(|id| grade(&host, id))
     };
@@ -485,7 +557,10 @@ fn power_saving_is_graded_by_wake_up_time() {
     }
     assert_eq!(grade(&sata, "sata-link-power"), None);
     let mut links = |policies: &[&str]| {
-        let link = |policy: &&str| drive::host::SataLink { host: "host0".to_owned(), policy: (*policy).to_owned() };
+        let link = |policy: &&str| drive::host::SataLink {
+            host: "host0".to_owned(),
+            policy: (*policy).to_owned(),
+        };
         sata.power.sata_links = policies.iter().map(link).collect();
         grade(&sata, "sata-link-power")
     };
@@ -500,7 +575,10 @@ fn a_scheduler_of_low_cost_says_so() {
         let lines = audit(&HostFacts { disks: vec![disk], ..HostFacts::default() });
         lines.into_iter().find(|line| line.id == "scheduler").unwrap().why
     };
-    assert!(why("kyber").contains("a microsecond or two") && why("mq-deadline").contains("a microsecond or two"));
+    assert!(
+        why("kyber").contains("a microsecond or two")
+            && why("mq-deadline").contains("a microsecond or two")
+    );
     assert_eq!(why("none"), "It suits the medium.");
 }
 
@@ -514,7 +592,10 @@ fn interrupts_are_listed_by_queue_and_cpu() {
         };
         let host = HostFacts {
             logical_cpus: Some(logical_cpus),
-            numa_nodes: (0..).zip(nodes).map(|(node, cpus)| NumaNode { node, cpus: (*cpus).to_owned() }).collect(),
+            numa_nodes: (0..)
+                .zip(nodes)
+                .map(|(node, cpus)| NumaNode { node, cpus: (*cpus).to_owned() })
+                .collect(),
             disks: vec![DiskSettings {
                 interrupts: interrupts.iter().enumerate().map(interrupt).collect(),
                 ..disk("nvme0n1")
@@ -525,7 +606,10 @@ fn interrupts_are_listed_by_queue_and_cpu() {
     };
     let two = ["0-3", "4-7"];
     let good = line(&two, &[("nvme0q0", "0"), ("nvme0q1", "4"), ("nvme0q2", "6")], 8);
-    assert_eq!((good.grade, good.found.as_str()), (HostGrade::Good, "2 queue interrupts, on CPUs 4, 6"));
+    assert_eq!(
+        (good.grade, good.found.as_str()),
+        (HostGrade::Good, "2 queue interrupts, on CPUs 4, 6")
+    );
     let remote = line(&two, &[("nvme0q1", "0"), ("nvme0q2", "1")], 8);
     assert_eq!(remote.command.as_deref(), Some("echo 4-7 > /proc/irq/40/smp_affinity_list"));
     // With one node nothing is remote; a node that handles some of the interrupts is not remote
@@ -535,7 +619,10 @@ fn interrupts_are_listed_by_queue_and_cpu() {
     // A node without CPUs has only memory and does not count.
     assert_eq!(line(&["0-7", ""], &[("nvme0q1", "0"), ("nvme0q2", "1")], 8).grade, HostGrade::Good);
     let crowded = line(&["0-7"], &[("nvme0q1", "5"), ("nvme0q2", "5")], 8);
-    assert_eq!((crowded.grade, crowded.found.as_str()), (HostGrade::CostsLatency, "2 queue interrupts, on CPU 5"));
+    assert_eq!(
+        (crowded.grade, crowded.found.as_str()),
+        (HostGrade::CostsLatency, "2 queue interrupts, on CPU 5")
+    );
     for (interrupts, cpus) in [
         (&[("nvme0q1", "5"), ("nvme0q2", "5")][..], 1),
         (&[("ahci", "5"), ("ahci", "5")], 8),
@@ -544,7 +631,10 @@ fn interrupts_are_listed_by_queue_and_cpu() {
     ] {
         assert_eq!(line(&["0-7"], interrupts, cpus).grade, HostGrade::Good, "{interrupts:?}");
     }
-    assert_eq!(line(&["0-63"], &[("nvme0q1", "0-12")], 64).found, "1 queue interrupt, on CPUs 0 to 12");
+    assert_eq!(
+        line(&["0-63"], &[("nvme0q1", "0-12")], 64).found,
+        "1 queue interrupt, on CPUs 0 to 12"
+    );
     assert!(line(&["0-63"], &[("nvme0q1", "0-11")], 64).found.ends_with("10, 11"));
     // Similar names of other interrupts: a virtio disk's configuration, and `q0` of a device that
     // is not NVMe.

@@ -15,10 +15,13 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
             kinds.entry(kind_name(kind)).or_insert((kind, Vec::new())).1.push(&disk.name);
         }
     }
-    let mut lines: Vec<AuditLine> = kinds.values().map(|(kind, disks)| of_kind(*kind, &disks.join(", "))).collect();
+    let mut lines: Vec<AuditLine> =
+        kinds.values().map(|(kind, disks)| of_kind(*kind, &disks.join(", "))).collect();
     if !kinds.is_empty() {
         let all: Vec<&str> = kinds.values().flat_map(|(_, disks)| disks.iter().copied()).collect();
-        let why = "The hypervisor's cache modes none, directsync, writethrough and writeback honour a flush; unsafe discards it. Inside the guest, only a power cut of the host shows the difference.";
+        let why = "The hypervisor's cache modes none, directsync, writethrough and writeback \
+                   honour a flush; unsafe discards it. Inside the guest, only a power cut of the \
+                   host shows the difference.";
         lines.push(advised(
             line(
                 "virtual-cache-mode",
@@ -27,7 +30,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
                 "not visible in the guest",
                 why,
             ),
-            "Ask the host's administrator for the disk's cache mode (QEMU: `cache=`; it must not be unsafe), and compare with `flushmark check` on the host.",
+            "Ask the host's administrator for the disk's cache mode (QEMU: `cache=`; it must not \
+             be unsafe), and compare with `flushmark check` on the host.",
         ));
     }
     lines
@@ -51,12 +55,18 @@ fn of_kind(kind: VirtualDisk, disks: &str) -> AuditLine {
     let subject = format!("{disks}: kind of virtual disk");
     match kind {
         VirtualDisk::EmulatedAta | VirtualDisk::EmulatedScsi => {
-            let why = "Every access to a register of an emulated controller is an exit to the hypervisor, several for each request and flush: 20 to 100 µs per commit.";
+            let why = "Every access to a register of an emulated controller is an exit to the \
+                       hypervisor, several for each request and flush: 20 to 100 µs per commit.";
             advised(
                 costs("virtual-disk", subject, kind_name(kind), why),
                 "Attach the disk with virtio-blk or virtio-scsi (VMware: PVSCSI or NVMe).",
             )
         }
-        _ => good("virtual-disk", subject, kind_name(kind), "A request costs at most one exit to the hypervisor."),
+        _ => good(
+            "virtual-disk",
+            subject,
+            kind_name(kind),
+            "A request costs at most one exit to the hypervisor.",
+        ),
     }
 }

@@ -12,7 +12,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "cache-belief-overridden".to_owned(),
         title: format!(
-            "The kernel is configured not to flush {}, although the drive reports a volatile cache.",
+            "The kernel is configured not to flush {}, although the drive reports a volatile \
+             cache.",
             case.drive_label()
         ),
         evidence: vec![
@@ -21,10 +22,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         ],
         confidence: Confidence::High,
         doubt: Some(
-            "A drive with power-loss protection loses nothing because of this; check its datasheet.".to_owned(),
+            "A drive with power-loss protection loses nothing because of this; check its \
+             datasheet."
+                .to_owned(),
         ),
         advice: format!(
-            "Re-enable flushes with `echo 'write back' > /sys/block/{name}/queue/write_cache`. To avoid flushes, switch the cache off instead: `flushmark cache off {disk}`."
+            "Re-enable flushes with `echo 'write back' > /sys/block/{name}/queue/write_cache`. To \
+             avoid flushes, switch the cache off instead: `flushmark cache off {disk}`."
         ),
     })
 }

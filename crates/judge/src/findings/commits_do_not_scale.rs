@@ -25,8 +25,10 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![commit_rate(one), commit_rate(many)];
     evidence.extend([one, many].into_iter().filter_map(flushes));
     // A commit this short is mostly CPU time.
-    let cpu_bound = one.p50_us() <= PROTECTED_COMMIT_US_MAX && case.host.logical_cpus.is_some_and(|cpus| cpus < jobs);
-    let doubt = cpu_bound.then(|| "There are more committers than CPUs, which may be the limit.".to_owned());
+    let cpu_bound = one.p50_us() <= PROTECTED_COMMIT_US_MAX
+        && case.host.logical_cpus.is_some_and(|cpus| cpus < jobs);
+    let doubt = cpu_bound
+        .then(|| "There are more committers than CPUs, which may be the limit.".to_owned());
     let why = if matches!(FlushPath::of(case), FlushPath::Counted { .. }) {
         "a device processes one flush at a time"
     } else {
@@ -42,7 +44,9 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence: Confidence::Medium,
         doubt,
-        advice: "More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default in PostgreSQL and InnoDB) helps only if commits wait at the same time."
+        advice: "More connections will not commit faster; larger transactions will, and so will a \
+                 drive with power-loss protection. Group commit (the default in PostgreSQL and \
+                 InnoDB) helps only if commits wait at the same time."
             .to_owned(),
     })
 }

@@ -28,13 +28,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "concurrent-flushes-merge".to_owned(),
         title: format!(
-            "With {} committers, one flush serves {} commits: the kernel merges concurrent flushes.",
+            "With {} committers, one flush serves {} commits: the kernel merges concurrent \
+             flushes.",
             many.workload.jobs,
             number(1.0 / together)
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Nothing to do: many independent committers on this drive benefit, a single one never does.".to_owned(),
+        advice: "Nothing to do: many independent committers on this drive benefit, a single one \
+                 never does."
+            .to_owned(),
     })
 }

@@ -32,15 +32,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "fsync-dearer-than-fdatasync".to_owned(),
         title: format!(
-            "fsync takes {}, fdatasync {}: {filesystem} also writes metadata because of a timestamp.",
+            "fsync takes {}, fdatasync {}: {filesystem} also writes metadata because of a \
+             timestamp.",
             latency(fsync.p50_us()),
             latency(fdatasync.p50_us())
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice:
-            "Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL."
-                .to_owned(),
+        advice: "Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, \
+             `innodb_use_fdatasync=ON` in MySQL."
+            .to_owned(),
     })
 }

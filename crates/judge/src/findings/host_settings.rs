@@ -12,12 +12,17 @@ pub(super) fn costly(case: &Case<'_>) -> Option<Finding> {
     let title = match subjects.as_slice() {
         [] => return None,
         [one] => format!("One setting of this host costs latency: {one}."),
-        several => format!("{} settings of this host cost latency: {}.", several.len(), several.join("; ")),
+        several => {
+            format!("{} settings of this host cost latency: {}.", several.len(), several.join("; "))
+        }
     };
     Some(Finding {
         id: "host-costs-latency".to_owned(),
         title,
-        evidence: lines.iter().map(|line| Evidence::fact(line.subject.clone(), line.found.clone())).collect(),
+        evidence: lines
+            .iter()
+            .map(|line| Evidence::fact(line.subject.clone(), line.found.clone()))
+            .collect(),
         confidence: Confidence::Medium,
         doubt: None,
         advice: "Run `flushmark host` to see why each matters and how to change it.".to_owned(),
@@ -26,15 +31,21 @@ pub(super) fn costly(case: &Case<'_>) -> Option<Finding> {
 
 /// The write hole of an array under the target, which no measurement shows.
 pub(super) fn write_hole(case: &Case<'_>) -> Option<Finding> {
-    let line = concerning(case, HostGrade::Dangerous).into_iter().find(|line| line.id == "write-hole")?;
+    let line =
+        concerning(case, HostGrade::Dangerous).into_iter().find(|line| line.id == "write-hole")?;
     Some(Finding {
         id: "write-hole".to_owned(),
-        title: format!("A power cut followed by a drive failure may corrupt data on this array: {}.", line.found),
+        title: format!(
+            "A power cut followed by a drive failure may corrupt data on this array: {}.",
+            line.found
+        ),
         evidence: vec![Evidence::fact(line.subject.clone(), line.found.clone())],
         confidence: Confidence::High,
         doubt: None,
         advice: match &line.command {
-            Some(command) => format!("{} `{command}`. `flushmark host` explains it for this array.", line.advice),
+            Some(command) => {
+                format!("{} `{command}`. `flushmark host` explains it for this array.", line.advice)
+            }
             None => line.advice,
         },
     })
@@ -48,14 +59,20 @@ fn concerning(case: &Case<'_>, grade: HostGrade) -> Vec<AuditLine> {
         return Vec::new();
     }
     let names = case.device_names();
-    let mount = case.place.and_then(|place| place.mount.as_ref()).map(|mount| mount.mount_point.display().to_string());
+    let mount = case
+        .place
+        .and_then(|place| place.mount.as_ref())
+        .map(|mount| mount.mount_point.display().to_string());
     let concerns = |line: &AuditLine| {
         // `sda: I/O scheduler`, `/srv: discard`, `Host adapter in front of sda, sdb`; everything
         // else concerns the whole host.
         let about = line.subject.split_once(": ").map(|(about, _)| about);
-        let about = about.or_else(|| line.subject.split_once(" in front of ").map(|(_, disks)| disks));
+        let about =
+            about.or_else(|| line.subject.split_once(" in front of ").map(|(_, disks)| disks));
         about.is_none_or(|about| {
-            about.split(", ").any(|one| names.iter().any(|name| name == one) || mount.as_deref() == Some(one))
+            about
+                .split(", ")
+                .any(|one| names.iter().any(|name| name == one) || mount.as_deref() == Some(one))
         })
     };
     let mut lines = crate::audit(case.host);

@@ -21,15 +21,21 @@ fn contradiction(result: &TestResult) -> Option<(f64, f64)> {
 }
 
 fn slowest_us(result: &TestResult) -> Option<f64> {
-    [result.read_us, result.write_us].into_iter().flatten().map(|latency| latency.max).reduce(f64::max)
+    [result.read_us, result.write_us]
+        .into_iter()
+        .flatten()
+        .map(|latency| latency.max)
+        .reduce(f64::max)
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    let (result, (in_flight, asked)) = case.results.iter().find_map(|result| Some((result, contradiction(result)?)))?;
+    let (result, (in_flight, asked)) =
+        case.results.iter().find_map(|result| Some((result, contradiction(result)?)))?;
     Some(Finding {
         id: "latencies-do-not-add-up".to_owned(),
         title: format!(
-            "The latencies of `{}` are wrong: rate times mean latency gives {in_flight:.1} operations in flight instead of {asked:.0}.",
+            "The latencies of `{}` are wrong: rate times mean latency gives {in_flight:.1} \
+             operations in flight instead of {asked:.0}.",
             result.test
         ),
         evidence: vec![
@@ -38,7 +44,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         ],
         confidence: Confidence::High,
         doubt: None,
-        advice: "Do not use these latencies. This is a bug in the engine that measured them: please report it with the result document."
+        advice: "Do not use these latencies. This is a bug in the engine that measured them: \
+                 please report it with the result document."
             .to_owned(),
     })
 }

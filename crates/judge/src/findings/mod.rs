@@ -95,7 +95,10 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     // What the numbers and the mount table showed has already been reported, in more detail.
     let of_drives = crate::drives::serious(case.records).into_iter();
     let known: Vec<String> = found.iter().map(|finding| finding.id.clone()).collect();
-    found.extend(of_drives.filter(|finding| !known.contains(&finding.id) && !is_duplicate(&known, &finding.id)));
+    found.extend(
+        of_drives
+            .filter(|finding| !known.contains(&finding.id) && !is_duplicate(&known, &finding.id)),
+    );
     found
 }
 

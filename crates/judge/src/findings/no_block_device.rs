@@ -11,15 +11,25 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         // `in_memory` reports it more precisely.
         NoBlockDevice::Memory { .. } => return None,
         NoBlockDevice::Overlay { .. } => {
-            "Run `flushmark check` on a volume of the container, or on the host in the directory named above."
+            "Run `flushmark check` on a volume of the container, or on the host in the directory \
+             named above."
         }
-        NoBlockDevice::Network { .. } => "Also run `flushmark check` on the server: the difference is the network.",
-        NoBlockDevice::Served { .. } => "Run `flushmark check` where that program stores its files.",
+        NoBlockDevice::Network { .. } => {
+            "Also run `flushmark check` on the server: the difference is the network."
+        }
+        NoBlockDevice::Served { .. } => {
+            "Run `flushmark check` where that program stores its files."
+        }
         NoBlockDevice::Pool { .. } => {
-            "`zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a spare one to see the cost of a log on it."
+            "`zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a \
+             spare one to see the cost of a log on it."
         }
-        NoBlockDevice::NotInSysfs { .. } => "Mount the host's /sys into the container, read-only, and measure again.",
-        NoBlockDevice::Unresolved { .. } => "Run `flushmark check` on the device itself if you can find it.",
+        NoBlockDevice::NotInSysfs { .. } => {
+            "Mount the host's /sys into the container, read-only, and measure again."
+        }
+        NoBlockDevice::Unresolved { .. } => {
+            "Run `flushmark check` on the device itself if you can find it."
+        }
     };
     Some(Finding {
         id: "no-block-device".to_owned(),

@@ -16,28 +16,52 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![Evidence::fact("volatile cache (kernel)", "write through")];
     evidence.extend(commit.map(median));
     evidence.extend(commit.and_then(flushes));
-    let price =
-        commit.map_or(String::new(), |commit| format!(": a commit costs only its write, {}", latency(commit.p50_us())));
+    let price = commit.map_or(String::new(), |commit| {
+        format!(": a commit costs only its write, {}", latency(commit.p50_us()))
+    });
     let (title, confidence, doubt, advice) = if case.is_virtual() {
         (
-            format!("The virtual disk reports no volatile cache, so the kernel sends no flush{price}."),
+            format!(
+                "The virtual disk reports no volatile cache, so the kernel sends no \
+                     flush{price}."
+            ),
             Confidence::Medium,
-            Some("Whether a completed write is durable depends on the host: a host that keeps writes in memory without reporting a cache looks the same."),
-            "Find out how the host writes. Directly to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, and `Writeback` makes it safe.".to_owned(),
+            Some(
+                "Whether a completed write is durable depends on the host: a host that keeps \
+                  writes in memory without reporting a cache looks the same.",
+            ),
+            "Find out how the host writes. Directly to storage that needs no flush is safe; \
+             Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, and \
+             `Writeback` makes it safe."
+                .to_owned(),
         )
-    } else if let Some(served) = case.drives().into_iter().find(|drive| is_served(drive.transport)) {
+    } else if let Some(served) = case.drives().into_iter().find(|drive| is_served(drive.transport))
+    {
         (
-            format!("{} reports no volatile cache, so the kernel sends no flush{price}.", served.path.display()),
+            format!(
+                "{} reports no volatile cache, so the kernel sends no flush{price}.",
+                served.path.display()
+            ),
             Confidence::Medium,
-            Some("Whether a completed write is durable depends on the program or machine that serves the device."),
-            "Check what serves it: it must either report a cache and honour flushes, or write through.".to_owned(),
+            Some(
+                "Whether a completed write is durable depends on the program or machine that \
+                  serves the device.",
+            ),
+            "Check what serves it: it must either report a cache and honour flushes, or write \
+             through."
+                .to_owned(),
         )
     } else {
         let usb = case.drives().iter().any(|drive| drive.transport == Transport::Usb);
-        let doubt =
-            usb.then_some("USB bridges often hide the drive's cache, and then a power cut loses acknowledged writes.");
+        let doubt = usb.then_some(
+            "USB bridges often hide the drive's cache, and then a power cut loses \
+                           acknowledged writes.",
+        );
         (
-            format!("{} reports no volatile cache, so the kernel sends no flush{price}.", case.drive_label()),
+            format!(
+                "{} reports no volatile cache, so the kernel sends no flush{price}.",
+                case.drive_label()
+            ),
             if usb { Confidence::Low } else { Confidence::High },
             doubt,
             if case.is_modelled() {

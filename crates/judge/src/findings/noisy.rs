@@ -20,12 +20,14 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: None,
         advice: if case.is_modelled() {
             format!(
-                "Nothing disturbs a model, so run it for longer: `flushmark run journal --time 60s --target {}`.",
+                "Nothing disturbs a model, so run it for longer: `flushmark run journal --time 60s \
+                 --target {}`.",
                 case.path()
             )
         } else {
             format!(
-                "Measure again for longer while nothing else uses the drive (check with `iostat -x 1`): `flushmark run journal --time 60s --target {}`.",
+                "Measure again for longer while nothing else uses the drive (check with `iostat -x \
+                 1`): `flushmark run journal --time 60s --target {}`.",
                 case.path()
             )
         },

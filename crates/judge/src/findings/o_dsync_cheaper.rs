@@ -12,7 +12,9 @@ use crate::wording::{flushes, median};
 const CHEAPER_MAX: f64 = 0.8;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some() || super::o_dsync_ignored::ignored(case).is_some() {
+    if FlushPath::of(case).not_durable_because().is_some()
+        || super::o_dsync_ignored::ignored(case).is_some()
+    {
         return None;
     }
     let (o_dsync, fdatasync) = case.small_write_pair(SyncMethod::ODsync, SyncMethod::Fdatasync)?;
@@ -39,7 +41,9 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         confidence: Confidence::High,
         doubt: None,
         advice: format!(
-            "For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target {}`.",
+            "For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or \
+             `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal \
+             --target {}`.",
             case.path()
         ),
     })

@@ -31,18 +31,24 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![median(durable), Evidence::fact("engine", durable.engine.as_str())];
     evidence.extend(flushes(durable));
     evidence.extend(case.flushing_commit().map(median));
-    let sent = if fua { "a FUA write and a FLUSH" } else { "a write and two FLUSHes because the drive has no FUA" };
+    let sent = if fua {
+        "a FUA write and a FLUSH"
+    } else {
+        "a write and two FLUSHes because the drive has no FUA"
+    };
     Some(Finding {
         id: "o-dsync-flushes-too".to_owned(),
         title: format!(
-            "Each blocking {} write to the raw device sends {sent} ({}): one flush more than durability needs.",
+            "Each blocking {} write to the raw device sends {sent} ({}): one flush more than \
+             durability needs.",
             durable.workload.sync.map_or("O_DSYNC", sync_name),
             latency(durable.p50_us())
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine io_uring` before comparing methods."
+        advice: "Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine \
+                 io_uring` before comparing methods."
             .to_owned(),
     })
 }

@@ -15,7 +15,8 @@ const FREE_MAX: f64 = 1.3;
 /// The first write-through method whose writes cost no more than unsynced ones although a flush of
 /// the same drive takes time.
 pub(crate) fn ignored<'a>(case: &Case<'a>) -> Option<&'a measurement::TestResult> {
-    let flushed = case.flushing_commit().filter(|commit| commit.p50_us() >= UNPROTECTED_COMMIT_US_MIN)?;
+    let flushed =
+        case.flushing_commit().filter(|commit| commit.p50_us() >= UNPROTECTED_COMMIT_US_MIN)?;
     [SyncMethod::ODsync, SyncMethod::OSync, SyncMethod::RwfDsync].into_iter().find_map(|sync| {
         // On a raw device only an asynchronous write is FUA alone; a blocking one also flushes.
         case.small_write_pairs(sync, SyncMethod::None).find_map(|(durable, control)| {
@@ -46,11 +47,15 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence: Confidence::Low,
         doubt: Some(
-            "A drive with power-loss protection may legitimately acknowledge a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot distinguish it from a drive that ignores FUA."
+            "A drive with power-loss protection may legitimately acknowledge a FUA write from its \
+             cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s \
+             with O_SYNC, 288 with fsync); timing alone cannot distinguish it from a drive that \
+             ignores FUA."
                 .to_owned(),
         ),
         advice: format!(
-            "Use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL) until `flushmark verify` has proved {method} on this drive."
+            "Use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL) until `flushmark verify` \
+             has proved {method} on this drive."
         ),
     })
 }

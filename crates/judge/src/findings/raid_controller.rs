@@ -16,12 +16,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "behind-raid-controller".to_owned(),
         title: format!(
-            "A RAID controller hides {}: the tests measured its cache, and it decides whether flushes reach the drives.",
+            "A RAID controller hides {}: the tests measured its cache, and it decides whether \
+             flushes reach the drives.",
             case.drive_label()
         ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Check with the vendor's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' caches are off.".to_owned(),
+        advice: "Check with the vendor's tool (storcli, perccli, ssacli, arcconf) that its cache \
+                 has a healthy battery, that it writes through without one, and that the drives' \
+                 caches are off."
+            .to_owned(),
     })
 }

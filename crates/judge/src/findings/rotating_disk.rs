@@ -32,7 +32,9 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     }
     let said = case.reported_rotational();
     let denials = denials(case);
-    let confirms = |result: Option<&TestResult>| result.is_some_and(|result| result.p50_us() >= LOOKS_ROTATING_US);
+    let confirms = |result: Option<&TestResult>| {
+        result.is_some_and(|result| result.p50_us() >= LOOKS_ROTATING_US)
+    };
     let looks_rotating = confirms(case.random_read()) && confirms(case.cheapest_commit());
     match said {
         Some(true) if !denials.is_empty() => Some(claim_wrong(case, &denials)),
@@ -46,11 +48,12 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
     let commit = case.cheapest_commit();
     let read = case.random_read();
     let measured = read.or(commit)?;
-    let confidence = if read.is_some_and(|read| read.p50_us() >= ROTATING_US_MIN) || !case.is_virtual() {
-        Confidence::High
-    } else {
-        Confidence::Medium
-    };
+    let confidence =
+        if read.is_some_and(|read| read.p50_us() >= ROTATING_US_MIN) || !case.is_virtual() {
+            Confidence::High
+        } else {
+            Confidence::Medium
+        };
     let mut evidence = vec![Evidence::fact("rotational (kernel)", "yes")];
     evidence.extend(commit.into_iter().chain(read).map(median));
     Some(Finding {
@@ -61,12 +64,17 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
                 case.drive_label(),
                 latency(commit.p50_us())
             ),
-            None => format!("{} is a rotating disk: a random access takes {}.", case.drive_label(), latency(measured.p50_us())),
+            None => format!(
+                "{} is a rotating disk: a random access takes {}.",
+                case.drive_label(),
+                latency(measured.p50_us())
+            ),
         },
         evidence,
         confidence,
         doubt: None,
-        advice: "Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and keep the bulk of the data here."
+        advice: "Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with \
+                 power-loss protection, and keep the bulk of the data here."
             .to_owned(),
     })
 }
@@ -81,30 +89,35 @@ fn claim_wrong(case: &Case<'_>, denials: &[&TestResult]) -> Finding {
     Finding {
         id: "rotation-claim-wrong".to_owned(),
         title: format!(
-            "The kernel lists {disk} as a rotating disk, but it answers in {}, less than a quarter of a rotation: it is {what}.",
+            "The kernel lists {disk} as a rotating disk, but it answers in {}, less than a quarter \
+             of a rotation: it is {what}.",
             latency(fastest)
         ),
         evidence,
         confidence: if denials.len() > 1 { Confidence::High } else { Confidence::Medium },
         doubt: None,
         advice: format!(
-            "Software tunes itself by that flag (Ceph's device class, btrfs, swap). Correct it until the next boot with `echo 0 > /sys/block/{name}/queue/rotational`."
+            "Software tunes itself by that flag (Ceph's device class, btrfs, swap). Correct it \
+             until the next boot with `echo 0 > /sys/block/{name}/queue/rotational`."
         ),
     }
 }
 
 fn slow_as_rotating(case: &Case<'_>) -> Finding {
-    let evidence: Vec<Evidence> = case.random_read().into_iter().chain(case.cheapest_commit()).map(median).collect();
+    let evidence: Vec<Evidence> =
+        case.random_read().into_iter().chain(case.cheapest_commit()).map(median).collect();
     Finding {
         id: "as-slow-as-a-rotating-disk".to_owned(),
         title: format!(
-            "Reads and commits take as long as a rotation ({} at 7200 rpm), although the kernel does not report a rotating disk.",
+            "Reads and commits take as long as a rotation ({} at 7200 rpm), although the kernel \
+             does not report a rotating disk.",
             latency(ROTATION_7200_RPM_US)
         ),
         evidence,
         confidence: Confidence::Low,
         doubt: Some("A throttled volume or a slow network looks the same.".to_owned()),
-        advice: "Check whether the volume has an IOPS limit, and what the controller or the network connects to."
+        advice: "Check whether the volume has an IOPS limit, and what the controller or the \
+                 network connects to."
             .to_owned(),
     }
 }

@@ -12,7 +12,10 @@ const SEVERAL_MIN: f64 = 1.5;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let by_call = [SyncMethod::Fsync, SyncMethod::Fdatasync].map(|sync| case.small_write(sync));
-    let commit = by_call.into_iter().flatten().find(|commit| commit.flushes_per_commit() >= Some(SEVERAL_MIN))?;
+    let commit = by_call
+        .into_iter()
+        .flatten()
+        .find(|commit| commit.flushes_per_commit() >= Some(SEVERAL_MIN))?;
     let per_commit = commit.flushes_per_commit()?;
     let call = commit.workload.sync.map_or("sync", crate::wording::sync_name);
     let mut evidence = vec![median(commit)];
@@ -20,11 +23,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let (why, advice) = match case.place.and_then(|place| place.mount.as_ref()) {
         Some(mount) => (
             format!("{} writes its journal between the two", mount.fs_type),
-            "Compare with fdatasync on a file that does not grow, which needs one flush; a preallocated log that was written once keeps it that way.",
+            "Compare with fdatasync on a file that does not grow, which needs one flush; a \
+             preallocated log that was written once keeps it that way.",
         ),
-        None => {
-            ("another program flushes the same device".to_owned(), "Measure again while nothing else uses the device.")
-        }
+        None => (
+            "another program flushes the same device".to_owned(),
+            "Measure again while nothing else uses the device.",
+        ),
     };
     Some(Finding {
         id: "several-flushes-per-commit".to_owned(),

@@ -23,7 +23,11 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
 /// Little free space limited the test file.
 fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     let space = case.place?.space?;
-    let size_bytes = case.small_commits().chain(case.control()).map(|result| result.workload.size_bytes).max()?;
+    let size_bytes = case
+        .small_commits()
+        .chain(case.control())
+        .map(|result| result.workload.size_bytes)
+        .max()?;
     let cut = size_bytes as f64 >= CUT_SHARE * space.available_bytes as f64;
     if !cut || size_bytes >= SMALL_BYTES {
         return None;
@@ -31,7 +35,8 @@ fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "small-test-area".to_owned(),
         title: format!(
-            "The tests wrote to only {}, half of the free space: a drive may be faster there than on its full capacity.",
+            "The tests wrote to only {}, half of the free space: a drive may be faster there than \
+             on its full capacity.",
             format_bytes(size_bytes >> 20 << 20)
         ),
         evidence: vec![
@@ -40,7 +45,8 @@ fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
         ],
         confidence: Confidence::Medium,
         doubt: None,
-        advice: "Free some space and measure again, or use a larger filesystem on the same drive.".to_owned(),
+        advice: "Free some space and measure again, or use a larger filesystem on the same drive."
+            .to_owned(),
     })
 }
 
@@ -50,7 +56,8 @@ fn part_of_device(case: &Case<'_>) -> Option<Finding> {
     let tested = case.results.iter().filter(|result| result.workload.pattern.is_some());
     let size_bytes = tested.map(|result| result.workload.size_bytes).max()?;
     let share = size_bytes as f64 / device_bytes as f64;
-    let cache_bytes = cache_bytes(case.results).filter(|&cache_bytes| (size_bytes as f64) < cache_bytes);
+    let cache_bytes =
+        cache_bytes(case.results).filter(|&cache_bytes| (size_bytes as f64) < cache_bytes);
     if share >= SMALL_SHARE && cache_bytes.is_none() {
         return None;
     }
@@ -58,12 +65,15 @@ fn part_of_device(case: &Case<'_>) -> Option<Finding> {
         Evidence::number("test area", megabytes(size_bytes), "MiB"),
         Evidence::number("size of the target", megabytes(device_bytes), "MiB"),
     ];
-    evidence.extend(cache_bytes.map(|bytes| Evidence::number("cache size", megabytes(bytes as u64), "MiB")));
+    evidence.extend(
+        cache_bytes.map(|bytes| Evidence::number("cache size", megabytes(bytes as u64), "MiB")),
+    );
     let than_cache = if cache_bytes.is_some() { ", less than its cache" } else { "" };
     Some(Finding {
         id: "small-test-area".to_owned(),
         title: format!(
-            "The tests used {} % of {}{than_cache}: a drive is often faster there than on its full capacity.",
+            "The tests used {} % of {}{than_cache}: a drive is often faster there than on its full \
+             capacity.",
             number(share * 100.0),
             case.drive_label(),
         ),

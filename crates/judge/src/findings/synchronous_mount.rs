@@ -12,12 +12,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     evidence.extend(case.control().map(median));
     Some(Finding {
         id: "synchronous-mount".to_owned(),
-        title: format!("{mount_point} is mounted with `sync`: every write waits for durability, even unsynced ones."),
+        title: format!(
+            "{mount_point} is mounted with `sync`: every write waits for durability, even unsynced \
+             ones."
+        ),
         evidence,
         confidence: Confidence::High,
         doubt: None,
         advice: format!(
-            "Run `mount -o remount,async {mount_point}`: software that needs durability requests it, and other writes need not wait."
+            "Run `mount -o remount,async {mount_point}`: software that needs durability requests \
+             it, and other writes need not wait."
         ),
     })
 }

@@ -21,7 +21,8 @@ pub(crate) fn unproven<'a>(case: &Case<'a>) -> Option<&'a TestResult> {
         FlushPath::Unobserved => case.cache_belief() == Some(WriteCache::WriteBack),
         _ => false,
     };
-    case.flushing_commit().filter(|commit| sent && case.is_virtual() && commit.p50_us() <= PROTECTED_COMMIT_US_MAX)
+    case.flushing_commit()
+        .filter(|commit| sent && case.is_virtual() && commit.p50_us() <= PROTECTED_COMMIT_US_MAX)
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
@@ -35,11 +36,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence.push(Evidence::number("sync alone p50", rounded(sync.p50), "us"));
     }
     let (title, confidence) = if empty {
-        let title = "The virtual disk acknowledges a commit in {}, and flushes faster than it writes: the host either needs no flushes or ignores them.";
+        let title = "The virtual disk acknowledges a commit in {}, and flushes faster than it \
+                     writes: the host either needs no flushes or ignores them.";
         (title, Confidence::Medium)
     } else {
-        let title =
-            "The virtual disk acknowledges a commit in {}: the host either has protected storage or ignores flushes.";
+        let title = "The virtual disk acknowledges a commit in {}: the host either has protected \
+                     storage or ignores flushes.";
         (title, Confidence::Low)
     };
     Some(Finding {
@@ -47,8 +49,15 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         title: title.replace("{}", &latency(commit.p50_us())),
         evidence,
         confidence,
-        doubt: Some("Timing alone cannot distinguish a protected cache from a lie; both look the same in the guest.".to_owned()),
-        advice: "Check the host's configuration: QEMU with `cache=unsafe`, Firecracker with its default `cache_type` `Unsafe` and VirtualBox by default acknowledge flushes without doing anything. `flushmark verify` can prove it if you can cut the host's power."
+        doubt: Some(
+            "Timing alone cannot distinguish a protected cache from a lie; both look the \
+                     same in the guest."
+                .to_owned(),
+        ),
+        advice: "Check the host's configuration: QEMU with `cache=unsafe`, Firecracker with its \
+                 default `cache_type` `Unsafe` and VirtualBox by default acknowledge flushes \
+                 without doing anything. `flushmark verify` can prove it if you can cut the host's \
+                 power."
             .to_owned(),
     })
 }

@@ -46,16 +46,21 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
                 Evidence::number("after it is full", slow / 1e6, "MB/s"),
             ],
             Confidence::Medium,
-            "Expect the second speed for anything larger. Without power-loss protection, a power cut loses up to a full cache.",
+            "Expect the second speed for anything larger. Without power-loss protection, a power \
+             cut loses up to a full cache.",
         ),
         None => finding(
-            format!("{label} shows no write cache: a burst of {} MiB is as fast as a short one.", number(last.0 / MIB)),
+            format!(
+                "{label} shows no write cache: a burst of {} MiB is as fast as a short one.",
+                number(last.0 / MIB)
+            ),
             vec![
                 Evidence::number("longest burst", last.0, "bytes"),
                 Evidence::number("its speed", last.0 / last.1 / 1e6, "MB/s"),
             ],
             Confidence::Medium,
-            "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` shows what a flush costs.",
+            "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` \
+             shows what a flush costs.",
         ),
     })
 }
@@ -67,9 +72,16 @@ pub(super) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
 
 /// Bursts of one kind, shortest first.
 fn bursts(results: &[TestResult]) -> Option<Vec<Burst>> {
-    let rested = unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
+    let rested =
+        unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
     let mut bursts: Vec<(u32, u64, Burst)> = rested
-        .map(|result| (result.workload.depth, result.workload.block_bytes, (written_bytes(result), result.elapsed_s)))
+        .map(|result| {
+            (
+                result.workload.depth,
+                result.workload.block_bytes,
+                (written_bytes(result), result.elapsed_s),
+            )
+        })
         .collect();
     let (depth, block, _) = *bursts.first()?;
     bursts.retain(|burst| (burst.0, burst.1) == (depth, block));
@@ -95,14 +107,16 @@ struct Knee {
 fn knee(bursts: &[Burst]) -> Option<Knee> {
     // The speed of the bytes that each burst adds to the previous one, free of the fixed cost of a
     // burst.
-    let speeds: Vec<f64> = bursts.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1)).collect();
+    let speeds: Vec<f64> =
+        bursts.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1)).collect();
     // A burst that took less time than a shorter one was measured too coarsely.
     if speeds.iter().any(|speed| !(speed.is_finite() && *speed > 0.0)) {
         return None;
     }
     let fast = *speeds.first()?;
-    let plateau = (1..speeds.len().saturating_sub(1))
-        .find(|&index| speeds[index + 1] < fast * SLOWER && (speeds[index] / speeds[index + 1] - 1.0).abs() < SAME)?;
+    let plateau = (1..speeds.len().saturating_sub(1)).find(|&index| {
+        speeds[index + 1] < fast * SLOWER && (speeds[index] / speeds[index + 1] - 1.0).abs() < SAME
+    })?;
     let slow = speeds[plateau + 1];
     let (bytes, seconds) = bursts[plateau + 1];
     let cache_bytes = bytes - slow * seconds;
@@ -130,8 +144,15 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
             Evidence::number("after", slow / 1e6, "MB/s"),
         ],
         confidence: Confidence::Medium,
-        doubt: Some("The free part of such a cache depends on how full the drive is and how long it rested; heat also slows drives down.".to_owned()),
-        advice: "Plan with the second speed: most consumer drives first write to an SLC cache and move the data to denser cells later, and a nearly full drive has hardly any of that cache.".to_owned(),
+        doubt: Some(
+            "The free part of such a cache depends on how full the drive is and how long \
+                     it rested; heat also slows drives down."
+                .to_owned(),
+        ),
+        advice: "Plan with the second speed: most consumer drives first write to an SLC cache and \
+                 move the data to denser cells later, and a nearly full drive has hardly any of \
+                 that cache."
+            .to_owned(),
     })
 }
 
@@ -145,7 +166,8 @@ fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
     let middle = f64::midpoint(fast, slow);
     let at = speeds.iter().position(|speed| *speed < middle)?;
     // The interval of the drop was fast for a part of it.
-    let fast_s: f64 = speeds[..=at].iter().map(|speed| ((speed - slow) / (fast - slow)).clamp(0.0, 1.0)).sum();
+    let fast_s: f64 =
+        speeds[..=at].iter().map(|speed| ((speed - slow) / (fast - slow)).clamp(0.0, 1.0)).sum();
     Some((fast_s * interval_s * fast, fast, slow))
 }
 
@@ -166,7 +188,8 @@ mod tests {
             let full = cache / (1.0 - slow / fast);
             1e-4 + if bytes < full { bytes / fast } else { full / fast + (bytes - full) / slow }
         };
-        let bursts: Vec<Burst> = (20..30).map(|power| f64::from(1u32 << power)).map(|b| (b, seconds(b))).collect();
+        let bursts: Vec<Burst> =
+            (20..30).map(|power| f64::from(1u32 << power)).map(|b| (b, seconds(b))).collect();
         let knee = knee(&bursts).unwrap();
         assert!((knee.cache_bytes / cache - 1.0).abs() < 0.05, "{}", knee.cache_bytes / MIB);
         assert!((knee.slow / slow - 1.0).abs() < 0.01);
@@ -176,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_fall_within_a_second() {
-        let (bytes, fast, slow) = fall(&[5.0, 5.0, 5.0, 5.0, 3.5, 2.0, 2.0, 2.0, 2.0, 2.0], 1.0).unwrap();
+        let (bytes, fast, slow) =
+            fall(&[5.0, 5.0, 5.0, 5.0, 3.5, 2.0, 2.0, 2.0, 2.0, 2.0], 1.0).unwrap();
         assert_eq!((bytes, fast, slow), (22.5, 5.0, 2.0));
         assert_eq!(fall(&[5.0; 12], 1.0), None);
     }

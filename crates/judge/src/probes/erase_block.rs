@@ -25,16 +25,22 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     if points.len() < POINTS_MIN {
         return None;
     }
-    let evidence =
-        |(bytes, mib): &(u64, f64)| Evidence::number(format!("random {}", format_bytes(*bytes)), *mib, "MiB/s");
+    let evidence = |(bytes, mib): &(u64, f64)| {
+        Evidence::number(format!("random {}", format_bytes(*bytes)), *mib, "MiB/s")
+    };
     let (first, last) = (points.first()?, points.last()?);
     let Some(step) = step(&points) else {
         return Some(Finding {
             id: "erase-block".to_owned(),
-            title: format!("{label} shows no erase block: random writes get faster gradually with their size."),
+            title: format!(
+                "{label} shows no erase block: random writes get faster gradually with their size."
+            ),
             evidence: vec![evidence(first), evidence(last)],
             confidence: Confidence::Medium,
-            doubt: Some("A drive may show its blocks only after it has been written to for a long time.".to_owned()),
+            doubt: Some(
+                "A drive may show its blocks only after it has been written to for a long time."
+                    .to_owned(),
+            ),
             advice: "Align partitions to 1 MiB, as partitioning programs do by default.".to_owned(),
         });
     };
@@ -48,11 +54,19 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
             number(below.1),
             number(block.1)
         ),
-        evidence: vec![Evidence::number("erase block", block.0 as f64, "bytes"), evidence(below), evidence(block)],
+        evidence: vec![
+            Evidence::number("erase block", block.0 as f64, "bytes"),
+            evidence(below),
+            evidence(block),
+        ],
         confidence: Confidence::High,
-        doubt: Some(format!("Only these sizes were tested: it may be anything above {}.", format_bytes(below.0))),
+        doubt: Some(format!(
+            "Only these sizes were tested: it may be anything above {}.",
+            format_bytes(below.0)
+        )),
         advice: format!(
-            "Align partitions to {size}, and write in units of that size where speed matters; each small random write copies the rest of its block."
+            "Align partitions to {size}, and write in units of that size where speed matters; each \
+             small random write copies the rest of its block."
         ),
     })
 }
@@ -60,7 +74,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
 /// The first size that reaches the best speed, if half of it is much slower.
 fn step(points: &[(u64, f64)]) -> Option<usize> {
     let best = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let step = (0..points.len()).find(|&step| points[step..].iter().all(|point| point.1 >= best * REACHED))?;
+    let step = (0..points.len())
+        .find(|&step| points[step..].iter().all(|point| point.1 >= best * REACHED))?;
     (step > 0 && points[step - 1].1 <= points[step].1 * HALF).then_some(step)
 }
 

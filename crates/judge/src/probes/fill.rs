@@ -27,10 +27,16 @@ const SPARE_STEP: f64 = 0.0025;
 /// Filled share, and operations per second.
 type Point = (f64, f64);
 
-pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64>) -> Option<Finding> {
+pub(super) fn judge(
+    results: &[TestResult],
+    label: &str,
+    drive_bytes: Option<u64>,
+) -> Option<Finding> {
     let mut filled: Vec<&TestResult> = unsynced_writes(results, Pattern::RandWrite).collect();
     let first = filled.first()?.workload.clone();
-    filled.retain(|result| (result.workload.block_bytes, result.workload.depth) == (first.block_bytes, first.depth));
+    filled.retain(|result| {
+        (result.workload.block_bytes, result.workload.depth) == (first.block_bytes, first.depth)
+    });
     filled.sort_by_key(|result| result.workload.size_bytes);
     filled.dedup_by_key(|result| result.workload.size_bytes);
     if filled.len() < POINTS_MIN {
@@ -38,7 +44,9 @@ pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64
     }
     let (least, most) = (filled.first()?, filled.last()?);
     let (empty, full) = (steady_iops(least), steady_iops(most));
-    let filled_share = |result: &TestResult| drive_bytes.map(|bytes| result.workload.size_bytes as f64 / bytes as f64);
+    let filled_share = |result: &TestResult| {
+        drive_bytes.map(|bytes| result.workload.size_bytes as f64 / bytes as f64)
+    };
     let points: Option<Vec<Point>> =
         filled.iter().map(|result| Some((filled_share(result)?, steady_iops(result)))).collect();
     let spare = points.as_deref().and_then(spare_flash);
@@ -55,14 +63,18 @@ pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64
     };
     let mut evidence: Vec<Evidence> = filled
         .iter()
-        .map(|result| Evidence::number(format!("on {}", percent(result)), steady_iops(result).round(), "IOPS"))
+        .map(|result| {
+            Evidence::number(format!("on {}", percent(result)), steady_iops(result).round(), "IOPS")
+        })
         .collect();
     evidence.extend(spare.map(|spare| Evidence::number("spare flash", spare * 100.0, "%")));
-    let spare_clause =
-        spare.map_or(String::new(), |spare| format!("; it has about {} % spare flash", number(spare * 100.0)));
+    let spare_clause = spare.map_or(String::new(), |spare| {
+        format!("; it has about {} % spare flash", number(spare * 100.0))
+    });
     let advice = if empty > full * 1.5 {
         format!(
-            "Leave a part of the drive unused (a smaller partition, after `blkdiscard`), and let filesystems discard: on {} it writes {} times as fast.",
+            "Leave a part of the drive unused (a smaller partition, after `blkdiscard`), and let \
+             filesystems discard: on {} it writes {} times as fast.",
             percent(least),
             number(empty / full)
         )
@@ -81,8 +93,15 @@ pub(super) fn judge(results: &[TestResult], label: &str, drive_bytes: Option<u64
         evidence,
         confidence: if restless.is_empty() { Confidence::Medium } else { Confidence::Low },
         doubt: restless.first().map(|test| {
-            let more = if restless.len() > 1 { format!(" and {} more", restless.len() - 1) } else { String::new() };
-            format!("`{test}`{more} did not reach a steady state (SNIA PTS): run it for longer, `--time 4h` for a drive of 1 TB.")
+            let more = if restless.len() > 1 {
+                format!(" and {} more", restless.len() - 1)
+            } else {
+                String::new()
+            };
+            format!(
+                "`{test}`{more} did not reach a steady state (SNIA PTS): run it for longer, \
+                     `--time 4h` for a drive of 1 TB."
+            )
         }),
         advice,
     })
@@ -97,7 +116,8 @@ fn steady_iops(result: &TestResult) -> f64 {
 /// drive slows down too little to tell.
 fn spare_flash(points: &[Point]) -> Option<f64> {
     let fastest = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let slow: Vec<Point> = points.iter().copied().filter(|point| point.1 < fastest * WAITS_FOR_FLASH).collect();
+    let slow: Vec<Point> =
+        points.iter().copied().filter(|point| point.1 < fastest * WAITS_FOR_FLASH).collect();
     let slowest = slow.iter().map(|point| point.1).fold(f64::MAX, f64::min);
     if slow.len() < POINTS_MIN || fastest < slowest * LOSS_MIN {
         return None;
@@ -111,7 +131,12 @@ fn spare_flash(points: &[Point]) -> Option<f64> {
 /// Relative deviation of the write times from a straight line over write amplification.
 fn misfit(points: &[Point], spare: f64) -> f64 {
     let weighed = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        points.iter().map(|(full, iops)| iops * iops * of(write_amplification((1.0 + spare) / full), 1.0 / iops)).sum()
+        points
+            .iter()
+            .map(|(full, iops)| {
+                iops * iops * of(write_amplification((1.0 + spare) / full), 1.0 / iops)
+            })
+            .sum()
     };
     let weight = weighed(&|_, _| 1.0);
     let (middle, time) = (weighed(&|w, _| w) / weight, weighed(&|_, time| time) / weight);
@@ -152,8 +177,12 @@ mod tests {
                 };
                 let points = [0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0].map(|full| (full, iops(full)));
                 match spare_flash(&points) {
-                    Some(found) => assert!((found - spare).abs() < 0.006, "{found} instead of {spare}"),
-                    None => assert!(iops(1.0) * LOSS_MIN > 90e3 || spare > 0.2, "{spare} {reading}"),
+                    Some(found) => {
+                        assert!((found - spare).abs() < 0.006, "{found} instead of {spare}")
+                    }
+                    None => {
+                        assert!(iops(1.0) * LOSS_MIN > 90e3 || spare > 0.2, "{spare} {reading}")
+                    }
                 }
             }
         }

@@ -23,7 +23,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     let (row, block_bytes) = points(results, Pattern::Write)?;
     let scattered = points(results, Pattern::RandWrite).map(|(scattered, _)| scattered);
     let (first, last) = (row.first()?, row.last()?);
-    let slowest = row.iter().chain(scattered.iter().flatten()).map(|point| point.1).fold(0.0, f64::max);
+    let slowest =
+        row.iter().chain(scattered.iter().flatten()).map(|point| point.1).fold(0.0, f64::max);
     let each_us = scattered.as_deref().and_then(|scattered| each_scattered_us(&row, scattered));
     let after = |(writes, _): &Point| match u64::from(*writes) * block_bytes {
         bytes if *writes == 1 => format!("one write of {}", format_bytes(bytes)),
@@ -34,16 +35,22 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         Evidence::number(format!("flush after {}", after(last)), last.1, "us"),
     ];
     if let Some(last) = scattered.as_ref().and_then(|scattered| scattered.last()) {
-        evidence.push(Evidence::number(format!("flush after {} scattered writes", last.0), last.1, "us"));
+        evidence.push(Evidence::number(
+            format!("flush after {} scattered writes", last.0),
+            last.1,
+            "us",
+        ));
     }
     evidence.extend(each_us.map(|us| Evidence::number("each scattered write adds", us, "us")));
     let (title, advice) = if slowest < FREE_US_MAX {
         (
             format!(
-                "A flush on {label} takes at most {}, regardless of how much was written before it.",
+                "A flush on {label} takes at most {}, regardless of how much was written before \
+                 it.",
                 latency(slowest)
             ),
-            "Nothing to do: protected drives behave this way. If the datasheet does not promise protection, run `flushmark verify` to find out.",
+            "Nothing to do: protected drives behave this way. If the datasheet does not promise \
+             protection, run `flushmark verify` to find out.",
         )
     } else if slowest < first.1 * FIXED_MAX {
         (
@@ -51,7 +58,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
                 "A flush on {label} costs {}, almost regardless of how much was written before it.",
                 latency(first.1)
             ),
-            "Commit more at once: a flush for many transactions costs hardly more than for one (group commit, `commit_delay`, larger batches).",
+            "Commit more at once: a flush for many transactions costs hardly more than for one \
+             (group commit, `commit_delay`, larger batches).",
         )
     } else {
         (
@@ -61,7 +69,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
                 after(first),
                 latency(slowest)
             ),
-            "Keep little data unflushed: other writes to this drive delay each commit, so let them write through or flush often.",
+            "Keep little data unflushed: other writes to this drive delay each commit, so let them \
+             write through or flush often.",
         )
     };
     Some(Finding {
@@ -92,7 +101,8 @@ fn points(results: &[TestResult], pattern: Pattern) -> Option<(Vec<Point>, u64)>
         .by_ref()
         .filter(|result| {
             let work = &result.workload;
-            (work.block_bytes, work.sync, work.write_cache) == (first.block_bytes, first.sync, first.write_cache)
+            (work.block_bytes, work.sync, work.write_cache)
+                == (first.block_bytes, first.sync, first.write_cache)
         })
         .filter_map(|result| Some((result.workload.sync_every, result.sync_us?.mean)))
         .collect();

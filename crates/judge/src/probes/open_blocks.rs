@@ -19,7 +19,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         .collect();
     points.sort_by_key(|(places, _)| *places);
     points.dedup_by_key(|(places, _)| *places);
-    let (most, slowest) = (points.last()?.0, points.iter().map(|point| point.1).fold(f64::MAX, f64::min));
+    let (most, slowest) =
+        (points.last()?.0, points.iter().map(|point| point.1).fold(f64::MAX, f64::min));
     if points.len() < POINTS_MIN {
         return None;
     }
@@ -34,7 +35,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     let Some(knee) = knee(&points) else {
         return Some(finding(
             format!(
-                "{label} appends to {most} locations at once without slowing down: its translation layer maps pages."
+                "{label} appends to {most} locations at once without slowing down: its translation \
+                 layer maps pages."
             ),
             vec![
                 Evidence::number("at 1 location", points[0].1, "MiB/s"),
@@ -45,7 +47,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         ));
     };
     let (before, after) = (points[knee - 1], points[knee]);
-    let up_to = if after.0 == before.0 + 1 { String::new() } else { format!(" to {}", after.0 - 1) };
+    let up_to =
+        if after.0 == before.0 + 1 { String::new() } else { format!(" to {}", after.0 - 1) };
     Some(finding(
         format!(
             "{label} appends to {}{up_to} locations at once; at {} it falls from {} to {} MiB/s.",
@@ -60,7 +63,8 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
             Evidence::number(format!("at {} locations", after.0), after.1, "MiB/s"),
         ],
         if after.0 == before.0 + 1 { Confidence::High } else { Confidence::Medium },
-        "Write to fewer locations at once: use a filesystem with a configurable number of logs (F2FS, `active_logs=`), and no database.",
+        "Write to fewer locations at once: use a filesystem with a configurable number of logs \
+         (F2FS, `active_logs=`), and no database.",
     ))
 }
 
@@ -79,10 +83,15 @@ mod tests {
 
     #[test]
     fn everything_after_the_knee_is_slow() {
-        let speeds =
-            |speeds: &[f64]| knee(&speeds.iter().enumerate().map(|(n, v)| (n as u32 + 1, *v)).collect::<Vec<_>>());
+        let speeds = |speeds: &[f64]| {
+            knee(&speeds.iter().enumerate().map(|(n, v)| (n as u32 + 1, *v)).collect::<Vec<_>>())
+        };
         assert_eq!(speeds(&[12.0, 11.0, 12.0, 0.6, 0.5, 0.6]), Some(3));
-        assert_eq!(speeds(&[12.0, 11.0, 3.0, 12.0, 11.0]), None, "a single slow point is not a knee");
+        assert_eq!(
+            speeds(&[12.0, 11.0, 3.0, 12.0, 11.0]),
+            None,
+            "a single slow point is not a knee"
+        );
         assert_eq!(speeds(&[500.0, 480.0, 450.0, 420.0]), None);
         assert_eq!(speeds(&[12.0, 0.5]), Some(1));
     }

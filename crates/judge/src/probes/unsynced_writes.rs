@@ -5,7 +5,10 @@ use measurement::TestResult;
 use workload::{Layout, Pattern, SyncMethod, WriteCache};
 
 /// Results of unsynced writes that bypass the page cache, under one setting of the drive's cache.
-pub(super) fn unsynced_writes(results: &[TestResult], pattern: Pattern) -> impl Iterator<Item = &TestResult> {
+pub(super) fn unsynced_writes(
+    results: &[TestResult],
+    pattern: Pattern,
+) -> impl Iterator<Item = &TestResult> {
     results.iter().filter(move |result| {
         let work = &result.workload;
         work.pattern == Some(pattern)

@@ -15,7 +15,8 @@ use crate::nearest::nearest;
 use samples::machine::{self, Machine, raw};
 use samples::place::drive;
 
-static TEMPLATE: LazyLock<measurement::TestResult> = LazyLock::new(|| machine::consumer_nvme().results.swap_remove(1));
+static TEMPLATE: LazyLock<measurement::TestResult> =
+    LazyLock::new(|| machine::consumer_nvme().results.swap_remove(1));
 
 prop_compose! {
     fn any_result()(

@@ -17,7 +17,8 @@ const OTHER_WORK: [Change; 4] = [
     |result| result.workload.jobs = 2,
     |result| result.workload.depth = 2,
     |result| {
-        result.workload.rate = Some(measurement::result::RateRecord { per_second: 1.0, arrivals: Arrivals::Poisson });
+        result.workload.rate =
+            Some(measurement::result::RateRecord { per_second: 1.0, arrivals: Arrivals::Poisson });
     },
     |result| result.workload.block_bytes = 16385,
 ];
@@ -51,23 +52,36 @@ fn a_small_commit_is_one_synced_write_at_a_time() {
         let other = changed(&base, change);
         assert!(!is_small_write(other.clone(), Fsync), "{:?}", other.workload);
     }
-    assert!(!is_small_write(changed(&base, |result| result.commit_us.as_mut().unwrap().p50 = 0.0), Fsync));
+    assert!(!is_small_write(
+        changed(&base, |result| result.commit_us.as_mut().unwrap().p50 = 0.0),
+        Fsync
+    ));
     assert!(is_small_write(changed(&base, |result| result.workload.block_bytes = 16384), Fsync));
     assert!(is_small_write(changed(&base, |result| result.workload.block_bytes = 1), Fsync));
-    assert!(is_small_write(changed(&base, |result| result.workload.pattern = Some(Pattern::Write)), Fsync));
+    assert!(is_small_write(
+        changed(&base, |result| result.workload.pattern = Some(Pattern::Write)),
+        Fsync
+    ));
     // A per-write method, or none, does not depend on `sync_every`.
     for sync in [ODsync, NoSync] {
-        let every = changed(&write(sync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
+        let every =
+            changed(&write(sync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
         assert!(is_small_write(every, sync), "{sync:?}");
     }
-    assert!(!is_small_write(changed(&write(NoSync, 10.0, 0.0).result(), |result| result.write_us = None), NoSync));
+    assert!(!is_small_write(
+        changed(&write(NoSync, 10.0, 0.0).result(), |result| result.write_us = None),
+        NoSync
+    ));
 }
 
 #[test]
 fn a_random_read_is_one_small_direct_read_at_a_time() {
     let base = read(80.0).result();
     let is_read = |result: TestResult| with(&[result], |case| case.random_read().is_some());
-    assert!(is_read(base.clone()) && is_read(changed(&base, |result| result.workload.block_bytes = 16384)));
+    assert!(
+        is_read(base.clone())
+            && is_read(changed(&base, |result| result.workload.block_bytes = 16384))
+    );
     let others: [Change; 3] = [
         |result| result.workload.pattern = Some(Pattern::Read),
         |result| result.workload.direct = false,
@@ -93,19 +107,26 @@ fn of_several_tests_the_most_usual_represents_a_commit() {
     let mut results: Vec<TestResult> = worse.map(|change| changed(&base, change)).to_vec();
     results.push(base);
     for count in 1..=results.len() {
-        let chosen = with(&results[..count], |case| case.small_write(Fsync).unwrap().workload.clone());
+        let chosen =
+            with(&results[..count], |case| case.small_write(Fsync).unwrap().workload.clone());
         assert_eq!(chosen, results[count - 1].workload);
     }
     let layout_unknown = changed(&results[5], |result| result.workload.layout = None);
     results.insert(0, layout_unknown);
-    assert_eq!(with(&results, |case| case.small_write(Fsync).unwrap().workload.layout), None, "equal to the best");
+    assert_eq!(
+        with(&results, |case| case.small_write(Fsync).unwrap().workload.layout),
+        None,
+        "equal to the best"
+    );
 }
 
 #[test]
 fn methods_are_compared_between_otherwise_equal_tests() {
-    let (fsync, fdatasync) = (write(Fsync, 10.0, 20.0).result(), write(Fdatasync, 10.0, 15.0).result());
-    let is_pair =
-        |other: TestResult| with(&[fsync.clone(), other], |case| case.small_write_pair(Fsync, Fdatasync).is_some());
+    let (fsync, fdatasync) =
+        (write(Fsync, 10.0, 20.0).result(), write(Fdatasync, 10.0, 15.0).result());
+    let is_pair = |other: TestResult| {
+        with(&[fsync.clone(), other], |case| case.small_write_pair(Fsync, Fdatasync).is_some())
+    };
     assert!(is_pair(fdatasync.clone()));
     let others: [Change; 4] = [
         |result| result.workload.block_bytes = 8192,
@@ -123,11 +144,15 @@ fn methods_are_compared_between_otherwise_equal_tests() {
 fn one_committer_is_compared_with_the_most_of_the_same_test() {
     let one = write(Fsync, 10.0, 20.0).result();
     let many = |jobs: u64| write(Fsync, 10.0, 20.0).jobs(jobs).result();
-    let jobs = |results: &[TestResult]| with(results, |case| Some(case.one_and_many_jobs()?.1.workload.jobs));
+    let jobs = |results: &[TestResult]| {
+        with(results, |case| Some(case.one_and_many_jobs()?.1.workload.jobs))
+    };
     assert_eq!(jobs(&[one.clone(), many(4), many(16), many(8)]), Some(16));
     assert_eq!(jobs(std::slice::from_ref(&one)), None);
-    let others: [Change; 2] =
-        [|result| result.workload.sync_every = 2, |result| result.workload.pattern = Some(Pattern::Write)];
+    let others: [Change; 2] = [
+        |result| result.workload.sync_every = 2,
+        |result| result.workload.pattern = Some(Pattern::Write),
+    ];
     for change in others {
         assert_eq!(jobs(&[one.clone(), changed(&many(4), change)]), None);
     }
@@ -152,7 +177,12 @@ fn array() -> BlockDevice {
     let mut array = drive("md0", Transport::Md);
     let mut first = disk(0, Transport::Sata);
     first.name = "sda1".to_owned();
-    first.partition = Some(Partition { number: Some(1), start_bytes: None, disk: "sda".to_owned(), disk_device: None });
+    first.partition = Some(Partition {
+        number: Some(1),
+        start_bytes: None,
+        disk: "sda".to_owned(),
+        disk_device: None,
+    });
     array.layers = vec![first, disk(1, Transport::Sata)];
     array
 }

@@ -16,7 +16,9 @@ type Change = fn(&mut TestResult);
 
 /// Sets the median of a result.
 fn exactly(mut result: TestResult, p50_us: f64) -> TestResult {
-    for latency in [&mut result.read_us, &mut result.write_us, &mut result.commit_us].into_iter().flatten() {
+    for latency in
+        [&mut result.read_us, &mut result.write_us, &mut result.commit_us].into_iter().flatten()
+    {
         (latency.p50, latency.p99, latency.p99_9) = (p50_us, p50_us, p50_us);
     }
     result
@@ -40,26 +42,39 @@ fn has(machine: &Machine, id: &str) -> bool {
 
 #[test]
 fn a_method_costs_more_or_less_from_its_ratio_on() {
-    let dearer =
-        |fsync: f64| has(&nvme(vec![timed(Fsync, fsync), timed(Fdatasync, 1000.0)]), "fsync-dearer-than-fdatasync");
+    let dearer = |fsync: f64| {
+        has(
+            &nvme(vec![timed(Fsync, fsync), timed(Fdatasync, 1000.0)]),
+            "fsync-dearer-than-fdatasync",
+        )
+    };
     assert!(dearer(1250.0) && !dearer(1249.0));
-    let cheaper = |o_dsync: f64| has(&nvme(vec![timed(ODsync, o_dsync), timed(Fdatasync, 1000.0)]), "o-dsync-cheaper");
+    let cheaper = |o_dsync: f64| {
+        has(&nvme(vec![timed(ODsync, o_dsync), timed(Fdatasync, 1000.0)]), "o-dsync-cheaper")
+    };
     assert!(cheaper(800.0) && !cheaper(801.0));
 }
 
 #[test]
 fn o_dsync_is_ignored_if_it_is_free_and_a_flush_is_not() {
     let ignored = |o_dsync: f64, fsync: f64| {
-        has(&nvme(vec![timed(NoSync, 100.0), timed(ODsync, o_dsync), timed(Fsync, fsync)]), "o-dsync-ignored")
+        has(
+            &nvme(vec![timed(NoSync, 100.0), timed(ODsync, o_dsync), timed(Fsync, fsync)]),
+            "o-dsync-ignored",
+        )
     };
     assert!(ignored(130.0, 390.0) && !ignored(131.0, 1000.0) && !ignored(130.0, 389.0));
-    assert!(ignored(100.0, 350.0) && !ignored(100.0, 349.0), "protected drives also take that long");
+    assert!(
+        ignored(100.0, 350.0) && !ignored(100.0, 349.0),
+        "protected drives also take that long"
+    );
 }
 
 #[test]
 fn commits_scale_from_a_gain_of_one_and_a_half_on() {
     let scaling = |many_rate: f64| {
-        let (mut one, mut many) = (write(Fsync, 10.0, 900.0).result(), write(Fsync, 10.0, 900.0).jobs(4).result());
+        let (mut one, mut many) =
+            (write(Fsync, 10.0, 900.0).result(), write(Fsync, 10.0, 900.0).jobs(4).result());
         (one.commits_per_s, many.commits_per_s) = (Some(100.0), Some(many_rate));
         !has(&nvme(vec![one, many]), "commits-do-not-scale")
     };
@@ -83,7 +98,10 @@ fn flushes_merge_if_several_commits_share_one() {
 #[test]
 fn one_and_a_half_flushes_per_commit_are_several() {
     let several = |per_commit: f64| {
-        has(&nvme(vec![write(Fsync, 10.0, 900.0).flushes(per_commit).result()]), "several-flushes-per-commit")
+        has(
+            &nvme(vec![write(Fsync, 10.0, 900.0).flushes(per_commit).result()]),
+            "several-flushes-per-commit",
+        )
     };
     assert!(several(1.5) && !several(1.49));
 }
@@ -92,12 +110,17 @@ fn one_and_a_half_flushes_per_commit_are_several() {
 fn protection_shows_in_the_commit_time() {
     let shows = |commit: f64| {
         let ids = ids(&nvme(vec![timed(Fsync, commit)]));
-        ["power-loss-protection-likely", "no-power-loss-protection"].map(|id| ids.iter().any(|found| found == id))
+        ["power-loss-protection-likely", "no-power-loss-protection"]
+            .map(|id| ids.iter().any(|found| found == id))
     };
-    assert_eq!([200.0, 201.0, 349.0, 350.0].map(shows), [[true, false], [false, false], [false, false], [false, true]]);
+    assert_eq!(
+        [200.0, 201.0, 349.0, 350.0].map(shows),
+        [[true, false], [false, false], [false, false], [false, true]]
+    );
     // If the flush does any work, a commit takes three times as long as its write.
-    let works =
-        |control: f64| has(&nvme(vec![timed(NoSync, control), timed(Fsync, 900.0)]), "no-power-loss-protection");
+    let works = |control: f64| {
+        has(&nvme(vec![timed(NoSync, control), timed(Fsync, 900.0)]), "no-power-loss-protection")
+    };
     assert!(works(300.0) && !works(301.0));
 }
 
@@ -111,7 +134,8 @@ fn disk(results: Vec<TestResult>) -> Machine {
 fn no_rotating_disk_is_faster_than_half_a_rotation() {
     let read_and_commit = |read: f64, commit: f64| {
         let ids = ids(&disk(vec![reading(read), timed(Fdatasync, commit)]));
-        ["rotation-claim-wrong", "flush-too-fast", "rotating-disk"].map(|id| ids.iter().any(|found| found == id))
+        ["rotation-claim-wrong", "flush-too-fast", "rotating-disk"]
+            .map(|id| ids.iter().any(|found| found == id))
     };
     assert_eq!(read_and_commit(1999.0, 1999.0), [true, false, false]);
     assert_eq!(read_and_commit(2000.0, 1999.0), [false, true, true]);
@@ -131,19 +155,28 @@ fn two_fast_tests_deny_rotation_with_more_confidence() {
     let confidence = |results: Vec<TestResult>| {
         let mut guest = disk(results);
         guest.host.virtualisation = Some(drive::Virtualisation::Kvm);
-        let wrong = findings(&guest.case()).into_iter().find(|finding| finding.id == "rotation-claim-wrong");
+        let wrong = findings(&guest.case())
+            .into_iter()
+            .find(|finding| finding.id == "rotation-claim-wrong");
         wrong.map(|wrong| wrong.confidence)
     };
     assert_eq!(confidence(vec![reading(100.0), timed(Fdatasync, 900.0)]), Some(Confidence::High));
-    assert_eq!(confidence(vec![reading(100.0), timed(Fdatasync, 9000.0)]), Some(Confidence::Medium));
+    assert_eq!(
+        confidence(vec![reading(100.0), timed(Fdatasync, 9000.0)]),
+        Some(Confidence::Medium)
+    );
     assert_eq!(confidence(vec![timed(Fdatasync, 900.0)]), Some(Confidence::Medium));
     assert_eq!(confidence(vec![reading(9000.0), timed(Fdatasync, 9000.0)]), None);
 }
 
 #[test]
 fn a_virtual_flush_is_unproven_up_to_the_time_of_a_protected_one() {
-    let guest = |results: Vec<TestResult>| Machine { results, ..on("xfs", "rw", drive("vda", Transport::Virtio)) };
-    let unproven = |p50_us: f64| has(&guest(vec![timed(Fdatasync, p50_us)]), "virtual-flush-unproven");
+    let guest = |results: Vec<TestResult>| Machine {
+        results,
+        ..on("xfs", "rw", drive("vda", Transport::Virtio))
+    };
+    let unproven =
+        |p50_us: f64| has(&guest(vec![timed(Fdatasync, p50_us)]), "virtual-flush-unproven");
     assert!(unproven(200.0) && !unproven(201.0));
     let confidence = |sync: f64| {
         let mut commit = timed(Fdatasync, 100.0);
@@ -158,7 +191,8 @@ fn a_virtual_flush_is_unproven_up_to_the_time_of_a_protected_one() {
 fn a_file_was_limited_if_it_is_nearly_half_of_the_free_space() {
     let cut = |size_mib: u64, available_mib: u64| {
         let mut machine = nvme(vec![write(Fsync, 10.0, 900.0).size(size_mib << 20).result()]);
-        machine.place.as_mut().unwrap().space.as_mut().unwrap().available_bytes = available_mib << 20;
+        machine.place.as_mut().unwrap().space.as_mut().unwrap().available_bytes =
+            available_mib << 20;
         has(&machine, "small-test-area")
     };
     assert!(cut(45, 100) && !cut(44, 100));
@@ -214,7 +248,10 @@ fn grades_hold_from_their_mark_on() {
         result.commit_us.as_mut().unwrap().p99 = p99_us;
         graded(&nvme(vec![result]), Use::DatabaseLog).1
     };
-    assert!(etcd(10_000.0).ends_with("within etcd's limit of 10 ms.") && etcd(10_001.0).contains("above etcd's"));
+    assert!(
+        etcd(10_000.0).ends_with("within etcd's limit of 10 ms.")
+            && etcd(10_001.0).contains("above etcd's")
+    );
 }
 
 #[test]
@@ -226,11 +263,21 @@ fn an_osd_waits_for_the_slowest_method() {
         result
     };
     let (blocking, asynchronous) = (Submission::Blocking, Submission::Asynchronous);
-    let ways = [at(Fsync, 9000.0, blocking), at(ODsync, 8000.0, blocking), at(ODsync, 7000.0, asynchronous)];
-    let because = |count: usize| fitness(&nvme(ways[..count].to_vec()).case())[&Use::CephOsd].because.clone();
+    let ways = [
+        at(Fsync, 9000.0, blocking),
+        at(ODsync, 8000.0, blocking),
+        at(ODsync, 7000.0, asynchronous),
+    ];
+    let because =
+        |count: usize| fitness(&nvme(ways[..count].to_vec()).case())[&Use::CephOsd].because.clone();
     assert!(because(1).starts_with("9,000 commits/s (4 KiB write + fsync);"), "{}", because(1));
-    assert!(because(2).starts_with("8,000 commits/s (4 KiB write + O_DSYNC, the slower of two methods);"));
-    assert!(because(3).contains("7,000 commits/s (4 KiB write + O_DSYNC, asynchronous, the slowest of three methods)"));
+    assert!(
+        because(2)
+            .starts_with("8,000 commits/s (4 KiB write + O_DSYNC, the slower of two methods);")
+    );
+    assert!(because(3).contains(
+        "7,000 commits/s (4 KiB write + O_DSYNC, asynchronous, the slowest of three methods)"
+    ));
 }
 
 #[test]
@@ -241,15 +288,26 @@ fn cache_settings_are_compared_by_otherwise_equal_commits() {
         (result.workload.write_cache, result.iops) = (setting, iops);
         result
     };
-    let finding = |results: &[TestResult]| crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()]);
-    let id = |off: f64, on: f64| finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
+    let finding = |results: &[TestResult]| {
+        crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()])
+    };
+    let id =
+        |off: f64, on: f64| finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
     assert_eq!(id(1250.0, 1000.0), "write-cache-better-off");
     assert_eq!(id(1249.0, 1000.0), "write-cache-makes-no-difference");
     assert_eq!(id(1000.0, 1250.0), "write-cache-better-on");
     assert_eq!(id(1000.0, 1249.0), "write-cache-makes-no-difference");
-    let confidence = |off: f64, on: f64| finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().confidence;
-    assert_eq!([confidence(3000.0, 1000.0), confidence(2999.0, 1000.0)], [Confidence::High, Confidence::Medium]);
-    assert_eq!([confidence(1000.0, 3000.0), confidence(1000.0, 2999.0)], [Confidence::High, Confidence::Medium]);
+    let confidence = |off: f64, on: f64| {
+        finding(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().confidence
+    };
+    assert_eq!(
+        [confidence(3000.0, 1000.0), confidence(2999.0, 1000.0)],
+        [Confidence::High, Confidence::Medium]
+    );
+    assert_eq!(
+        [confidence(1000.0, 3000.0), confidence(1000.0, 2999.0)],
+        [Confidence::High, Confidence::Medium]
+    );
     // A loss of unsynced writes is mentioned from 30 % on.
     let price = |unsynced: f64| {
         let commits = [under(Off, Fsync, 3000.0), under(On, Fsync, 1000.0)];
@@ -271,7 +329,12 @@ fn cache_settings_are_compared_by_otherwise_equal_commits() {
     for change in others {
         let mut other = under(Off, Fsync, 9000.0);
         change(&mut other);
-        assert_eq!(finding(&[std::slice::from_ref(&other), &base].concat()), finding(&base), "{:?}", other.workload);
+        assert_eq!(
+            finding(&[std::slice::from_ref(&other), &base].concat()),
+            finding(&base),
+            "{:?}",
+            other.workload
+        );
     }
     let mut large = base.clone();
     large.iter_mut().for_each(|result| result.workload.block_bytes = 16384);
@@ -292,7 +355,10 @@ fn a_blocking_o_dsync_write_flushes_too_from_nearly_one_flush_each_on() {
     let noted = |per_commit: f64, fua: bool| {
         let mut device = drive("nvme1n1", Transport::Nvme);
         device.queue.fua = Some(fua);
-        let machine = Machine { results: vec![write(ODsync, 900.0, 0.0).flushes(per_commit).result()], ..raw(device) };
+        let machine = Machine {
+            results: vec![write(ODsync, 900.0, 0.0).flushes(per_commit).result()],
+            ..raw(device)
+        };
         has(&machine, "o-dsync-flushes-too")
     };
     assert!(noted(0.9, true) && !noted(0.89, true));

@@ -51,11 +51,21 @@ fn describe(machine: &Machine) -> String {
         writeln!(text, "{}: {}. {}", used.label(), fitness.grade.name(), fitness.because).unwrap();
     }
     for near in nearest(&case, 3) {
-        writeln!(text, "like {} (cache {}), {:.2} times apart", near.drive.name, near.write_cache.name(), near.factor)
-            .unwrap();
+        writeln!(
+            text,
+            "like {} (cache {}), {:.2} times apart",
+            near.drive.name,
+            near.write_cache.name(),
+            near.factor
+        )
+        .unwrap();
         for test in near.compared {
-            writeln!(text, "  - {}: {:.1} here, {:.1} published, {}", test.what, test.ours, test.published, test.unit)
-                .unwrap();
+            writeln!(
+                text,
+                "  - {}: {:.1} here, {:.1} published, {}",
+                test.what, test.ours, test.published, test.unit
+            )
+            .unwrap();
         }
         if let Some(note) = near.note {
             writeln!(text, "  ? {note}").unwrap();

@@ -60,7 +60,10 @@ fn unrelated_tests(like: &TestResult) -> Vec<TestResult> {
         changed(&|odd| odd.workload.layout = Some(Layout::Append)),
         changed(&|odd| odd.workload.pattern = Some(Pattern::RandRead)),
         changed(&|odd| {
-            odd.workload.rate = Some(measurement::result::RateRecord { per_second: 1.0, arrivals: Arrivals::Constant });
+            odd.workload.rate = Some(measurement::result::RateRecord {
+                per_second: 1.0,
+                arrivals: Arrivals::Constant,
+            });
         }),
         changed(&|odd| odd.workload.write_cache = WriteCache::Off),
         changed(&|odd| odd.workload.sync = Some(SyncMethod::ODsync)),
@@ -95,7 +98,8 @@ fn open_blocks_are_the_last_number_of_locations_before_the_collapse() {
     assert_eq!(
         finding_of(&[(5, 20.0), (1, 100.0), (3, 95.0), (4, 90.0), (8, 15.0)]),
         (
-            "/dev/nvme1n1 appends to 4 locations at once; at 5 it falls from 90 to 20 MiB/s.".to_owned(),
+            "/dev/nvme1n1 appends to 4 locations at once; at 5 it falls from 90 to 20 MiB/s."
+                .to_owned(),
             Confidence::High,
             4.0
         )
@@ -103,7 +107,8 @@ fn open_blocks_are_the_last_number_of_locations_before_the_collapse() {
     assert_eq!(
         finding_of(&[(1, 100.0), (2, 95.0), (4, 90.0), (8, 20.0)]),
         (
-            "/dev/nvme1n1 appends to 4 to 7 locations at once; at 8 it falls from 90 to 20 MiB/s.".to_owned(),
+            "/dev/nvme1n1 appends to 4 to 7 locations at once; at 8 it falls from 90 to 20 MiB/s."
+                .to_owned(),
             Confidence::Medium,
             4.0
         )
@@ -112,13 +117,18 @@ fn open_blocks_are_the_last_number_of_locations_before_the_collapse() {
     assert_eq!(
         finding_of(&[(1, 110.0), (2, 100.0), (4, 80.0), (8, 60.0)]),
         (
-            "/dev/nvme1n1 appends to 8 locations at once without slowing down: its translation layer maps pages."
+            "/dev/nvme1n1 appends to 8 locations at once without slowing down: its translation \
+             layer maps pages."
                 .to_owned(),
             Confidence::Medium,
             110.0
         )
     );
-    assert_eq!(found(&places(&[(1, 100.0), (2, 95.0), (4, 20.0)]), "open-blocks"), None, "too few points");
+    assert_eq!(
+        found(&places(&[(1, 100.0), (2, 95.0), (4, 20.0)]), "open-blocks"),
+        None,
+        "too few points"
+    );
     let mut rested = places(&[(1, 100.0), (2, 95.0), (4, 90.0), (8, 20.0)]);
     rested.iter_mut().for_each(|result| result.workload.rest_s = 1.0);
     assert_eq!(found(&rested, "open-blocks"), None, "bursts after a rest go into the cache");
@@ -138,19 +148,27 @@ fn sizes(points: &[(u64, f64)]) -> Vec<TestResult> {
 fn an_erase_block_is_the_size_that_reaches_the_best_speed() {
     let finding_of = |last: [f64; 3]| {
         let [half, block, twice] = last;
-        let points = [(16, 10.0), (64, 20.0), (256, 30.0), (1024, half), (4096, block), (16384, twice)];
+        let points =
+            [(16, 10.0), (64, 20.0), (256, 30.0), (1024, half), (4096, block), (16384, twice)];
         let finding = found(&sizes(&points), "erase-block").unwrap();
         (finding.title, finding.evidence[0].value.as_f64().unwrap())
     };
     let (title, bytes) = finding_of([40.0, 100.0, 99.0]);
-    assert_eq!(title, "/dev/nvme1n1 maps blocks of 4 MiB: random writes of 1 MiB run at 40 MiB/s, of 4 MiB at 100.");
+    assert_eq!(
+        title,
+        "/dev/nvme1n1 maps blocks of 4 MiB: random writes of 1 MiB run at 40 MiB/s, of 4 MiB at \
+         100."
+    );
     assert!((bytes - 4194304.0).abs() < 1e-9);
     // 85 % of the best speed counts as reached, and half a block reaches at most 75 % of a whole
     // one's.
     assert!(finding_of([63.75, 85.0, 100.0]).0.contains("of 4 MiB"));
     assert!(finding_of([63.0, 84.0, 100.0]).0.contains("shows no erase block"));
     let (title, slowest) = finding_of([64.0, 85.0, 100.0]);
-    assert_eq!(title, "/dev/nvme1n1 shows no erase block: random writes get faster gradually with their size.");
+    assert_eq!(
+        title,
+        "/dev/nvme1n1 shows no erase block: random writes get faster gradually with their size."
+    );
     assert!((slowest - 10.0).abs() < 1e-9);
     let five = [(16, 10.0), (64, 20.0), (256, 30.0), (1024, 40.0), (4096, 100.0)];
     assert_eq!(found(&sizes(&five), "erase-block"), None, "too few points");
@@ -170,16 +188,19 @@ fn bursts(points: &[(u64, f64)]) -> Vec<TestResult> {
 #[test]
 fn a_cache_is_full_when_bursts_slow_down_to_the_medium() {
     // In MiB/s: 2000 until 1024 MiB, of which the medium has written a quarter by then; then 500.
-    let seconds = |mib: u64| mib.min(1024) as f64 / 2000.0 + mib.saturating_sub(1024) as f64 / 500.0;
+    let seconds =
+        |mib: u64| mib.min(1024) as f64 / 2000.0 + mib.saturating_sub(1024) as f64 / 500.0;
     let results = bursts(&[256, 512, 768, 1024, 1280, 1536].map(|mib| (mib, seconds(mib))));
     let finding = found(&results, "cache-size").unwrap();
     assert_eq!(
         finding.title,
         "/dev/nvme1n1 writes bursts at 2,097 MB/s until 768 MiB fill its cache, then at 524 MB/s."
     );
-    let values: Vec<f64> = finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
+    let values: Vec<f64> =
+        finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
     let mib = f64::from(1 << 20);
-    for (value, expected) in values.iter().zip([768.0 * mib, 2000.0 * mib / 1e6, 500.0 * mib / 1e6]) {
+    for (value, expected) in values.iter().zip([768.0 * mib, 2000.0 * mib / 1e6, 500.0 * mib / 1e6])
+    {
         assert!((value / expected - 1.0).abs() < 1e-9, "{values:?}");
     }
     let unrested = |result: &TestResult| {
@@ -194,12 +215,27 @@ fn a_cache_is_full_when_bursts_slow_down_to_the_medium() {
 fn bursts_that_all_go_at_one_speed_show_no_cache() {
     let straight = [1, 2, 3, 4, 5].map(|n| (100 * n, 0.1 * n as f64));
     let finding = found(&bursts(&straight), "cache-size").unwrap();
-    assert_eq!(finding.title, "/dev/nvme1n1 shows no write cache: a burst of 500 MiB is as fast as a short one.");
-    let values: Vec<f64> = finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
-    assert!((values[0] - 524288000.0).abs() < 1e-6 && (values[1] - 1048.576).abs() < 1e-9, "{values:?}");
+    assert_eq!(
+        finding.title,
+        "/dev/nvme1n1 shows no write cache: a burst of 500 MiB is as fast as a short one."
+    );
+    let values: Vec<f64> =
+        finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
+    assert!(
+        (values[0] - 524288000.0).abs() < 1e-6 && (values[1] - 1048.576).abs() < 1e-9,
+        "{values:?}"
+    );
     assert_eq!(found(&bursts(&straight[..4]), "cache-size"), None, "too few bursts");
     // A longer burst that took less time was measured too coarsely to show a knee.
-    let mut rough = [(256, 0.10), (512, 0.20), (768, 0.30), (1024, 0.25), (1280, 1.3), (1536, 2.3), (1792, 3.3)];
+    let mut rough = [
+        (256, 0.10),
+        (512, 0.20),
+        (768, 0.30),
+        (1024, 0.25),
+        (1280, 1.3),
+        (1536, 2.3),
+        (1792, 3.3),
+    ];
     assert!(found(&bursts(&rough), "cache-size").unwrap().title.contains("shows no write cache"));
     rough[3].1 = 0.40;
     assert!(found(&bursts(&rough), "cache-size").unwrap().title.contains("fill its cache"));
@@ -220,13 +256,18 @@ fn a_long_write_overruns_its_cache_when_its_speed_drops_permanently() {
     // Six intervals of 2 s at 1 GB/s and half of another: 13 GB are 12.1 GiB.
     let falling = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.4, 0.4, 0.4];
     let finding = found(&[long(&falling)], "one-bit-cache").unwrap();
-    assert_eq!(finding.title, "A long write on /dev/nvme1n1 falls from 1,000 to 400 MB/s after 12.1 GiB.");
-    let values: Vec<f64> = finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
+    assert_eq!(
+        finding.title,
+        "A long write on /dev/nvme1n1 falls from 1,000 to 400 MB/s after 12.1 GiB."
+    );
+    let values: Vec<f64> =
+        finding.evidence.iter().map(|evidence| evidence.value.as_f64().unwrap()).collect();
     for (value, expected) in values.iter().zip([13e9, 1000.0, 400.0]) {
         assert!((value / expected - 1.0).abs() < 1e-9, "{values:?}");
     }
     assert_eq!(found(&[long(&falling[1..])], "one-bit-cache"), None, "too short");
-    let ending_at = |end: f64| found(&[long(&[[1.0; 6].as_slice(), &[end; 4]].concat())], "one-bit-cache");
+    let ending_at =
+        |end: f64| found(&[long(&[[1.0; 6].as_slice(), &[end; 4]].concat())], "one-bit-cache");
     assert!(ending_at(0.69).is_some() && ending_at(0.7).is_none() && ending_at(1.0).is_none());
     // The longest of several writes counts.
     let mut longest = long(&[1.0; 20]);
@@ -249,21 +290,28 @@ fn flushed(pattern: Pattern, points: [(u32, f64); 4]) -> Vec<TestResult> {
 fn a_flush_is_free_has_a_fixed_cost_or_depends_on_the_writes() {
     let finding_of = |us: [f64; 4]| {
         let [a, b, c, d] = us;
-        found(&flushed(Pattern::Write, [(16, b), (64, d), (1, a), (32, c)]), "flush-cost").unwrap().title
+        found(&flushed(Pattern::Write, [(16, b), (64, d), (1, a), (32, c)]), "flush-cost")
+            .unwrap()
+            .title
     };
     assert_eq!(
         finding_of([50.0, 60.0, 70.0, 199.0]),
-        "A flush on /dev/nvme1n1 takes at most 199 µs, regardless of how much was written before it."
+        "A flush on /dev/nvme1n1 takes at most 199 µs, regardless of how much was written before \
+         it."
     );
     assert_eq!(
         finding_of([200.0; 4]),
         "A flush on /dev/nvme1n1 costs 200 µs, almost regardless of how much was written before it."
     );
     let by_itself = finding_of([1000.0, 1100.0, 1200.0, 1499.0]);
-    assert_eq!(by_itself, "A flush on /dev/nvme1n1 costs 1 ms, almost regardless of how much was written before it.");
+    assert_eq!(
+        by_itself,
+        "A flush on /dev/nvme1n1 costs 1 ms, almost regardless of how much was written before it."
+    );
     assert_eq!(
         finding_of([1000.0, 1100.0, 1200.0, 1500.0]),
-        "A flush on /dev/nvme1n1 costs 1 ms after one write of 4 KiB and 1.5 ms after the largest amount tested."
+        "A flush on /dev/nvme1n1 costs 1 ms after one write of 4 KiB and 1.5 ms after the largest \
+         amount tested."
     );
     let three = flushed(Pattern::Write, [(1, 50.0), (16, 60.0), (16, 70.0), (64, 80.0)]);
     assert_eq!(found(&three, "flush-cost"), None, "three points, one of them twice");
@@ -275,9 +323,14 @@ fn the_cost_of_scattering_is_divided_by_the_writes() {
     let finding_of = |scattered: [(u32, f64); 4]| {
         let results = [row.clone(), flushed(Pattern::RandWrite, scattered)].concat();
         let evidence = found(&results, "flush-cost").unwrap().evidence;
-        evidence.iter().map(|one| (one.what.clone(), one.value.as_f64().unwrap())).collect::<Vec<_>>()
+        evidence
+            .iter()
+            .map(|one| (one.what.clone(), one.value.as_f64().unwrap()))
+            .collect::<Vec<_>>()
     };
-    let expected = |points: &[(&str, f64)]| points.iter().map(|&(what, us)| (what.to_owned(), us)).collect::<Vec<_>>();
+    let expected = |points: &[(&str, f64)]| {
+        points.iter().map(|&(what, us)| (what.to_owned(), us)).collect::<Vec<_>>()
+    };
     let all = [
         ("flush after one write of 4 KiB", 500.0),
         ("flush after 256 KiB in a row", 2000.0),
@@ -316,9 +369,14 @@ fn a_fuller_drive_writes_more_slowly() {
     let finding = finding_of(&[(100, 4000.0), (25, 10_000.0), (50, 8000.0)]).unwrap();
     assert_eq!(
         finding.title,
-        "/dev/nvme1n1 makes 10,000 random writes/s on 25 % of the drive, 4,000 on 100 % of the drive."
+        "/dev/nvme1n1 makes 10,000 random writes/s on 25 % of the drive, 4,000 on 100 % of the \
+         drive."
     );
-    assert!(finding.advice.ends_with("on 25 % of the drive it writes 2.5 times as fast."), "{}", finding.advice);
+    assert!(
+        finding.advice.ends_with("on 25 % of the drive it writes 2.5 times as fast."),
+        "{}",
+        finding.advice
+    );
     assert_eq!((finding.confidence, finding.doubt), (Confidence::Medium, None));
     let less = finding_of(&[(25, 6000.0), (50, 5000.0), (100, 4000.0)]).unwrap();
     assert!(less.advice.starts_with("Nothing to do"), "exactly 1.5 times is not more than that");
@@ -349,7 +407,8 @@ fn spare_flash_is_reported_only_for_a_whole_drive() {
         let root = (0..500).fold(0.5_f64, |x, _| r * (x - r).exp());
         r / (r - root)
     };
-    let points = [25, 50, 70, 80, 90, 95, 100].map(|percent| (percent, 1e5 / amplification(percent as f64 / 100.0)));
+    let points = [25, 50, 70, 80, 90, 95, 100]
+        .map(|percent| (percent, 1e5 / amplification(percent as f64 / 100.0)));
     let finding = found_on(&hundred(), &filled(&points), "fill").unwrap();
     assert!(finding.title.ends_with("; it has about 7 % spare flash."), "{}", finding.title);
     let spare = finding.evidence.last().unwrap();
@@ -358,18 +417,26 @@ fn spare_flash_is_reported_only_for_a_whole_drive() {
     let mut part = hundred();
     let mut layered = hundred();
     let device = |machine: &mut Machine, change: &dyn Fn(&mut drive::BlockDevice)| {
-        let drive::Backing::BlockDevice(device) = &mut machine.place.as_mut().unwrap().backing else { panic!() };
+        let drive::Backing::BlockDevice(device) = &mut machine.place.as_mut().unwrap().backing
+        else {
+            panic!()
+        };
         change(device);
     };
     device(&mut part, &|device| {
         let disk = "nvme1n1".to_owned();
-        device.partition = Some(drive::Partition { number: Some(1), start_bytes: None, disk, disk_device: None });
+        device.partition =
+            Some(drive::Partition { number: Some(1), start_bytes: None, disk, disk_device: None });
     });
     device(&mut layered, &|device| device.layers = vec![drive("sda", Transport::Sata)]);
     let mut directory = hundred();
     directory.place.as_mut().unwrap().kind = drive::PlaceKind::Directory;
     for machine in [part, layered, directory] {
         let finding = found_on(&machine, &filled(&points), "fill").unwrap();
-        assert!(finding.title.contains(" on 25 GiB, ") && !finding.title.contains("spare"), "{}", finding.title);
+        assert!(
+            finding.title.contains(" on 25 GiB, ") && !finding.title.contains("spare"),
+            "{}",
+            finding.title
+        );
     }
 }

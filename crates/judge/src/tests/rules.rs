@@ -95,7 +95,8 @@ fn a_drive_whose_cache_the_kernel_is_configured_to_ignore() {
     let mut sata = drive("sda", Transport::Sata);
     sata.queue.write_cache = Some(WriteCache::WriteThrough);
     sata.cache_type = Some("write back".to_owned());
-    let machine = on("xfs", "rw", sata).measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
+    let machine = on("xfs", "rw", sata)
+        .measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
     insta::assert_snapshot!(describe(&machine), @"
     cache-belief-overridden (high)
       The kernel is configured not to flush /dev/sda, although the drive reports a volatile cache.
@@ -123,8 +124,11 @@ fn a_drive_whose_cache_the_kernel_is_configured_to_ignore() {
 fn a_disk_that_commits_faster_than_it_turns() {
     let mut machine = machine::disk();
     machine.results.clear();
-    let machine =
-        machine.measure([write(NoSync, 90.0, 0.0), write(Fdatasync, 95.0, 310.0).flushes(1.0), read(8_100.0)]);
+    let machine = machine.measure([
+        write(NoSync, 90.0, 0.0),
+        write(Fdatasync, 95.0, 310.0).flushes(1.0),
+        read(8_100.0),
+    ]);
     insta::assert_snapshot!(describe(&machine), @r"
     flush-too-fast (medium)
       A commit takes 405 µs, less than the 8.33 ms of one rotation: the flush did not wait for the platter.
@@ -167,7 +171,10 @@ fn a_disk_that_commits_faster_than_it_turns() {
 fn a_mount_that_makes_everything_synchronous() {
     let mut machine = machine::protected_nvme();
     machine.place.as_mut().unwrap().mount.as_mut().unwrap().options.push("sync".to_owned());
-    let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "synchronous-mount").unwrap();
+    let finding = findings(&machine.case())
+        .into_iter()
+        .find(|finding| finding.id == "synchronous-mount")
+        .unwrap();
     insta::assert_snapshot!(format!("{}\n{}", finding.title, finding.advice), @r"
     /srv/db is mounted with `sync`: every write waits for durability, even unsynced ones.
     Run `mount -o remount,async /srv/db`: software that needs durability requests it, and other writes need not wait.
@@ -186,7 +193,8 @@ fn slow_storage_that_is_not_listed_as_rotating() {
 
 #[test]
 fn committers_that_do_not_share_flushes_do_not_merge() {
-    let machine = machine::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
+    let machine =
+        machine::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
     let ids = ids(&machine);
     assert!(!ids.contains(&"concurrent-flushes-merge".to_owned()), "{ids:?}");
     assert!(ids.contains(&"commits-do-not-scale".to_owned()), "{ids:?}");
@@ -218,11 +226,17 @@ fn the_command_to_re_enable_flushes_fits_the_filesystem() {
 fn every_kind_of_target_in_memory_is_found() {
     for transport in [Transport::Zram, Transport::Ram, Transport::NullBlk] {
         let machine = on("ext4", "rw", drive("x0", transport));
-        assert!(matches!(FlushPath::of(&machine.case()), FlushPath::InMemory { .. }), "{transport:?}");
+        assert!(
+            matches!(FlushPath::of(&machine.case()), FlushPath::InMemory { .. }),
+            "{transport:?}"
+        );
     }
     let mut looped = drive("loop0", Transport::Loop);
     looped.backing_file = Some("/dev/shm/image".into());
-    assert!(matches!(FlushPath::of(&on("ext4", "rw", looped.clone()).case()), FlushPath::InMemory { .. }));
+    assert!(matches!(
+        FlushPath::of(&on("ext4", "rw", looped.clone()).case()),
+        FlushPath::InMemory { .. }
+    ));
     looped.backing_file = Some("/srv/image".into());
     assert_eq!(FlushPath::of(&on("ext4", "rw", looped).case()), FlushPath::Unobserved);
 }
@@ -261,7 +275,8 @@ fn a_drive_that_declares_no_cache() {
     let declared = |name: &str, transport| {
         let mut drive = drive(name, transport);
         drive.queue.write_cache = Some(WriteCache::WriteThrough);
-        on("xfs", "rw", drive).measure([write(NoSync, 12.0, 0.0), write(Fsync, 12.0, 1.0).flushes(0.0)])
+        on("xfs", "rw", drive)
+            .measure([write(NoSync, 12.0, 0.0), write(Fsync, 12.0, 1.0).flushes(0.0)])
     };
     insta::assert_snapshot!(describe_findings(&declared("nvme0n1", Transport::Nvme)), @r"
     power-loss-protection-likely (medium)
@@ -304,12 +319,16 @@ fn a_fast_cache_of_a_controller_gets_low_confidence() {
     let commits = [write(NoSync, 30.0, 0.0), write(Fdatasync, 30.0, 40.0).flushes(1.0)];
     let machine = on("xfs", "rw", drive("sda", Transport::Scsi)).measure(commits);
     let finding = findings(&machine.case()).remove(0);
-    assert_eq!((finding.id.as_str(), finding.confidence), ("power-loss-protection-likely", Confidence::Low));
+    assert_eq!(
+        (finding.id.as_str(), finding.confidence),
+        ("power-loss-protection-likely", Confidence::Low)
+    );
 }
 
 #[test]
 fn an_uncounted_virtual_flush_is_also_unproven() {
-    let mut machine = on("xfs", "rw", drive("sda", Transport::HyperV)).measure([write(Fdatasync, 60.0, 70.0)]);
+    let mut machine =
+        on("xfs", "rw", drive("sda", Transport::HyperV)).measure([write(Fdatasync, 60.0, 70.0)]);
     assert_eq!(ids(&machine), ["virtual-flush-unproven"]);
     let because = &fitness(&machine.case())[&Use::ZfsSlog].because;
     assert!(because.ends_with("; provided that its host honours flushes."), "{because}");
@@ -332,7 +351,10 @@ fn timing_between_protected_and_unprotected_is_inconclusive() {
 #[test]
 fn a_slow_commit_among_slow_writes_is_inconclusive() {
     let tests = [write(NoSync, 900.0, 0.0), write(Fdatasync, 900.0, 1_000.0).flushes(1.0)];
-    assert_eq!(ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests)), Vec::<String>::new());
+    assert_eq!(
+        ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -404,16 +426,23 @@ fn results_are_looked_up_by_their_workload() {
 
 #[test]
 fn more_committers_than_cpus_raise_a_doubt() {
-    let mut machine = on("xfs", "rw", drive("nvme0n1", Transport::Nvme))
-        .measure([write(Fdatasync, 10.0, 10.0).flushes(1.0), write(Fdatasync, 80.0, 60.0).jobs(8).flushes(1.0)]);
+    let mut machine = on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure([
+        write(Fdatasync, 10.0, 10.0).flushes(1.0),
+        write(Fdatasync, 80.0, 60.0).jobs(8).flushes(1.0),
+    ]);
     let doubt = |machine: &Machine| {
-        let found = findings(&machine.case()).into_iter().find(|finding| finding.id == "commits-do-not-scale");
+        let found = findings(&machine.case())
+            .into_iter()
+            .find(|finding| finding.id == "commits-do-not-scale");
         found.unwrap().doubt
     };
     machine.host.logical_cpus = Some(8);
     assert_eq!(doubt(&machine), None);
     machine.host.logical_cpus = Some(2);
-    assert_eq!(doubt(&machine).as_deref(), Some("There are more committers than CPUs, which may be the limit."));
+    assert_eq!(
+        doubt(&machine).as_deref(),
+        Some("There are more committers than CPUs, which may be the limit.")
+    );
 }
 
 #[test]
@@ -424,7 +453,15 @@ fn noise_lowers_findings_from_timing_and_not_from_facts() {
     assert_eq!(confidence(&machine::consumer_nvme(), "no-power-loss-protection"), Confidence::High);
     assert_eq!(confidence(&machine::noisy(), "no-power-loss-protection"), Confidence::Medium);
     let mut noisy = machine::noisy();
-    noisy.place.as_mut().unwrap().mount.as_mut().unwrap().super_options.push("nobarrier".to_owned());
+    noisy
+        .place
+        .as_mut()
+        .unwrap()
+        .mount
+        .as_mut()
+        .unwrap()
+        .super_options
+        .push("nobarrier".to_owned());
     assert_eq!(confidence(&noisy, "flushes-switched-off"), Confidence::High);
 }
 
@@ -432,7 +469,8 @@ fn noise_lowers_findings_from_timing_and_not_from_facts() {
 fn a_raid_controller_answers_for_the_drive() {
     let mut sas = drive("sda", Transport::Scsi);
     sas.model = Some("MR9361-8i".to_owned());
-    let mut machine = on("xfs", "rw", sas).measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 12.0).flushes(1.0)]);
+    let mut machine = on("xfs", "rw", sas)
+        .measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 12.0).flushes(1.0)]);
     machine.host.controllers = vec![drive::host::Controller {
         address: "0000:03:00.0".to_owned(),
         class: 0x01_0400,
@@ -459,15 +497,20 @@ fn a_raid_controller_answers_for_the_drive() {
     ");
     // The same drive, slow: the finding about the controller precedes the one about the drive.
     machine.results.clear();
-    let slow = machine.measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 4_000.0).flushes(1.0)]);
-    let blamed = findings(&slow.case()).into_iter().find(|finding| finding.id == "no-power-loss-protection").unwrap();
+    let slow =
+        machine.measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 4_000.0).flushes(1.0)]);
+    let blamed = findings(&slow.case())
+        .into_iter()
+        .find(|finding| finding.id == "no-power-loss-protection")
+        .unwrap();
     assert_eq!(blamed.confidence, Confidence::Low);
     assert!(blamed.doubt.unwrap().contains("RAID controller"));
 }
 
 #[test]
 fn host_settings_are_reported_if_they_concern_the_target() {
-    let mut machine = on("ext4", "rw", drive("sda", Transport::Sata)).measure([write(Fsync, 30.0, 12.0).flushes(1.0)]);
+    let mut machine = on("ext4", "rw", drive("sda", Transport::Sata))
+        .measure([write(Fsync, 30.0, 12.0).flushes(1.0)]);
     let disk = |name: &str, scheduler: &str| drive::host::DiskSettings {
         name: name.to_owned(),
         transport: Transport::Sata,
@@ -481,12 +524,21 @@ fn host_settings_are_reported_if_they_concern_the_target() {
     assert!(!ids(&machine).contains(&"host-costs-latency".to_owned()), "bfq is on another disk");
     machine.host.disks[0].scheduler = Some("bfq".to_owned());
     machine.host.cpu.turbo = Some(false);
-    let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
+    let finding = findings(&machine.case())
+        .into_iter()
+        .find(|finding| finding.id == "host-costs-latency")
+        .unwrap();
     insta::assert_snapshot!(finding.title, @"2 settings of this host cost latency: Turbo; sda: I/O scheduler.");
     // Settings of another bus do not concern the target.
     machine.host.power.nvme_ps_max_latency_us = Some(100_000);
-    machine.host.disks.push(drive::host::DiskSettings { transport: Transport::Nvme, ..disk("nvme0n1", "none") });
-    let again = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
+    machine
+        .host
+        .disks
+        .push(drive::host::DiskSettings { transport: Transport::Nvme, ..disk("nvme0n1", "none") });
+    let again = findings(&machine.case())
+        .into_iter()
+        .find(|finding| finding.id == "host-costs-latency")
+        .unwrap();
     assert_eq!(again.title, finding.title);
 }
 
@@ -532,8 +584,8 @@ fn a_test_area_smaller_than_the_cache_is_reported() {
         burst(mib * MIB, fast as f64 / 2e9 + slow as f64 / 0.5e9)
     });
     let machine = |size_bytes: u64| {
-        let mut machine =
-            raw(drive("nvme1n1", Transport::Nvme)).measure([write(Fsync, 20.0, 1_400.0).size(size_bytes)]);
+        let mut machine = raw(drive("nvme1n1", Transport::Nvme))
+            .measure([write(Fsync, 20.0, 1_400.0).size(size_bytes)]);
         machine.place.as_mut().unwrap().size_bytes = Some(4 << 30);
         machine.results.extend(bursts.iter().cloned().map(|mut result| {
             result.workload.size_bytes = size_bytes;

@@ -21,7 +21,9 @@ impl RunDocument {
         alike(runs, "suite", |run| run.suite.clone())?;
         alike(runs, "smoke", |run| run.smoke.to_string())?;
         alike(runs, "target.kind", |run| run.target.kind.name().to_owned())?;
-        alike(runs, "source.tool", |run| run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone()))?;
+        alike(runs, "source.tool", |run| {
+            run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone())
+        })?;
         for (at, run) in runs.iter().enumerate() {
             // Two runs of one model with one seed are equal but still two runs.
             if run.target.kind != TargetKind::Model && runs[..at].contains(run) {
@@ -34,7 +36,8 @@ impl RunDocument {
             }
         }
         let one_storage = RunDocument::of_one_storage(runs);
-        let joined = |text: fn(&RunDocument) -> &String| super::distinct(runs.iter().map(text)).join(", ");
+        let joined =
+            |text: fn(&RunDocument) -> &String| super::distinct(runs.iter().map(text)).join(", ");
         let mut target = first.target.clone();
         target.given = joined(|run| &run.target.given);
         Ok(RunDocument {
@@ -46,7 +49,11 @@ impl RunDocument {
             target,
             source: source(runs),
             merged_runs: Some(runs.iter().map(|run| run.merged_runs.unwrap_or(1)).sum()),
-            host: if same(runs, machine) { first.host.clone() } else { drive::HostFacts::default() },
+            host: if same(runs, machine) {
+                first.host.clone()
+            } else {
+                drive::HostFacts::default()
+            },
             drive: first.drive.clone().filter(|_| one_storage),
             drives: if one_storage { first.drives.clone() } else { Vec::new() },
             results: results(runs)?,
@@ -68,11 +75,17 @@ impl RunDocument {
     }
 }
 
-fn alike(runs: &[RunDocument], field: &'static str, of: impl Fn(&RunDocument) -> String) -> Result<(), MergeError> {
+fn alike(
+    runs: &[RunDocument],
+    field: &'static str,
+    of: impl Fn(&RunDocument) -> String,
+) -> Result<(), MergeError> {
     let mut values = runs.iter().map(of);
     let first = values.next().unwrap_or_default();
     match values.find(|other| *other != first) {
-        Some(other) => Err(MergeError::Run { field, first: format!("`{first}`"), other: format!("`{other}`") }),
+        Some(other) => {
+            Err(MergeError::Run { field, first: format!("`{first}`"), other: format!("`{other}`") })
+        }
         None => Ok(()),
     }
 }
@@ -95,8 +108,8 @@ fn storage(run: &RunDocument) -> impl PartialEq + use<> {
         let identity = |drive: &&drive::BlockDevice| {
             // The kernel name is used only if there is no serial number. A model's name is what the
             // user typed, including the seed.
-            let name =
-                Some(drive.name.clone()).filter(|_| drive.serial.is_none() && run.target.kind != TargetKind::Model);
+            let name = Some(drive.name.clone())
+                .filter(|_| drive.serial.is_none() && run.target.kind != TargetKind::Model);
             (drive.model.clone(), drive.serial.clone(), drive.size_bytes, name)
         };
         device.drives().iter().map(identity).collect::<Vec<_>>()
@@ -114,7 +127,9 @@ fn source(runs: &[RunDocument]) -> Option<Source> {
     let first = runs.first()?.source.clone()?;
     let field = |of: fn(&Source) -> &Option<String>| {
         let value = of(&first);
-        value.clone().filter(|_| runs.iter().all(|run| run.source.as_ref().is_some_and(|source| of(source) == value)))
+        value.clone().filter(|_| {
+            runs.iter().all(|run| run.source.as_ref().is_some_and(|source| of(source) == value))
+        })
     };
     Some(Source {
         version: field(|source| &source.version),
@@ -126,11 +141,15 @@ fn source(runs: &[RunDocument]) -> Option<Source> {
 /// Matches tests by name; several tests with one name are matched in order.
 fn results(runs: &[RunDocument]) -> Result<Vec<TestResult>, MergeError> {
     let missing = |test: &TestResult| MergeError::Missing { test: test.test.clone() };
-    let mut rest: Vec<Vec<&TestResult>> = runs.iter().map(|run| run.results.iter().collect()).collect();
+    let mut rest: Vec<Vec<&TestResult>> =
+        runs.iter().map(|run| run.results.iter().collect()).collect();
     let mut results = Vec::new();
     for test in &runs[0].results {
         let parts = rest.iter_mut().map(|tests| {
-            let position = tests.iter().position(|other| other.test == test.test).ok_or_else(|| missing(test))?;
+            let position = tests
+                .iter()
+                .position(|other| other.test == test.test)
+                .ok_or_else(|| missing(test))?;
             Ok(tests.remove(position))
         });
         results.push(TestResult::merged(&parts.collect::<Result<Vec<_>, _>>()?)?);

@@ -50,7 +50,13 @@ fn run(latencies_ns: &[u64]) -> TestResult {
             commit_bins: vec![vec![(30, 100)]; intervals],
             ..Series::new()
         },
-        proof: Proof { reads: 0, writes: count, syncs: count, commits: count, device: Some(device) },
+        proof: Proof {
+            reads: 0,
+            writes: count,
+            syncs: count,
+            commits: count,
+            device: Some(device),
+        },
         cpu: CpuUse { user_s: 0.5, system_s: 0.25 },
         ended: Ended::Limit,
         notes: Vec::new(),
@@ -154,7 +160,9 @@ fn device_counts_add_up_and_means_are_weighted() {
     assert_eq!((device.flushes, device.flushes_per_commit), (Some(400), Some(1.0)));
     // 100 flushes of 100 us and 300 of 300 us; a quarter of the bytes grew by a factor of six, the
     // rest by two.
-    assert!(close(device.flush_mean_us.unwrap(), 250.0) && close(device.bytes_per_byte.unwrap(), 3.0));
+    assert!(
+        close(device.flush_mean_us.unwrap(), 250.0) && close(device.bytes_per_byte.unwrap(), 3.0)
+    );
     assert_eq!((merged.cpu.user_s, merged.cpu.system_s), (1.0, 0.5));
 }
 
@@ -165,7 +173,10 @@ fn runs_that_came_to_nothing_add_up_to_nothing() {
     let merged = TestResult::merged(&[&idle, &idle]).unwrap();
     assert_eq!((merged.iops, merged.mib_per_s, merged.commits_per_s), (0.0, 0.0, Some(0.0)));
     let device = merged.proof.device.unwrap();
-    assert_eq!((device.flush_mean_us, device.flushes_per_commit, device.bytes_per_byte), (None, None, None));
+    assert_eq!(
+        (device.flush_mean_us, device.flushes_per_commit, device.bytes_per_byte),
+        (None, None, None)
+    );
     // A part without an operation adds nothing to the distribution of that operation.
     idle.histograms = Histograms::default();
     let busy = run(&[1000; 100]);
@@ -186,7 +197,10 @@ fn the_worst_end_and_every_remark_are_kept_once() {
     let notes = ["the file was new", "a merged run had not reached a steady state"];
     assert_eq!(merged.notes, notes);
     let again = TestResult::merged(&[&merged, &restless, &failed]).unwrap();
-    assert_eq!((again.ended, again.notes.as_slice()), (failed.ended, &notes.map(str::to_owned)[..]));
+    assert_eq!(
+        (again.ended, again.notes.as_slice()),
+        (failed.ended, &notes.map(str::to_owned)[..])
+    );
 }
 
 #[test]
@@ -227,7 +241,8 @@ fn commits_that_were_only_counted_are_counted_together() {
 
 #[test]
 fn the_percentiles_of_some_are_not_given_out_as_those_of_all() {
-    let refused = TestResult::merged(&[&run(&[1000; 100]), &counted(1000.0, 5.0)]).unwrap_err().to_string();
+    let refused =
+        TestResult::merged(&[&run(&[1000; 100]), &counted(1000.0, 5.0)]).unwrap_err().to_string();
     insta::assert_snapshot!(refused, @"one result of `write + fsync` only counts its write operations and another times them, and percentiles of some operations are not those of all");
 }
 
@@ -280,7 +295,10 @@ fn runs_of_different_kinds_are_refused() {
     insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is missing from some of the results");
     insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"the workloads of `write + fsync` differ: `depth` is 1 in one result and 4 in another");
     assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(MergeError::TooFew));
-    assert!(RunDocument::merged(&[one.clone(), one.clone()]).is_ok(), "one model with one seed, run twice");
+    assert!(
+        RunDocument::merged(&[one.clone(), one.clone()]).is_ok(),
+        "one model with one seed, run twice"
+    );
     let mut real = one.clone();
     real.target.kind = TargetKind::Directory;
     insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real.clone()]).unwrap_err(), @"a run of `journal` is listed twice and would be counted twice");
@@ -320,9 +338,15 @@ fn storage_is_the_same_by_drives_filesystem_and_without_serial_numbers_by_machin
         run
     };
     let drive = numbered(1, "S1", "sda");
-    assert!(RunDocument::of_one_storage(&[drive.clone(), numbered(2, "S1", "sdb")]), "moved to another machine");
+    assert!(
+        RunDocument::of_one_storage(&[drive.clone(), numbered(2, "S1", "sdb")]),
+        "moved to another machine"
+    );
     assert!(!RunDocument::of_one_storage(&[drive, numbered(1, "S2", "sda")]));
-    let mount = drive::MountTable::parse(b"1 0 0:0 / / rw,relatime - ext4 /dev/vda rw\n").unwrap().mounts()[0].clone();
+    let mount = drive::MountTable::parse(b"1 0 0:0 / / rw,relatime - ext4 /dev/vda rw\n")
+        .unwrap()
+        .mounts()[0]
+        .clone();
     assert!(!with(&|run| run.drive.as_mut().unwrap().mount = Some(mount.clone())));
 }
 
@@ -336,13 +360,17 @@ fn imported_runs_keep_of_their_source_what_all_say() {
     };
     let runs = [imported("3.33", "a drive"), imported("3.36", "a drive")];
     let source = RunDocument::merged(&runs).unwrap().source.unwrap();
-    assert_eq!(source, Source { tool: "fio".to_owned(), version: None, drive: Some("a drive".to_owned()) });
+    assert_eq!(
+        source,
+        Source { tool: "fio".to_owned(), version: None, drive: Some("a drive".to_owned()) }
+    );
 }
 
 #[test]
 fn tests_that_could_not_run_are_listed_once_each() {
     let skipped = |tests: &[&str]| {
-        let skip = |test: &&str| Skipped { test: (*test).to_owned(), because: "no room".to_owned() };
+        let skip =
+            |test: &&str| Skipped { test: (*test).to_owned(), because: "no room".to_owned() };
         let mut run = document(vec![run(&[1000])]);
         run.skipped = tests.iter().map(skip).collect();
         run

@@ -53,9 +53,13 @@ fn default_values_are_left_out_and_read_back() {
 #[test]
 fn a_pattern_of_blocks_is_recorded_with_what_all_its_jobs_work_on() {
     let shared = record(
-        "pattern = \"randwrite\"\nblock = \"8KiB\"\njobs = 4\nsize = \"1GiB\"\nsharing = \"all\"\nwrite_cache = \"off\"",
+        "pattern = \"randwrite\"\nblock = \"8KiB\"\njobs = 4\nsize = \"1GiB\"\nsharing \
+         = \"all\"\nwrite_cache = \"off\"",
     );
-    assert_eq!((shared.block_bytes, shared.jobs, shared.block_title().as_str()), (8192, 4, "8 KiB"));
+    assert_eq!(
+        (shared.block_bytes, shared.jobs, shared.block_title().as_str()),
+        (8192, 4, "8 KiB")
+    );
     // Jobs that share their bytes have 1 GiB each.
     assert_eq!((shared.size_bytes, shared.sharing), (4 << 30, Sharing::All));
     assert_eq!(shared.write_cache, WriteCache::Off);
@@ -66,7 +70,8 @@ fn a_pattern_of_blocks_is_recorded_with_what_all_its_jobs_work_on() {
 #[test]
 fn a_queued_sync_drains_nothing_unless_nothing_is_ever_in_flight() {
     let drains = |timing: SyncTiming, depth: u64| {
-        let mut workload = Workload::new(Pattern::RandWrite, workload::BlockBytes::new(4096).unwrap());
+        let mut workload =
+            Workload::new(Pattern::RandWrite, workload::BlockBytes::new(4096).unwrap());
         (workload.sync, workload.sync_timing) = (SyncMethod::Fsync, timing);
         workload.depth = workload::Depth::new(depth).unwrap();
         WorkloadRecord::of_blocks(&workload).drain
@@ -78,12 +83,16 @@ fn a_queued_sync_drains_nothing_unless_nothing_is_ever_in_flight() {
 #[test]
 fn a_step_program_is_recorded_by_its_files_and_by_what_a_turn_writes() {
     let record = record(
-        "files = { log = { size = \"16KiB\", direct = true, open = \"o_dsync\" } }\nsteps = [\"write log seq 8KiB x2\"]\n\
+        "files = { log = { size = \"16KiB\", direct = true, open = \"o_dsync\" } }\nsteps = \
+         [\"write log seq 8KiB x2\"]\n\
          jobs = 3\nwrite_cache = \"off\"\ncontent = \"zero\"\nseed = 7",
     );
     assert_eq!((record.pattern, record.sync, record.block_bytes), (None, None, 16 << 10));
     assert_eq!((record.jobs, record.size_bytes, record.seed), (3, 48 << 10, 7));
-    assert_eq!((record.direct, record.write_cache, record.content), (true, WriteCache::Off, Content::Zero));
+    assert_eq!(
+        (record.direct, record.write_cache, record.content),
+        (true, WriteCache::Off, Content::Zero)
+    );
     assert_eq!(record.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["log"]);
     assert_eq!(record.steps, ["write log seq 8KiB x2"]);
 }
@@ -91,7 +100,8 @@ fn a_step_program_is_recorded_by_its_files_and_by_what_a_turn_writes() {
 #[test]
 fn a_sort_is_recorded_by_its_records_memory_and_blocks() {
     let record = record(
-        "sort = \"composite\"\nsize = \"1GiB\"\nmemory = \"64MiB\"\nblock = \"256KiB\"\njobs = 4\nrest = \"2s\"\n\
+        "sort = \"composite\"\nsize = \"1GiB\"\nmemory = \"64MiB\"\nblock = \"256KiB\"\njobs = \
+         4\nrest = \"2s\"\n\
          direct = true\nwrite_cache = \"off\"\nseed = 7",
     );
     assert_eq!((record.pattern, record.block_bytes, record.jobs), (None, 256 << 10, 4));
@@ -177,7 +187,10 @@ fn the_interface_matters_only_to_writes_that_are_durable_by_themselves() {
     };
     let of_engine = |engine: &str, depth: u32| submission(SyncMethod::OSync, depth, engine, None);
     assert_eq!([1, 8].map(|depth| of_engine("psync", depth)), [Some(Submission::Blocking); 2]);
-    assert_eq!([1, 8].map(|depth| of_engine("io_uring", depth)), [Some(Submission::Asynchronous); 2]);
+    assert_eq!(
+        [1, 8].map(|depth| of_engine("io_uring", depth)),
+        [Some(Submission::Asynchronous); 2]
+    );
     assert_eq!(of_engine("libaio", 1), Some(Submission::Asynchronous));
     // A model behaves like the engine that `auto` selects.
     assert_eq!(of_engine("sim", 1), Some(Submission::Blocking));

@@ -38,7 +38,13 @@ pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
         name: name.to_owned(),
         values: sizes
             .iter()
-            .map(|size| points.iter().find(|point| point.block_bytes == *size).map(figure).and_then(positive))
+            .map(|size| {
+                points
+                    .iter()
+                    .find(|point| point.block_bytes == *size)
+                    .map(figure)
+                    .and_then(positive)
+            })
             .collect(),
     };
     let curve = |what: &str, unit, figure: fn(&Point) -> f64| Curve {
@@ -51,16 +57,19 @@ pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
     };
     let time = curve("time of one commit", Unit::Us, |point| point.commit_us);
     let throughput = curve("throughput", Unit::MibPerS, Point::mib_per_s);
-    [("time", "Time of a commit by its size", time), ("throughput", "Throughput of commits by their size", throughput)]
-        .into_iter()
-        .map(|(what, title, curve)| Figure {
-            id: format!("{id}-sizes-{what}"),
-            title: title.to_owned(),
-            summary: summary(&curve),
-            table: curve.table(),
-            chart: Chart::Curve(curve),
-        })
-        .collect()
+    [
+        ("time", "Time of a commit by its size", time),
+        ("throughput", "Throughput of commits by their size", throughput),
+    ]
+    .into_iter()
+    .map(|(what, title, curve)| Figure {
+        id: format!("{id}-sizes-{what}"),
+        title: title.to_owned(),
+        summary: summary(&curve),
+        table: curve.table(),
+        chart: Chart::Curve(curve),
+    })
+    .collect()
 }
 
 /// A commit of one size.
@@ -143,6 +152,8 @@ mod tests {
     #[test]
     fn a_few_sizes_make_no_curve() {
         let results = samples::quick();
-        assert!(figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_empty());
+        assert!(
+            figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_empty()
+        );
     }
 }

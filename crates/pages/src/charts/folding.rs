@@ -23,7 +23,9 @@ pub(super) fn note(width: usize, interval_s: f64) -> String {
 
 /// The length of `count` intervals in words.
 pub(super) fn span(count: usize, interval_s: f64) -> String {
-    workload::number::span(Duration::try_from_secs_f64(count as f64 * interval_s).unwrap_or_default())
+    workload::number::span(
+        Duration::try_from_secs_f64(count as f64 * interval_s).unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

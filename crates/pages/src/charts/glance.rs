@@ -31,9 +31,15 @@ pub struct Spread {
 
 /// The chart, if there are at least two tests, with its summary. The table of the run's tests has
 /// the same numbers.
-pub fn figure(id: String, tests: Vec<(String, String, &TestResult)>, table: crate::table::Table) -> Option<Figure> {
+pub fn figure(
+    id: String,
+    tests: Vec<(String, String, &TestResult)>,
+    table: crate::table::Table,
+) -> Option<Figure> {
     let spreads = tests.into_iter().filter_map(|(name, anchor, result)| {
-        let us = result.headline_us().filter(|us| us.p50 > 0.0 && us.p50 <= us.p99 && us.p99 <= us.max)?;
+        let us = result
+            .headline_us()
+            .filter(|us| us.p50 > 0.0 && us.p50 <= us.p99 && us.p99 <= us.max)?;
         Some(Spread { name, anchor, p50_us: us.p50, p99_us: us.p99, max_us: us.max })
     });
     let tests: Vec<Spread> = spreads.collect();

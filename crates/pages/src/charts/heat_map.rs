@@ -44,11 +44,11 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     let per_column = folding::width(intervals, COLUMNS_MAX);
     let columns: Vec<Vec<(u32, u64)>> = series.commit_bins.chunks(per_column).map(summed).collect();
     let bins = || columns.iter().flatten().map(|(bin, _)| *bin);
-    let (highest_filled, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
-    let cells = columns
-        .iter()
-        .enumerate()
-        .flat_map(|(column, counts)| counts.iter().map(move |(bin, count)| (column, bin - lowest_bin, *count)));
+    let (highest_filled, (lowest_bin, highest)) =
+        (bins().max()?, scale(bins().min()?, bins().max()?));
+    let cells = columns.iter().enumerate().flat_map(|(column, counts)| {
+        counts.iter().map(move |(bin, count)| (column, bin - lowest_bin, *count))
+    });
     let stalled: Vec<usize> = series.commit_bins.chunks(per_column).map(stalled).collect();
     let stalls = stalled.iter().enumerate().filter(|(_, intervals)| **intervals > 0);
     let map = HeatMap {
@@ -57,14 +57,25 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
         lowest_bin,
         bins: highest - lowest_bin + 1,
         cells: cells.collect(),
-        stalls: stalls.map(|(column, intervals)| (column, *intervals as f64 * series.interval_s)).collect(),
+        stalls: stalls
+            .map(|(column, intervals)| (column, *intervals as f64 * series.interval_s))
+            .collect(),
     };
     let mut summary = summary(&map, &columns, highest_filled);
     let stalled_intervals = stalled.iter().sum();
     if stalled_intervals > 0 {
-        summary += &format!(" For {} nothing completed at all.", folding::span(stalled_intervals, series.interval_s));
+        summary += &format!(
+            " For {} nothing completed at all.",
+            folding::span(stalled_intervals, series.interval_s)
+        );
     }
-    Some(Figure { id, title, summary, table: table(result, per_column), chart: Chart::HeatMap(map) })
+    Some(Figure {
+        id,
+        title,
+        summary,
+        table: table(result, per_column),
+        chart: Chart::HeatMap(map),
+    })
 }
 
 /// Number of intervals in which nothing completed.
@@ -97,7 +108,8 @@ fn bin_us(bin: u32) -> f64 {
 }
 
 fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
-    let slowest = columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
+    let slowest =
+        columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
     let seconds = |columns: usize| folding::span(columns, map.column_s);
     format!(
         "Stronger colour means more operations. The slowest, {} to {}, occurred in {} of {}.",
@@ -150,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_stall_is_reported() {
-        let figure = of(vec![vec![(60, 500)], vec![(60, 480), (80, 1)], vec![], vec![(61, 400)]]).unwrap();
+        let figure =
+            of(vec![vec![(60, 500)], vec![(60, 480), (80, 1)], vec![], vec![(61, 400)]]).unwrap();
         insta::assert_snapshot!(figure.summary, @"Stronger colour means more operations. The slowest, 100 ms to 126 ms, occurred in 1 s of 4 s. For 1 s nothing completed at all.");
         let Chart::HeatMap(map) = figure.chart else { panic!() };
         assert_eq!(map.cells, [(0, 0, 500), (1, 0, 480), (1, 20, 1), (3, 1, 400)]);
@@ -192,7 +205,10 @@ mod tests {
 
     #[test]
     fn an_edited_document_does_not_make_a_huge_map() {
-        let Chart::HeatMap(map) = of(vec![vec![(60, 1), (u32::MAX, u64::MAX)]; 3]).unwrap().chart else { panic!() };
+        let Chart::HeatMap(map) = of(vec![vec![(60, 1), (u32::MAX, u64::MAX)]; 3]).unwrap().chart
+        else {
+            panic!()
+        };
         assert_eq!((map.bins, map.cells.len()), (10, 3));
         assert!(of(vec![vec![(u32::MAX, 1)]; 3]).is_none());
         let mut result = samples::quick().remove(1);

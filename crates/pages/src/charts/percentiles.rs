@@ -99,7 +99,8 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
     let means = nearest.into_iter().filter_map(|near| {
         let same = near.compared.iter().find(|compared| compared.unit == "us")?;
         // Of another size or method it would be another test's figure.
-        let is_stand_in = near.note.as_ref().is_some_and(|note| note.contains("the most similar published test"));
+        let is_stand_in =
+            near.note.as_ref().is_some_and(|note| note.contains("the most similar published test"));
         let name = match near.write_cache {
             catalogue::WriteCache::Default => near.drive.label.clone(),
             setting => format!("{}, cache {}", near.drive.label, setting.name()),
@@ -110,7 +111,12 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
 }
 
 /// The figure of one test and its parts; `None` if nothing was measured.
-pub fn figure(id: String, title: String, named: &[NamedDistribution<'_>], published: Vec<Published>) -> Option<Figure> {
+pub fn figure(
+    id: String,
+    title: String,
+    named: &[NamedDistribution<'_>],
+    published: Vec<Published>,
+) -> Option<Figure> {
     let first = named.first()?;
     let us = first.histogram.summary()?;
     let mut summary = format!(
@@ -134,7 +140,9 @@ pub fn overlay(id: String, title: String, named: &[NamedDistribution<'_>]) -> Op
         Some(format!("{} in {}, 99 % in {}", named.name, latency(us.p50), latency(us.p99)))
     });
     let halves: Vec<String> = halves.collect();
-    (halves.len() > 1).then(|| drawn(id, title, format!("Half within: {}.", halves.join("; ")), named, Vec::new()))
+    (halves.len() > 1).then(|| {
+        drawn(id, title, format!("Half within: {}.", halves.join("; ")), named, Vec::new())
+    })
 }
 
 fn drawn(
@@ -144,10 +152,18 @@ fn drawn(
     named: &[NamedDistribution<'_>],
     published: Vec<Published>,
 ) -> Figure {
-    let lines: Vec<Distribution> =
-        named.iter().map(|named| Distribution { name: named.name.clone(), points: points(named.histogram) }).collect();
+    let lines: Vec<Distribution> = named
+        .iter()
+        .map(|named| Distribution { name: named.name.clone(), points: points(named.histogram) })
+        .collect();
     let table = table(named, &published);
-    Figure { id, title, summary, chart: Chart::Percentiles(Percentiles { lines, published }), table }
+    Figure {
+        id,
+        title,
+        summary,
+        chart: Chart::Percentiles(Percentiles { lines, published }),
+        table,
+    }
 }
 
 /// The curve from the smallest latency to the largest, which the count of latencies limits. Points
@@ -160,11 +176,16 @@ fn points(histogram: &Histogram) -> Vec<(f64, f64)> {
         // A logarithmic axis has no zero; a clock with nanosecond resolution means less than one.
         (three_decimals(nines), (histogram.quantile_ns(share).max(1)) as f64 / 1e3)
     };
-    let mut points: Vec<(f64, f64)> = (0..=last).map(|step| at(f64::from(step) / f64::from(POINTS_PER_NINE))).collect();
-    points.push((three_decimals(count.log10().max(f64::from(last) / f64::from(POINTS_PER_NINE))), at(f64::INFINITY).1));
+    let mut points: Vec<(f64, f64)> =
+        (0..=last).map(|step| at(f64::from(step) / f64::from(POINTS_PER_NINE))).collect();
+    points.push((
+        three_decimals(count.log10().max(f64::from(last) / f64::from(POINTS_PER_NINE))),
+        at(f64::INFINITY).1,
+    ));
     points.dedup();
     let flat = |index: usize| {
-        let (before, here, after) = (points.get(index.wrapping_sub(1)), points.get(index), points.get(index + 1));
+        let (before, here, after) =
+            (points.get(index.wrapping_sub(1)), points.get(index), points.get(index + 1));
         matches!((before, here, after), (Some(a), Some(b), Some(c)) if same(a.1, b.1) && same(b.1, c.1))
     };
     (0..points.len()).filter(|&index| !flat(index)).map(|index| points[index]).collect()
@@ -186,7 +207,8 @@ fn table(named: &[NamedDistribution<'_>], published: &[Published]) -> Table {
         named.iter().any(|named| (1.0 - share) * named.histogram.count() as f64 >= 1.0)
     });
     for (label, share) in rows.chain([("largest", 1.0)]) {
-        let cells = named.iter().map(|named| latency(named.histogram.quantile_ns(share) as f64 / 1e3));
+        let cells =
+            named.iter().map(|named| latency(named.histogram.quantile_ns(share) as f64 / 1e3));
         table.rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
     }
     let count = named.iter().map(|named| workload::number::number(named.histogram.count() as f64));
@@ -194,7 +216,9 @@ fn table(named: &[NamedDistribution<'_>], published: &[Published]) -> Table {
     for drive in published {
         let first = or_dash(positive(drive.mean_us), latency);
         let rest = (1..named.len()).map(|_| "–".to_owned());
-        table.rows.push([format!("{}, published mean", drive.name), first].into_iter().chain(rest).collect());
+        table.rows.push(
+            [format!("{}, published mean", drive.name), first].into_iter().chain(rest).collect(),
+        );
     }
     table
 }

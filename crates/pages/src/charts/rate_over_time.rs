@@ -70,12 +70,15 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     }
     let steady = result.steady_state;
     let most = series.iops.iter().copied().fold(0.0, f64::max);
-    let mut summary = format!("Between {} and {} a second.", number(least(&series.iops)), number(most));
+    let mut summary =
+        format!("Between {} and {} a second.", number(least(&series.iops)), number(most));
     let mut chart = RateOverTime::folded(series.interval_s, &series.iops);
     if !chart.least_per_s.is_empty() {
         let width = folding::width(series.iops.len(), VALUES_MAX);
-        let (value, one) = (folding::span(width, series.interval_s), folding::span(1, series.interval_s));
-        summary += &format!(" The chart shows means over {value} and the slowest {one} within each.");
+        let (value, one) =
+            (folding::span(width, series.interval_s), folding::span(1, series.interval_s));
+        summary +=
+            &format!(" The chart shows means over {value} and the slowest {one} within each.");
     }
     summary += match steady {
         Some(steady) if steady.reached => " Steady at the end (SNIA PTS: within 20 %, no trend).",

@@ -45,9 +45,12 @@ struct Group<'a> {
 
 /// The two figures, rate and latency; none if no tests vary only in this parameter.
 pub fn figures(id: &str, over: Over, results: &[TestResult]) -> Vec<Figure> {
-    let groups: Vec<Group<'_>> =
-        groups(over, results).into_iter().filter(|group| steps(over, &group.results).len() >= STEPS_MIN).collect();
-    let all: Vec<&TestResult> = groups.iter().flat_map(|group| group.results.iter().copied()).collect();
+    let groups: Vec<Group<'_>> = groups(over, results)
+        .into_iter()
+        .filter(|group| steps(over, &group.results).len() >= STEPS_MIN)
+        .collect();
+    let all: Vec<&TestResult> =
+        groups.iter().flat_map(|group| group.results.iter().copied()).collect();
     let steps = steps(over, &all);
     if steps.is_empty() {
         return Vec::new();
@@ -61,12 +64,16 @@ pub fn figures(id: &str, over: Over, results: &[TestResult]) -> Vec<Figure> {
             .iter()
             .map(|group| Line {
                 name: group.name.clone(),
-                values: steps.iter().map(|step| mean_at(over, *step, &group.results, figure_of)).collect(),
+                values: steps
+                    .iter()
+                    .map(|step| mean_at(over, *step, &group.results, figure_of))
+                    .collect(),
             })
             .collect(),
         published: Vec::new(),
     };
-    let rate = curve("per second", Unit::PerS, |result| Some(result.commits_per_s.unwrap_or(result.iops)));
+    let rate =
+        curve("per second", Unit::PerS, |result| Some(result.commits_per_s.unwrap_or(result.iops)));
     let latency = curve("latency, 99 % within", Unit::Us, |result| Some(result.headline_us()?.p99));
     let title = |what: &str| format!("{what} by {}", over.name());
     [("rate", title("Rate"), rate), ("latency", title("Latency (p99)"), latency)]
@@ -98,7 +105,8 @@ fn groups(over: Over, results: &[TestResult]) -> Vec<Group<'_>> {
         let key = key(over, result);
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, group)) => group.results.push(result),
-            None => groups.push((key, Group { name: name(over, &result.workload), results: vec![result] })),
+            None => groups
+                .push((key, Group { name: name(over, &result.workload), results: vec![result] })),
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()
@@ -133,10 +141,17 @@ fn steps(over: Over, results: &[&TestResult]) -> Vec<u32> {
 }
 
 /// The geometric mean over repetitions.
-fn mean_at(over: Over, step: u32, results: &[&TestResult], figure: fn(&TestResult) -> Option<f64>) -> Option<f64> {
+fn mean_at(
+    over: Over,
+    step: u32,
+    results: &[&TestResult],
+    figure: fn(&TestResult) -> Option<f64>,
+) -> Option<f64> {
     let at = results.iter().filter(|result| over.of(&result.workload) == step);
-    let logarithms: Vec<f64> = at.filter_map(|result| positive(figure(result)?)).map(f64::ln).collect();
-    (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+    let logarithms: Vec<f64> =
+        at.filter_map(|result| positive(figure(result)?)).map(f64::ln).collect();
+    (!logarithms.is_empty())
+        .then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
 fn summary(curve: &Curve) -> String {
@@ -167,8 +182,10 @@ mod tests {
 
     #[test]
     fn two_steps_make_no_curve() {
-        let results: Vec<_> =
-            samples::suite("fsync-study", 15.0, 890.0).into_iter().filter(|result| result.workload.jobs <= 2).collect();
+        let results: Vec<_> = samples::suite("fsync-study", 15.0, 890.0)
+            .into_iter()
+            .filter(|result| result.workload.jobs <= 2)
+            .collect();
         assert!(figures("run-1", Over::Jobs, &results).is_empty());
         assert!(figures("run-1", Over::Depth, &results).is_empty());
     }

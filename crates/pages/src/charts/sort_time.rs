@@ -34,7 +34,8 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
         most_s / longest.total_s() * 100.0
     );
     // Mean time per sort, so four concurrent sorts are as long as one.
-    let shares: Vec<_> = sorts.iter().map(|(_, sort)| sort.parts().map(|(_, s)| s / sort.sorts as f64)).collect();
+    let shares: Vec<_> =
+        sorts.iter().map(|(_, sort)| sort.parts().map(|(_, s)| s / sort.sorts as f64)).collect();
     let parts: Vec<Line> = longest
         .parts()
         .iter()
@@ -49,7 +50,9 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
     table.rows = sorts
         .iter()
         .zip(&shares)
-        .map(|((name, _), sort)| std::iter::once((*name).clone()).chain(sort.iter().map(|s| seconds(*s))).collect())
+        .map(|((name, _), sort)| {
+            std::iter::once((*name).clone()).chain(sort.iter().map(|s| seconds(*s))).collect()
+        })
         .collect();
     if sorts.iter().any(|(_, figures)| figures.sorts > 1) {
         "For several concurrent sorts, the mean.".clone_into(&mut table.note);

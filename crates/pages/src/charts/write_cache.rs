@@ -32,7 +32,9 @@ pub fn figures(id: &str, results: &[TestResult]) -> Vec<Figure> {
     ];
     kinds
         .into_iter()
-        .filter_map(|(what, title, unit, results)| figure(format!("{id}-cache-{what}"), title, unit, &results))
+        .filter_map(|(what, title, unit, results)| {
+            figure(format!("{id}-cache-{what}"), title, unit, &results)
+        })
         .collect()
 }
 
@@ -53,11 +55,18 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
     // In the order of the published matrix, not in the order in which they ran.
     keys.sort_by_key(|&(block_bytes, pattern, depth, jobs, sync)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
-        (block_bytes, pattern, depth, jobs, SyncMethod::ALL.iter().position(|&known| Some(known) == sync))
+        (
+            block_bytes,
+            pattern,
+            depth,
+            jobs,
+            SyncMethod::ALL.iter().position(|&known| Some(known) == sync),
+        )
     });
     let value = |key_wanted: &Key, setting: WriteCache| {
-        let found =
-            results.iter().find(|result| key(result) == *key_wanted && result.workload.write_cache == setting)?;
+        let found = results
+            .iter()
+            .find(|result| key(result) == *key_wanted && result.workload.write_cache == setting)?;
         positive(if unit == Unit::MibPerS { found.mib_per_s } else { found.iops })
     };
     let settings = [WriteCache::Off, WriteCache::On].map(|setting| super::Line {
@@ -65,11 +74,13 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
         values: keys.iter().map(|key| value(key, setting)).collect(),
     });
     let [off, on] = &settings;
-    let both: Vec<(usize, f64, f64)> =
-        (0..keys.len()).filter_map(|index| Some((index, off.values[index]?, on.values[index]?))).collect();
+    let both: Vec<(usize, f64, f64)> = (0..keys.len())
+        .filter_map(|index| Some((index, off.values[index]?, on.values[index]?)))
+        .collect();
     // Without a pair there is nothing to compare.
-    let (index, most_off, most_on) =
-        both.into_iter().max_by(|a, b| (a.1 / a.2).ln().abs().total_cmp(&(b.1 / b.2).ln().abs()))?;
+    let (index, most_off, most_on) = both
+        .into_iter()
+        .max_by(|a, b| (a.1 / a.2).ln().abs().total_cmp(&(b.1 / b.2).ln().abs()))?;
     let tests: Vec<String> = keys.iter().map(name).collect();
     let summary = format!(
         "The largest difference: {} makes {} with the cache off and {} with it on.",

@@ -14,7 +14,8 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
             (place.part("facts", "Drive and host"))
             @match &document.source {
                 Some(source) => p.notice {
-                    "Imported from the output of " (source.tool) ", which does not describe the drive and host."
+                    "Imported from the output of " (source.tool) ", which does not describe the \
+                        drive and host."
                 },
                 None => dl {
                     @for fact in report::target_facts(document, document.tested_bytes()) {

@@ -16,7 +16,8 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
     html! {
         section.findings aria-labelledby=(place.within("findings")) {
             (place.part("findings", "Findings"))
-            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is unusual." } }
+            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is \
+                                                  unusual." } }
             @for (index, finding) in findings.iter().enumerate() { (one(place, index, finding, &names)) }
         }
     }

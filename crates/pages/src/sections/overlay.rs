@@ -40,7 +40,8 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
             @for told in &told { p.deciding { (sentence(told)) } }
             (grades(places))
             @if pairs.is_empty() {
-                p.notice { "These runs have no test in common, so there are no charts side by side. Tests are matched by name." }
+                p.notice { "These runs have no test in common, so there are no charts side by \
+                            side. Tests are matched by name." }
             } @else if others.len() > 1 {
                 (medians(places, &pairs))
             }
@@ -80,7 +81,9 @@ fn pairs<'a>(places: &'a [RunSection<'a>]) -> Vec<Pair<'a>> {
         test,
         results: places
             .iter()
-            .filter_map(|place| Some((place, place.document.results.iter().find(|result| result.test == test)?)))
+            .filter_map(|place| {
+                Some((place, place.document.results.iter().find(|result| result.test == test)?))
+            })
             .collect(),
     };
     tests.into_iter().map(pair).filter(|pair| pair.results.len() > 1).collect()
@@ -103,7 +106,10 @@ fn charts(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
 
 fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
     let named = pair.results.iter().filter_map(|(place, result)| {
-        Some(percentiles::NamedDistribution { name: place.label.to_owned(), histogram: percentiles::headline(result)? })
+        Some(percentiles::NamedDistribution {
+            name: place.label.to_owned(),
+            histogram: percentiles::headline(result)?,
+        })
     });
     let named: Vec<percentiles::NamedDistribution<'_>> = named.collect();
     let title = format!("Latency by percentile: {}", pair.test);
@@ -166,7 +172,10 @@ fn differences(told: &ComparisonView<'_>) -> Markup {
 
 fn facts_table(names: [&str; 2], facts: Vec<(String, String, String)>) -> Table {
     let [baseline, candidate] = names.map(str::to_owned);
-    let rows = facts.into_iter().map(|(fact, baseline, candidate)| vec![fact, baseline, candidate]).collect();
+    let rows = facts
+        .into_iter()
+        .map(|(fact, baseline, candidate)| vec![fact, baseline, candidate])
+        .collect();
     Table { columns: vec!["fact".to_owned(), baseline, candidate], rows, ..Table::default() }
 }
 
@@ -197,7 +206,9 @@ fn grades(places: &[RunSection<'_>]) -> Markup {
         let grade = |place: &RunSection<'_>| {
             or_dash(place.document.fitness.get(&fit_for), |fitness| fitness.grade.name().to_owned())
         };
-        table.rows.push(std::iter::once(fit_for.label().to_owned()).chain(places.iter().map(grade)).collect());
+        table.rows.push(
+            std::iter::once(fit_for.label().to_owned()).chain(places.iter().map(grade)).collect(),
+        );
     }
     table.markup("Grades of each run")
 }
@@ -211,7 +222,9 @@ fn medians(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Markup {
             let us = of_run.and_then(|(_, result)| result.headline_us());
             or_dash(us, |us| format!("{} ({})", latency(us.p50), latency(us.p99)))
         };
-        table.rows.push(std::iter::once(pair.test.to_owned()).chain(places.iter().map(cell)).collect());
+        table
+            .rows
+            .push(std::iter::once(pair.test.to_owned()).chain(places.iter().map(cell)).collect());
     }
     table.markup("Medians and 99th percentiles of the tests that the runs have in common")
 }

@@ -14,7 +14,8 @@ pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
     let rows = results.iter().enumerate();
-    let spreads = rows.map(|(index, result)| (names[index].clone(), place.test(index), result)).collect();
+    let spreads =
+        rows.map(|(index, result)| (names[index].clone(), place.test(index), result)).collect();
     let mut table = Table::new(["test", "half within", "99 % within", "slowest"]);
     for (name, result) in names.iter().zip(results) {
         let us = result.headline_us();
@@ -28,7 +29,8 @@ pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
             (place.part("overview", "Numbers"))
             @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
             @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
-            @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's numbers")) }
+            @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's \
+                numbers")) }
             @if !place.document.skipped.is_empty() {
                 ul.notes {
                     @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }

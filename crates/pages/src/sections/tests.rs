@@ -15,7 +15,8 @@ use crate::heading::Look;
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
-    let tests: Vec<Markup> = (0..results.len()).map(|index| test(place, index, &names[index], figures)).collect();
+    let tests: Vec<Markup> =
+        (0..results.len()).map(|index| test(place, index, &names[index], figures)).collect();
     let nothing_over_time = nothing_over_time(place);
     html! {
         section aria-labelledby=(place.within("tests")) {
@@ -89,15 +90,21 @@ fn nothing_over_time(place: &RunSection<'_>) -> Option<String> {
     let document = place.document;
     let least = heat_map::INTERVALS_MIN;
     let long_enough = |result: &TestResult| result.series.iops.len() >= least;
-    if document.results.is_empty() || document.results.iter().any(|result| result.series.commit_bins.len() >= least) {
+    if document.results.is_empty()
+        || document.results.iter().any(|result| result.series.commit_bins.len() >= least)
+    {
         return None;
     }
     Some(match &document.source {
         Some(source) => {
-            format!("No latency over time: the output of {} has no data for each second.", source.tool)
+            format!(
+                "No latency over time: the output of {} has no data for each second.",
+                source.tool
+            )
         }
         None if document.results.iter().any(long_enough) => {
-            "No latency over time: this result is from a version that did not record the distribution for each second."
+            "No latency over time: this result is from a version that did not record the \
+             distribution for each second."
                 .to_owned()
         }
         None => format!("No charts over time: every test was shorter than {least} seconds."),

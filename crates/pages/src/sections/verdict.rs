@@ -13,8 +13,10 @@ const STEPS: usize = 5;
 /// The grades with their reasons, and the titles of the findings.
 pub(super) fn section(place: &RunSection<'_>) -> Markup {
     let document = place.document;
-    let grades: Vec<(Use, &Fitness)> =
-        Use::ALL.into_iter().filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?))).collect();
+    let grades: Vec<(Use, &Fitness)> = Use::ALL
+        .into_iter()
+        .filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?)))
+        .collect();
     let known = grades.iter().any(|(_, fitness)| fitness.grade != Grade::Unknown);
     html! {
         section.verdict aria-labelledby=(place.within("verdict")) {
@@ -28,7 +30,8 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
                 p.notice {
                     "No grades: "
                     @match &document.source {
-                        Some(source) => { (source.tool) " measured, and its output does not contain enough to judge by." }
+                        Some(source) => { (source.tool) " measured, and its output does not \
+                            contain enough to judge by." }
                         None => { "this suite does not measure what the storage is fit for; " code { "flushmark check" } " does." }
                     }
                 }

@@ -40,7 +40,8 @@ pub(super) struct Room {
 impl Buffer {
     /// An empty buffer with this capacity.
     pub(super) fn with_room(room: Room) -> Self {
-        let mut buffer = Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) };
+        let mut buffer =
+            Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) };
         huge_pages::advise(&mut buffer.bytes);
         buffer
     }
@@ -49,7 +50,10 @@ impl Buffer {
     /// similar; but not for one that is longer than a buffer of `most` bytes.
     pub(super) fn room(&self, most: usize) -> Room {
         let some_more = |length: usize| length + length / 16;
-        Room { bytes: some_more(self.bytes.len()).min(most), rows: some_more(self.rows.len()).min(most / PER_RECORD) }
+        Room {
+            bytes: some_more(self.bytes.len()).min(most),
+            rows: some_more(self.rows.len()).min(most / PER_RECORD),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -67,16 +71,25 @@ impl Buffer {
 
     /// Memory of the whole capacity, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity() + self.rows.capacity() * size_of::<Row>() + self.rows.len() * size_of::<Entry>()
+        self.bytes.capacity()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.rows.len() * size_of::<Entry>()
     }
 
     /// Adds a record. Offsets have 32 bits: the first record may have any length, others must fit
     /// into the capacity.
     pub(super) fn push(&mut self, key: &[u8], payload: &[u8]) {
-        debug_assert!(u32::try_from(self.bytes.len() + key.len() + payload.len()).is_ok(), "the record does not fit");
+        debug_assert!(
+            u32::try_from(self.bytes.len() + key.len() + payload.len()).is_ok(),
+            "the record does not fit"
+        );
         make_room(&mut self.rows, 1);
         make_room(&mut self.bytes, key.len() + payload.len());
-        self.rows.push(Row { at: self.bytes.len() as u32, key: key.len() as u32, payload: payload.len() as u32 });
+        self.rows.push(Row {
+            at: self.bytes.len() as u32,
+            key: key.len() as u32,
+            payload: payload.len() as u32,
+        });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(payload);
     }
@@ -86,7 +99,12 @@ impl Buffer {
         let bytes = &self.bytes;
         let key = |row: &Row| key_of(bytes, row);
         // Cannot be cancelled, so it always finishes.
-        let _ = sort_in_arena(&mut self.rows, key, Options { stable: true, ..Options::default() }, scratch);
+        let _ = sort_in_arena(
+            &mut self.rows,
+            key,
+            Options { stable: true, ..Options::default() },
+            scratch,
+        );
         if descending {
             self.rows.reverse();
             // Reversing the order also reversed records with equal keys.
@@ -183,6 +201,10 @@ mod tests {
         assert!(Buffer::with_room(buffer.room(1 << 10)).bytes.capacity() < 1 << 11);
         buffer.clear(1 << 10);
         assert!(buffer.is_empty());
-        assert!((1 << 10..1 << 11).contains(&buffer.bytes.capacity()), "{}", buffer.bytes.capacity());
+        assert!(
+            (1 << 10..1 << 11).contains(&buffer.bytes.capacity()),
+            "{}",
+            buffer.bytes.capacity()
+        );
     }
 }

@@ -40,7 +40,8 @@ pub enum SpillError {
     },
     /// A run contains something else than was written.
     #[error(
-        "a run in {} is damaged: {what}. The sort was stopped; check the drive and its cabling, or use \
+        "a run in {} is damaged: {what}. The sort was stopped; check the drive and its cabling, or \
+         use \
          another directory", directory.display()
     )]
     Damaged {
@@ -75,7 +76,9 @@ fn bytes(count: u64) -> String {
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Use a directory with more space, or allow more memory",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ". Use a directory with more space, or allow more memory"
+        }
         _ => "",
     }
 }

@@ -79,7 +79,9 @@ impl Source {
     fn advance(&mut self) -> Result<Option<usize>, Unreadable> {
         match self {
             Self::Memory(cursor) => Ok(cursor.advance()),
-            Self::Run { number, reader } => reader.advance().map_err(|error| Unreadable { run: *number, error }),
+            Self::Run { number, reader } => {
+                reader.advance().map_err(|error| Unreadable { run: *number, error })
+            }
         }
     }
 }
@@ -156,7 +158,8 @@ impl Merge {
         if a.over {
             return (a, b);
         }
-        let (key, other) = (self.sources[a.source as usize].key(), self.sources[b.source as usize].key());
+        let (key, other) =
+            (self.sources[a.source as usize].key(), self.sources[b.source as usize].key());
         let from = a.shared as usize;
         let (order, alike) = if a.window != b.window {
             (a.window.cmp(&b.window), from + (a.window ^ b.window).leading_zeros() as usize / 8)
@@ -192,7 +195,11 @@ impl Merge {
             return Ok(None);
         }
         let source = &self.sources[winner.source as usize];
-        Ok(Some(Record { key: source.key(), payload: source.payload(), shared: winner.shared as usize }))
+        Ok(Some(Record {
+            key: source.key(),
+            payload: source.payload(),
+            shared: winner.shared as usize,
+        }))
     }
 
     /// Moves the last winner's successor up from its leaf.

@@ -108,7 +108,8 @@ impl<W: Write> RunWriter<W> {
         let length = self.block.len() - HEAD;
         self.longest.block = self.longest.block.max(length);
         let body = u32::try_from(length).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
-        for (place, value) in self.block.chunks_exact_mut(4).zip([body, self.records, self.number]) {
+        for (place, value) in self.block.chunks_exact_mut(4).zip([body, self.records, self.number])
+        {
             place.copy_from_slice(&value.to_le_bytes());
         }
         let sum = checksum(&self.block[..HEAD], &self.block[HEAD..]);
@@ -237,8 +238,9 @@ impl<R: Read> RunReader<R> {
         };
         let mut head = [0; HEAD];
         self.from.read_exact(&mut head).map_err(cut)?;
-        let [body, records, stands, sum] =
-            std::array::from_fn(|index| u32::from_le_bytes(std::array::from_fn(|byte| head[4 * index + byte])));
+        let [body, records, stands, sum] = std::array::from_fn(|index| {
+            u32::from_le_bytes(std::array::from_fn(|byte| head[4 * index + byte]))
+        });
         // A damaged length must not cause a huge allocation.
         if body as usize > self.longest.block {
             return Err(RunError::Overlong(number));
@@ -321,7 +323,10 @@ mod tests {
         let block = HEAD + 3 + 2 + 1 + BLOCK;
         let swapped = [&bytes[block..2 * block], &bytes[..block], &bytes[2 * block..]].concat();
         assert_eq!(read(&swapped).unwrap_err().to_string(), "block 1 is in the place of block 0");
-        assert_eq!(read(&bytes[..block]).unwrap_err().to_string(), "it is cut short in or after block 1");
+        assert_eq!(
+            read(&bytes[..block]).unwrap_err().to_string(),
+            "it is cut short in or after block 1"
+        );
     }
 
     /// An endless reader after a header whose length has a flipped bit.

@@ -116,7 +116,9 @@ struct Spilling {
 impl Spilling {
     fn wait(mut self) -> Grown {
         let ended = self.thread.take().map(JoinHandle::join);
-        ended.map_or(Err(SpillError::Failed), |done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        ended.map_or(Err(SpillError::Failed), |done| {
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }
 
@@ -160,7 +162,10 @@ impl ExternalSorter {
     /// # Errors
     ///
     /// [`SpillError::Thread`] if the system cannot start the threads.
-    pub fn spilling_to(options: &ExternalOptions, spaces: Vec<Arc<dyn SpillSpace>>) -> Result<Self, SpillError> {
+    pub fn spilling_to(
+        options: &ExternalOptions,
+        spaces: Vec<Arc<dyn SpillSpace>>,
+    ) -> Result<Self, SpillError> {
         let memory = options.memory.max(MEMORY_MIN);
         // Each half of the memory contains a buffer for each worker, one being filled, and a spare
         // one.
@@ -247,7 +252,8 @@ impl ExternalSorter {
             }
         }
         let left = memory.saturating_sub(self.workers.size + self.spilling());
-        self.filling = self.workers.free_buffer(next, left).unwrap_or_else(|| Buffer::with_room(room));
+        self.filling =
+            self.workers.free_buffer(next, left).unwrap_or_else(|| Buffer::with_room(room));
         Ok(())
     }
 
@@ -271,8 +277,10 @@ impl ExternalSorter {
             return Ok(());
         }
         let write = move || runs.spill(sources).map(|buffers| (runs, buffers));
-        let thread = thread::Builder::new().name("spill".into()).spawn(write).map_err(SpillError::Thread)?;
-        self.runs = Runs::Growing(Spilling { thread: Some(thread), size, watch: self.watch.clone() });
+        let thread =
+            thread::Builder::new().name("spill".into()).spawn(write).map_err(SpillError::Thread)?;
+        self.runs =
+            Runs::Growing(Spilling { thread: Some(thread), size, watch: self.watch.clone() });
         Ok(())
     }
 
@@ -340,7 +348,10 @@ impl Sorted {
     /// # Errors
     ///
     /// [`SpillError`] if a run cannot be read back or is damaged.
-    #[allow(clippy::should_implement_trait, reason = "an iterator cannot return references to its own buffers")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator cannot return references to its own buffers"
+    )]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, SpillError> {
         self.merge.next().map_err(|error| unreadable(&self.of, error))
     }

@@ -39,7 +39,8 @@ impl Watch {
 
     fn go_on(&self, written: u64) -> bool {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.stopped.load(Ordering::Relaxed) && progress.as_ref().is_none_or(|progress| progress(written))
+        !self.stopped.load(Ordering::Relaxed)
+            && progress.as_ref().is_none_or(|progress| progress(written))
     }
 }
 
@@ -67,7 +68,10 @@ pub(super) struct Run {
 impl Run {
     /// A reader at the beginning of the run.
     pub(super) fn reader(mut self) -> Result<RunReader<Metered>, SpillError> {
-        self.file.rewind().map_err(|source| SpillError::Read { directory: self.space.path().to_owned(), source })?;
+        self.file.rewind().map_err(|source| SpillError::Read {
+            directory: self.space.path().to_owned(),
+            source,
+        })?;
         Ok(RunReader::new(self.file, self.longest))
     }
 
@@ -112,12 +116,16 @@ impl Spaces {
             let space = self.all[self.next % self.all.len()].clone();
             self.next += 1;
             tries -= 1;
-            let mut merge = Merge::new(sources, descending).map_err(|error| unreadable(of, error))?;
+            let mut merge =
+                Merge::new(sources, descending).map_err(|error| unreadable(of, error))?;
             match self.write_to(space, &mut merge, of) {
                 Ok(run) => return Ok((run, merge.into_sources())),
                 Err(SpillError::Create { .. } | SpillError::Write { .. }) if tries > 0 => {
                     sources = merge.into_sources();
-                    sources.iter_mut().try_for_each(Source::rewind).map_err(|error| unreadable(of, error))?;
+                    sources
+                        .iter_mut()
+                        .try_for_each(Source::rewind)
+                        .map_err(|error| unreadable(of, error))?;
                 }
                 Err(error) => return Err(error),
             }
@@ -127,7 +135,9 @@ impl Spaces {
     fn write_to(&self, space: Space, merge: &mut Merge, of: &[Space]) -> Result<Run, SpillError> {
         let file = match space.create() {
             Ok(file) => file,
-            Err(source) => return Err(SpillError::Create { directory: space.path().to_owned(), source }),
+            Err(source) => {
+                return Err(SpillError::Create { directory: space.path().to_owned(), source });
+            }
         };
         let before = self.meter.written();
         let failed = |source| SpillError::Write {
@@ -137,7 +147,8 @@ impl Spaces {
         };
         let mut writer = RunWriter::new(Metered::new(file, self.meter.clone()));
         while let Some(record) = merge.next().map_err(|error| unreadable(of, error))? {
-            let block_written = writer.push(record.key, record.payload, record.shared).map_err(failed)?;
+            let block_written =
+                writer.push(record.key, record.payload, record.shared).map_err(failed)?;
             if block_written && !self.watch.go_on(self.meter.written()) {
                 return Err(SpillError::Cancelled);
             }

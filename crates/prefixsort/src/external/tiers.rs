@@ -49,7 +49,8 @@ impl Tiers {
     pub(super) fn spill(&mut self, sources: Vec<Source>) -> Result<Vec<Buffer>, SpillError> {
         let (run, sources) = self.spaces.write(sources, &[], self.descending)?;
         self.runs.push(run);
-        let mut buffers: Vec<Buffer> = sources.into_iter().filter_map(Source::into_buffer).collect();
+        let mut buffers: Vec<Buffer> =
+            sources.into_iter().filter_map(Source::into_buffer).collect();
         while let Some(some) = self.too_many() {
             buffers = Vec::new();
             self.merge(some)?;
@@ -94,7 +95,9 @@ impl Tiers {
     pub(super) fn into_sources(mut self) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
         loop {
             let fitting = self.fitting(0);
-            let Some(spare @ 1..) = self.runs.len().checked_sub(fitting) else { return readers(self.runs) };
+            let Some(spare @ 1..) = self.runs.len().checked_sub(fitting) else {
+                return readers(self.runs);
+            };
             // The runs that are cheapest to write for each run saved, and no more of them than
             // necessary.
             let some = |at: usize| at..at + self.fitting(at).min(spare + 1);
@@ -102,7 +105,9 @@ impl Tiers {
                 let bytes: u64 = self.runs[some.clone()].iter().map(|run| run.bytes).sum();
                 bytes / (some.len() as u64 - 1)
             };
-            let Some(cheapest) = (0..self.runs.len() - 1).map(some).min_by_key(cost) else { return readers(self.runs) };
+            let Some(cheapest) = (0..self.runs.len() - 1).map(some).min_by_key(cost) else {
+                return readers(self.runs);
+            };
             self.merge(cheapest)?;
         }
     }
@@ -137,7 +142,8 @@ mod tests {
     fn spilled(runs: u32, memory: usize, payload: impl Fn(u32) -> usize) -> Spilled {
         let meter = Arc::new(Meter::default());
         let space: Space = Arc::new(std::env::temp_dir()) as Arc<PathBuf>;
-        let mut tiers = Tiers::new(Spaces::new(vec![space], meter.clone(), Arc::default()), memory, false);
+        let mut tiers =
+            Tiers::new(Spaces::new(vec![space], meter.clone(), Arc::default()), memory, false);
         let mut most_open = 0;
         for run in 0..runs {
             let mut buffer = Buffer::default();

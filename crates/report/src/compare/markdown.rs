@@ -8,15 +8,22 @@ use super::{ComparisonView, Figures, described, letters};
 /// The comparison as Markdown: the result first, then the tables.
 pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
     let mut text = String::new();
-    let letters_there: Vec<String> = letters().skip(1).take(comparison.candidates.len()).map(String::from).collect();
+    let letters_there: Vec<String> =
+        letters().skip(1).take(comparison.candidates.len()).map(String::from).collect();
     let all = comparison.candidates.iter().zip(&letters_there);
-    let all = all.map(|(against, letter)| ComparisonView { against, names: ["A", letter], figures });
+    let all =
+        all.map(|(against, letter)| ComparisonView { against, names: ["A", letter], figures });
     for view in all.clone() {
         text += &format!("**{}**\n\n", cell(&view.sentence()));
     }
-    let groups = std::iter::once(&comparison.baseline).chain(comparison.candidates.iter().map(|one| &one.candidate));
+    let groups = std::iter::once(&comparison.baseline)
+        .chain(comparison.candidates.iter().map(|one| &one.candidate));
     for (letter, group) in letters().zip(groups) {
-        text += &format!("- {letter}: `{}`, {}\n", group.label.replace('`', "'"), cell(&described(group)));
+        text += &format!(
+            "- {letter}: `{}`, {}\n",
+            group.label.replace('`', "'"),
+            cell(&described(group))
+        );
     }
     for view in all {
         let letter = view.names[1];
@@ -34,9 +41,14 @@ pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
                 ]);
             }
         }
-        let unpaired = view.unpaired().into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
-        let lines: Vec<String> =
-            view.remarks().into_iter().chain(unpaired).map(|line| format!("- {}\n", cell(&line))).collect();
+        let unpaired =
+            view.unpaired().into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
+        let lines: Vec<String> = view
+            .remarks()
+            .into_iter()
+            .chain(unpaired)
+            .map(|line| format!("- {}\n", cell(&line)))
+            .collect();
         if !lines.is_empty() {
             text += &format!("\n{}", lines.concat());
         }
@@ -60,7 +72,9 @@ fn cell(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         match character {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' | '~' => escaped.extend(['\\', character]),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' | '~' => {
+                escaped.extend(['\\', character])
+            }
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '&' => escaped += "&amp;",

@@ -24,7 +24,9 @@ impl Count {
                 (Verdict::Different { .. }, Some(ratio)) if ratio < 1.0 => count.slower.push(ratio),
                 (Verdict::Different { .. }, Some(ratio)) => count.faster.push(ratio),
                 (Verdict::Open { because }, _) if because.is_noise() => count.noise += 1,
-                (Verdict::Open { because: Undecided::BrokenOff { .. } }, _) => count.broken_off += 1,
+                (Verdict::Open { because: Undecided::BrokenOff { .. } }, _) => {
+                    count.broken_off += 1
+                }
                 _ => count.open += 1,
             }
         }
@@ -35,7 +37,8 @@ impl Count {
 /// `B commits 2.1 times as fast as A in 7 of 9 tests; 2 are within noise.`
 pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
     let [baseline, candidate] = names;
-    let leading: Vec<&MetricComparison> = against.tests.iter().filter_map(TestComparison::leading).collect();
+    let leading: Vec<&MetricComparison> =
+        against.tests.iter().filter_map(TestComparison::leading).collect();
     if leading.is_empty() {
         return format!("{candidate} and {baseline} have no test in common.");
     }
@@ -52,13 +55,19 @@ fn judged(leading: &[&MetricComparison], names: [&str; 2]) -> String {
     let [baseline, candidate] = names;
     let count = Count::of(leading);
     let tests = leading.len();
-    let mut different = leading.iter().filter(|figure| matches!(figure.verdict, Verdict::Different { .. }));
-    let does = if different.all(|figure| figure.metric == Metric::CommitsPerS) { "commits" } else { "goes" };
+    let mut different =
+        leading.iter().filter(|figure| matches!(figure.verdict, Verdict::Different { .. }));
+    let does = if different.all(|figure| figure.metric == Metric::CommitsPerS) {
+        "commits"
+    } else {
+        "goes"
+    };
     let mut parts = Vec::new();
     for (ratios, how) in [(&count.faster, "fast"), (&count.slower, "slow")] {
         if !ratios.is_empty() {
             let which = of_tests(ratios.len(), tests, parts.is_empty());
-            let subject = if parts.is_empty() { format!("{candidate} {does} ") } else { String::new() };
+            let subject =
+                if parts.is_empty() { format!("{candidate} {does} ") } else { String::new() };
             parts.push(format!("{subject}{} times as {how} as {baseline} {which}", span(ratios)));
         }
     }
@@ -79,7 +88,12 @@ fn judged(leading: &[&MetricComparison], names: [&str; 2]) -> String {
 
 /// The sentence if no test shows a difference, either because there is none or because the tests
 /// are inconclusive.
-fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&MetricComparison]) -> String {
+fn nothing_certain(
+    count: &Count,
+    tests: usize,
+    names: [&str; 2],
+    leading: &[&MetricComparison],
+) -> String {
     let [baseline, candidate] = names;
     let unsure = count.open + count.broken_off;
     if unsure == 0 {
@@ -88,7 +102,9 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
             2 => "both tests".to_owned(),
             _ => format!("all {tests} tests"),
         };
-        return format!("No difference between {candidate} and {baseline} that is more than noise, in {which}.");
+        return format!(
+            "No difference between {candidate} and {baseline} that is more than noise, in {which}."
+        );
     }
     let which = match (unsure, tests) {
         (1, 1) => "in the only test".to_owned(),
@@ -106,17 +122,19 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
         return format!("Inconclusive {which}: {broke_off} ended early.{rest}");
     }
     // The ratio of a run that ended early would be taken for a result.
-    let seen = leading
-        .iter()
-        .filter(|figure| !matches!(figure.verdict, Verdict::Open { because: Undecided::BrokenOff { .. } }));
-    let ratios: Vec<f64> = seen.filter_map(|figure| figure.ratio).filter(|ratio| *ratio > 0.0).collect();
+    let seen = leading.iter().filter(|figure| {
+        !matches!(figure.verdict, Verdict::Open { because: Undecided::BrokenOff { .. } })
+    });
+    let ratios: Vec<f64> =
+        seen.filter_map(|figure| figure.ratio).filter(|ratio| *ratio > 0.0).collect();
     let seen = if ratios.is_empty() {
         String::new()
     } else {
         format!(" {candidate} was measured {} as {baseline}.", range(&ratios))
     };
     format!(
-        "Inconclusive {which}: too few values to know how much they vary.{seen} Run longer tests, or pass several runs per side separated by commas.{rest}"
+        "Inconclusive {which}: too few values to know how much they vary.{seen} Run longer tests, \
+         or pass several runs per side separated by commas.{rest}"
     )
 }
 
@@ -139,7 +157,9 @@ fn span(ratios: &[f64]) -> String {
     // The smallest factor is the ratio nearest to 1, on either side.
     let mut ratios = ratios.to_vec();
     ratios.sort_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
-    match [ratios.first(), ratios.last()].map(|ratio| ratio.map_or(String::new(), |ratio| fold(*ratio))) {
+    match [ratios.first(), ratios.last()]
+        .map(|ratio| ratio.map_or(String::new(), |ratio| fold(*ratio)))
+    {
         [least, most] if least == most => least,
         [least, most] => format!("{least} to {most}"),
     }
@@ -151,7 +171,9 @@ fn range(ratios: &[f64]) -> String {
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
     match (fold(least) != "1.00" && least < 1.0, fold(most) != "1.00" && most > 1.0) {
-        (true, true) => format!("between {} times as slow and {} times as fast", fold(least), fold(most)),
+        (true, true) => {
+            format!("between {} times as slow and {} times as fast", fold(least), fold(most))
+        }
         (true, false) => format!("{} times as slow", span(ratios)),
         (false, _) => format!("{} times as fast", span(ratios)),
     }

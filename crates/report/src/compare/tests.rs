@@ -22,17 +22,24 @@ fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {
 /// A run of `quick`'s first test and of its commit tests on a drive with this sync latency.
 fn run(sync_us: f64, seconds: u32, phase: f64) -> RunDocument {
     let results = samples::suite("quick", 15.0, sync_us);
-    samples::document(results.into_iter().take(4).map(|result| lasting(result, seconds, phase)).collect())
+    samples::document(
+        results.into_iter().take(4).map(|result| lasting(result, seconds, phase)).collect(),
+    )
 }
 
 fn compared(baseline: &[RunDocument], candidates: &[(&str, &[RunDocument])]) -> Comparison {
     let group = |label: &str, runs| Group { label: label.to_owned(), runs };
-    let candidates: Vec<_> = candidates.iter().map(|(label, runs)| group(label, runs.iter().collect())).collect();
+    let candidates: Vec<_> =
+        candidates.iter().map(|(label, runs)| group(label, runs.iter().collect())).collect();
     Comparison::of(&group("before.json", baseline.iter().collect()), &candidates, "")
 }
 
 fn view(comparison: &Comparison) -> ComparisonView<'_> {
-    ComparisonView { against: &comparison.candidates[0], names: ["A", "B"], figures: Figures::Leading }
+    ComparisonView {
+        against: &comparison.candidates[0],
+        names: ["A", "B"],
+        figures: Figures::Leading,
+    }
 }
 
 fn last_sentence(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
@@ -44,8 +51,11 @@ fn the_whole_page() {
     let mut after = run(800.0, 30, 1.0);
     after.host.kernel_release = Some("6.12.9".to_owned());
     after.results[3].workload.depth = 4;
-    let page =
-        compare_page(&compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]), Figures::Leading, &Look::plain());
+    let page = compare_page(
+        &compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]),
+        Figures::Leading,
+        &Look::plain(),
+    );
     insta::assert_snapshot!(page, @"
     Compared
       A  before.json  1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
@@ -97,7 +107,8 @@ fn two_candidates_and_every_figure_of_one_test() {
     };
     let candidates: [(&str, &[RunDocument]); 2] =
         [("b.json", &[one(900.0, 1.0)]), ("c.json,d.json", &[one(1700.0, 2.0), one(1750.0, 3.0)])];
-    let page = compare_page(&compared(&[one(1700.0, 0.0)], &candidates), Figures::All, &Look::plain());
+    let page =
+        compare_page(&compared(&[one(1700.0, 0.0)], &candidates), Figures::All, &Look::plain());
     insta::assert_snapshot!(page, @"
     Compared
       A  before.json    1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC   baseline
@@ -168,7 +179,11 @@ fn two_candidates_and_every_figure_of_one_test() {
 #[test]
 fn an_ascii_page_is_ascii_throughout() {
     let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
-    let page = compare_page(&compared(&[run(1700.0, 30, 0.0)], &[("b", &[run(800.0, 5, 1.0)])]), Figures::All, &ascii);
+    let page = compare_page(
+        &compared(&[run(1700.0, 30, 0.0)], &[("b", &[run(800.0, 5, 1.0)])]),
+        Figures::All,
+        &ascii,
+    );
     assert!(page.is_ascii(), "{page}");
 }
 
@@ -197,10 +212,17 @@ fn closing_sentences() {
 fn ratios_are_put_in_words_and_never_below_one() {
     let rate = Metric::CommitsPerS;
     let wait = Metric::Latency(Operation::Commit, Point::P99);
-    let said: Vec<String> =
-        [(64.3, rate), (1.0 / 64.3, rate), (1.0 / 1.2, rate), (1.0, rate), (2.13, wait), (0.4, wait), (4_321.0, wait)]
-            .map(|(ratio, metric)| times(ratio, metric))
-            .to_vec();
+    let said: Vec<String> = [
+        (64.3, rate),
+        (1.0 / 64.3, rate),
+        (1.0 / 1.2, rate),
+        (1.0, rate),
+        (2.13, wait),
+        (0.4, wait),
+        (4_321.0, wait),
+    ]
+    .map(|(ratio, metric)| times(ratio, metric))
+    .to_vec();
     insta::assert_snapshot!(said.join("\n"), @"
     64.3 times as fast
     64.3 times as slow
@@ -219,8 +241,15 @@ fn ratios_are_put_in_words_and_never_below_one() {
 
 #[test]
 fn a_ratio_has_three_digits_however_small() {
-    let said = [0.0, 0.000_123_4, 0.008_31, 0.015_72, 0.0994, 0.0996, 0.9994, 1.0, 12.34, 126.4].map(ratio);
-    assert_eq!(said, ["0.000", "0.000123", "0.00831", "0.0157", "0.0994", "0.100", "0.999", "1.00", "12.3", "126"]);
+    let said = [0.0, 0.000_123_4, 0.008_31, 0.015_72, 0.0994, 0.0996, 0.9994, 1.0, 12.34, 126.4]
+        .map(ratio);
+    assert_eq!(
+        said,
+        [
+            "0.000", "0.000123", "0.00831", "0.0157", "0.0994", "0.100", "0.999", "1.00", "12.3",
+            "126"
+        ]
+    );
 }
 
 #[test]
@@ -232,7 +261,10 @@ fn a_run_that_ended_early_is_inconclusive_with_a_reason() {
     insta::assert_snapshot!(view(&comparison).sentence(), @"Inconclusive in 1 of 2 tests: its run ended early. The other one is within noise. 2 tests have no counterpart and are not compared.");
     let remarks = view(&comparison).remarks().join("\n");
     assert!(remarks.contains("no verdict, a run ended early, after 2 s."), "{remarks}");
-    assert!(remarks.contains("write + fsync: the candidate was interrupted after 2 s."), "{remarks}");
+    assert!(
+        remarks.contains("write + fsync: the candidate was interrupted after 2 s."),
+        "{remarks}"
+    );
     broken.results.remove(0);
     insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Inconclusive in the only test: its run ended early. 3 tests have no counterpart and are not compared.");
 }
@@ -253,8 +285,15 @@ fn a_write_is_not_shown_as_the_wait_for_a_commit() {
 fn markdown_for_a_ticket() {
     let mut after = run(800.0, 30, 1.0);
     after.results.truncate(2);
-    after.source = Some(Source { tool: "fio".to_owned(), version: None, drive: Some("<b>|drive_1|</b>".to_owned()) });
-    let markdown = compare_markdown(&compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]), Figures::Leading);
+    after.source = Some(Source {
+        tool: "fio".to_owned(),
+        version: None,
+        drive: Some("<b>|drive_1|</b>".to_owned()),
+    });
+    let markdown = compare_markdown(
+        &compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]),
+        Figures::Leading,
+    );
     assert!(!markdown.contains("<b>"));
     insta::assert_snapshot!(markdown, @r"
     **B commits 2.1 times as fast as A in 1 of 2 tests; 1 is within noise. 2 tests have no counterpart and are not compared.**
@@ -290,7 +329,8 @@ fn markdown_for_a_ticket() {
 #[test]
 fn a_failed_condition() {
     let said = |seconds, text: &str| {
-        let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[run(2000.0, seconds, 1.0)])]);
+        let comparison =
+            compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[run(2000.0, seconds, 1.0)])]);
         let condition: compare::Condition = text.parse().unwrap();
         condition.failures(&comparison).unwrap().iter().map(failure).next().unwrap_or_default()
     };

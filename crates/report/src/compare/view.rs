@@ -1,7 +1,8 @@
 //! A comparison as texts and table cells, independent of the output: terminal, Markdown or HTML.
 
 use compare::{
-    Against, Direction, Metric, MetricComparison, Operation, Point, TestComparison, Undecided, UnpairedReason, Verdict,
+    Against, Direction, Metric, MetricComparison, Operation, Point, TestComparison, Undecided,
+    UnpairedReason, Verdict,
 };
 
 use super::{Figures, figure_name, interval, ratio, sentence, value, verdict};
@@ -46,7 +47,10 @@ impl<'a> ComparisonView<'a> {
     /// Each test (with its name on the other side if that differs) and its figures.
     pub fn tests(&self) -> impl Iterator<Item = (String, Vec<FigureView>)> + use<'a> {
         let figures = self.figures;
-        self.against.tests.iter().map(move |test| (title(test), shown(test, figures).map(figure_view).collect()))
+        self.against
+            .tests
+            .iter()
+            .map(move |test| (title(test), shown(test, figures).map(figure_view).collect()))
     }
 
     /// Remarks: why figures have no verdict, and notes on single tests. Each remark appears once.
@@ -90,8 +94,12 @@ impl<'a> ComparisonView<'a> {
 
     /// Other differences: the fact, the baseline's value, the candidate's value.
     pub fn differences(&self) -> Vec<(String, String, String)> {
-        let said = |answers: &[String]| if answers.is_empty() { NONE.to_owned() } else { answers.join(", ") };
-        let row = |it: &compare::FactDifference| (it.fact.clone(), said(&it.baseline), said(&it.candidate));
+        let said = |answers: &[String]| {
+            if answers.is_empty() { NONE.to_owned() } else { answers.join(", ") }
+        };
+        let row = |it: &compare::FactDifference| {
+            (it.fact.clone(), said(&it.baseline), said(&it.candidate))
+        };
         self.against.differences.iter().map(row).collect()
     }
 }
@@ -131,7 +139,9 @@ fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &Metri
     let waited_for = asked.into_iter().find(|&operation| of(operation));
     let leads = move |figure: &&MetricComparison| match (figures, figure.metric) {
         (Figures::All, _) | (Figures::Leading, Metric::SortS) => true,
-        (Figures::Leading, Metric::Latency(operation, point)) => Some(operation) == waited_for && point != Point::Mean,
+        (Figures::Leading, Metric::Latency(operation, point)) => {
+            Some(operation) == waited_for && point != Point::Mean
+        }
         (Figures::Leading, rate) => rate.name() == test.leading,
     };
     test.metrics.iter().filter(leads)

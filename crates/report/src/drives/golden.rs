@@ -9,8 +9,13 @@ use super::*;
 
 fn answer(enabled: bool) -> Answer<CacheReading> {
     let after_power_cycle = AfterPowerCycle::Reverts;
-    let told =
-        CacheReading { present: true, enabled, switchable: true, after_power_cycle, told_by: ToldBy::AtaIdentify };
+    let told = CacheReading {
+        present: true,
+        enabled,
+        switchable: true,
+        after_power_cycle,
+        told_by: ToldBy::AtaIdentify,
+    };
     Answer::Told { told }
 }
 
@@ -70,13 +75,18 @@ fn machine() -> DrivesDocument {
     first.serial = Some("S3EWNX0K".to_owned());
     first.queue.discard_max_bytes = Some(2 << 30);
     first.queue.discard_granularity_bytes = Some(4096);
-    let mut second = BlockDevice { path: "/dev/sdb".into(), name: "sdb".to_owned(), ..first.clone() };
+    let mut second =
+        BlockDevice { path: "/dev/sdb".into(), name: "sdb".to_owned(), ..first.clone() };
     second.queue.rotational = Some(true);
     let third = BlockDevice { path: "/dev/sdc".into(), name: "sdc".to_owned(), ..sata };
     let mut healthy = record(
         &first,
         answer(true),
-        Some(usage("sda", &[], vec![usage("sda1", &[("/", "ext4", None), ("/home", "xfs", None)], vec![])])),
+        Some(usage(
+            "sda",
+            &[],
+            vec![usage("sda1", &[("/", "ext4", None), ("/home", "xfs", None)], vec![])],
+        )),
     );
     healthy.health = Answer::Told {
         told: Health {
@@ -89,7 +99,11 @@ fn machine() -> DrivesDocument {
     };
     document(vec![
         healthy,
-        record(&second, Answer::NeedsRoot, Some(usage("sdb", &[("/srv", "ext4", Some("nobarrier"))], vec![]))),
+        record(
+            &second,
+            Answer::NeedsRoot,
+            Some(usage("sdb", &[("/srv", "ext4", Some("nobarrier"))], vec![])),
+        ),
         record(&third, answer(true), None),
     ])
 }

@@ -9,7 +9,13 @@ fn document(name: &str) -> HostDocument {
     let capture = captures::lay_out(name);
     let facts = HostFacts::read(&SystemRoot::new(capture.path()));
     let audit = judge::audit(&facts);
-    HostDocument { schema: SCHEMA.to_owned(), flushmark: "0.1.0".to_owned(), facts, audit, measured: None }
+    HostDocument {
+        schema: SCHEMA.to_owned(),
+        flushmark: "0.1.0".to_owned(),
+        facts,
+        audit,
+        measured: None,
+    }
 }
 
 fn page(name: &str) -> String {

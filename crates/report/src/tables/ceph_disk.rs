@@ -41,7 +41,8 @@ fn is_verdict(result: &TestResult, results: &[TestResult]) -> bool {
         (workload.pattern, workload.block_bytes, workload.depth, workload.jobs)
     };
     let durable = |result: &&TestResult| result.workload.sync.is_some_and(SyncMethod::is_durable);
-    let twins: Vec<&TestResult> = results.iter().filter(durable).filter(|twin| key(twin) == key(result)).collect();
+    let twins: Vec<&TestResult> =
+        results.iter().filter(durable).filter(|twin| key(twin) == key(result)).collect();
     let slowest = twins.iter().min_by(|one, other| one.iops.total_cmp(&other.iops));
     twins.len() > 1 && slowest.is_some_and(|slowest| std::ptr::eq(*slowest, result))
 }

@@ -33,7 +33,10 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         ]);
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };
-            verdicts += &format!("  etcd requires a sync p99 below 10 ms: {} is {verdict} that.\n", latency(sync.p99));
+            verdicts += &format!(
+                "  etcd requires a sync p99 below 10 ms: {} is {verdict} that.\n",
+                latency(sync.p99)
+            );
         }
     }
     table.render(look) + &verdicts

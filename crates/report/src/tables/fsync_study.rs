@@ -16,14 +16,20 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
     sizes.sort_unstable();
     sizes.dedup();
 
-    let mut summary = Columns::new([Column::left("one job"), Column::right("fsync"), Column::right("fdatasync")]);
+    let mut summary =
+        Columns::new([Column::left("one job"), Column::right("fsync"), Column::right("fdatasync")]);
     for bytes in &sizes {
         let mean = |sync: SyncMethod| {
             let of_size = |result: &&TestResult| {
-                result.workload.block_bytes == *bytes && result.workload.jobs == 1 && sync_of(result) == sync
+                result.workload.block_bytes == *bytes
+                    && result.workload.jobs == 1
+                    && sync_of(result) == sync
             };
-            let means: Vec<f64> =
-                results.iter().filter(of_size).filter_map(|result| Some(result.sync_us?.mean)).collect();
+            let means: Vec<f64> = results
+                .iter()
+                .filter(of_size)
+                .filter_map(|result| Some(result.sync_us?.mean))
+                .collect();
             (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
         };
         summary.row([
@@ -71,8 +77,10 @@ mod golden {
 
     #[test]
     fn the_study() {
-        let results: Vec<TestResult> =
-            samples::suite("fsync-study", 15.0, 890.0).into_iter().filter(|result| result.workload.jobs <= 2).collect();
+        let results: Vec<TestResult> = samples::suite("fsync-study", 15.0, 890.0)
+            .into_iter()
+            .filter(|result| result.workload.jobs <= 2)
+            .collect();
         insta::assert_snapshot!(tables(&results, &Look::plain()), @"
         Mean sync latency
           one job    fsync  fdatasync

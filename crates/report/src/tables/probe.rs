@@ -14,7 +14,9 @@ const BAR: f64 = 24.0;
 type Aspect = (&'static str, fn(&TestResult) -> String);
 
 const ASPECTS: [Aspect; 6] = [
-    ("pattern", |result| result.workload.pattern.map_or_else(String::new, |pattern| pattern.name().to_owned())),
+    ("pattern", |result| {
+        result.workload.pattern.map_or_else(String::new, |pattern| pattern.name().to_owned())
+    }),
     ("size", |result| format_bytes(result.workload.block_bytes)),
     ("places", |result| result.workload.streams.to_string()),
     ("writes a sync", |result| result.workload.sync_every.to_string()),
@@ -37,8 +39,9 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     };
     let aspects: Vec<&Aspect> = ASPECTS.iter().filter(differs).collect();
     let synced = results.iter().any(|result| result.sync_us.is_some());
-    let heads =
-        aspects.iter().map(|(name, _)| if *name == "pattern" { Column::left(name) } else { Column::right(name) });
+    let heads = aspects
+        .iter()
+        .map(|(name, _)| if *name == "pattern" { Column::left(name) } else { Column::right(name) });
     let figures = [
         Column::right("IOPS"),
         Column::right("MiB/s"),
@@ -51,7 +54,10 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let block = if look.glyphs == Glyphs::Ascii { "#" } else { "█" };
     for result in results {
         let us = if synced { result.sync_us } else { result.headline_us() };
-        let bar = block.repeat((result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0) as usize);
+        let bar =
+            block
+                .repeat((result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0)
+                    as usize);
         let figures = [
             Cell::from(number(result.iops)),
             Cell::from(throughput(result.mib_per_s)),
@@ -59,7 +65,9 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
         ];
-        table.row(aspects.iter().map(|(_, of)| Cell::from(of(result))).chain(figures).collect::<Vec<_>>());
+        table.row(
+            aspects.iter().map(|(_, of)| Cell::from(of(result))).chain(figures).collect::<Vec<_>>(),
+        );
     }
     table.render(look)
 }

@@ -12,11 +12,19 @@ pub(super) fn table(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
     for result in results {
         let kbytes = result.workload.block_bytes as f64 / 1024.0;
         let usec = if result.ops == 0 { 0.0 } else { result.elapsed_s * 1e6 / result.ops as f64 };
-        text +=
-            &format!("\t{:>4} kbytes: {usec:8.1} usec/IO = {:8.1} Mbytes/s\n", four_digits(kbytes), result.mib_per_s);
+        text += &format!(
+            "\t{:>4} kbytes: {usec:8.1} usec/IO = {:8.1} Mbytes/s\n",
+            four_digits(kbytes),
+            result.mib_per_s
+        );
     }
     for skipped in skipped {
-        text += &hanging("        ", 8, &format!("{}: skipped, {}", skipped.test, skipped.because), look.columns());
+        text += &hanging(
+            "        ",
+            8,
+            &format!("{}: skipped, {}", skipped.test, skipped.because),
+            look.columns(),
+        );
     }
     text
 }
@@ -35,8 +43,10 @@ mod golden {
         let mut results = samples::suite("slog", 15.0, 1700.0);
         results.truncate(5);
         let first = results.remove(0);
-        let skipped =
-            [Skipped { test: first.test, because: "512 B is not a multiple of the logical block size".to_owned() }];
+        let skipped = [Skipped {
+            test: first.test,
+            because: "512 B is not a multiple of the logical block size".to_owned(),
+        }];
         insta::assert_snapshot!(table(&results, &skipped, &Look::plain()), @"
         Synchronous random writes:
         	   1 kbytes:   2049.4 usec/IO =      0.5 Mbytes/s

@@ -13,26 +13,31 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         Some(rank) => Column::right(column.name).may_drop(rank),
         None => Column::right(column.name),
     });
-    let mut table = Columns::new(std::iter::once(Column::prose("sort")).chain(figures).collect::<Vec<_>>());
+    let mut table =
+        Columns::new(std::iter::once(Column::prose("sort")).chain(figures).collect::<Vec<_>>());
     for result in results {
-        let cells = SORT_COLUMNS
-            .iter()
-            .map(|column| Cell::maybe(result.sort.and_then(|figures| column.cell(&figures)), |text| text));
-        table.row(std::iter::once(Cell::from(result.test.clone())).chain(cells).collect::<Vec<_>>());
+        let cells = SORT_COLUMNS.iter().map(|column| {
+            Cell::maybe(result.sort.and_then(|figures| column.cell(&figures)), |text| text)
+        });
+        table
+            .row(std::iter::once(Cell::from(result.test.clone())).chain(cells).collect::<Vec<_>>());
     }
     table.render(look) + &sentences(results, look)
 }
 
 /// The sorts among the tests of any plan; empty if there are none.
 pub(super) fn of_sorts(results: &[TestResult], look: &Look) -> String {
-    let sorts: Vec<TestResult> = results.iter().filter(|result| result.sort.is_some()).cloned().collect();
+    let sorts: Vec<TestResult> =
+        results.iter().filter(|result| result.sort.is_some()).cloned().collect();
     if sorts.is_empty() { String::new() } else { format!("\n{}", table(&sorts, look)) }
 }
 
 /// The sentence of each sort.
 fn sentences(results: &[TestResult], look: &Look) -> String {
     let sorts = results.iter().filter_map(|result| Some((result, sort_sentence(result)?)));
-    sorts.map(|(result, said)| hanging("  ", 2, &format!("{}: {said}", result.test), look.columns())).collect()
+    sorts
+        .map(|(result, said)| hanging("  ", 2, &format!("{}: {said}", result.test), look.columns()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     ]);
     for result in results {
         let us = result.headline_us();
-        let steady = result.steady_state.map(|steady| if steady.reached { "yes" } else { "not reached" });
+        let steady =
+            result.steady_state.map(|steady| if steady.reached { "yes" } else { "not reached" });
         table.row([
             Cell::from(result.test.clone()),
             Cell::from(result.engine.clone()),

@@ -31,7 +31,10 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         table.row([
             Cell::from(format!("  {row}")),
             Cell::from(format!("{:.3}", per_second(result))),
-            Cell::from(format!("{:.0}", if result.iops > 0.0 { 1e6 / per_second(result) } else { 0.0 })),
+            Cell::from(format!(
+                "{:.0}",
+                if result.iops > 0.0 { 1e6 / per_second(result) } else { 0.0 }
+            )),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
             Cell::maybe(us, |us| latency(us.max)),
@@ -48,8 +51,11 @@ fn compares_methods(results: &[TestResult], title: &str) -> bool {
 
 /// Returns whether the row is the fastest of its group (the first, of equals).
 fn is_fastest(result: &TestResult, title: &str, results: &[TestResult]) -> bool {
-    let peers = results.iter().filter(|peer| peer.test.split_once(": ").is_some_and(|(group, _)| group == title));
-    let fastest = peers.reduce(|best, peer| if per_second(peer) > per_second(best) { peer } else { best });
+    let peers = results
+        .iter()
+        .filter(|peer| peer.test.split_once(": ").is_some_and(|(group, _)| group == title));
+    let fastest =
+        peers.reduce(|best, peer| if per_second(peer) > per_second(best) { peer } else { best });
     compares_methods(results, title) && fastest.is_some_and(|fastest| std::ptr::eq(fastest, result))
 }
 

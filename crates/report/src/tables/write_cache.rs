@@ -42,14 +42,18 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         Column::right("off : on").optional(),
     ]);
     for wanted in keys {
-        let of_row: Vec<&TestResult> = results.iter().filter(|result| key(result) == wanted).collect();
+        let of_row: Vec<&TestResult> =
+            results.iter().filter(|result| key(result) == wanted).collect();
         let Some(first) = of_row.first() else { continue };
         let large = first.workload.block_bytes >= LARGE_BYTES;
         let pattern = first.workload.pattern.map_or("steps", Pattern::name);
-        let under = |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
+        let under =
+            |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
         let (off, on) = (under(WriteCache::Off), under(WriteCache::On));
         let figure = |result: Option<&TestResult>| {
-            Cell::maybe(result, |result| if large { throughput(result.mib_per_s) } else { number(result.iops) })
+            Cell::maybe(result, |result| {
+                if large { throughput(result.mib_per_s) } else { number(result.iops) }
+            })
         };
         let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
         table.row([
@@ -83,7 +87,10 @@ mod golden {
     fn both() -> Vec<TestResult> {
         let under = |setting, sync_us| {
             let results = samples::suite("write-cache", 15.0, sync_us);
-            results.into_iter().filter(move |result| result.workload.write_cache == setting).collect::<Vec<_>>()
+            results
+                .into_iter()
+                .filter(move |result| result.workload.write_cache == setting)
+                .collect::<Vec<_>>()
         };
         [under(WriteCache::Off, 25.0), under(WriteCache::On, 1700.0)].concat()
     }
@@ -118,7 +125,9 @@ mod golden {
     #[test]
     fn a_single_setting() {
         let mut alone = both();
-        alone.retain(|result| result.workload.depth == 1 && result.workload.pattern == Some(Pattern::Write));
+        alone.retain(|result| {
+            result.workload.depth == 1 && result.workload.pattern == Some(Pattern::Write)
+        });
         alone.truncate(4);
         for result in &mut alone {
             result.workload.write_cache = WriteCache::Unchanged;

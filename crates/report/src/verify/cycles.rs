@@ -34,9 +34,12 @@ fn counts(standing: &Standing) -> String {
 /// The upper bound on losses that clean cycles prove.
 pub(super) fn loss_bound(standing: &Standing, look: &Look) -> String {
     let words = match (standing.bound(), standing.failed, standing.unjudged) {
-        (_, 1.., _) => "A drive that failed once is not cleared by cycles that it passed.".to_owned(),
+        (_, 1.., _) => {
+            "A drive that failed once is not cleared by cycles that it passed.".to_owned()
+        }
         (_, 0, unjudged @ 1..) => format!(
-            "{} had acknowledged writes and {} never judged, so nothing follows from the clean ones: the unjudged ones may contain a loss.",
+            "{} had acknowledged writes and {} never judged, so nothing follows from the clean \
+             ones: the unjudged ones may contain a loss.",
             plural(u64::from(unjudged), "cycle"),
             if unjudged == 1 { "was" } else { "were" }
         ),
@@ -46,7 +49,11 @@ pub(super) fn loss_bound(standing: &Standing, look: &Look) -> String {
             // The next round figure to aim for.
             let next = [0.5, 0.1, 0.05, 0.01, 0.001].into_iter().find(|&chance| chance < bound);
             let more = next.map_or(String::new(), |chance| {
-                format!("; {} clean cycles would bring it below {}", cycles_for(chance), percent(chance))
+                format!(
+                    "; {} clean cycles would bring it below {}",
+                    cycles_for(chance),
+                    percent(chance)
+                )
             });
             format!(
                 "With {}, the chance of a loss in one cut is below {} at 95 % confidence{more}.",
@@ -63,13 +70,20 @@ pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
     if ages.iter().all(|age| age.obligations == 0) {
         return String::new();
     }
-    let mut table =
-        Columns::new([Column::left("acknowledged before the end"), Column::right("records"), Column::right("broken")]);
+    let mut table = Columns::new([
+        Column::left("acknowledged before the end"),
+        Column::right("records"),
+        Column::right("broken"),
+    ]);
     let mut from = "0".to_owned();
     for age in ages {
         let label = match age.up_to_ms {
             Some(up_to_ms) => {
-                let to = if up_to_ms < 1000 { format!("{up_to_ms} ms") } else { format!("{} s", up_to_ms / 1000) };
+                let to = if up_to_ms < 1000 {
+                    format!("{up_to_ms} ms")
+                } else {
+                    format!("{} s", up_to_ms / 1000)
+                };
                 let label = format!("{from} to {to}");
                 from = to;
                 label
@@ -91,10 +105,15 @@ pub fn verify_event(event: &Event) -> Option<String> {
             let on = if drive.is_empty() { String::new() } else { format!(" ({drive})") };
             format!("cycle {cycle}: run {} begins on {}{on}", run.name(), run.circumstances.target)
         }
-        Event::CutStarted(delay_ms) => format!("cutting the power, {delay_ms} ms after a sync was acknowledged"),
-        Event::CutFailed(why) => format!("the cut command failed ({why}); cut the power by hand, or fix the command"),
+        Event::CutStarted(delay_ms) => {
+            format!("cutting the power, {delay_ms} ms after a sync was acknowledged")
+        }
+        Event::CutFailed(why) => {
+            format!("the cut command failed ({why}); cut the power by hand, or fix the command")
+        }
         Event::Silent(commits) => format!(
-            "the writer fell silent after {} acknowledged writes; check the target when its power is back",
+            "the writer fell silent after {} acknowledged writes; check the target when its power \
+             is back",
             count(*commits)
         ),
         Event::Ended(why) => format!("the writer ended on its own ({why})"),

@@ -73,7 +73,12 @@ impl Layout {
                     (self.parity_member(stripe, self.parities() - 1) + 1 + index) % self.members
                 }
             };
-            pieces.push(Piece { member, offset: stripe * self.chunk + in_chunk, bytes, array_offset: at });
+            pieces.push(Piece {
+                member,
+                offset: stripe * self.chunk + in_chunk,
+                bytes,
+                array_offset: at,
+            });
             at += bytes;
         }
         pieces
@@ -84,8 +89,11 @@ impl Layout {
         let stripe = offset / self.stripe_bytes();
         let first = offset % self.stripe_bytes();
         let last = first + bytes - 1;
-        let (start, bytes) =
-            if first / self.chunk == last / self.chunk { (first % self.chunk, bytes) } else { (0, self.chunk) };
+        let (start, bytes) = if first / self.chunk == last / self.chunk {
+            (first % self.chunk, bytes)
+        } else {
+            (0, self.chunk)
+        };
         (0..self.parities())
             .map(|parity| Piece {
                 member: self.parity_member(stripe, parity),
@@ -116,7 +124,8 @@ mod tests {
     use super::*;
 
     fn layouts() -> impl Strategy<Value = Layout> {
-        let level = prop::sample::select(vec![Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6]);
+        let level =
+            prop::sample::select(vec![Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6]);
         (level, 4usize..7).prop_map(|(level, members)| Layout { level, members, chunk: 65536 })
     }
 
@@ -166,13 +175,23 @@ mod tests {
         let raid5 = Layout { level: Level::Raid5, members: 3, chunk: 4096 };
         assert_eq!(
             places(raid5, 4),
-            [(vec![0, 1], vec![2]), (vec![2, 0], vec![1]), (vec![1, 2], vec![0]), (vec![0, 1], vec![2]),]
+            [
+                (vec![0, 1], vec![2]),
+                (vec![2, 0], vec![1]),
+                (vec![1, 2], vec![0]),
+                (vec![0, 1], vec![2]),
+            ]
         );
         let raid6 = Layout { level: Level::Raid6, ..raid5 };
         let raid6 = Layout { members: 4, ..raid6 };
         assert_eq!(
             places(raid6, 4),
-            [(vec![1, 2], vec![3, 0]), (vec![0, 1], vec![2, 3]), (vec![3, 0], vec![1, 2]), (vec![2, 3], vec![0, 1]),]
+            [
+                (vec![1, 2], vec![3, 0]),
+                (vec![0, 1], vec![2, 3]),
+                (vec![3, 0], vec![1, 2]),
+                (vec![2, 3], vec![0, 1]),
+            ]
         );
         assert_eq!(places(Layout { level: Level::Raid0, ..raid5 }, 1), [(vec![0, 1, 2], vec![])]);
         assert_eq!(places(Layout { level: Level::Raid1, ..raid5 }, 1), [(vec![0], vec![])]);
@@ -181,8 +200,12 @@ mod tests {
     #[test]
     fn an_array_holds_whole_chunks_of_its_members_but_the_parity() {
         // Two chunks of each member, and part of a third.
-        let capacity = |level| Layout { level, members: 4, chunk: 4096 }.capacity(3 * 4096 - 512) / 4096;
-        assert_eq!([Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6].map(capacity), [8, 2, 6, 4]);
+        let capacity =
+            |level| Layout { level, members: 4, chunk: 4096 }.capacity(3 * 4096 - 512) / 4096;
+        assert_eq!(
+            [Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6].map(capacity),
+            [8, 2, 6, 4]
+        );
     }
 
     #[test]
@@ -194,11 +217,18 @@ mod tests {
         };
         // Within a chunk of the second stripe, up to its end, and past it.
         assert_eq!(parity(8192 + 512, 1024), (1, 4096 + 512, 1024, 8192 + 512));
-        assert_eq!(parity(8192 + 4096 + 512, 4096 - 512), (1, 4096 + 512, 4096 - 512, 8192 + 4096 + 512));
+        assert_eq!(
+            parity(8192 + 4096 + 512, 4096 - 512),
+            (1, 4096 + 512, 4096 - 512, 8192 + 4096 + 512)
+        );
         assert_eq!(parity(8192 + 3584, 1024), (1, 4096, 4096, 8192 + 3584));
         let pieces = layout.data(8192 + 3584, 1024);
-        let piece = |member, offset, array_offset| Piece { member, offset, bytes: 512, array_offset };
+        let piece =
+            |member, offset, array_offset| Piece { member, offset, bytes: 512, array_offset };
         assert_eq!(pieces, [piece(2, 4096 + 3584, 8192 + 3584), piece(0, 4096, 8192 + 4096)]);
-        assert_eq!(layout.by_stripe(8192 - 512, 8192 + 1024), [(7680, 512), (8192, 8192), (16384, 512)]);
+        assert_eq!(
+            layout.by_stripe(8192 - 512, 8192 + 1024),
+            [(7680, 512), (8192, 8192), (16384, 512)]
+        );
     }
 }

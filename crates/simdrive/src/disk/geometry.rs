@@ -144,8 +144,10 @@ pub(super) mod tests {
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         let n = 200;
         let track = |i: u64| i * geometry.tracks / n;
-        let total: u64 =
-            (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| geometry.seek(track(i), track(j))).sum();
+        let total: u64 = (0..n)
+            .flat_map(|i| (0..n).map(move |j| (i, j)))
+            .map(|(i, j)| geometry.seek(track(i), track(j)))
+            .sum();
         let mean_us = total as f64 / (n * n) as f64 / 1e3;
         assert!((mean_us / 8500.0 - 1.0).abs() < 0.02, "{mean_us}");
     }
@@ -180,12 +182,19 @@ pub(super) mod tests {
             let Spot { track, angle, track_bytes } = geometry.spot(offset);
             (track, (angle * 1e4).round() / 1e4, track_bytes)
         };
-        assert_eq!((spot(0), spot(track_bytes / 2)), ((0, 0.0, track_bytes), (0, 0.5, track_bytes)));
+        assert_eq!(
+            (spot(0), spot(track_bytes / 2)),
+            ((0, 0.0, track_bytes), (0, 0.5, track_bytes))
+        );
         assert_eq!(spot(track_bytes - 4096).0, 0);
         // A step and the settling after it, 1300 us, are 0.156 of a rotation; seven steps are more
         // than a full one.
-        assert_eq!((spot(track_bytes), spot(7 * track_bytes)), ((1, 0.156, track_bytes), (7, 0.092, track_bytes)));
-        let transfer = |turns: u64| geometry.transfer(geometry.spot(0), turns * track_bytes / 2) / 1000;
+        assert_eq!(
+            (spot(track_bytes), spot(7 * track_bytes)),
+            ((1, 0.156, track_bytes), (7, 0.092, track_bytes))
+        );
+        let transfer =
+            |turns: u64| geometry.transfer(geometry.spot(0), turns * track_bytes / 2) / 1000;
         assert_eq!([1, 2, 5].map(transfer), [4166, 9633, (2.5 * 8333.333 + 2.0 * 1300.0) as u64]);
     }
 
@@ -196,14 +205,20 @@ pub(super) mod tests {
         let mut before = geometry.spot(0);
         for part in 1..1000 {
             let spot = geometry.spot(capacity / 1000 * part);
-            assert!(spot.track > before.track && spot.track_bytes <= before.track_bytes, "{before:?} {spot:?}");
+            assert!(
+                spot.track > before.track && spot.track_bytes <= before.track_bytes,
+                "{before:?} {spot:?}"
+            );
             before = spot;
         }
         // The middle of the innermost zone: 31/32 of the way from 210 to 100 MB/s.
         assert_eq!(before.track_bytes, (103_437_500 / 120) / 4096 * 4096);
         for zones in geometry.zones.windows(2) {
             let last = geometry.spot(zones[1].first_byte - 4096);
-            assert_eq!((last.track + 1, last.track_bytes), (zones[1].first_track, zones[0].track_bytes));
+            assert_eq!(
+                (last.track + 1, last.track_bytes),
+                (zones[1].first_track, zones[0].track_bytes)
+            );
         }
         // The last of a thousand parts ends with the last track, except for rounding each track to
         // pages.
@@ -230,7 +245,8 @@ pub(super) mod tests {
         // A quarter of a rotation ahead of the clock.
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.25);
         let turn = geometry.turn();
-        let turns = |now, angle| (geometry.rotation(now, angle) as f64 / turn as f64 * 1e3).round() / 1e3;
+        let turns =
+            |now, angle| (geometry.rotation(now, angle) as f64 / turn as f64 * 1e3).round() / 1e3;
         assert_eq!((turns(0, 0.25), turns(0, 0.5), turns(0, 0.125)), (0.0, 0.25, 0.875));
         assert_eq!((turns(turn / 2, 0.25), turns(3 * turn, 0.5)), (0.5, 0.25));
         // An angle that has just passed is reached; one that passed earlier is waited for.

@@ -113,16 +113,24 @@ macro_rules! knob {
 
 /// Every parameter, with the most influential ones first.
 pub const KNOBS: &[Knob] = &[
-    knob!("drive.flush.command_us", 1.0..1000.0, 1.6, |model| &mut solid_state(model)?.flush.command_us),
-    knob!("drive.flush.journal_us", 10.0..20000.0, 2.0, |model| &mut flush_of_map(model)?.flush.journal_us),
-    knob!("drive.flush.map_page_us", 0.1..500.0, 3.0, |model| &mut flush_of_map(model)?.flush.map_page_us),
+    knob!("drive.flush.command_us", 1.0..1000.0, 1.6, |model| &mut solid_state(model)?
+        .flush
+        .command_us),
+    knob!("drive.flush.journal_us", 10.0..20000.0, 2.0, |model| &mut flush_of_map(model)?
+        .flush
+        .journal_us),
+    knob!("drive.flush.map_page_us", 0.1..500.0, 3.0, |model| &mut flush_of_map(model)?
+        .flush
+        .map_page_us),
     knob!("drive.fua.extra_us", 0.1..5000.0, 2.0, |model| {
         match &mut solid_state(model)?.fua {
             Fua::Cached { extra_us } | Fua::Programmed { extra_us, .. } => extra_us,
             Fua::Absent | Fua::Ignored => return None,
         }
     }),
-    knob!("drive.link.command_us", 0.2..50.0, 1.4, |model| &mut solid_state(model)?.link.command_us),
+    knob!("drive.link.command_us", 0.2..50.0, 1.4, |model| &mut solid_state(model)?
+        .link
+        .command_us),
     knob!("drive.link.write_us", 0.5..500.0, 1.5, |model| &mut solid_state(model)?.link.write_us),
     knob!("drive.link.read_us", 0.5..500.0, 1.5, |model| &mut solid_state(model)?.link.read_us),
     knob!("drive.link.mb_per_s", 100.0..15000.0, 1.1, |model| {
@@ -135,11 +143,20 @@ pub const KNOBS: &[Knob] = &[
     knob!("drive.flash.slc.program_us", 30.0..1500.0, 1.4, |model| {
         &mut solid_state(model)?.flash.slc.as_mut()?.program_us
     }),
-    knob!("drive.flash.program_us", 100.0..6000.0, 1.3, |model| &mut solid_state(model)?.flash.program_us),
+    knob!("drive.flash.program_us", 100.0..6000.0, 1.3, |model| &mut solid_state(model)?
+        .flash
+        .program_us),
     knob!("drive.flash.read_us", 20.0..250.0, 1.3, |model| &mut solid_state(model)?.flash.read_us),
     knob!("drive.flash.dies", 2.0..512.0, 1.3, whole | model | &mut solid_state(model)?.flash.dies),
-    knob!("drive.flash.channel_mb_per_s", 30.0..4000.0, 1.3, |model| &mut solid_state(model)?.flash.channel_mb_per_s),
-    knob!("drive.flash.slc.free", 0.0..1e12, 2.0, size | model | &mut solid_state(model)?.flash.slc.as_mut()?.free),
+    knob!("drive.flash.channel_mb_per_s", 30.0..4000.0, 1.3, |model| &mut solid_state(model)?
+        .flash
+        .channel_mb_per_s),
+    knob!(
+        "drive.flash.slc.free",
+        0.0..1e12,
+        2.0,
+        size | model | &mut solid_state(model)?.flash.slc.as_mut()?.free
+    ),
     knob!("drive.rpm", 4200.0..15000.0, 1.02, |model| &mut disk(model)?.rpm),
     knob!("drive.seek_mean_us", 2000.0..20000.0, 1.2, |model| &mut disk(model)?.seek_mean_us),
     knob!("drive.seek_track_us", 100.0..2000.0, 1.4, |model| &mut disk(model)?.seek_track_us),
@@ -161,7 +178,8 @@ pub const KNOBS: &[Knob] = &[
     knob!("drive.flush_us", 1.0..50000.0, 2.0, |model| &mut volume(model)?.flush_us),
     knob!("drive.unit_mb_per_s", 10.0..5000.0, 2.0, |model| &mut volume(model)?.unit_mb_per_s),
     knob!("drive.link_mb_per_s", 10.0..15000.0, 2.0, |model| &mut volume(model)?.link_mb_per_s),
-    knob!("drive.sustained_mb_per_s", 5.0..15000.0, 2.0, |model| &mut volume(model)?.sustained_mb_per_s),
+    knob!("drive.sustained_mb_per_s", 5.0..15000.0, 2.0, |model| &mut volume(model)?
+        .sustained_mb_per_s),
     knob!("drive.iops_most", 50.0..2000000.0, 3.0, |model| &mut volume(model)?.iops_most),
     knob!("host.call_us", 0.3..20.0, 1.3, |model| &mut model.host.call_us),
     knob!("host.sync_us", 0.3..10.0, 1.3, |model| &mut model.host.sync_us),
@@ -181,7 +199,12 @@ mod tests {
             for knob in KNOBS {
                 if let Some(value) = knob.get(model) {
                     let (low, high) = knob.range;
-                    assert!(value == 0.0 || (low..=high).contains(&value), "{}: {} = {value}", model.model, knob.path);
+                    assert!(
+                        value == 0.0 || (low..=high).contains(&value),
+                        "{}: {} = {value}",
+                        model.model,
+                        knob.path
+                    );
                 }
             }
         }
@@ -194,7 +217,11 @@ mod tests {
                 if knob.get(model).is_some() {
                     let mut turned = model.clone();
                     knob.set(&mut turned, 1e300);
-                    assert!((knob.get(&turned).unwrap() / knob.range.1 - 1.0).abs() < 1e-6, "{}", knob.path);
+                    assert!(
+                        (knob.get(&turned).unwrap() / knob.range.1 - 1.0).abs() < 1e-6,
+                        "{}",
+                        knob.path
+                    );
                 }
             }
         }
@@ -202,7 +229,8 @@ mod tests {
 
     #[test]
     fn three_digits_are_kept() {
-        let kept = [0.0, 0.123_456, 1234.5, 99.96, 7.0].map(|value| three_digits(value).to_string());
+        let kept =
+            [0.0, 0.123_456, 1234.5, 99.96, 7.0].map(|value| three_digits(value).to_string());
         assert_eq!(kept, ["0", "0.123", "1230", "100", "7"]);
     }
 }

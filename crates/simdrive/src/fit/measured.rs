@@ -8,8 +8,8 @@ use catalogue::{Class, models};
 use drive::{Place, Transport};
 use measurement::{Ended, RunDocument, TargetKind, TestResult, WorkloadRecord};
 use workload::{
-    Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Sharing, Streams, Submission, SyncMethod,
-    SyncTiming, Test, WarmUp, Work, Workload,
+    Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Sharing, Streams,
+    Submission, SyncMethod, SyncTiming, Test, WarmUp, Work, Workload,
 };
 
 use super::misfit;
@@ -40,7 +40,8 @@ pub enum Unfit {
     NoDrive(String),
     /// A measurement that a model requires.
     #[error(
-        "missing {what}, which is needed to determine {needed_for}; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed"
+        "missing {what}, which is needed to determine {needed_for}; run `flushmark check TARGET \
+         --output RESULT.json` to measure everything that is needed"
     )]
     Missing {
         /// The missing measurement.
@@ -68,7 +69,8 @@ pub fn samples(document: &RunDocument) -> Result<Vec<Sample>, Unfit> {
     if document.target.kind == TargetKind::Null {
         return Err(Unfit::NoDrive(document.target.given.clone()));
     }
-    let of_drive: Vec<&TestResult> = document.results.iter().filter(|result| is_of_drive(result)).collect();
+    let of_drive: Vec<&TestResult> =
+        document.results.iter().filter(|result| is_of_drive(result)).collect();
     let small = |result: &&&TestResult| {
         let WorkloadRecord { depth, jobs, block_bytes, .. } = result.workload;
         depth == 1 && jobs == 1 && block_bytes <= SMALL_BLOCK_BYTES_MAX
@@ -76,22 +78,20 @@ pub fn samples(document: &RunDocument) -> Result<Vec<Sample>, Unfit> {
     let writes = |result: &&&TestResult| result.workload.pattern.is_some_and(Pattern::writes);
     let missing = |what, needed_for| Unfit::Missing { what, needed_for };
     let unsynced = |result: &&&TestResult| result.workload.sync == Some(SyncMethod::None);
-    let by_call = |result: &&&TestResult| result.workload.sync.is_some_and(|sync| sync.call().is_some());
+    let by_call =
+        |result: &&&TestResult| result.workload.sync.is_some_and(|sync| sync.call().is_some());
     of_drive.iter().filter(small).filter(writes).find(unsynced).ok_or(missing(
         "the measurement of a small write at depth 1 without a sync",
         "the cost of a write without its flush",
     ))?;
-    of_drive
-        .iter()
-        .filter(small)
-        .filter(writes)
-        .find(by_call)
-        .ok_or(missing("the measurement of a small write at depth 1 with fsync or fdatasync", "the cost of a flush"))?;
-    of_drive
-        .iter()
-        .filter(small)
-        .find(|result| !writes(result))
-        .ok_or(missing("the measurement of a small read at depth 1", "the read latency of the medium"))?;
+    of_drive.iter().filter(small).filter(writes).find(by_call).ok_or(missing(
+        "the measurement of a small write at depth 1 with fsync or fdatasync",
+        "the cost of a flush",
+    ))?;
+    of_drive.iter().filter(small).find(|result| !writes(result)).ok_or(missing(
+        "the measurement of a small read at depth 1",
+        "the read latency of the medium",
+    ))?;
     if let Some(contradiction) = contradiction(&of_drive) {
         return Err(Unfit::Contradiction(contradiction));
     }
@@ -122,7 +122,8 @@ fn contradiction(results: &[&TestResult]) -> Option<String> {
             && !SECOND_US.contains(&(turn.mean * result.iops))
         {
             return Some(format!(
-                "`{}` reports {:.0} operations per second of {:.1} µs each, which is impossible for one at a time",
+                "`{}` reports {:.0} operations per second of {:.1} µs each, which is impossible \
+                 for one at a time",
                 result.test, result.iops, turn.mean
             ));
         }
@@ -131,18 +132,23 @@ fn contradiction(results: &[&TestResult]) -> Option<String> {
         for other in &results[index + 1..] {
             if one.workload == other.workload && ratio(one.iops, other.iops) > REPEAT_RATIO_MAX {
                 return Some(format!(
-                    "`{}` and `{}` are the same test with contradictory results: {:.0} and {:.0} operations per second",
+                    "`{}` and `{}` are the same test with contradictory results: {:.0} and {:.0} \
+                     operations per second",
                     one.test, other.test, one.iops, other.iops
                 ));
             }
         }
     }
-    let plain = |record: &WorkloadRecord| WorkloadRecord { sync: Some(SyncMethod::None), ..record.clone() };
-    for synced in results.iter().filter(|result| result.workload.sync.is_some_and(SyncMethod::is_durable)) {
+    let plain =
+        |record: &WorkloadRecord| WorkloadRecord { sync: Some(SyncMethod::None), ..record.clone() };
+    for synced in
+        results.iter().filter(|result| result.workload.sync.is_some_and(SyncMethod::is_durable))
+    {
         for unsynced in results.iter().filter(|result| result.workload == plain(&synced.workload)) {
             if synced.iops > unsynced.iops * COMMIT_GAIN_MAX {
                 return Some(format!(
-                    "`{}` is faster than `{}`, the same test without durability ({:.0} and {:.0} operations per second), which is a contradiction",
+                    "`{}` is faster than `{}`, the same test without durability ({:.0} and {:.0} \
+                     operations per second), which is a contradiction",
                     synced.test, unsynced.test, synced.iops, unsynced.iops
                 ));
             }
@@ -186,7 +192,10 @@ fn sample(result: &TestResult) -> Option<Sample> {
     let time_s = result.elapsed_s.min(TIME_MAX_S).min(OPS_MAX / result.iops);
     workload.limit = Limit::Time(Duration::try_from_secs_f64(time_s.max(0.02)).ok()?);
     workload.warm_up = WarmUp(Duration::from_millis(10));
-    let test = Test { write_cache: record.write_cache, ..Test::alone(result.test.clone(), Work::Blocks(workload)) };
+    let test = Test {
+        write_cache: record.write_cache,
+        ..Test::alone(result.test.clone(), Work::Blocks(workload))
+    };
     Some(Sample { test, figure: Figure::Iops(result.iops), span: (result.iops, result.iops) })
 }
 
@@ -208,7 +217,8 @@ pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit>
     let fitting = |model: &&Model| {
         // A single drive is not an array.
         let is_array = matches!(model.drive, Parameters::Array(_));
-        is_array == (transports.len() > 1) && transports.iter().all(|transport| is_attached_by(model.class, *transport))
+        is_array == (transports.len() > 1)
+            && transports.iter().all(|transport| is_attached_by(model.class, *transport))
     };
     let candidates: Vec<&Model> = models().iter().filter(fitting).collect();
     let candidates = if candidates.is_empty() { models().iter().collect() } else { candidates };
@@ -230,8 +240,9 @@ pub fn alike(model: &Model, place: Option<&Place>) -> Model {
     let mut model = model.clone();
     let Some(place) = place else { return model };
     model.host.filesystem = if place.mount.is_some() { Filesystem::Ext4 } else { Filesystem::None };
-    let no_fua =
-        place.block_device().is_some_and(|device| device.drives().iter().any(|drive| drive.queue.fua == Some(false)));
+    let no_fua = place
+        .block_device()
+        .is_some_and(|device| device.drives().iter().any(|drive| drive.queue.fua == Some(false)));
     match &mut model.drive {
         Parameters::SolidState(drive) if no_fua => drive.fua = Fua::Absent,
         Parameters::Volume(drive) => drive.fua = !no_fua,
@@ -258,13 +269,22 @@ pub fn alike(model: &Model, place: Option<&Place>) -> Model {
 const fn is_attached_by(class: Class, transport: Transport) -> bool {
     match transport {
         Transport::Nvme | Transport::NvmeFabrics => {
-            matches!(class, Class::EnterpriseNvme | Class::ConsumerNvme | Class::CloudLocal | Class::CloudVolume)
+            matches!(
+                class,
+                Class::EnterpriseNvme
+                    | Class::ConsumerNvme
+                    | Class::CloudLocal
+                    | Class::CloudVolume
+            )
         }
         Transport::Sata | Transport::Sas | Transport::Scsi => {
             matches!(class, Class::EnterpriseSata | Class::ConsumerSata | Class::Disk)
         }
         Transport::Usb | Transport::Mmc => {
-            matches!(class, Class::UsbStick | Class::ConsumerSata | Class::ConsumerNvme | Class::Disk)
+            matches!(
+                class,
+                Class::UsbStick | Class::ConsumerSata | Class::ConsumerNvme | Class::Disk
+            )
         }
         // Third-party software can have any drive under it.
         _ => true,

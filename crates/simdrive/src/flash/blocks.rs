@@ -158,9 +158,16 @@ impl Blocks {
     #[inline]
     pub fn fill(&mut self, block: u32, place: u32, unit: Unit) {
         let block = &mut self.all[block as usize];
-        debug_assert!(block.state == State::Open, "a unit is placed in a {:?} superblock", block.state);
+        debug_assert!(
+            block.state == State::Open,
+            "a unit is placed in a {:?} superblock",
+            block.state
+        );
         if let Some(owners) = &mut block.owners {
-            debug_assert!(owners[place as usize] == NONE, "a page is written a second time without an erase");
+            debug_assert!(
+                owners[place as usize] == NONE,
+                "a page is written a second time without an erase"
+            );
             owners[place as usize] = unit;
         }
         block.valid += 1;
@@ -198,7 +205,10 @@ impl Blocks {
     /// Closes a superblock with `written` used slots; returns `true` if it has no valid units left.
     pub fn close(&mut self, block: u32, written: u32) -> bool {
         let block = &mut self.all[block as usize];
-        assert!(block.state == State::Open && written >= block.valid, "{block:?} is closed after {written} slots");
+        assert!(
+            block.state == State::Open && written >= block.valid,
+            "{block:?} is closed after {written} slots"
+        );
         block.state = State::Closed;
         block.written = written;
         block.valid == 0
@@ -207,7 +217,10 @@ impl Blocks {
     /// Frees a superblock without valid units.
     pub fn release(&mut self, index: u32) {
         let block = &mut self.all[index as usize];
-        assert!(block.state == State::Closed && block.valid == 0, "{block:?} is freed with what it holds");
+        assert!(
+            block.state == State::Closed && block.valid == 0,
+            "{block:?} is freed with what it holds"
+        );
         if block.owners.take().is_some() {
             self.memory_bytes -= self.capacity as usize * size_of::<Unit>();
         }
@@ -231,7 +244,8 @@ impl Blocks {
     /// The closed superblock with the fewest valid units. For wear levelling, the least worn one,
     /// if it lags behind.
     pub fn victim(&self, level: bool) -> Option<u32> {
-        let closed = || self.all.iter().enumerate().filter(|(_, block)| block.state == State::Closed);
+        let closed =
+            || self.all.iter().enumerate().filter(|(_, block)| block.state == State::Closed);
         if level {
             let most = self.all.iter().map(|block| block.erases).max().unwrap_or(0);
             let coldest = closed().min_by_key(|(_, block)| block.erases);
@@ -243,7 +257,10 @@ impl Blocks {
         }
         // Moving a block full of valid units frees nothing.
         let gives = |block: &Block| block.valid < self.capacity;
-        closed().filter(|(_, block)| gives(block)).min_by_key(|(_, block)| block.valid).map(|(index, _)| index as u32)
+        closed()
+            .filter(|(_, block)| gives(block))
+            .min_by_key(|(_, block)| block.valid)
+            .map(|(index, _)| index as u32)
     }
 
     /// The superblock of one-bit flash with the fewest valid units.

@@ -56,7 +56,8 @@ impl Cells {
         if at >= self.runs.len() {
             self.runs.resize(at + 1, None);
         }
-        let run = self.runs[at].get_or_insert_with(|| Run { filled: 0, places: Box::new([None; RUN]) });
+        let run =
+            self.runs[at].get_or_insert_with(|| Run { filled: 0, places: Box::new([None; RUN]) });
         run.filled += u32::from(run.places[slot as usize % RUN].replace(sectors).is_none());
     }
 
@@ -151,7 +152,11 @@ impl Contents {
     /// an older one stays until that is in the flash, too: one-bit flash overtakes multi-bit flash,
     /// and the older write must not reappear.
     pub fn settle(&mut self, now: Ns) {
-        while self.pending.front().is_some_and(|pending| pending.program.is_some_and(|(_, end)| end <= now)) {
+        while self
+            .pending
+            .front()
+            .is_some_and(|pending| pending.program.is_some_and(|(_, end)| end <= now))
+        {
             self.pending.pop_front();
         }
     }
@@ -162,7 +167,11 @@ impl Contents {
         let at_risk = |pending: &&Pending| pending.fate(now, protected) != Fate::Survives;
         // The highest stamp of a unit is that of its latest write. The first one at risk is not
         // sufficient: the parity of an array has stamps out of order.
-        self.pending.iter().filter(at_risk).filter_map(|pending| pending.new.into_iter().max()).min()
+        self.pending
+            .iter()
+            .filter(at_risk)
+            .filter_map(|pending| pending.new.into_iter().max())
+            .min()
     }
 
     /// Reverts the writes that are lost in a power cut at `now`. `protected`: capacitors save
@@ -179,7 +188,8 @@ impl Contents {
         let mut left: Vec<(Unit, Sectors)> = Vec::new();
         for write in &pending {
             let fate = write.fate(now, protected);
-            let new_survives = fate == Fate::Survives || (fate == Fate::Torn && chance.next_u64() & 1 == 1);
+            let new_survives =
+                fate == Fate::Survives || (fate == Fate::Torn && chance.next_u64() & 1 == 1);
             let known = left.iter().position(|(unit, _)| *unit == write.unit);
             match (known, new_survives) {
                 (Some(index), true) => left[index].1 = write.new,

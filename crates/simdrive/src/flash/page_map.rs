@@ -91,9 +91,10 @@ impl PageMap {
 
     #[cold]
     fn reach(&mut self, index: usize) {
-        let empty = || Leaf::Few { table: vec![(NONE, NONE); TABLE_MIN].into_boxed_slice(), used: 0 };
-        self.memory_bytes +=
-            (index + 1 - self.leaves.len()) * (size_of::<Leaf>() + TABLE_MIN * size_of::<(Unit, Slot)>());
+        let empty =
+            || Leaf::Few { table: vec![(NONE, NONE); TABLE_MIN].into_boxed_slice(), used: 0 };
+        self.memory_bytes += (index + 1 - self.leaves.len())
+            * (size_of::<Leaf>() + TABLE_MIN * size_of::<(Unit, Slot)>());
         self.leaves.resize_with(index + 1, empty);
     }
 

@@ -63,7 +63,10 @@ fn write_amplification_is_what_theory_says() {
         flash.lay_out(units);
         let found = overwrite(&mut flash, units, 4);
         let expected = expected(1.0 + spare);
-        assert!((found / expected - 1.0).abs() < 0.07, "spare {spare}: {found} instead of {expected}");
+        assert!(
+            (found / expected - 1.0).abs() < 0.07,
+            "spare {spare}: {found} instead of {expected}"
+        );
     }
 }
 
@@ -76,7 +79,10 @@ fn what_is_not_written_to_is_spare_flash() {
         flash.lay_out(units);
         let amplification = overwrite(&mut flash, units, 4);
         let expected = expected(1.07 * 4.0 / share as f64);
-        assert!((amplification / expected - 1.0).abs() < 0.07, "{share}/4 full: {amplification} instead of {expected}");
+        assert!(
+            (amplification / expected - 1.0).abs() < 0.07,
+            "{share}/4 full: {amplification} instead of {expected}"
+        );
         found.push(amplification);
     }
     assert!(found.is_sorted_by(|one, other| one > other), "{found:?}");

@@ -152,7 +152,12 @@ impl BlockLayer {
         for piece in 0..pieces {
             let start = piece * self.request_bytes_max;
             let bytes = self.request_bytes_max.min(bio.bytes - start);
-            let request = Bio { offset: bio.offset + start, bytes, preflush: bio.preflush && piece == 0, ..bio };
+            let request = Bio {
+                offset: bio.offset + start,
+                bytes,
+                preflush: bio.preflush && piece == 0,
+                ..bio
+            };
             self.enter(now, Queued { bio: index, request });
         }
     }
@@ -200,7 +205,8 @@ impl BlockLayer {
         let post_flush = request.fua && !self.fua;
         let in_sequence = post_flush || request.preflush;
         let is_flush = request.op == Op::Flush;
-        let step = if request.preflush || is_flush { Step::PreFlush } else { Step::Data { in_sequence } };
+        let step =
+            if request.preflush || is_flush { Step::PreFlush } else { Step::Data { in_sequence } };
         let Bio { op, offset, bytes, stamp, .. } = request;
         let fua = request.fua && self.fua;
         let tag = self.tags.insert(Tagged { bio, op, offset, bytes, fua, post_flush, stamp, step });
@@ -229,13 +235,15 @@ impl BlockLayer {
 
     /// Starts a flush, if one is pending and permitted.
     fn kick(&mut self, now: Ns) {
-        let held_by_data = self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MAX_NS;
+        let held_by_data =
+            self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MAX_NS;
         if self.flush_in_flight || self.pending.is_empty() || held_by_data {
             return;
         }
         self.flush_in_flight = true;
         std::mem::swap(&mut self.pending, &mut self.running);
-        let flush = Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
+        let flush =
+            Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
         self.send(now, flush);
     }
 

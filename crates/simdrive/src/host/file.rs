@@ -169,7 +169,10 @@ mod tests {
     fn a_read_finds_what_was_read_or_written_before() {
         let mut file = File::settled(0, 1 << 20, false);
         file.cache_write(0, 4096);
-        assert_eq!([file.cache_read(0, 4096), file.cache_read(0, 4097), file.cache_read(0, 8192)], [true, false, true]);
+        assert_eq!(
+            [file.cache_read(0, 4096), file.cache_read(0, 4097), file.cache_read(0, 8192)],
+            [true, false, true]
+        );
         assert!(!file.convert(0, 4096), "nothing was reserved only");
         let empty = File::empty(4096, true);
         assert_eq!((empty.base, empty.length, empty.allocated, empty.direct), (4096, 0, 0, true));

@@ -142,7 +142,8 @@ impl Journal {
     /// Starts the commit of the running transaction, if a call waits for it and no other commit is
     /// in progress.
     fn begin(&mut self) -> Option<Wanted> {
-        let wanted = self.phase == Phase::Idle && self.waiting.iter().any(|&(tid, _)| tid == self.running);
+        let wanted =
+            self.phase == Phase::Idle && self.waiting.iter().any(|&(tid, _)| tid == self.running);
         if !wanted {
             return None;
         }
@@ -185,7 +186,10 @@ mod tests {
         let mut freed = Vec::new();
         assert_eq!(journal.written(&mut freed), Some(Wanted::Seal { offset: 2 * BLOCK_BYTES }));
         assert!(freed.is_empty() && !journal.is_committed(first));
-        assert_eq!(journal.written(&mut freed), Some(Wanted::Log { offset: 3 * BLOCK_BYTES, bytes: 4 * BLOCK_BYTES }));
+        assert_eq!(
+            journal.written(&mut freed),
+            Some(Wanted::Log { offset: 3 * BLOCK_BYTES, bytes: 4 * BLOCK_BYTES })
+        );
         assert_eq!(freed, [1]);
         assert!(journal.is_committed(first) && !journal.is_committed(second));
         journal.written(&mut freed);
@@ -203,7 +207,9 @@ mod tests {
     #[test]
     fn a_commit_logs_each_kind_of_change_once() {
         let mut journal = Journal::new(6 * BLOCK_BYTES);
-        let log = |blocks: u64, at: u64| Some(Wanted::Log { offset: at * BLOCK_BYTES, bytes: blocks * BLOCK_BYTES });
+        let log = |blocks: u64, at: u64| {
+            Some(Wanted::Log { offset: at * BLOCK_BYTES, bytes: blocks * BLOCK_BYTES })
+        };
         let mut freed = Vec::new();
         // A descriptor and an inode, followed by the commit block.
         let tid = journal.change(Changes::TIME);
@@ -215,7 +221,10 @@ mod tests {
         let tid = journal.change(Changes::SPACE);
         assert_eq!(journal.change(Changes::NAME), tid);
         assert_eq!(journal.wait(tid, 8), log(5, 0));
-        assert_eq!(journal.written(&mut Vec::new()), Some(Wanted::Seal { offset: 5 * BLOCK_BYTES }));
+        assert_eq!(
+            journal.written(&mut Vec::new()),
+            Some(Wanted::Seal { offset: 5 * BLOCK_BYTES })
+        );
         // Changes made in the meantime belong to the next transaction.
         let next = journal.change(Changes::TIME);
         assert_eq!((next, journal.wait(next, 9)), (tid + 1, None));

@@ -2,12 +2,13 @@
 
 use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
 use workload::{
-    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, RateCheck, Submission, SyncMethod, SyncTiming, Workload,
+    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, RateCheck, Submission, SyncMethod,
+    SyncTiming, Workload,
 };
 
 use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
-use crate::host::{Call, Durable};
+use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
 /// Time after which a job that has exceeded its share of a flow tries again, if the flow has no pause
@@ -85,7 +86,13 @@ enum Kind {
 
 impl BlockJob {
     /// A job of a workload, on its part of the files from `file` on.
-    pub fn new(workload: &Workload, seed: u64, index: JobIndex, file: usize, part: JobPart) -> BlockJob {
+    pub fn new(
+        workload: &Workload,
+        seed: u64,
+        index: JobIndex,
+        file: usize,
+        part: JobPart,
+    ) -> BlockJob {
         let workload = Workload { seed: workload.seed.wrapping_add(seed), ..workload.clone() };
         let operations = Operations::new(&workload, part, index.job);
         let depth = workload.depth_effective();
@@ -108,7 +115,10 @@ impl BlockJob {
             failure: None,
             flow_operations: 0,
             bounds: idle(),
-            slots: vec![Slot { begun: 0, written: 0, bytes: 0, file, kind: Kind::Sync }; depth as usize + 1],
+            slots: vec![
+                Slot { begun: 0, written: 0, bytes: 0, file, kind: Kind::Sync };
+                depth as usize + 1
+            ],
             free: Vec::new(),
             unsynced: 0,
             commit_begun: 0,
@@ -179,7 +189,10 @@ impl BlockJob {
                 let pause = if flow.sleep_us > 0 { flow.sleep_us * 1000 } else { FLOW_RETRY_NS };
                 if !self.waits_for_due {
                     self.waits_for_due = true;
-                    world.dues.enter((now + pause).min(self.bounds.deadline().max(now)), self.index.number);
+                    world.dues.enter(
+                        (now + pause).min(self.bounds.deadline().max(now)),
+                        self.index.number,
+                    );
                 }
                 return;
             }
@@ -189,7 +202,10 @@ impl BlockJob {
                 self.due += gaps.next_s() * 1e9;
             }
             self.issue(slot, now, begun, world);
-            if self.workload.sync_timing == SyncTiming::Undrained && self.sync_is_due() && self.depth > 1 {
+            if self.workload.sync_timing == SyncTiming::Undrained
+                && self.sync_is_due()
+                && self.depth > 1
+            {
                 self.sync(now, world);
             }
         }
@@ -198,7 +214,8 @@ impl BlockJob {
     /// Counts the next operation of a flow, unless the job has had more than its share.
     fn takes_share(&mut self, flow: Flow, world: &mut World) -> bool {
         let counters = world.flows.entry(flow.id).or_default();
-        let has_share = !flow.is_exceeded(self.flow_operations, counters.operations, counters.weight);
+        let has_share =
+            !flow.is_exceeded(self.flow_operations, counters.operations, counters.weight);
         if has_share {
             counters.operations += 1;
             self.flow_operations += 1;
@@ -236,7 +253,7 @@ impl BlockJob {
             };
             self.stamp += 1;
             self.last_write = offset;
-            Call::Write { file, offset: within, bytes, durable, stamp: self.stamp }
+            Call::Write(Write { file, offset: within, bytes, durable, stamp: self.stamp })
         };
         let slot_now = &mut self.slots[slot as usize];
         slot_now.begun = begun;
@@ -263,15 +280,21 @@ impl BlockJob {
         let written = self.commit_begun;
         let covered = self.order.synced(self.last_write);
         let (file, _) = self.locate(covered);
-        self.slots[slot as usize] = Slot { begun: now, written, bytes: 0, file, kind: Kind::QueuedSync };
+        self.slots[slot as usize] =
+            Slot { begun: now, written, bytes: 0, file, kind: Kind::QueuedSync };
         let data_only = self.workload.sync == SyncMethod::Fdatasync;
         world.host.call(now, self.tag(slot), Call::Sync { file, data_only });
     }
 
     /// Makes the final call of a job that ends with a sync.
     fn finish(&mut self, now: Ns, world: &mut World) {
-        if self.owed_syncs > 0 && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
-            let covered = self.part.start + u64::from(self.part.files - self.owed_syncs) * self.part.bytes;
+        if self.owed_syncs > 0
+            && self.ending
+            && self.in_flight() == 0
+            && self.syncing_since.is_none()
+        {
+            let covered =
+                self.part.start + u64::from(self.part.files - self.owed_syncs) * self.part.bytes;
             self.owed_syncs -= 1;
             self.call_sync(Kind::EndSync, false, covered, now, world);
         }
@@ -348,7 +371,8 @@ impl Job for BlockJob {
         self.due = now as f64;
         self.pause_end = 0;
         self.think_at = self.workload.think.map_or(u64::MAX, |think| u64::from(think.every));
-        self.check = operations.rate_min().map(|min| RateCheck::new(min, now, |time| time.as_nanos() as Ns));
+        self.check =
+            operations.rate_min().map(|min| RateCheck::new(min, now, |time| time.as_nanos() as Ns));
         self.failure = None;
         self.flow_operations = 0;
         self.moved = [0; 2];

@@ -3,11 +3,13 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::access::{below, generator};
-use workload::{Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
+use workload::{
+    Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall,
+};
 
 use super::{ALONE, Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
-use crate::host::{Call, Durable};
+use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
 /// The files of one job, the first at `base`.
@@ -31,7 +33,9 @@ fn laid_out(file: &FileSpec, base: u64) -> File {
     match file.layout {
         Layout::Overwrite => File::settled(base, file.size_bytes, file.direct),
         Layout::Append | Layout::Empty => File::empty(base, file.direct),
-        Layout::Preallocated | Layout::PreallocatedOnce => File::reserved(base, file.size_bytes, file.direct),
+        Layout::Preallocated | Layout::PreallocatedOnce => {
+            File::reserved(base, file.size_bytes, file.direct)
+        }
     }
 }
 
@@ -94,7 +98,9 @@ impl StepJob {
     fn call(&mut self, now: Ns, world: &mut World) {
         self.call_begun = now;
         let call = match self.program.steps[self.step] {
-            ProgramStep::Write { file, placement, bytes, .. } => self.write(file, placement, u64::from(bytes), world),
+            ProgramStep::Write { file, placement, bytes, .. } => {
+                self.write(file, placement, u64::from(bytes), world)
+            }
             ProgramStep::Sync { file, call } => {
                 Call::Sync { file: self.file(file), data_only: call == SyncCall::Fdatasync }
             }
@@ -107,13 +113,19 @@ impl StepJob {
                 self.cursors[to].next = std::mem::take(&mut self.cursors[from].next);
                 self.cursors[from].missing = true;
                 let base = world.host.file(self.file(from)).base;
-                world.host.replace_file(self.file(from), File::empty(base, self.program.files[from].direct));
+                world.host.replace_file(
+                    self.file(from),
+                    File::empty(base, self.program.files[from].direct),
+                );
                 Call::Name { file: self.file(to) }
             }
             ProgramStep::Unlink { file } => {
                 self.cursors[file] = Cursor { missing: true, ..Cursor::default() };
                 let base = world.host.file(self.file(file)).base;
-                world.host.replace_file(self.file(file), File::empty(base, self.program.files[file].direct));
+                world.host.replace_file(
+                    self.file(file),
+                    File::empty(base, self.program.files[file].direct),
+                );
                 Call::Name { file: self.file(file) }
             }
             ProgramStep::Reopen { .. } => Call::Nothing,
@@ -148,14 +160,16 @@ impl StepJob {
             Some(OpenFlag::OSync) => Durable::All { queued: false },
         };
         self.stamp += 1;
-        Call::Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp }
+        Call::Write(Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp })
     }
 
     /// Counts a completed call.
     fn count(&mut self, at: Ns, world: &mut World) {
         let latency = at - self.call_begun;
         match self.program.steps[self.step] {
-            ProgramStep::Write { bytes, .. } => world.tallies[ALONE].write(latency, u64::from(bytes)),
+            ProgramStep::Write { bytes, .. } => {
+                world.tallies[ALONE].write(latency, u64::from(bytes))
+            }
             ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tallies[ALONE].sync(latency),
             _ => {}
         }
@@ -186,7 +200,8 @@ impl StepJob {
                 let file = self.file(index);
                 let base = world.host.file(file).base;
                 let spec = &self.program.files[index];
-                let layout = if spec.layout == Layout::Overwrite { Layout::Append } else { spec.layout };
+                let layout =
+                    if spec.layout == Layout::Overwrite { Layout::Append } else { spec.layout };
                 world.host.replace_file(file, laid_out(&FileSpec { layout, ..spec.clone() }, base));
                 self.cursors[index].next = 0;
             }

@@ -145,7 +145,8 @@ impl Tally {
     #[cold]
     fn end_interval(&mut self) {
         let fresh = std::mem::take(&mut self.fresh);
-        let (read, write, commit) = (fresh.read.finish(), fresh.write.finish(), fresh.commit.finish());
+        let (read, write, commit) =
+            (fresh.read.finish(), fresh.write.finish(), fresh.commit.finish());
         self.read.merge(&read);
         self.write.merge(&write);
         self.commit.merge(&commit);
@@ -161,7 +162,8 @@ impl Tally {
             Headline::Turns => self.counts.turns,
             Headline::Commits | Headline::Operations => self.counts.reads + self.counts.writes,
         };
-        let us = |quantile| (!headline.is_empty()).then(|| headline.quantile_ns(quantile) as f64 / 1e3);
+        let us =
+            |quantile| (!headline.is_empty()).then(|| headline.quantile_ns(quantile) as f64 / 1e3);
         self.series.iops.push((ops - self.ops_before) as f64 * 1e9 / INTERVAL_NS as f64);
         self.series.commit_p50_us.push(us(0.50));
         self.series.commit_p99_us.push(us(0.99));
@@ -188,7 +190,8 @@ impl Tally {
         let some = |histogram: Histogram| (!histogram.is_empty()).then_some(histogram);
         let write = some(self.write);
         let commit = if writes_are_commits { write.clone() } else { some(self.commit) };
-        let histograms = Histograms { read: some(self.read), write, sync: some(self.sync.finish()), commit };
+        let histograms =
+            Histograms { read: some(self.read), write, sync: some(self.sync.finish()), commit };
         (self.counts, histograms, self.series)
     }
 }
@@ -207,7 +210,10 @@ mod tests {
         tally.write(3000, 512);
         tally.commit(9000);
         tally.counts.turns += 7;
-        assert_eq!(tally.progress(5 * INTERVAL_NS + INTERVAL_NS / 2).elapsed_s.to_bits(), 0.5_f64.to_bits());
+        assert_eq!(
+            tally.progress(5 * INTERVAL_NS + INTERVAL_NS / 2).elapsed_s.to_bits(),
+            0.5_f64.to_bits()
+        );
         tally.advance(6 * INTERVAL_NS - 1);
         assert_eq!(tally.progress(6 * INTERVAL_NS).iops, None, "the first second is not over");
         tally.advance(6 * INTERVAL_NS);
@@ -225,14 +231,24 @@ mod tests {
         assert_eq!((counts.read_bytes, counts.written_bytes), (3 * 4096, 1024));
         assert_eq!(series.iops, [4.0, 1.0]);
         let near = |found: &[Option<f64>], expected: [f64; 2]| {
-            found.len() == 2 && found.iter().zip(expected).all(|(one, other)| (one.unwrap() / other - 1.0).abs() < 0.01)
+            found.len() == 2
+                && found
+                    .iter()
+                    .zip(expected)
+                    .all(|(one, other)| (one.unwrap() / other - 1.0).abs() < 0.01)
         };
-        assert!(near(&series.commit_p50_us, [1.0, 4.0]) && near(&series.commit_p99_us, [3.0, 4.0]), "{series:?}");
+        assert!(
+            near(&series.commit_p50_us, [1.0, 4.0]) && near(&series.commit_p99_us, [3.0, 4.0]),
+            "{series:?}"
+        );
         let count = |histogram: &Option<Histogram>| histogram.as_ref().map_or(0, Histogram::count);
         assert_eq!((count(&histograms.read), count(&histograms.write)), (3, 2));
         assert_eq!((count(&histograms.sync), count(&histograms.commit)), (1, 2));
         let (.., commits) = tally(Headline::Commits);
-        assert!(commits.iops == [4.0, 1.0] && near(&commits.commit_p50_us, [9.0, 11.0]), "{commits:?}");
+        assert!(
+            commits.iops == [4.0, 1.0] && near(&commits.commit_p50_us, [9.0, 11.0]),
+            "{commits:?}"
+        );
         let (.., turns) = tally(Headline::Turns);
         assert!(turns.iops == [7.0, 2.0] && near(&turns.commit_p99_us, [9.0, 11.0]), "{turns:?}");
     }

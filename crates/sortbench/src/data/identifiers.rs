@@ -30,7 +30,8 @@ fn rows(pen: &mut Pen, mut write: impl FnMut(&Row, &mut Vec<u8>)) {
     pen.each(|random, key| {
         let tenant = tenants.rank(random);
         let table = random.below(TABLES.len());
-        let row = Row { tenant, table, id: random.below(ids), time_ms: BEGIN_MS + random.below(SPAN_MS) };
+        let row =
+            Row { tenant, table, id: random.below(ids), time_ms: BEGIN_MS + random.below(SPAN_MS) };
         write(&row, key);
     });
 }
@@ -39,8 +40,12 @@ pub fn composite_text(pen: &mut Pen) {
     rows(pen, |row, key| {
         let Row { tenant, table, id, time_ms } = row;
         let (day, in_day_ms) = ((time_ms - BEGIN_MS) / 86_400_000 + 1, time_ms % 86_400_000);
-        let (hour, minute, second, milli) =
-            (in_day_ms / 3_600_000, in_day_ms / 60_000 % 60, in_day_ms / 1000 % 60, in_day_ms % 1000);
+        let (hour, minute, second, milli) = (
+            in_day_ms / 3_600_000,
+            in_day_ms / 60_000 % 60,
+            in_day_ms / 1000 % 60,
+            in_day_ms % 1000,
+        );
         let written = write!(
             key,
             "tenant-{tenant:05}/{}/{id:012}/2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z",

@@ -71,7 +71,11 @@ pub struct Pen {
 
 impl Pen {
     pub(super) fn new(count: usize, bytes: usize, random: Random) -> Self {
-        Self { keys: Keys { arena: Vec::with_capacity(bytes), spans: Vec::with_capacity(count) }, count, random }
+        Self {
+            keys: Keys { arena: Vec::with_capacity(bytes), spans: Vec::with_capacity(count) },
+            count,
+            random,
+        }
     }
 
     /// The number of keys to generate.

@@ -54,8 +54,9 @@ fn neighbours_in_the_slice_lie_apart_in_the_arena() {
     for set in &DATA_SETS {
         let keys = set.keys(COUNT, SEED);
         // Neither in generation order nor reversed: half of the steps go up.
-        let up =
-            keys.slices().windows(2).filter(|pair| pair[0].as_ptr() < pair[1].as_ptr()).count() as f64 / COUNT as f64;
+        let up = keys.slices().windows(2).filter(|pair| pair[0].as_ptr() < pair[1].as_ptr()).count()
+            as f64
+            / COUNT as f64;
         assert!((0.45..0.55).contains(&up), "{}: {up}", set.name);
     }
 }
@@ -68,7 +69,8 @@ fn sets_with_an_order_have_it() {
     let noisy = noisy.slices();
     let mut right = noisy.clone();
     right.sort_unstable();
-    let displaced = noisy.iter().zip(&right).filter(|(is, should)| is != should).count() as f64 / COUNT as f64;
+    let displaced =
+        noisy.iter().zip(&right).filter(|(is, should)| is != should).count() as f64 / COUNT as f64;
     assert!((0.008..=0.01).contains(&displaced), "{displaced}");
 }
 
@@ -98,7 +100,9 @@ fn ascii_is_printable_and_of_every_length() {
 
 #[test]
 fn prefixes_are_shared_and_strays_are_one_in_a_hundred() {
-    assert!(made("prefix-48").slices().iter().all(|key| key.len() == 64 && key.starts_with(PREFIX)));
+    assert!(
+        made("prefix-48").slices().iter().all(|key| key.len() == 64 && key.starts_with(PREFIX))
+    );
     let keys = made("prefix-48-strays");
     let strays: Vec<_> = keys.slices().into_iter().filter(|key| !key.starts_with(PREFIX)).collect();
     assert!((COUNT / 150..COUNT / 70).contains(&strays.len()), "{}", strays.len());
@@ -175,7 +179,8 @@ fn composite_keys_mean_the_same_as_text_and_as_bytes() {
         keys.slices().into_iter().map(tenant).collect::<BTreeSet<_>>().into_iter().max().unwrap()
     };
     let in_text = tenants(&text, |key| str::from_utf8(&key[7..12]).unwrap().parse().unwrap());
-    let in_binary = tenants(&binary, |key| u64::from(u32::from_be_bytes(key[..4].try_into().unwrap())));
+    let in_binary =
+        tenants(&binary, |key| u64::from(u32::from_be_bytes(key[..4].try_into().unwrap())));
     assert_eq!((in_text, in_binary), (499, 499));
     assert!(binary.slices().iter().all(|key| key.len() == 22));
     assert!(shared_with_neighbour("composite-text") > 25.0);
@@ -201,7 +206,11 @@ fn paths_are_absolute_and_reads_have_four_letters() {
     assert!(made("paths").slices().iter().all(|path| path[0] == b'/' && path.contains(&b'.')));
     assert!(shared_with_neighbour("paths") > 25.0);
     let keys = made("genome");
-    assert!(keys.slices().iter().all(|read| read.len() == 100 && read.iter().all(|letter| b"ACGT".contains(letter))));
+    assert!(
+        keys.slices()
+            .iter()
+            .all(|read| read.len() == 100 && read.iter().all(|letter| b"ACGT".contains(letter)))
+    );
     let different: BTreeSet<_> = keys.slices().into_iter().collect();
     // 0.3 reads start at each letter, so (1 - e^-0.3) / 0.3 = 86 % of them are different.
     assert!((COUNT * 84 / 100..COUNT * 89 / 100).contains(&different.len()), "{}", different.len());

@@ -50,12 +50,22 @@ pub fn urls(pen: &mut Pen) {
 pub fn paths(pen: &mut Pen) {
     let tree = Tree::new(pen.random());
     pen.each(|random, key| {
-        key.extend(random.one_of::<[u8]>(&[b"/usr/share", b"/usr/lib", b"/var/lib", b"/home/user/projects", b"/opt"]));
+        key.extend(random.one_of::<[u8]>(&[
+            b"/usr/share",
+            b"/usr/lib",
+            b"/var/lib",
+            b"/home/user/projects",
+            b"/opt",
+        ]));
         let depth = random.between(2, 6);
         tree.path(random, depth, key);
         key.push(b'/');
         key.extend(word(random, 4, 12));
-        key.extend(random.one_of::<[u8]>(&[b".rs", b".c", b".h", b".html", b".png", b".so", b".txt", b".json"]));
+        key.extend(
+            random.one_of::<[u8]>(&[
+                b".rs", b".c", b".h", b".html", b".png", b".so", b".txt", b".json",
+            ]),
+        );
     });
 }
 

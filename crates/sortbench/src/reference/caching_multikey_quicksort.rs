@@ -24,7 +24,8 @@ struct Item<'k> {
 
 /// Not stable; needs an item of a window and a slice per key.
 pub fn caching_multikey_quicksort(keys: &mut [&[u8]]) {
-    let mut items: Vec<Item<'_>> = keys.iter().map(|key| Item { window: window(key, 0), key }).collect();
+    let mut items: Vec<Item<'_>> =
+        keys.iter().map(|key| Item { window: window(key, 0), key }).collect();
     let mut parts: Vec<(Range<usize>, usize)> = vec![(0..items.len(), 0)];
     while let Some((range, depth)) = parts.pop() {
         let (start, end) = (range.start, range.end);
@@ -35,7 +36,9 @@ pub fn caching_multikey_quicksort(keys: &mut [&[u8]]) {
         }
         let equal = split(part);
         let beyond = ended_first(&mut part[equal.clone()], depth) + equal.start;
-        part[beyond..equal.end].iter_mut().for_each(|item| item.window = window(item.key, depth + WINDOW));
+        part[beyond..equal.end]
+            .iter_mut()
+            .for_each(|item| item.window = window(item.key, depth + WINDOW));
         parts.push((start..start + equal.start, depth));
         parts.push((start + beyond..start + equal.end, depth + WINDOW));
         parts.push((start + equal.end..end, depth));
@@ -66,7 +69,8 @@ fn split(part: &mut [Item<'_>]) -> Range<usize> {
 /// The median of three medians of three.
 fn pseudo_median(part: &[Item<'_>]) -> u64 {
     let step = part.len() / 9;
-    let of_three = |at: usize| median([part[at].window, part[at + step].window, part[at + 2 * step].window]);
+    let of_three =
+        |at: usize| median([part[at].window, part[at + step].window, part[at + 2 * step].window]);
     median([of_three(0), of_three(3 * step), of_three(6 * step)])
 }
 

@@ -51,12 +51,15 @@ enum Step {
 
 /// Not stable; needs an item with two cached bytes per key.
 pub fn published(keys: &mut [&[u8]]) {
-    let mut items: Vec<Item<'_>> = keys.iter().map(|key| Item { cache: cached(key, 0), bucket: 0, key }).collect();
+    let mut items: Vec<Item<'_>> =
+        keys.iter().map(|key| Item { cache: cached(key, 0), bucket: 0, key }).collect();
     let mut spread = items.clone();
     let mut steps = vec![Step::Quick { start: 0, end: items.len(), prefix: 0 }];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Quick { start, end, prefix } if end - start < SMALL => insertion_sort(&mut items[start..end], prefix),
+            Step::Quick { start, end, prefix } if end - start < SMALL => {
+                insertion_sort(&mut items[start..end], prefix)
+            }
             Step::Quick { start, end, prefix } => {
                 let split = quick(&mut items[start..end], prefix);
                 let right = (start + split.equal_end, end, split.greater_prefix);
@@ -116,8 +119,12 @@ struct Split {
 
 fn quick(part: &mut [Item<'_>], prefix: usize) -> Split {
     let pivot = median_of_five(part, prefix);
-    let mut split =
-        Split { equal_start: 0, equal_end: part.len(), less_prefix: usize::MAX, greater_prefix: usize::MAX };
+    let mut split = Split {
+        equal_start: 0,
+        equal_end: part.len(),
+        less_prefix: usize::MAX,
+        greater_prefix: usize::MAX,
+    };
     let mut at = 0;
     while at < split.equal_end {
         let (order, differ) = compare(&part[at], &pivot, prefix);
@@ -147,13 +154,22 @@ fn median_of_five<'k>(part: &[Item<'k>], prefix: usize) -> Item<'k> {
 
 /// A counting sort by the byte at `index`, which the cache still has if the prefix grew by one;
 /// returns the end of each bucket. Afterwards caches hold what follows.
-fn radix<'k>(part: &mut [Item<'k>], spread: &mut [Item<'k>], prefix: usize, index: usize) -> [usize; BUCKETS] {
+fn radix<'k>(
+    part: &mut [Item<'k>],
+    spread: &mut [Item<'k>],
+    prefix: usize,
+    index: usize,
+) -> [usize; BUCKETS] {
     for item in part.iter_mut() {
         let length = item.key.len();
         item.bucket = if length == index {
             0
         } else {
-            let byte = if index - prefix < CACHE { item.cache.to_be_bytes()[index - prefix] } else { item.key[index] };
+            let byte = if index - prefix < CACHE {
+                item.cache.to_be_bytes()[index - prefix]
+            } else {
+                item.key[index]
+            };
             1 + 2 * u16::from(byte) + u16::from(length > index + 1)
         };
         item.cache = cached(item.key, index + 1);

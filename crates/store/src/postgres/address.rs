@@ -72,14 +72,18 @@ impl Address {
         let mut others = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value =
-                || percent_decode_str(value).decode_utf8().map_err(|_| unread(&format!("`{key}` is not UTF-8")));
+            let value = || {
+                percent_decode_str(value)
+                    .decode_utf8()
+                    .map_err(|_| unread(&format!("`{key}` is not UTF-8")))
+            };
             match key {
                 "sslmode" => {
                     let word: Cow<'_, str> = value()?;
                     ssl_mode = SslMode::named(&word).ok_or_else(|| {
                         unread(&format!(
-                            "unknown sslmode `{word}`, expected disable, prefer, require, verify-ca or verify-full"
+                            "unknown sslmode `{word}`, expected disable, prefer, require, \
+                             verify-ca or verify-full"
                         ))
                     })?;
                 }
@@ -88,12 +92,22 @@ impl Address {
                 _ => others.push(pair),
             }
         }
-        let known = if others.is_empty() { place.to_owned() } else { format!("{place}?{}", others.join("&")) };
-        let config: Config = known.parse().map_err(|error: postgres::Error| unread(&said(&error)))?;
+        let known = if others.is_empty() {
+            place.to_owned()
+        } else {
+            format!("{place}?{}", others.join("&"))
+        };
+        let config: Config =
+            known.parse().map_err(|error: postgres::Error| unread(&said(&error)))?;
         // Like libpq: a local socket needs no encryption.
-        let is_local =
-            config.get_hostaddrs().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        Ok(Address { config, ssl_mode: if is_local { SslMode::Disable } else { ssl_mode }, ssl_root_cert, pass_file })
+        let is_local = config.get_hostaddrs().is_empty()
+            && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        Ok(Address {
+            config,
+            ssl_mode: if is_local { SslMode::Disable } else { ssl_mode },
+            ssl_root_cert,
+            pass_file,
+        })
     }
 }
 
@@ -120,13 +134,22 @@ mod tests {
 
     #[test]
     fn what_is_encrypted() {
-        let mode =
-            |url: &str| Address::read(url).map(|address| address.ssl_mode).map_err(|problem| problem.to_string());
+        let mode = |url: &str| {
+            Address::read(url)
+                .map(|address| address.ssl_mode)
+                .map_err(|problem| problem.to_string())
+        };
         assert_eq!(mode("postgres://h/d"), Ok(SslMode::Prefer));
         assert_eq!(mode("postgres://h/d?sslmode=allow"), Ok(SslMode::Prefer));
-        assert_eq!(mode("postgres://%2Frun%2Fpostgresql/d?sslmode=verify-full"), Ok(SslMode::Disable));
+        assert_eq!(
+            mode("postgres://%2Frun%2Fpostgresql/d?sslmode=verify-full"),
+            Ok(SslMode::Disable)
+        );
         for word in ["disable", "prefer", "require", "verify-ca", "verify-full"] {
-            assert_eq!(mode(&format!("postgres://h/d?sslmode={word}")).map(SslMode::name), Ok(word));
+            assert_eq!(
+                mode(&format!("postgres://h/d?sslmode={word}")).map(SslMode::name),
+                Ok(word)
+            );
         }
         insta::assert_snapshot!(mode("postgres://h/d?sslmode=full").unwrap_err(), @"has an invalid URL: unknown sslmode `full`, expected disable, prefer, require, verify-ca or verify-full; expected postgres://USER@HOST/DATABASE");
         insta::assert_snapshot!(mode("postgres://h/d?sslrootcert=%ff").unwrap_err(), @"has an invalid URL: `sslrootcert` is not UTF-8; expected postgres://USER@HOST/DATABASE");

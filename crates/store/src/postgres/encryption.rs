@@ -10,7 +10,9 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::SslMode;
@@ -20,7 +22,10 @@ use crate::error::Problem;
 const USUAL_ROOT_CERT: &str = ".postgresql/root.crt";
 
 /// The TLS configuration for a URL.
-pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<MakeRustlsConnect, Problem> {
+pub(super) fn connector(
+    mode: SslMode,
+    root_cert: Option<PathBuf>,
+) -> Result<MakeRustlsConnect, Problem> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(USUAL_ROOT_CERT));
     let root_cert = root_cert.or_else(|| home.filter(|path| path.exists()));
     let provider = Arc::new(ring::default_provider());
@@ -28,16 +33,20 @@ pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<Mak
         (SslMode::Disable | SslMode::Prefer, _) | (SslMode::Require, None) => None,
         (SslMode::VerifyCa | SslMode::VerifyFull, None) => {
             return Err(Problem::Tls(format!(
-                "sslmode={} needs a trusted CA certificate: sslrootcert=FILE or ~/{USUAL_ROOT_CERT}",
+                "sslmode={} needs a trusted CA certificate: sslrootcert=FILE or \
+                 ~/{USUAL_ROOT_CERT}",
                 mode.name()
             )));
         }
         (_, Some(path)) => Some(Trust::read(&path, mode == SslMode::VerifyFull, &provider)?),
     };
     let verifier = Verifier { provider: Arc::clone(&provider), trust };
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| Problem::Tls(error.to_string()))?.dangerous();
-    Ok(MakeRustlsConnect::new(config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()))
+    Ok(MakeRustlsConnect::new(
+        config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth(),
+    ))
 }
 
 /// The certificates to trust.
@@ -51,15 +60,24 @@ struct Trust {
 }
 
 impl Trust {
-    fn read(path: &Path, names_host: bool, provider: &Arc<CryptoProvider>) -> Result<Trust, Problem> {
-        let unread = |cause: &dyn std::fmt::Display| Problem::Tls(format!("sslrootcert={}: {cause}", path.display()));
-        let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    fn read(
+        path: &Path,
+        names_host: bool,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Trust, Problem> {
+        let unread = |cause: &dyn std::fmt::Display| {
+            Problem::Tls(format!("sslrootcert={}: {cause}", path.display()))
+        };
+        let certificates =
+            CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let certificates = certificates.map_err(|error| unread(&error))?;
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
             roots.add(certificate.clone()).map_err(|error| unread(&error))?;
         }
-        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        let authorities =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build();
         let authorities = authorities.map_err(|_| unread(&"it contains no certificate"))?;
         Ok(Trust { authorities, certificates, names_host })
     }
@@ -92,7 +110,13 @@ impl ServerCertVerifier for Verifier {
             }
             return Ok(ServerCertVerified::assertion());
         }
-        match trust.authorities.verify_server_cert(certificate, intermediates, host, ocsp_response, now) {
+        match trust.authorities.verify_server_cert(
+            certificate,
+            intermediates,
+            host,
+            ocsp_response,
+            now,
+        ) {
             // The name is checked last: everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -107,7 +131,12 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -116,7 +145,12 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

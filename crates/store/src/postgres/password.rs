@@ -28,10 +28,15 @@ pub(super) struct Found {
 pub(super) fn look_up(config: &Config, pass_file: Option<PathBuf>) -> Found {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(password) = variable("PGPASSWORD") {
-        return Found { password: Some(password.to_string_lossy().into_owned()), passed_over: None };
+        return Found {
+            password: Some(password.to_string_lossy().into_owned()),
+            passed_over: None,
+        };
     }
     let named = pass_file.or_else(|| variable("PGPASSFILE").map(PathBuf::from));
-    let Some(path) = named.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pgpass"))) else {
+    let Some(path) =
+        named.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pgpass")))
+    else {
         return Found::default();
     };
     // If the URL names no user, the client uses the account's name.
@@ -44,9 +49,12 @@ fn in_file(path: &Path, wanted: &Wanted) -> Found {
     let shown = path.display();
     match fs::metadata(path) {
         Err(_) => Found::default(),
-        Ok(file) if !file.is_file() => passed_over(format!("the password file {shown} is not a regular file")),
+        Ok(file) if !file.is_file() => {
+            passed_over(format!("the password file {shown} is not a regular file"))
+        }
         Ok(file) if file.permissions().mode() & 0o077 != 0 => passed_over(format!(
-            "the password file {shown} was ignored because other users can read it; run chmod 600 on it"
+            "the password file {shown} was ignored because other users can read it; run chmod 600 \
+             on it"
         )),
         Ok(_) => match fs::read_to_string(path) {
             Ok(text) => Found { password: in_text(&text, wanted), passed_over: None },
@@ -78,7 +86,12 @@ impl Wanted {
         };
         let user = config.get_user().map(str::to_owned).or(account);
         let database = config.get_dbname().map(str::to_owned).or_else(|| user.clone());
-        Wanted { hosts, port: config.get_ports().first().unwrap_or(&PORT).to_string(), database, user }
+        Wanted {
+            hosts,
+            port: config.get_ports().first().unwrap_or(&PORT).to_string(),
+            database,
+            user,
+        }
     }
 
     fn is_for(&self, [host, port, database, user]: [&Field<'_>; 4]) -> bool {
@@ -107,7 +120,8 @@ impl Field<'_> {
 fn in_text(text: &str, wanted: &Wanted) -> Option<String> {
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let mut fields = fields(line);
-        let (host, port, database, user) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let (host, port, database, user) =
+            (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
         let password = fields.next()?;
         wanted.is_for([&host, &port, &database, &user]).then(|| password.text.into_owned())
     })
@@ -154,14 +168,20 @@ mod tests {
 
     #[test]
     fn the_first_matching_line_is_used() {
-        let text = "# db1:5432:fleet:bench:commented out\n\nnonsense\ndb1:5433:fleet:bench:other port\n\
-                    db1:5432:*:bench:this\\:one\\\\\ndb1:*:*:*:too late\nlocalhost:*:*:*:socket\n*:*:anna:anna:own\r\n";
+        let text = "# db1:5432:fleet:bench:commented out\n\nnonsense\ndb1:5433:fleet:bench:other \
+                    port\n\
+                    db1:5432:*:bench:this\\:one\\\\\ndb1:*:*:*:too \
+                    late\nlocalhost:*:*:*:socket\n*:*:anna:anna:own\r\n";
         let of = |url: &str| in_text(text, &wanted(url));
         assert_eq!(of("postgres://bench@db1/fleet").as_deref(), Some("this:one\\"));
         assert_eq!(of("postgres://bench@db1:5433/fleet").as_deref(), Some("other port"));
         assert_eq!(of("postgres://else@db1/fleet").as_deref(), Some("too late"));
         assert_eq!(of("postgres://u@%2Fvar%2Frun%2Fpostgresql/d").as_deref(), Some("socket"));
-        assert_eq!(of("postgres://db2").as_deref(), Some("own"), "the account's name as user and database");
+        assert_eq!(
+            of("postgres://db2").as_deref(),
+            Some("own"),
+            "the account's name as user and database"
+        );
         assert_eq!(of("postgres://bench@db2/fleet"), None);
     }
 

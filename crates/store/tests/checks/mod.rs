@@ -7,7 +7,9 @@ use samples::document::{checked, modelled};
 use std::time::Duration;
 
 use measurement::{Histogram, RunDocument, TargetKind, TestResult};
-use store::{End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag};
+use store::{
+    End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag,
+};
 
 /// Locations of two stores of one kind that do not exist yet.
 pub struct Place {
@@ -42,7 +44,10 @@ pub const CHECKS: [(&str, Check); 18] = [
 /// cells.
 fn same(here: &RunDocument, there: &RunDocument) {
     assert!(here == there, "documents differ");
-    assert!(serde_json::to_string(here).unwrap() == serde_json::to_string(there).unwrap(), "texts differ");
+    assert!(
+        serde_json::to_string(here).unwrap() == serde_json::to_string(there).unwrap(),
+        "texts differ"
+    );
 }
 
 fn open(location: &Location) -> Store {
@@ -125,7 +130,9 @@ fn a_run_whose_process_is_gone_was_interrupted(place: &Place) {
     // process itself is looked up, so the run of this living process counts as running there.
     let id = {
         let mut store = open(&place.here);
-        let id = store.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
+        let id = store
+            .begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default())
+            .unwrap();
         store.append(id, &checked().results[0]).unwrap();
         id
     };
@@ -164,7 +171,9 @@ fn the_same_document_is_kept_once(place: &Place) {
     assert_eq!(store.insert(&checked(), &Origin::default()).unwrap(), Inserted::Already(id));
     // Also one that was measured here, from the file written by --output.
     let later = at(checked(), "2026-11-20T10:00:00Z", "quick");
-    let begun = store.begin(&RunDocument { results: Vec::new(), ..later.clone() }, &Origin::default()).unwrap();
+    let begun = store
+        .begin(&RunDocument { results: Vec::new(), ..later.clone() }, &Origin::default())
+        .unwrap();
     store.finish(begun, &later, End::Complete).unwrap();
     let text = serde_json::to_string_pretty(&later).unwrap();
     let read = RunDocument::from_json(&text).unwrap();
@@ -178,7 +187,8 @@ fn several_documents_are_kept_together(place: &Place) {
     let mut store = open(&place.here);
     let (one, other) = (checked(), at(checked(), "2026-02-02T00:00:00Z", "wal"));
     let inserted = store.insert_all(&[&one, &other, &one], &from("db1")).unwrap();
-    let [Inserted::New(first), Inserted::New(second), Inserted::Already(again)] = inserted[..] else {
+    let [Inserted::New(first), Inserted::New(second), Inserted::Already(again)] = inserted[..]
+    else {
         panic!("{inserted:?}")
     };
     assert_eq!(again, first);
@@ -225,14 +235,18 @@ fn a_document_completes_what_an_interrupted_run_left(place: &Place) {
     let kept = store.get(id).unwrap();
     same(&kept.document, &whole);
     let summary = kept.summary;
-    assert_eq!((summary.state, summary.host.as_deref(), summary.tags.len()), (State::Complete, Some("db1"), 1));
+    assert_eq!(
+        (summary.state, summary.host.as_deref(), summary.tags.len()),
+        (State::Complete, Some("db1"), 1)
+    );
     assert_eq!(store.insert(&whole, &Origin::default()).unwrap(), Inserted::Already(id));
 
     // A run that a signal ended stays interrupted, with all that was measured.
     let mut stopped = at(whole.clone(), "2026-02-02T00:00:00Z", "wal");
     stopped.results.last_mut().unwrap().ended = measurement::Ended::Interrupted;
     assert!(matches!(store.insert(&stopped, &Origin::default()).unwrap(), Inserted::New(_)));
-    let listed = store.list(&Filter { suite: Some("wal".to_owned()), ..Filter::default() }).unwrap();
+    let listed =
+        store.list(&Filter { suite: Some("wal".to_owned()), ..Filter::default() }).unwrap();
     assert_eq!(listed[0].state, State::Interrupted);
 
     // A store that was copied when it had only the first part also gets the rest.
@@ -246,7 +260,9 @@ fn a_document_completes_what_an_interrupted_run_left(place: &Place) {
     let again = store.copy_from(&mut other).unwrap();
     assert_eq!((again.new.len(), again.already), (0, 1));
     assert_eq!(other.insert(&begun, &Origin::default()).unwrap(), Inserted::Completed(there));
-    let [completed] = store.copy_from(&mut other).unwrap().new[..] else { panic!("one is completed") };
+    let [completed] = store.copy_from(&mut other).unwrap().new[..] else {
+        panic!("one is completed")
+    };
     same(&store.get(completed).unwrap().document, &begun);
 }
 
@@ -285,7 +301,11 @@ fn filters_narrow(place: &Place) {
     assert_eq!(found(&mut store, &Filter { limit: Some(1), ..all.clone() }), [b]);
     assert_eq!(found(&mut store, &Filter { limit: Some(1), skip: 2, ..all.clone() }), [a]);
     assert_eq!(found(&mut store, &Filter { host: text("DB1"), ..all.clone() }), [c, a]);
-    assert_eq!(found(&mut store, &Filter { host: text("db"), ..all.clone() }), [], "hosts match by full name");
+    assert_eq!(
+        found(&mut store, &Filter { host: text("db"), ..all.clone() }),
+        [],
+        "hosts match by full name"
+    );
     assert_eq!(found(&mut store, &Filter { suite: text("wal"), ..all.clone() }), [b, c]);
     assert_eq!(found(&mut store, &Filter { drive: text("optane"), ..all.clone() }), [a]);
     assert_eq!(found(&mut store, &Filter { test: text("randWRITE 4 k"), ..all.clone() }), [a]);
@@ -296,7 +316,10 @@ fn filters_narrow(place: &Place) {
     let since = "2026-02-02T00:00:00Z".parse().ok();
     assert_eq!(found(&mut store, &Filter { since, ..all.clone() }), [b, c]);
     assert_eq!(found(&mut store, &Filter { until: since, ..all.clone() }), [a]);
-    assert_eq!(found(&mut store, &Filter { host: text("db1"), suite: text("wal"), since, ..all.clone() }), [c]);
+    assert_eq!(
+        found(&mut store, &Filter { host: text("db1"), suite: text("wal"), since, ..all.clone() }),
+        [c]
+    );
 
     let summary = store.list(&Filter { limit: Some(1), skip: 2, ..all }).unwrap().remove(0);
     assert_eq!(summary.tool, "fio 3.33");
@@ -318,7 +341,9 @@ fn signs_of_patterns_stand_for_themselves(place: &Place) {
     let mut store = open(&place.here);
     let a = keep(&mut store, &checked(), &Origin::default());
     store.note(a, r"100% of a_b \ '$1'").unwrap();
-    let mut notes = |note: &str| found(&mut store, &Filter { note: Some(note.to_owned()), ..Filter::default() });
+    let mut notes = |note: &str| {
+        found(&mut store, &Filter { note: Some(note.to_owned()), ..Filter::default() })
+    };
     for there in ["100%", "a_b", "\\", "'$1'", "%"] {
         assert_eq!(notes(there), [a], "{there}");
     }
@@ -341,8 +366,12 @@ fn the_last_run_is_ones_own(place: &Place) {
         let document = at(checked(), &format!("2026-01-0{day}T00:00:00Z"), "quick");
         keep(&mut store, &document, &Origin { host: host.map(str::to_owned) })
     };
-    let (a, b, nobodys, c) =
-        (keep_on(1, Some("db1")), keep_on(2, Some("db2")), keep_on(3, None), keep_on(4, Some("db1")));
+    let (a, b, nobodys, c) = (
+        keep_on(1, Some("db1")),
+        keep_on(2, Some("db2")),
+        keep_on(3, None),
+        keep_on(4, Some("db1")),
+    );
     // A run that is being measured does not count, whatever its start time.
     let mut measuring = open(&place.here);
     for day in ["05", "06"] {
@@ -372,15 +401,24 @@ fn runs_before_one_measured_the_same(place: &Place) {
     keep(&mut store, &on(3, "slog"), &from("db1"));
     keep(&mut store, &on(3, "quick-er"), &Origin::default());
     let mut other_target = on(3, "quick");
-    other_target.target = measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: TargetKind::BlockDevice };
+    other_target.target =
+        measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: TargetKind::BlockDevice };
     keep(&mut store, &other_target, &from("db1"));
     // One drive more, of which only a name is known.
     let mut other_drives = on(4, "quick");
-    other_drives.source =
-        Some(measurement::Source { tool: "fio".to_owned(), version: None, drive: Some("Optane".to_owned()) });
+    other_drives.source = Some(measurement::Source {
+        tool: "fio".to_owned(),
+        version: None,
+        drive: Some("Optane".to_owned()),
+    });
     let unlike = keep(&mut store, &other_drives, &from("db1"));
-    let unlike_too = keep(&mut store, &RunDocument { started_at: on(5, "").started_at, ..other_drives }, &from("db1"));
-    let interrupted = store.begin(&RunDocument { results: Vec::new(), ..on(6, "quick") }, &from("db1")).unwrap();
+    let unlike_too = keep(
+        &mut store,
+        &RunDocument { started_at: on(5, "").started_at, ..other_drives },
+        &from("db1"),
+    );
+    let interrupted =
+        store.begin(&RunDocument { results: Vec::new(), ..on(6, "quick") }, &from("db1")).unwrap();
     store.finish(interrupted, &on(6, "quick"), End::Interrupted).unwrap();
     let c = keep(&mut store, &on(7, "quick"), &from("db1"));
     // Within the same second, the higher number is the later run.
@@ -417,7 +455,9 @@ fn deleting(place: &Place) {
     let b = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &Origin::default());
     store.tag(a, &["x".parse().unwrap()]).unwrap();
     let absent: RunId = "4711".parse().unwrap();
-    assert!(matches!(store.delete(&[a, absent]).unwrap_err().problem, Problem::NoRun(run) if run == absent));
+    assert!(
+        matches!(store.delete(&[a, absent]).unwrap_err().problem, Problem::NoRun(run) if run == absent)
+    );
     assert_eq!(found(&mut store, &Filter::default()).len(), 2, "all or none");
     store.delete(&[a]).unwrap();
     assert!(matches!(store.get(a).unwrap_err().problem, Problem::NoRun(run) if run == a));
@@ -428,15 +468,22 @@ fn deleting(place: &Place) {
     assert_eq!(store.get(again).unwrap().summary.tags, []);
     // A run that is being measured cannot be deleted.
     let mut measuring = open(&place.here);
-    let running = measuring.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
-    assert!(matches!(store.delete(&[running]).unwrap_err().problem, Problem::Running(run) if run == running));
+    let running = measuring
+        .begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default())
+        .unwrap();
+    assert!(
+        matches!(store.delete(&[running]).unwrap_err().problem, Problem::Running(run) if run == running)
+    );
 }
 
 fn what_is_not_there(place: &Place) {
     let mut store = open(&place.here);
     let id: RunId = "7".parse().unwrap();
     let said = store.get(id).unwrap_err().to_string();
-    assert_eq!(said, format!("the store {} has no run 7; `flushmark results list` lists its runs", place.here));
+    assert_eq!(
+        said,
+        format!("the store {} has no run 7; `flushmark results list` lists its runs", place.here)
+    );
     let result: &TestResult = &checked().results[0];
     for problem in [
         store.append(id, result).unwrap_err().problem,
@@ -477,7 +524,8 @@ fn stores_are_copied_by_identity(place: &Place) {
     let known = here.copy_from(&mut there).unwrap();
     assert_eq!((known.new.len(), known.already), (0, 4));
     // A run that is being measured is left out.
-    let running = there.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
+    let running =
+        there.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
     assert_eq!(here.copy_from(&mut there).unwrap().running, 1);
     there.finish(running, &checked(), End::Complete).unwrap();
 }
@@ -491,7 +539,11 @@ fn many_open_a_new_store_at_once(place: &Place) {
                 scope.spawn(move || {
                     let mut store = open(&place.here);
                     for run in 0..3 {
-                        let document = at(document.clone(), &format!("2026-01-0{}T00:00:0{run}Z", writer + 1), "quick");
+                        let document = at(
+                            document.clone(),
+                            &format!("2026-01-0{}T00:00:0{run}Z", writer + 1),
+                            "quick",
+                        );
                         keep(&mut store, &document, &Origin::default());
                     }
                 })

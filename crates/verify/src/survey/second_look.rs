@@ -40,24 +40,39 @@ impl Surveyor<'_> {
                 // Versions that may have been written: everything known of the lane, and what was
                 // in flight.
                 let latest = self.latest(number).saturating_add(1);
-                let versions: Vec<u32> = (latest.saturating_sub(VERSIONS_MAX)..=latest).rev().collect();
+                let versions: Vec<u32> =
+                    (latest.saturating_sub(VERSIONS_MAX)..=latest).rev().collect();
                 // The same sector of each record: a misdirected write usually keeps its position
                 // within the record, and a whole sector has its header.
                 let here: Vec<(u64, u32)> = elsewhere
                     .iter()
                     .map(|&(start, version)| {
-                        (start + u64::from(place.sector) * u64::from(self.run.geometry.sector_bytes), version)
+                        (
+                            start
+                                + u64::from(place.sector)
+                                    * u64::from(self.run.geometry.sector_bytes),
+                            version,
+                        )
                     })
                     .filter(|&(start, _)| start != address_bytes)
                     .collect();
-                let suspects =
-                    Suspects { run_id: self.run.run_id, address_bytes, versions: &versions, elsewhere: &here };
+                let suspects = Suspects {
+                    run_id: self.run.run_id,
+                    address_bytes,
+                    versions: &versions,
+                    elsewhere: &here,
+                };
                 let mut attribution = attribute(&sector, suspects);
-                if let Some(stranger) = self.stranger(&sector, &attribution, address_bytes, &mut comparisons_left) {
-                    attribution = attribute(&sector, Suspects { elsewhere: &[stranger], ..suspects });
+                if let Some(stranger) =
+                    self.stranger(&sector, &attribution, address_bytes, &mut comparisons_left)
+                {
+                    attribution =
+                        attribute(&sector, Suspects { elsewhere: &[stranger], ..suspects });
                 }
                 match closely(attribution.clone(), self.run, address_bytes) {
-                    Oddity::Corrupt(Damage::Header) => self.headless(number, &sector, &versions, attribution),
+                    Oddity::Corrupt(Damage::Header) => {
+                        self.headless(number, &sector, &versions, attribution)
+                    }
                     oddity => oddity,
                 }
             };
@@ -75,24 +90,29 @@ impl Surveyor<'_> {
         comparisons_left: &mut u64,
     ) -> Option<(u64, u32)> {
         let unknown = attribution.stretches.iter().find(|stretch| {
-            stretch.bytes.start > 0 && matches!(stretch.origin, Origin::Unknown { wrong_bits: None })
+            stretch.bytes.start > 0
+                && matches!(stretch.origin, Origin::Unknown { wrong_bits: None })
         })?;
         // The ends of the stretch may contain a seam; their outer words do not.
-        let (first, last) = (unknown.bytes.start / CHUNK_BYTES, unknown.bytes.end / CHUNK_BYTES - 1);
+        let (first, last) =
+            (unknown.bytes.start / CHUNK_BYTES, unknown.bytes.end / CHUNK_BYTES - 1);
         let word = |chunk: usize, word: usize| {
             let at = chunk * CHUNK_BYTES + word * WORD_BYTES;
             sector.get(at..at + WORD_BYTES)
         };
         let words = CHUNK_BYTES / WORD_BYTES;
         let (head, tail) = (word(first, 0)?, word(last, words - 1)?);
-        *comparisons_left = comparisons_left.checked_sub(self.survey.versions.len() as u64 * STRANGER_VERSIONS)?;
+        *comparisons_left =
+            comparisons_left.checked_sub(self.survey.versions.len() as u64 * STRANGER_VERSIONS)?;
         for (number, &version) in self.survey.versions.iter().enumerate() {
             let home = self.run.geometry.sector_address_bytes(number as u64);
             let version = if version == Survey::ODD { self.latest(number as u64) } else { version };
-            for candidate in version.saturating_sub(STRANGER_VERSIONS as u32 - 2)..=version.saturating_add(1) {
+            for candidate in
+                version.saturating_sub(STRANGER_VERSIONS as u32 - 2)..=version.saturating_add(1)
+            {
                 let payload = Payload::new(self.run.run_id, home, candidate);
-                let is_its =
-                    head == payload.word(first, 0).to_le_bytes() || tail == payload.word(last, words - 1).to_le_bytes();
+                let is_its = head == payload.word(first, 0).to_le_bytes()
+                    || tail == payload.word(last, words - 1).to_le_bytes();
                 if home != address_bytes && is_its {
                     return Some((home, candidate));
                 }
@@ -105,12 +125,19 @@ impl Surveyor<'_> {
     fn latest(&self, number: u64) -> u32 {
         let place = self.run.geometry.location(number);
         let trace = &self.survey.traces[usize::from(place.lane)];
-        self.schedules[usize::from(place.lane)].version_at(place.index, trace.newest.max(trace.proven))
+        self.schedules[usize::from(place.lane)]
+            .version_at(place.index, trace.newest.max(trace.proven))
     }
 
     /// Classifies a whole body after an invalid header: one bit is wrong, or the header is torn or
     /// damaged.
-    fn headless(&self, number: u64, sector: &[u8], versions: &[u32], attribution: Attribution) -> Oddity {
+    fn headless(
+        &self,
+        number: u64,
+        sector: &[u8],
+        versions: &[u32],
+        attribution: Attribution,
+    ) -> Oddity {
         if let Some(header) = one_bit_off(sector) {
             return Oddity::Corrupt(Damage::Bits { wrong_bits: 1, version: header.version });
         }
@@ -157,10 +184,13 @@ impl Surveyor<'_> {
     /// The last records of each lane.
     fn recent(&self) -> Vec<(u64, u32)> {
         let mut recent = Vec::new();
-        for (lane, (schedule, trace)) in self.schedules.iter().zip(&self.survey.traces).enumerate() {
+        for (lane, (schedule, trace)) in self.schedules.iter().zip(&self.survey.traces).enumerate()
+        {
             let newest = trace.newest.max(trace.proven) + 2;
             for seq in newest.saturating_sub(RECENT_WRITES).max(1)..=newest {
-                if let crate::schedule::Operation::Write { index, version } = schedule.operation(seq) {
+                if let crate::schedule::Operation::Write { index, version } =
+                    schedule.operation(seq)
+                {
                     recent.push((self.run.geometry.address_bytes(lane as u16, index), version));
                 }
             }
@@ -178,11 +208,17 @@ pub(super) fn coarse(sector: &[u8], run: &RunHeader, address_bytes: u64) -> Oddi
         return Oddity::Corrupt(Damage::Ones);
     }
     match Header::parse(sector) {
-        Ok(header) if header.run_id != run.run_id && header.payload().is(&sector[HEADER_BYTES..]) => {
+        Ok(header)
+            if header.run_id != run.run_id && header.payload().is(&sector[HEADER_BYTES..]) =>
+        {
             Oddity::OtherRun { run_id: header.run_id }
         }
         Ok(header) if header.run_id == run.run_id && header.address_bytes != address_bytes => {
-            Oddity::Flying { home_bytes: header.address_bytes, version: header.version, attribution: None }
+            Oddity::Flying {
+                home_bytes: header.address_bytes,
+                version: header.version,
+                attribution: None,
+            }
         }
         _ => Oddity::Corrupt(Damage::Garbage(None)),
     }
@@ -199,14 +235,17 @@ fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Odd
         }
     }
     if let Ok(header) = &attribution.header {
-        let body_is_its_own = origins[1..]
-            .iter()
-            .all(|origin| *origin == Origin::Foreign { address_bytes: header.address_bytes, version: header.version });
+        let body_is_its_own = origins[1..].iter().all(|origin| {
+            *origin
+                == Origin::Foreign { address_bytes: header.address_bytes, version: header.version }
+        });
         if header.run_id != run.run_id && body_is_its_own {
             return Oddity::OtherRun { run_id: header.run_id };
         }
         let of_this_run = header.run_id == run.run_id;
-        if of_this_run && (header.address_bytes != address_bytes || header.target_id != run.target_id) {
+        if of_this_run
+            && (header.address_bytes != address_bytes || header.target_id != run.target_id)
+        {
             return Oddity::Flying {
                 home_bytes: header.address_bytes,
                 version: header.version,
@@ -221,7 +260,9 @@ fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Odd
     if let Some((home_bytes, version)) = foreign {
         return Oddity::Flying { home_bytes, version, attribution: Some(attribution) };
     }
-    let own = |origin: &Origin| matches!(origin, Origin::Header | Origin::Version(_) | Origin::Seam { .. });
+    let own = |origin: &Origin| {
+        matches!(origin, Origin::Header | Origin::Version(_) | Origin::Seam { .. })
+    };
     if origins.iter().all(own) {
         return Oddity::Torn(attribution);
     }
@@ -249,7 +290,9 @@ fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Odd
         })
         .sum();
     match (wrong_bits, &body[..]) {
-        (Some(wrong_bits), &[version]) if header_is_whole => Oddity::Corrupt(Damage::Bits { wrong_bits, version }),
+        (Some(wrong_bits), &[version]) if header_is_whole => {
+            Oddity::Corrupt(Damage::Bits { wrong_bits, version })
+        }
         _ => Oddity::Corrupt(Damage::Garbage(Some(attribution))),
     }
 }

@@ -42,7 +42,9 @@ pub(super) fn rollback(
     // The moment is after everything that was recorded when the newest surviving records were
     // built, and before the first missing acknowledgement.
     let (mut after_us, mut before_us, mut gone) = (0, u64::MAX, 0);
-    for (duty, heard) in duties.iter().zip(&obligations.lanes).filter(|(duty, _)| duty.kind != LaneKind::Control) {
+    for (duty, heard) in
+        duties.iter().zip(&obligations.lanes).filter(|(duty, _)| duty.kind != LaneKind::Control)
+    {
         // Old moments are recorded too late, which only matters for a rollback longer than the
         // recorded past.
         if let Some(us) = last_heard_us(heard, duty.newest.saturating_sub(1)) {

@@ -79,7 +79,12 @@ impl SimDisk {
         for lane in 0..geometry.lanes() {
             for index in 0..geometry.slots_per_lane {
                 let at = geometry.address_bytes(lane, index) as usize;
-                fill_record(run, lane, index, &mut bytes[at..at + geometry.record_bytes() as usize]);
+                fill_record(
+                    run,
+                    lane,
+                    index,
+                    &mut bytes[at..at + geometry.record_bytes() as usize],
+                );
             }
         }
         let held = vec![Held::default(); geometry.sectors() as usize];
@@ -152,7 +157,8 @@ impl SimDisk {
     /// Writes the first `end` bytes.
     fn put(&mut self, offset: u64, cached: &Cached, end: u64, wrong: Option<Class>) {
         let sector_bytes = u64::from(self.geometry.sector_bytes);
-        self.medium.bytes[offset as usize..(offset + end) as usize].copy_from_slice(&cached.data[..end as usize]);
+        self.medium.bytes[offset as usize..(offset + end) as usize]
+            .copy_from_slice(&cached.data[..end as usize]);
         for sector in 0..end.div_ceil(sector_bytes) {
             let number = self.number(offset + sector * sector_bytes);
             let held = &mut self.medium.held[number];
@@ -219,8 +225,11 @@ impl SimDisk {
             return;
         }
         let kept = self.medium.clone();
-        let entries: Vec<(u64, u32, Vec<u8>)> =
-            self.cache.iter().map(|(&offset, cached)| (offset, cached.version, cached.data.clone())).collect();
+        let entries: Vec<(u64, u32, Vec<u8>)> = self
+            .cache
+            .iter()
+            .map(|(&offset, cached)| (offset, cached.version, cached.data.clone()))
+            .collect();
         for (offset, version, data) in entries {
             let length = data.len() as u64;
             self.put(offset, &Cached { version, data }, length, None);
@@ -240,7 +249,9 @@ impl SimDisk {
                 match entry {
                     None if whole == 0 => break,
                     None => whole -= 1,
-                    Some((offset, cached)) if whole > 0 || self.below(2) == 0 => self.store(offset, &cached),
+                    Some((offset, cached)) if whole > 0 || self.below(2) == 0 => {
+                        self.store(offset, &cached)
+                    }
                     Some(_) => {}
                 }
             }
@@ -343,8 +354,11 @@ impl Disk for SimDisk {
         if self.after_cut {
             let sector_bytes = u64::from(self.geometry.sector_bytes);
             let first = self.number(offset);
-            let touched = &self.medium.held[first..first + (block.len() as u64 / sector_bytes) as usize];
-            if self.has(Fault::Dead) || touched.iter().any(|held| held.wrong.contains(&Class::Unreadable)) {
+            let touched =
+                &self.medium.held[first..first + (block.len() as u64 / sector_bytes) as usize];
+            if self.has(Fault::Dead)
+                || touched.iter().any(|held| held.wrong.contains(&Class::Unreadable))
+            {
                 return Err(gone());
             }
         }

@@ -13,8 +13,10 @@ pub const RUNS_MAX: usize = 7;
 /// Sorts the runs by time: the oldest is the baseline.
 pub fn page(mut kept: Vec<StoredRun>) -> String {
     kept.sort_by_key(|kept| (kept.summary.at, kept.summary.id));
-    let runs: Vec<Run<'_>> =
-        kept.iter().map(|kept| Run { label: label(&kept.summary), document: &kept.document }).collect();
+    let runs: Vec<Run<'_>> = kept
+        .iter()
+        .map(|kept| Run { label: label(&kept.summary), document: &kept.document })
+        .collect();
     let content = pages::content(&runs);
     with_charts(&pages::sections::tab_title(&runs), Here::Runs, &content, Needs::Plain)
 }

@@ -44,7 +44,8 @@ pub fn empty(location: &Location) -> String {
         header.page { h1 { "No runs yet" } }
         p { "Runs of " code { "check" } " and " code { "run" } " kept in " code { (location) } " are listed here. Measure what a commit costs where your database is:" }
         pre { code { "flushmark check /var/lib" } }
-        p { "with " code { "--store " (location) } " if that is not your default store. Or try a drive that you do not have, on its model:" }
+        p { "with " code { "--store " (location) } " if that is not your default store. Or try a \
+                                                    drive that you do not have, on its model:" }
         pre { code { "flushmark check sim:consumer-nvme --store " (location) } }
         p { "Running tests are shown under " a href="/live" { "Running now" } "." }
     };
@@ -64,7 +65,9 @@ fn head(shown: &[Summary], query: &Query, older: bool) -> Markup {
 }
 
 fn filter(query: &Query, wrong: &[(&'static str, String)]) -> Markup {
-    let sentence = |name: &str| wrong.iter().find(|(field, _)| *field == name).map(|(_, sentence)| sentence.as_str());
+    let sentence = |name: &str| {
+        wrong.iter().find(|(field, _)| *field == name).map(|(_, sentence)| sentence.as_str())
+    };
     html! {
         details.filter open[query.narrows()] {
             summary { "Filter" }
@@ -146,7 +149,9 @@ fn row(run: &Summary) -> Markup {
 
 /// The models of a run's drives, or their serial numbers.
 pub fn drives(run: &Summary) -> String {
-    let name = |drive: &store::DriveName| drive.model.clone().or_else(|| drive.serial.clone()).unwrap_or_default();
+    let name = |drive: &store::DriveName| {
+        drive.model.clone().or_else(|| drive.serial.clone()).unwrap_or_default()
+    };
     run.drives.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 

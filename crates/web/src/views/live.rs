@@ -32,13 +32,15 @@ pub fn page(running: &[Running], here: &Location) -> String {
         noscript { p { a href="/live" { "Refresh" } } }
         div #running {
             @if running.is_empty() {
-                p { "Nothing is being measured by this user on this machine. A test that you start, such as" }
+                p { "Nothing is being measured by this user on this machine. A test that you \
+                     start, such as" }
                 pre { code { "flushmark run fsync-study --target /var/lib" } }
                 p { "appears here within a second. Finished runs are listed under " a href="/" { "Runs" } "." }
             }
             @for run in &runs { (run) }
         }
-        p #stale .notice role="status" hidden { "The server no longer answers; this page is out of date." }
+        p #stale .notice role="status" hidden { "The server no longer answers; this page is out of \
+                                                 date." }
     };
     with_charts("Running now", Here::Live, &Content { markup: main, figures }, Needs::Live)
 }
@@ -58,8 +60,10 @@ fn anchor(run: &Running) -> String {
 
 fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
     let id = anchor(run);
-    let value = |name: &str, words: String| html! { dd id={ (id) "-" (name) } data-live { (words) } };
-    let or_dash = |figure: Option<f64>, show: fn(f64) -> String| figure.map_or_else(|| "–".to_owned(), show);
+    let value =
+        |name: &str, words: String| html! { dd id={ (id) "-" (name) } data-live { (words) } };
+    let or_dash =
+        |figure: Option<f64>, show: fn(f64) -> String| figure.map_or_else(|| "–".to_owned(), show);
     let is_here = run.store.as_ref().is_some_and(|store| *store == here.to_string());
     html! {
         section.running id=(id) aria-labelledby={ (id) "-name" } {
@@ -83,11 +87,14 @@ fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
 }
 
 fn time(run: &Running) -> String {
-    let words = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).map(span).unwrap_or_default();
+    let words =
+        |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).map(span).unwrap_or_default();
     match (run.phase, run.expected_s) {
         (Phase::Preparing, _) => "preparing".to_owned(),
         (Phase::WarmingUp, _) => "warming up".to_owned(),
-        (Phase::Measuring { elapsed_s }, Some(expected_s)) => format!("{} of {}", words(elapsed_s), words(expected_s)),
+        (Phase::Measuring { elapsed_s }, Some(expected_s)) => {
+            format!("{} of {}", words(elapsed_s), words(expected_s))
+        }
         (Phase::Measuring { elapsed_s }, None) => words(elapsed_s),
     }
 }
@@ -100,7 +107,8 @@ fn bar(run: &Running, id: &str) -> Markup {
         }
         _ => None,
     };
-    html! { progress id={ (id) "-bar" } data-live-bar max="1" value=[done] aria-label={ "Progress of “" (run.test) "”" } {} }
+    html! { progress id={ (id) "-bar" } data-live-bar max="1" value=[done] aria-label={ "Progress \
+    of “" (run.test) "”" } {} }
 }
 
 fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {

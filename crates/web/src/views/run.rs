@@ -47,7 +47,8 @@ fn of_store(run: &Summary, form_secret: &str) -> Markup {
                 @match run.state {
                     State::Complete => {}
                     State::Running => { " · " strong { "still being measured" } ", see " a href="/live" { "Running now" } }
-                    State::Interrupted => { " · " strong { "interrupted" } ": these tests were measured before it stopped" }
+                    State::Interrupted => { " · " strong { "interrupted" } ": these tests were \
+                        measured before it stopped" }
                 }
                 " · " a href={ "/run/" (id) "/report.html" } download={ "run-" (id) ".html" } { "Report as a file" }
                 " · " a href={ "/run/" (id) ".json" } download={ "run-" (id) ".json" } { "Result as JSON" }

@@ -47,17 +47,32 @@ enum Choice {
 
 impl FileTurns {
     /// The files of one job, each of which has an equal share of the blocks of `region`.
-    pub(super) fn new(workload: &Workload, region: Region, files: u32, seed: u64, job: u32) -> FileTurns {
+    pub(super) fn new(
+        workload: &Workload,
+        region: Region,
+        files: u32,
+        seed: u64,
+        job: u32,
+    ) -> FileTurns {
         let blocks = region.blocks / u64::from(files);
         let file = |file: u64| {
-            let part = Region { start: region.start + file * blocks * region.block_bytes, blocks, ..region };
+            let part = Region {
+                start: region.start + file * blocks * region.block_bytes,
+                blocks,
+                ..region
+            };
             // The first file has the draws of a job with a single file. Jumping ahead for each of
             // the others, as between jobs, would take a second for thousands of files.
             let draws = || match file {
                 0 => generator(seed, job),
                 _ => generator(seed ^ scrambled(file << 32 | u64::from(job)), 0),
             };
-            FileBlocks { order: Order::within(workload, part, draws), start: part.start, left: blocks, done: false }
+            FileBlocks {
+                order: Order::within(workload, part, draws),
+                start: part.start,
+                left: blocks,
+                done: false,
+            }
         };
         let choice = match workload.files.order {
             FileOrder::RoundRobin => Choice::RoundRobin { next: 0 },
@@ -97,7 +112,9 @@ impl FileTurns {
                     break file;
                 }
             },
-            Choice::Random { generator, remaining } => remaining[below(generator, remaining.len() as u64) as usize],
+            Choice::Random { generator, remaining } => {
+                remaining[below(generator, remaining.len() as u64) as usize]
+            }
         };
         self.current = Some((file, self.turn - 1));
         file
@@ -176,7 +193,12 @@ mod tests {
 
     /// The files and blocks of the first operations on files of `blocks` blocks.
     fn drawn(workload: &Workload, blocks: u64, count: usize) -> Vec<(u32, u64)> {
-        let part = JobPart { file: 0, files: workload.files.per_job, start: 2 * BLOCK, bytes: blocks * BLOCK };
+        let part = JobPart {
+            file: 0,
+            files: workload.files.per_job,
+            start: 2 * BLOCK,
+            bytes: blocks * BLOCK,
+        };
         let mut order = Operations::new(workload, part, 0).order();
         let mut next = || {
             let (file, offset) = part.locate(order.next());
@@ -192,11 +214,20 @@ mod tests {
     #[test]
     fn files_take_turns_and_each_is_a_sequence() {
         let three = JobFiles { per_job: 3, ..JobFiles::ONE };
-        assert_eq!(sequential(three, 2, 8), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 0), (1, 0)]);
+        assert_eq!(
+            sequential(three, 2, 8),
+            [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 0), (1, 0)]
+        );
         let twice = JobFiles { turn: 2, ..three };
-        assert_eq!(sequential(twice, 3, 7), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 2)]);
+        assert_eq!(
+            sequential(twice, 3, 7),
+            [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 2)]
+        );
         let whole = JobFiles { order: FileOrder::Sequential, ..three };
-        assert_eq!(sequential(whole, 2, 7), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 0)]);
+        assert_eq!(
+            sequential(whole, 2, 7),
+            [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 0)]
+        );
     }
 
     #[test]

@@ -19,7 +19,10 @@ pub fn sections(words: &[&str], environment: Environment<'_>) -> Result<Vec<Sect
     let mut named = false;
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|option| !option.is_empty());
+        let option = word
+            .strip_prefix("--")
+            .or_else(|| word.strip_prefix('-'))
+            .filter(|option| !option.is_empty());
         let Some(option) = option else {
             return Err(error(format!(
                 "expected an option such as --rw=randwrite instead of {word:?}; to run a job file: \

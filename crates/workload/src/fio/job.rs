@@ -3,8 +3,8 @@
 use super::section::Section;
 use super::value;
 use crate::blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room, Sharing, SyncTiming,
-    Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room,
+    Sharing, SyncTiming, Until, WarmUp, Workload,
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::order::BlockOrder;
@@ -52,12 +52,17 @@ impl Section {
         match waits_for {
             _ if stonewall => Ok(Start::Alone),
             None => Ok(Start::WithPrevious),
-            Some(name) if name == last.name && last.starts(&before[..before.len() - 1])? == Start::Alone => {
+            Some(name)
+                if name == last.name
+                    && last.starts(&before[..before.len() - 1])? == Start::Alone =>
+            {
                 Ok(Start::Alone)
             }
             Some(name) => {
-                let message =
-                    format!("wait_for: a section waits for all previous sections, not only for {name}; use stonewall");
+                let message = format!(
+                    "wait_for: a section waits for all previous sections, not only for {name}; use \
+                     stonewall"
+                );
                 Err(self.wrong("wait_for", &message))
             }
         }
@@ -74,28 +79,44 @@ impl Section {
             // A colon separates names; one that is part of a name is escaped with a backslash.
             let separates = |(at, _)| !name[..at].ends_with('\\');
             if name.match_indices(':').any(separates) {
-                return Err(self.wrong(key, &format!("{key}: {name:?} is a list of targets; expected a single one")));
+                return Err(self.wrong(
+                    key,
+                    &format!("{key}: {name:?} is a list of targets; expected a single one"),
+                ));
             }
             Ok(name.replace("\\:", ":"))
         };
         match (filename, directory) {
-            (Some(filename), None) => Ok(Some((self.line_of("filename"), single("filename", &filename)?))),
-            (None, Some(directory)) => Ok(Some((self.line_of("directory"), single("directory", &directory)?))),
+            (Some(filename), None) => {
+                Ok(Some((self.line_of("filename"), single("filename", &filename)?)))
+            }
+            (None, Some(directory)) => {
+                Ok(Some((self.line_of("directory"), single("directory", &directory)?)))
+            }
             (Some(filename), Some(directory)) => {
-                let (filename, directory) = (single("filename", &filename)?, single("directory", &directory)?);
+                let (filename, directory) =
+                    (single("filename", &filename)?, single("directory", &directory)?);
                 if filename.starts_with('/') {
-                    let message = format!("filename: expected a file name in {directory} instead of {filename}");
+                    let message = format!(
+                        "filename: expected a file name in {directory} instead of {filename}"
+                    );
                     return Err(self.wrong("filename", &message));
                 }
-                Ok(Some((self.line_of("filename"), format!("{}/{filename}", directory.trim_end_matches('/')))))
+                Ok(Some((
+                    self.line_of("filename"),
+                    format!("{}/{filename}", directory.trim_end_matches('/')),
+                )))
             }
-            (None, None) if self.is_null() => Ok(Some((self.line_of("ioengine"), TargetName::Null.to_string()))),
+            (None, None) if self.is_null() => {
+                Ok(Some((self.line_of("ioengine"), TargetName::Null.to_string())))
+            }
             (None, None) => Ok(None),
         }
     }
 
     fn is_null(&self) -> bool {
-        self.read("ioengine", "", |name| (name == "null").then_some(())).is_ok_and(|null| null.is_some())
+        self.read("ioengine", "", |name| (name == "null").then_some(()))
+            .is_ok_and(|null| null.is_some())
     }
 
     /// The workload of the section.
@@ -113,9 +134,11 @@ impl Section {
         // fio's synchronous engines perform one operation at a time and ignore iodepth.
         let depth = if workload.engine == EngineChoice::Psync { 1 } else { depth };
         let depth = if pattern.trims() { self.trims(&mut workload, depth)? } else { depth };
-        workload.depth = Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
+        workload.depth =
+            Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
-        workload.jobs = Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
+        workload.jobs =
+            Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
         workload.files = self.files()?;
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(pattern)?;
@@ -127,7 +150,8 @@ impl Section {
         if workload.files.per_job > 1 && workload.sync.call().is_some() {
             workload.files.synced = SyncedFile::Next;
         }
-        workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false) && pattern.writes() && !pattern.trims();
+        workload.end_fsync =
+            self.flag("end_fsync")?.unwrap_or(false) && pattern.writes() && !pattern.trims();
         workload.direct = self.direct()?;
         workload.invalidate = self.flag("invalidate")?.unwrap_or(true);
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
@@ -143,8 +167,11 @@ impl Section {
         let addressable = u128::from(workload.size.bytes(Room::Unlimited))
             + u128::from(workload.offset_bytes)
             + u128::from(workload.offset_increment_bytes) * u128::from(jobs);
-        if i64::try_from(addressable).is_err() || workload.size.bytes(Room::Unlimited).checked_mul(jobs).is_none() {
-            let message = "size: the sum of size, offset and offset_increment of all jobs is too large to address";
+        if i64::try_from(addressable).is_err()
+            || workload.size.bytes(Room::Unlimited).checked_mul(jobs).is_none()
+        {
+            let message = "size: the sum of size, offset and offset_increment of all jobs is too \
+                           large to address";
             return Err(self.wrong("size", message));
         }
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
@@ -154,17 +181,21 @@ impl Section {
         workload.flow = self.flow()?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
         if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
-            let message = "startdelay: flushmark warms up before the common start of all sections; remove ramp_time";
+            let message = "startdelay: flushmark warms up before the common start of all sections; \
+                           remove ramp_time";
             return Err(self.wrong("startdelay", message));
         }
         workload.verify = self.verify(&workload)?;
         if workload.direct && !workload.is_aligned_to(512) {
-            let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
+            let key =
+                ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
             let what = match workload.sizes {
                 None => format!("{} B is not a multiple of 512 B", block.get()),
                 Some(_) => "not all of these sizes are multiples of 512 B".to_owned(),
             };
-            let message = format!("{key}: {what}, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
+            let message = format!(
+                "{key}: {what}, as direct I/O requires (in fio, k is 1024 and KiB is 1000)"
+            );
             return Err(self.wrong(key, &message));
         }
         Ok(workload)
@@ -173,11 +204,16 @@ impl Section {
     /// The files of each job.
     fn files(&self) -> Result<JobFiles, PlanError> {
         let files = self.whole("nrfiles", 1, JobFiles::PER_JOB_MAX.into())?.unwrap_or(1);
-        let takes = format!("at least the {files} of nrfiles, because all files of a job stay open");
-        self.read("openfiles", &takes, |text| value::number(text).filter(|open| *open == 0 || *open >= files))?;
-        let takes = "roundrobin, random or sequential, or one of these with the operations of a turn, such as random:8";
+        let takes =
+            format!("at least the {files} of nrfiles, because all files of a job stay open");
+        self.read("openfiles", &takes, |text| {
+            value::number(text).filter(|open| *open == 0 || *open >= files)
+        })?;
+        let takes = "roundrobin, random or sequential, or one of these with the operations of a \
+                     turn, such as random:8";
         let service = self.read("file_service_type", takes, |text| {
-            let (order, turn) = text.split_once(':').map_or((text, None), |(order, turn)| (order, Some(turn)));
+            let (order, turn) =
+                text.split_once(':').map_or((text, None), |(order, turn)| (order, Some(turn)));
             let order = match order {
                 "roundrobin" => FileOrder::RoundRobin,
                 "random" => FileOrder::Random,
@@ -202,9 +238,13 @@ impl Section {
     fn blocks(&self, pattern: Pattern) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
         let size = |text: &str| Some(BlockBytes::new(value::number(text)?).ok()?.get());
         let single = |text: &str| Some(vec![SizeShare { bytes: size(text)?, weight: 1 }]);
-        let bs =
-            self.directions("bs", "a size from 512 to 64m, such as 4k, or one for reads and one for writes", single)?;
-        let takes = "a range of sizes from 512 to 64m with at most 1024 multiples of the first, such as 4k-16k";
+        let bs = self.directions(
+            "bs",
+            "a size from 512 to 64m, such as 4k, or one for reads and one for writes",
+            single,
+        )?;
+        let takes = "a range of sizes from 512 to 64m with at most 1024 multiples of the first, \
+                     such as 4k-16k";
         let range = self.directions("bsrange", takes, |text| {
             let (low, high) = text.split_once('-')?;
             let (low, high) = (size(low)?, size(high)?);
@@ -219,7 +259,8 @@ impl Section {
             let given = [&sized, &range, &bs].into_iter().find_map(|list| list[direction].clone());
             given.unwrap_or_else(default)
         });
-        let least = |shares: &[SizeShare]| shares.iter().map(|share| share.bytes).min().unwrap_or(4096);
+        let least =
+            |shares: &[SizeShare]| shares.iter().map(|share| share.bytes).min().unwrap_or(4096);
         // Operations that do not occur have no size.
         let (reads, writes) = match (pattern.reads(), pattern.writes()) {
             (true, false) => (reads.clone(), reads),
@@ -229,13 +270,15 @@ impl Section {
         let align = self.read("blockalign", "one size from 512 to 64m, such as 4k", size)?;
         // As in fio: only random blocks can have an alignment other than their smallest size.
         let align = align.filter(|_| pattern.is_random());
-        let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
+        let key =
+            ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
         let smallest = least(&reads).min(least(&writes));
         let align = match align {
             Some(align) => align,
             None if pattern.is_random() && least(&reads) != least(&writes) => {
                 let message = format!(
-                    "{key}: fio aligns reads to {} B and writes to {} B; set blockalign to use one alignment for both",
+                    "{key}: fio aligns reads to {} B and writes to {} B; set blockalign to use one \
+                     alignment for both",
                     least(&reads),
                     least(&writes)
                 );
@@ -243,8 +286,10 @@ impl Section {
             }
             None => smallest,
         };
-        let block = BlockBytes::new(u64::from(smallest)).map_err(|error| self.wrong(key, &error.to_string()))?;
-        let uniform = align == smallest && reads.iter().chain(&writes).all(|share| share.bytes == smallest);
+        let block = BlockBytes::new(u64::from(smallest))
+            .map_err(|error| self.wrong(key, &error.to_string()))?;
+        let uniform =
+            align == smallest && reads.iter().chain(&writes).all(|share| share.bytes == smallest);
         Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, reads, writes })))
     }
 
@@ -273,8 +318,11 @@ impl Section {
     fn pattern(&self) -> Result<(Pattern, Option<i64>), PlanError> {
         let patterns = format!("one of {}, readwrite", Pattern::ALL.map(Pattern::name).join(", "));
         let pattern = self.read("rw", &patterns, |text| {
-            let Some((name, skip)) = text.split_once(':') else { return Some((Pattern::from_name(text)?, None)) };
-            let bytes = |text: &str| value::number(text).and_then(|bytes| i64::try_from(bytes).ok());
+            let Some((name, skip)) = text.split_once(':') else {
+                return Some((Pattern::from_name(text)?, None));
+            };
+            let bytes =
+                |text: &str| value::number(text).and_then(|bytes| i64::try_from(bytes).ok());
             let skip = match skip.strip_prefix('-') {
                 Some(back) => -bytes(back)?,
                 None => bytes(skip)?,
@@ -284,13 +332,22 @@ impl Section {
         Ok(pattern.unwrap_or((Pattern::Read, None)))
     }
 
-    fn order(&self, pattern: Pattern, skip: Option<i64>, largest: u32) -> Result<BlockOrder, PlanError> {
-        let takes = "random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that add up \
+    fn order(
+        &self,
+        pattern: Pattern,
+        skip: Option<i64>,
+        largest: u32,
+    ) -> Result<BlockOrder, PlanError> {
+        let takes = "random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… \
+                     with percentages that add up \
                      to 100";
-        let distribution = self.read("random_distribution", takes, BlockOrder::from_distribution)?;
+        let distribution =
+            self.read("random_distribution", takes, BlockOrder::from_distribution)?;
         let goes_on = self.flag("random_sequence_stride")?.unwrap_or(false);
         let distribution = distribution.map(|order| match order {
-            BlockOrder::Sequence { blocks, .. } => BlockOrder::Sequence { blocks, advances: goes_on },
+            BlockOrder::Sequence { blocks, .. } => {
+                BlockOrder::Sequence { blocks, advances: goes_on }
+            }
             order => order,
         });
         if let Some(strided) = self.strided(pattern, skip, largest)? {
@@ -299,13 +356,15 @@ impl Section {
         match skip {
             Some(_) if pattern.is_random() => {
                 let message = format!(
-                    "rw: a number after {} repeats each random position for several blocks; flushmark draws every block",
+                    "rw: a number after {} repeats each random position for several blocks; \
+                     flushmark draws every block",
                     pattern.name()
                 );
                 Err(self.wrong("rw", &message))
             }
             Some(skip) if skip < 0 && skip.unsigned_abs() < u64::from(largest) => {
-                let message = format!("rw: a block of {largest} B is larger than the {} B to go back", -skip);
+                let message =
+                    format!("rw: a block of {largest} B is larger than the {} B to go back", -skip);
                 Err(self.wrong("rw", &message))
             }
             Some(0) | None => Ok(distribution.filter(|_| pattern.is_random()).unwrap_or_default()),
@@ -334,7 +393,10 @@ impl Section {
         let zero = self.flag("zero_buffers")?.unwrap_or(false);
         let refill = self.flag("refill_buffers")?.unwrap_or(false);
         match (zero, refill) {
-            (true, true) => Err(self.wrong("refill_buffers", "zero_buffers and refill_buffers exclude each other")),
+            (true, true) => {
+                Err(self
+                    .wrong("refill_buffers", "zero_buffers and refill_buffers exclude each other"))
+            }
             (true, false) => Ok(Content::Zero),
             (false, _) => Ok(Content::Random),
         }
@@ -344,14 +406,15 @@ impl Section {
     /// with `overwrite`, otherwise the state that `fallocate` leaves.
     fn layout(&self, pattern: Pattern) -> Result<Layout, PlanError> {
         let overwrite = self.flag("overwrite")?.unwrap_or(false);
-        let fallocated =
-            self.read("fallocate", "one of native, posix, 1, none, 0; keep and truncate are not supported", |value| {
-                match value {
-                    "native" | "posix" | "1" => Some(Layout::PreallocatedOnce),
-                    "none" | "0" => Some(Layout::Empty),
-                    _ => None,
-                }
-            })?;
+        let fallocated = self.read(
+            "fallocate",
+            "one of native, posix, 1, none, 0; keep and truncate are not supported",
+            |value| match value {
+                "native" | "posix" | "1" => Some(Layout::PreallocatedOnce),
+                "none" | "0" => Some(Layout::Empty),
+                _ => None,
+            },
+        )?;
         if pattern.reads() || pattern.trims() || overwrite {
             return Ok(Layout::Overwrite);
         }
@@ -359,7 +422,12 @@ impl Section {
     }
 
     /// The zones of `zonemode=strided`.
-    fn strided(&self, pattern: Pattern, skip: Option<i64>, largest: u32) -> Result<Option<BlockOrder>, PlanError> {
+    fn strided(
+        &self,
+        pattern: Pattern,
+        skip: Option<i64>,
+        largest: u32,
+    ) -> Result<Option<BlockOrder>, PlanError> {
         let takes = "none or strided; zoned devices (zbd) are not supported";
         let strided = self.read("zonemode", takes, |mode| match mode {
             "none" => Some(false),
@@ -375,15 +443,19 @@ impl Section {
             _ if strided != Some(true) => Ok(None),
             None => Err(self.wrong("zonemode", "zonemode: strided requires zonesize")),
             Some(_) if pattern.is_random() || skip.is_some() => {
-                let message =
-                    "zonemode: flushmark only supports sequential access within zones; use rw=read or rw=write";
+                let message = "zonemode: flushmark only supports sequential access within zones; \
+                               use rw=read or rw=write";
                 Err(self.wrong("zonemode", message))
             }
             Some(zone_bytes) if range_bytes.is_some_and(|bytes| bytes != zone_bytes) => Err(self
-                .wrong("zonerange", "zonerange: flushmark makes one pass over each zone; set zonerange to zonesize")),
-            Some(_) if self.files()?.per_job > 1 => {
-                Err(self.wrong("zonemode", "zonemode: fio accesses zones only in a single file; use nrfiles=1"))
-            }
+                .wrong(
+                    "zonerange",
+                    "zonerange: flushmark makes one pass over each zone; set zonerange to zonesize",
+                )),
+            Some(_) if self.files()?.per_job > 1 => Err(self.wrong(
+                "zonemode",
+                "zonemode: fio accesses zones only in a single file; use nrfiles=1",
+            )),
             Some(zone_bytes) => Ok(Some(BlockOrder::Strided { zone_bytes, skip_bytes })),
         }
     }
@@ -398,8 +470,8 @@ impl Section {
     /// depth.
     fn trims(&self, workload: &mut Workload, depth: u64) -> Result<u64, PlanError> {
         if workload.engine == EngineChoice::IoUring && depth > 1 {
-            let message =
-                "iodepth: flushmark issues one discard at a time; use iodepth=1, or libaio, where fio does the same";
+            let message = "iodepth: flushmark issues one discard at a time; use iodepth=1, or \
+                           libaio, where fio does the same";
             return Err(self.wrong("iodepth", message));
         }
         if workload.engine != EngineChoice::Auto {
@@ -417,10 +489,10 @@ impl Section {
         })?;
         if asked != Some(true) || !workload.pattern.writes() || workload.pattern.trims() {
             return match asked {
-                Some(true) => {
-                    Err(self
-                        .wrong("verify", &format!("verify: {} writes no data to read back", workload.pattern.name())))
-                }
+                Some(true) => Err(self.wrong(
+                    "verify",
+                    &format!("verify: {} writes no data to read back", workload.pattern.name()),
+                )),
                 _ => Ok(false),
             };
         }
@@ -441,33 +513,46 @@ impl Section {
     }
 
     fn rate(&self, workload: &Workload) -> Result<Option<Rate>, PlanError> {
-        let arrivals = self.read("rate_process", "one of linear, poisson", |value| match value {
-            "linear" => Some(Arrivals::Constant),
-            "poisson" => Some(Arrivals::Poisson),
-            _ => None,
-        })?;
-        let rate = self.whole("rate_iops", 0, 10_000_000)?.filter(|&rate| rate > 0).map(|rate| rate as f64);
-        let bytes = self.read("rate", "one number of bytes per second, such as 10m", value::number)?;
+        let arrivals =
+            self.read("rate_process", "one of linear, poisson", |value| match value {
+                "linear" => Some(Arrivals::Constant),
+                "poisson" => Some(Arrivals::Poisson),
+                _ => None,
+            })?;
+        let rate = self
+            .whole("rate_iops", 0, 10_000_000)?
+            .filter(|&rate| rate > 0)
+            .map(|rate| rate as f64);
+        let bytes =
+            self.read("rate", "one number of bytes per second, such as 10m", value::number)?;
         let rate = match (rate, bytes.filter(|&bytes| bytes > 0)) {
-            (Some(_), Some(_)) => return Err(self.wrong("rate", "rate and rate_iops exclude each other")),
+            (Some(_), Some(_)) => {
+                return Err(self.wrong("rate", "rate and rate_iops exclude each other"));
+            }
             (None, Some(_)) if workload.sizes.is_some() => {
-                return Err(self.wrong("rate", "rate: invalid with several block sizes; use rate_iops"));
+                return Err(
+                    self.wrong("rate", "rate: invalid with several block sizes; use rate_iops")
+                );
             }
             (None, Some(bytes)) => Some(bytes as f64 / f64::from(workload.block_bytes.get())),
             (rate, None) => rate,
         };
         if let Some(per_second) = rate.filter(|&rate| rate > RATE_MAX) {
-            let message = format!("rate: {per_second:.0} operations per second exceed the limit of {RATE_MAX:.0}");
+            let message = format!(
+                "rate: {per_second:.0} operations per second exceed the limit of {RATE_MAX:.0}"
+            );
             return Err(self.wrong("rate", &message));
         }
-        let offloaded = self.read("io_submit_mode", "one of inline, offload", |value| match value {
-            "inline" => Some(false),
-            "offload" => Some(true),
-            _ => None,
-        })?;
+        let offloaded =
+            self.read("io_submit_mode", "one of inline, offload", |value| match value {
+                "inline" => Some(false),
+                "offload" => Some(true),
+                _ => None,
+            })?;
         let Some(per_second) = rate else {
             if offloaded == Some(true) {
-                let message = "io_submit_mode: flushmark has no submission threads and needs none with rate_iops; \
+                let message = "io_submit_mode: flushmark has no submission threads and needs none \
+                               with rate_iops; \
                                without rate_iops, use inline";
                 return Err(self.wrong("io_submit_mode", message));
             }
@@ -477,7 +562,8 @@ impl Section {
             let key = if self.has("rate_iops") { "rate_iops" } else { "rate" };
             // fio paces each direction separately, which also overrides rwmixread.
             let message = format!(
-                "{key}: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or \
+                "{key}: fio applies the rate to reads and writes separately, flushmark to both \
+                 together; use rw=read or \
                  rw=write, or a plan in TOML"
             );
             return Err(self.wrong(key, &message));
@@ -492,8 +578,9 @@ impl Section {
         let [read_bytes, write_bytes] =
             self.directions("rate_min", takes, value::number)?.map(Option::unwrap_or_default);
         let takes = "a number of milliseconds from 1 to 3600000";
-        let cycle =
-            self.read("rate_cycle", takes, |text| value::number(text).filter(|cycle| (1..=3_600_000).contains(cycle)))?;
+        let cycle = self.read("rate_cycle", takes, |text| {
+            value::number(text).filter(|cycle| (1..=3_600_000).contains(cycle))
+        })?;
         if read_bytes == 0 && write_bytes == 0 {
             return Ok(None);
         }
@@ -501,7 +588,8 @@ impl Section {
             let bytes = rate.per_second * f64::from(workload.block_bytes.get());
             let required = if workload.pattern.writes() { write_bytes } else { read_bytes };
             if workload.sizes.is_none() && required as f64 > bytes {
-                let message = format!("rate_min: {required} B/s exceeds the offered rate of {bytes:.0} B/s");
+                let message =
+                    format!("rate_min: {required} B/s exceeds the offered rate of {bytes:.0} B/s");
                 return Err(self.wrong("rate_min", &message));
             }
         }
@@ -519,7 +607,8 @@ impl Section {
         let every = self.whole("thinktime_blocks", 1, 1_000_000)?.unwrap_or(1) as u32;
         let Some(time) = time.filter(|time| !time.is_zero()) else { return Ok(None) };
         if workload.engine != EngineChoice::Psync {
-            let message = "thinktime: flushmark pauses only between operations of which one is in flight at a time; use \
+            let message = "thinktime: flushmark pauses only between operations of which one is in \
+                           flight at a time; use \
                            ioengine=psync";
             return Err(self.wrong("thinktime", message));
         }
@@ -567,7 +656,8 @@ impl Section {
             "dsync" => Some(SyncMethod::ODsync),
             _ => None,
         })?;
-        let every = |key| Ok::<_, PlanError>(self.whole(key, 0, 1_000_000)?.filter(|&every| every > 0));
+        let every =
+            |key| Ok::<_, PlanError>(self.whole(key, 0, 1_000_000)?.filter(|&every| every > 0));
         let mut asked = Vec::new();
         if let Some(method) = open.filter(|method| method.is_durable()) {
             asked.push(("sync", method, 1));
@@ -584,7 +674,8 @@ impl Section {
             [] => Ok((SyncMethod::None, 1)),
             [(_, method, every)] => Ok((*method, *every)),
             [(first, ..), .., (last, ..)] => {
-                let message = format!("{last}: a test has one sync method, but {first} sets another");
+                let message =
+                    format!("{last}: a test has one sync method, but {first} sets another");
                 Err(self.wrong(last, &message))
             }
         }
@@ -595,9 +686,15 @@ impl Section {
         let block_bytes = u64::from(workload.largest_bytes());
         let bytes = |value: &str| value::number(value).filter(|&size| size >= block_bytes);
         let takes = "a size of at least one block, such as 1g";
-        let area = self.read("size", &format!("{takes}, or 1% to 100%"), |value| match value.strip_suffix('%') {
-            Some(percent) => percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Area::Percent),
-            None => bytes(value).map(Area::Bytes),
+        let area = self.read("size", &format!("{takes}, or 1% to 100%"), |value| {
+            match value.strip_suffix('%') {
+                Some(percent) => percent
+                    .parse()
+                    .ok()
+                    .filter(|percent| (1..=100).contains(percent))
+                    .map(Area::Percent),
+                None => bytes(value).map(Area::Bytes),
+            }
         })?;
         let file = self.read("filesize", "one size of at least one block, such as 1g", bytes)?;
         let io_bytes = self.read("io_size", takes, bytes)?;
@@ -606,18 +703,24 @@ impl Section {
         let files = u64::from(workload.files.per_job);
         workload.size = match (area, file) {
             (Some(Area::Percent(_)), Some(_)) => {
-                return Err(self.wrong("filesize", "filesize: conflicts with a size in percent; use one of the two"));
+                return Err(self.wrong(
+                    "filesize",
+                    "filesize: conflicts with a size in percent; use one of the two",
+                ));
             }
             (_, Some(file)) => Area::Bytes(file.saturating_mul(files)),
             (Some(area), None) => area,
-            (None, None) => {
-                Area::Whole { file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes * files) }
-            }
+            (None, None) => Area::Whole {
+                file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes * files),
+            },
         };
         if let (Some(Area::Bytes(size)), None) = (area, file)
             && size / files < block_bytes
         {
-            let message = format!("size: {} is less than one block for each of {files} files", format_bytes(size));
+            let message = format!(
+                "size: {} is less than one block for each of {files} files",
+                format_bytes(size)
+            );
             return Err(self.wrong("size", &message));
         }
         // With a file size, `size` is the number of bytes after which a job ends.
@@ -626,7 +729,9 @@ impl Section {
             (Some(bytes), ..) => Some(bytes),
             (None, Some(Area::Bytes(size)), Some(all)) => Some(size.min(all)),
             // fio leaves out the remainder that is less than a block of each file.
-            (None, Some(Area::Bytes(_)), None) if files > 1 => Some(workload.size_per_job_bytes(Room::Unlimited)),
+            (None, Some(Area::Bytes(_)), None) if files > 1 => {
+                Some(workload.size_per_job_bytes(Room::Unlimited))
+            }
             (None, Some(Area::Bytes(size)), None) => Some(size),
             (None, _, all) => all,
         };
@@ -638,10 +743,14 @@ impl Section {
         let time = self.time("runtime")?.filter(|time| !time.is_zero());
         let time_based = self.flag("time_based")?.unwrap_or(false);
         (workload.limit, workload.passes) = match (time, count) {
-            (None, _) if time_based => return Err(self.wrong("time_based", "time_based requires runtime")),
+            (None, _) if time_based => {
+                return Err(self.wrong("time_based", "time_based requires runtime"));
+            }
             (Some(time), _) if time_based => (Limit::Time(time), None),
             (None, count) => (Limit::Count(count.unwrap_or(u64::MAX)), passes),
-            (Some(time), Some(count)) => (Limit::TimeAndCount { time, count, until: Until::First }, passes),
+            (Some(time), Some(count)) => {
+                (Limit::TimeAndCount { time, count, until: Until::First }, passes)
+            }
             (Some(time), None) => (Limit::Time(time), passes),
         };
         Ok(())
@@ -654,7 +763,11 @@ fn split(text: &str, size: impl Fn(&str) -> Option<u32>) -> Option<Vec<SizeShare
     let mut parts: Vec<(u32, Option<u32>)> = Vec::new();
     for part in text.split(':') {
         let (bytes, share) = part.split_once('/').unwrap_or((part, ""));
-        let share = if share.is_empty() { None } else { Some(share.parse().ok().filter(|share| *share <= 100)?) };
+        let share = if share.is_empty() {
+            None
+        } else {
+            Some(share.parse().ok().filter(|share| *share <= 100)?)
+        };
         parts.push((size(bytes)?, share));
     }
     let given: u32 = parts.iter().filter_map(|(_, share)| *share).sum();

@@ -55,11 +55,28 @@ pub fn find(name: &str) -> Option<&'static FioOption> {
 
 /// The names of all options that are not refused.
 pub fn known_names() -> Vec<&'static str> {
-    OPTIONS.iter().filter(|option| option.role != Role::Refused).flat_map(FioOption::names).collect()
+    OPTIONS
+        .iter()
+        .filter(|option| option.role != Role::Refused)
+        .flat_map(FioOption::names)
+        .collect()
 }
 
-const fn used(name: &'static str, takes: &'static str, default: &'static str, meaning: &'static str) -> FioOption {
-    FioOption { name, aliases: &[], role: Role::Used, value: Value::Required, takes, default, meaning }
+const fn used(
+    name: &'static str,
+    takes: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+) -> FioOption {
+    FioOption {
+        name,
+        aliases: &[],
+        role: Role::Used,
+        value: Value::Required,
+        takes,
+        default,
+        meaning,
+    }
 }
 
 const fn accepted(name: &'static str, takes: &'static str, meaning: &'static str) -> FioOption {
@@ -89,8 +106,8 @@ impl FioOption {
 
 /// Any text; the value is not parsed.
 pub const ANYTHING: &str = "anything";
-const NO_LOG: &str =
-    "no log is written; the result document (--output FILE) contains the time series and the full distribution";
+const NO_LOG: &str = "no log is written; the result document (--output FILE) contains the time \
+                      series and the full distribution";
 /// An option that is 0, 1, or without a value.
 pub const FLAG: &str = "flag";
 
@@ -98,9 +115,11 @@ pub const FLAG: &str = "flag";
 pub const OPTIONS: &[FioOption] = &[
     used(
         "rw",
-        "`read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, `trim`, `randtrim`; `read:8k` or `write:-8k`",
+        "`read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, `trim`, `randtrim`; `read:8k` \
+         or `write:-8k`",
         "`read`",
-        "the pattern; `trim` discards (`BLKDISCARD`, holes in a file). A number is the bytes that a sequential pattern skips after each block; a negative one goes backwards",
+        "the pattern; `trim` discards (`BLKDISCARD`, holes in a file). A number is the bytes that \
+         a sequential pattern skips after each block; a negative one goes backwards",
     )
     .or(&["readwrite"]),
     used(
@@ -121,7 +140,8 @@ pub const OPTIONS: &[FioOption] = &[
         "bssplit",
         "sizes with percentages, such as `4k/60:64k/40`; two, as with `bs`",
         "none",
-        "the frequency of each size; overrides `bsrange`. A `size` in bytes is converted to a number of operations",
+        "the frequency of each size; overrides `bsrange`. A `size` in bytes is converted to a \
+         number of operations",
     ),
     used("blockalign", "one size", "the smallest `bs`", "alignment of random blocks").or(&["ba"]),
     used(
@@ -130,14 +150,38 @@ pub const OPTIONS: &[FioOption] = &[
         "`random`",
         "the distribution of random blocks",
     ),
-    used("random_sequence_stride", FLAG, "0", "each repetition of a sequence starts where the last one ended"),
-    used("zonemode", "`none`, `strided`", "`none`", "accesses zones sequentially, with gaps between them"),
+    used(
+        "random_sequence_stride",
+        FLAG,
+        "0",
+        "each repetition of a sequence starts where the last \
+                                               one ended",
+    ),
+    used(
+        "zonemode",
+        "`none`, `strided`",
+        "`none`",
+        "accesses zones sequentially, with gaps \
+                                                     between them",
+    ),
     used("zonesize", "size", "none", "size of a zone with `zonemode=strided`"),
     used("zonerange", "the same as `zonesize`", "`zonesize`", "each zone is accessed once"),
     used("zoneskip", "size", "0", "bytes skipped after each zone"),
-    used("iodepth", "1 to 1024", "1", "I/Os that each job keeps in flight; 1 with a synchronous engine, as in fio"),
+    used(
+        "iodepth",
+        "1 to 1024",
+        "1",
+        "I/Os that each job keeps in flight; 1 with a synchronous \
+                                       engine, as in fio",
+    ),
     used("numjobs", "1 to 256", "1", "independent submitters"),
-    used("fsync", "0 to 1000000", "0", "one `fsync` after this many writes; ignored if nothing is written, as in fio"),
+    used(
+        "fsync",
+        "0 to 1000000",
+        "0",
+        "one `fsync` after this many writes; ignored if nothing is \
+                                        written, as in fio",
+    ),
     used("fdatasync", "0 to 1000000", "0", "one `fdatasync` after this many writes"),
     used(
         "sync",
@@ -153,27 +197,53 @@ pub const OPTIONS: &[FioOption] = &[
         "`psync`",
         "the first five are the same engine in flushmark: one `pwritev2` or `preadv2` at a time",
     ),
-    used("runtime", "time", "none", "duration of the measurement, which ends earlier if `size` is reached first")
-        .or(&["timeout"]),
+    used(
+        "runtime",
+        "time",
+        "none",
+        "duration of the measurement, which ends earlier if `size` is \
+                                     reached first",
+    )
+    .or(&["timeout"]),
     used("time_based", FLAG, "0", "only `runtime` ends the measurement").alone(),
     used(
         "size",
         "size of at least one block, or `1%` to `100%` of a device or an existing file",
         "the whole device or existing file; in a directory, 1 GiB for all jobs together",
-        "bytes used by **each job**; without `time_based`, each job ends after `size / bs` operations",
+        "bytes used by **each job**; without `time_based`, each job ends after `size / bs` \
+         operations",
     ),
-    used("io_size", "size", "`size`", "bytes that each job reads or writes before it ends").or(&["io_limit"]),
+    used("io_size", "size", "`size`", "bytes that each job reads or writes before it ends")
+        .or(&["io_limit"]),
     used(
         "filesize",
         "one size",
         "`size`",
         "size of each job's file; with a smaller `size`, a job ends after that many bytes",
     ),
-    used("loops", "1 to 1000000000", "1", "number of passes of each job over its `size` or `io_size`"),
+    used(
+        "loops",
+        "1 to 1000000000",
+        "1",
+        "number of passes of each job over its `size` or \
+                                           `io_size`",
+    ),
     used("number_ios", "whole number", "none", "operations of each job after which it ends"),
     used("offset", "size", "0", "offset of each job's part in the file"),
-    used("offset_increment", "size", "0", "distance from the start of one job's part to the start of the next"),
-    used("filename", "one path", "`--target`", "the target, or a file in `directory`; write `\\:` for a colon in a name"),
+    used(
+        "offset_increment",
+        "size",
+        "0",
+        "distance from the start of one job's part to the start \
+                                           of the next",
+    ),
+    used(
+        "filename",
+        "one path",
+        "`--target`",
+        "the target, or a file in `directory`; write `\\:` \
+                                                for a colon in a name",
+    ),
     used("directory", "one path", "`--target`", "the directory for temporary test files"),
     used(
         "fallocate",
@@ -184,8 +254,20 @@ pub const OPTIONS: &[FioOption] = &[
     used("overwrite", FLAG, "0", "1 writes a new file once before the measurement"),
     used("rwmixread", "1 to 99", "50", "percentage of reads, for `rw` and `randrw`"),
     used("rwmixwrite", "1 to 99", "50", "percentage of writes, for `rw` and `randrw`"),
-    used("rate_iops", "one number, up to 10000000", "unlimited", "operations offered per second by each job"),
-    used("rate", "one number of bytes per second", "unlimited", "the same in bytes; requires a single block size"),
+    used(
+        "rate_iops",
+        "one number, up to 10000000",
+        "unlimited",
+        "operations offered per second by \
+        each job",
+    ),
+    used(
+        "rate",
+        "one number of bytes per second",
+        "unlimited",
+        "the same in bytes; requires a \
+        single block size",
+    ),
     used(
         "rate_process",
         "`linear`, `poisson`",
@@ -196,10 +278,18 @@ pub const OPTIONS: &[FioOption] = &[
         "rate_min",
         "bytes per second; two, as with `bs`",
         "none",
-        "a job that is slower fails; checked after 2 s and then once per `rate_cycle`, when an operation completes, as in fio",
+        "a job that is slower fails; checked after 2 s and then once per `rate_cycle`, when an \
+         operation completes, as in fio",
     )
     .or(&["ratemin"]),
-    used("rate_cycle", "milliseconds, 1 to 3600000", "1000", "time over which `rate_min` is averaged").or(&["ratecycle"]),
+    used(
+        "rate_cycle",
+        "milliseconds, 1 to 3600000",
+        "1000",
+        "time over which `rate_min` is \
+        averaged",
+    )
+    .or(&["ratecycle"]),
     used(
         "thinktime",
         "time, in microseconds without a unit",
@@ -211,7 +301,8 @@ pub const OPTIONS: &[FioOption] = &[
         "flow",
         "1 to 1000000",
         "none",
-        "weight of each job; the operations of all concurrent jobs with the same `flow_id` are shared by weight",
+        "weight of each job; the operations of all concurrent jobs with the same `flow_id` are \
+         shared by weight",
     ),
     used("flow_id", "whole number", "0", "the flow of the section"),
     used(
@@ -226,7 +317,8 @@ pub const OPTIONS: &[FioOption] = &[
         "0",
         "delay of a section of the first group of concurrent sections; excludes `ramp_time`",
     ),
-    used("exitall", FLAG, "0", "once a job has ended, all sections that run at the same time end").alone(),
+    used("exitall", FLAG, "0", "once a job has ended, all sections that run at the same time end")
+        .alone(),
     used(
         "exit_what",
         "`group`, `stonewall`; `all` in the last group",
@@ -234,31 +326,55 @@ pub const OPTIONS: &[FioOption] = &[
         "the sections that `exitall` ends; `group` excludes `new_group`",
     ),
     used("ramp_time", "time", "0", "warm-up before the measurement"),
-    used("stonewall", FLAG, "0", "waits until all previous sections have ended; without it, a section runs concurrently with the previous one").or(&["wait_for_previous"]).alone(),
-    used("wait_for", "the name of the previous section", "none", "same as `stonewall` if that section runs alone"),
+    used(
+        "stonewall",
+        FLAG,
+        "0",
+        "waits until all previous sections have ended; without it, a \
+                                  section runs concurrently with the previous one",
+    )
+    .or(&["wait_for_previous"])
+    .alone(),
+    used(
+        "wait_for",
+        "the name of the previous section",
+        "none",
+        "same as `stonewall` if that \
+        section runs alone",
+    ),
     used("end_fsync", FLAG, "0", "ends each job with an `fsync`, within its measured time"),
     used(
         "verify",
         "`crc32c`, `0`",
         "`0`",
-        "each write contains a checksum; after the measured time, every written block is read back and checked. \
+        "each write contains a checksum; after the measured time, every written block is read back \
+         and checked. \
          `flushmark verify` also checks after a power cut",
     ),
     used("invalidate", FLAG, "1", "drops cached pages of the file beforehand"),
     used("zero_buffers", FLAG, "0", "writes zeros").alone(),
-    used("refill_buffers", FLAG, "0", "no effect; each write differs from the previous one anyway").alone(),
+    used(
+        "refill_buffers",
+        FLAG,
+        "0",
+        "no effect; each write differs from the previous one \
+                                       anyway",
+    )
+    .alone(),
     used("randseed", "whole number", "1", "seed of the offsets, the mix and the contents"),
     used(
         "io_submit_mode",
         "`inline`; `offload` with `rate_iops`",
         "`inline`",
-        "below `iodepth`, an offered load never waits for completions, which is the purpose of `offload`",
+        "below `iodepth`, an offered load never waits for completions, which is the purpose of \
+         `offload`",
     ),
     used(
         "nrfiles",
         "1 to 16384",
         "1",
-        "files of each job in a directory, which divide its `size`; ignored with `filename`, as in fio, and on a device \
+        "files of each job in a directory, which divide its `size`; ignored with `filename`, as in \
+         fio, and on a device \
          or an existing file",
     )
     .or(&["nr_files"]),
@@ -267,14 +383,26 @@ pub const OPTIONS: &[FioOption] = &[
         "file_service_type",
         "`roundrobin`, `random`, `sequential`; `random:8`",
         "`roundrobin`",
-        "the order in which the files of a job take turns. A number is the operations, syncs included, of a turn",
+        "the order in which the files of a job take turns. A number is the operations, syncs \
+         included, of a turn",
     ),
-    used("name", "text", "the section's name", "the test's name; on a command line, starts a new job"),
+    used(
+        "name",
+        "text",
+        "the section's name",
+        "the test's name; on a command line, starts a new \
+                                                job",
+    ),
     accepted("group_reporting", FLAG, "the jobs of a section are always reported together").alone(),
     accepted("new_group", FLAG, "each section is a separate test").alone(),
-    accepted("thread", FLAG, "jobs are threads; fio's default, processes, would give the same results")
-        .or(&["threads"])
-        .alone(),
+    accepted(
+        "thread",
+        FLAG,
+        "jobs are threads; fio's default, processes, would give the same \
+                              results",
+    )
+    .or(&["threads"])
+    .alone(),
     accepted("norandommap", FLAG, "random blocks repeat, see below").alone(),
     accepted("softrandommap", FLAG, "random blocks repeat, see below"),
     accepted(

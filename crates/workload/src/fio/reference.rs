@@ -100,10 +100,19 @@ const CLOSING: &str = "
 pub fn reference() -> String {
     let mut page = OPENING.to_owned();
     for option in OPTIONS.iter().filter(|option| option.role == Role::Used) {
-        let _ = writeln!(page, "| {} | {} | {} | {} |", names(option), option.takes, option.default, option.meaning);
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} |",
+            names(option),
+            option.takes,
+            option.default,
+            option.meaning
+        );
     }
     page += ACCEPTED;
-    for option in OPTIONS.iter().filter(|option| matches!(option.role, Role::Accepted | Role::Noted)) {
+    for option in
+        OPTIONS.iter().filter(|option| matches!(option.role, Role::Accepted | Role::Noted))
+    {
         let takes = if option.takes == ANYTHING { "anything" } else { option.takes };
         let _ = writeln!(page, "| {} | {takes} | {} |", names(option), option.meaning);
     }
@@ -127,11 +136,13 @@ mod tests {
     #[test]
     fn the_example_is_read_and_flags_are_called_so() {
         let page = reference();
-        let example = page.split("```ini\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let example =
+            page.split("```ini\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let plan = crate::Plan::from_fio("example.fio", example, &|_| None).unwrap();
         assert_eq!(plan.tests.len(), 2);
         assert!(page.contains(&format!("| `direct` | {FLAG} |")));
-        let commands = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let commands =
+            page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let pasted: Vec<&str> = commands.lines().next().unwrap().split(' ').skip(3).collect();
         let plan = crate::Plan::from_fio_command(&pasted, &|_| None).unwrap();
         assert_eq!(plan.target.as_deref(), Some("/mnt/x"));

@@ -68,7 +68,9 @@ impl<'a> Collector<'a> {
     pub fn set(&mut self, key: &str, value: Option<&str>, line: usize) -> Result<(), PlanError> {
         let problem = match options::find(key) {
             None => Some(format!("`{key}`{}", did_you_mean(key, &options::known_names()))),
-            Some(option) if option.role == Role::Refused => Some(format!("`{key}` ({})", option.meaning)),
+            Some(option) if option.role == Role::Refused => {
+                Some(format!("`{key}` ({})", option.meaning))
+            }
             Some(_) => None,
         };
         if let Some(message) = problem {
@@ -80,7 +82,9 @@ impl<'a> Collector<'a> {
             None => None,
             Some(text) => {
                 let substituted = substituted(text, self.environment);
-                Some(substituted.map_err(|message| PlanError::new(self.file, line, &format!("{key}: {message}")))?)
+                Some(substituted.map_err(|message| {
+                    PlanError::new(self.file, line, &format!("{key}: {message}"))
+                })?)
             }
         };
         let setting = Setting { option, value, line };
@@ -124,7 +128,8 @@ impl<'a> Collector<'a> {
             count => (format!("{count} unsupported options:"), "them"),
         };
         let listed = listed.join(", ");
-        let message = format!("{what} {listed}; remove {them}, or see docs/fio.md for the supported options");
+        let message =
+            format!("{what} {listed}; remove {them}, or see docs/fio.md for the supported options");
         Err(PlanError::new(self.file, first.line, &message))
     }
 }
@@ -134,7 +139,11 @@ impl<'a> Collector<'a> {
 /// # Errors
 /// Fails at the first line that is neither a section nor a setting, or with one error for all
 /// unsupported options.
-pub fn sections(file: &str, text: &str, environment: Environment<'_>) -> Result<Vec<Section>, PlanError> {
+pub fn sections(
+    file: &str,
+    text: &str,
+    environment: Environment<'_>,
+) -> Result<Vec<Section>, PlanError> {
     let mut collector = Collector::new(file, environment, false);
     for (index, raw) in text.lines().enumerate() {
         let line = index + 1;
@@ -146,7 +155,8 @@ pub fn sections(file: &str, text: &str, environment: Environment<'_>) -> Result<
         }
         if let Some(name) = content.strip_prefix('[') {
             let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            let name = name.ok_or_else(|| error(format!("invalid section {content}; expected [name]")))?;
+            let name =
+                name.ok_or_else(|| error(format!("invalid section {content}; expected [name]")))?;
             // fio compares only these six letters.
             if name.starts_with("global") {
                 collector.begin_global();
@@ -169,7 +179,8 @@ fn substituted(text: &str, environment: Environment<'_>) -> Result<String, Strin
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (name, rest) = part.split_once('}').ok_or_else(|| format!("{text:?} contains ${{ without }}"))?;
+        let (name, rest) =
+            part.split_once('}').ok_or_else(|| format!("{text:?} contains ${{ without }}"))?;
         // fio substitutes an empty string, which silently measures something else.
         let value = environment(name).filter(|value| !value.is_empty());
         whole += &value.ok_or_else(|| format!("the environment variable {name} is not set"))?;
@@ -200,7 +211,8 @@ impl Section {
 
     /// The later of two settings.
     pub fn later<'k>(&self, one: &'k str, other: &'k str) -> Option<&'k str> {
-        let key = |setting: &Setting| [one, other].into_iter().find(|key| *key == setting.option.name);
+        let key =
+            |setting: &Setting| [one, other].into_iter().find(|key| *key == setting.option.name);
         self.settings.iter().rev().find_map(key)
     }
 
@@ -218,9 +230,9 @@ impl Section {
     ) -> Result<Option<T>, PlanError> {
         let Some(setting) = self.get(key) else { return Ok(None) };
         let value = setting.value.as_deref().unwrap_or_default();
-        read(value)
-            .map(Some)
-            .ok_or_else(|| self.error(setting.line, &format!("{key}: {value:?} is invalid: expected {takes}")))
+        read(value).map(Some).ok_or_else(|| {
+            self.error(setting.line, &format!("{key}: {value:?} is invalid: expected {takes}"))
+        })
     }
 
     /// Text that is not empty.
@@ -242,7 +254,9 @@ impl Section {
 
     pub fn whole(&self, key: &str, low: u64, high: u64) -> Result<Option<u64>, PlanError> {
         let takes = format!("a whole number from {low} to {high}");
-        self.read(key, &takes, |value| value::number(value).filter(|number| (low..=high).contains(number)))
+        self.read(key, &takes, |value| {
+            value::number(value).filter(|number| (low..=high).contains(number))
+        })
     }
 
     pub fn time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
@@ -252,13 +266,16 @@ impl Section {
     /// Remarks for the user on accepted settings, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let noted = self.settings.iter().filter(|setting| setting.option.role == Role::Noted);
-        noted.map(|setting| format!("{}: {}", setting.option.name, setting.option.meaning)).collect()
+        noted
+            .map(|setting| format!("{}: {}", setting.option.name, setting.option.meaning))
+            .collect()
     }
 
     /// Checks the values of options that are accepted but have no effect: a value that fio would
     /// reject is an error here, too.
     pub fn check_accepted(&self) -> Result<(), PlanError> {
-        for setting in self.settings.iter().filter(|setting| setting.option.role == Role::Accepted) {
+        for setting in self.settings.iter().filter(|setting| setting.option.role == Role::Accepted)
+        {
             match setting.option.takes {
                 FLAG => drop(self.flag(setting.option.name)?),
                 ANYTHING => {}

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, Flow, JobFiles, Limit, Pattern, Rate,
-    RateMin, Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, Flow, JobFiles, Limit,
+    Pattern, Rate, RateMin, Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until,
+    WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -49,8 +50,7 @@ fn defaults_are_fio_s() {
 
 #[test]
 fn global_holds_for_later_sections_and_sections_go_before_it() {
-    let text =
-        "; a comment\n[global]\nbs=8k\nsize=64m\nstonewall\n[a]\nrw=write\n[b]\nrw=randread\nbs=16k\n# another\n";
+    let text = "; a comment\n[global]\nbs=8k\nsize=64m\nstonewall\n[a]\nrw=write\n[b]\nrw=randread\nbs=16k\n# another\n";
     let plan = Plan::from_fio("dir/job.fio", text, &|_| None).unwrap();
     let sizes: Vec<u32> = plan
         .tests
@@ -73,10 +73,16 @@ fn a_synchronous_engine_has_depth_1_and_size_is_each_job_s() {
 #[test]
 fn targets() {
     assert_eq!(
-        Plan::from_fio("f", "[t]\nsize=1m\nfilename=/dev/sdx\n", &|_| None).unwrap().target.unwrap(),
+        Plan::from_fio("f", "[t]\nsize=1m\nfilename=/dev/sdx\n", &|_| None)
+            .unwrap()
+            .target
+            .unwrap(),
         "/dev/sdx"
     );
-    assert_eq!(Plan::from_fio("f", "[t]\nsize=1m\ndirectory=/srv\n", &|_| None).unwrap().target.unwrap(), "/srv");
+    assert_eq!(
+        Plan::from_fio("f", "[t]\nsize=1m\ndirectory=/srv\n", &|_| None).unwrap().target.unwrap(),
+        "/srv"
+    );
 }
 
 #[test]
@@ -286,7 +292,8 @@ fn new_files_are_laid_out_as_fio_does() {
 #[test]
 fn a_file_that_an_earlier_section_made_is_overwritten() {
     let layouts = |second: &str| -> Vec<Layout> {
-        let text = format!("[global]\nfilename=x\nrw=write\nsize=2m\n[a]\n[b]\nstonewall\n{second}\n");
+        let text =
+            format!("[global]\nfilename=x\nrw=write\nsize=2m\n[a]\n[b]\nstonewall\n{second}\n");
         let tests = Plan::from_fio("j", &text, &|_| None).unwrap().tests;
         tests
             .into_iter()
@@ -302,13 +309,21 @@ fn a_file_that_an_earlier_section_made_is_overwritten() {
 
 #[test]
 fn asynchronous_engines_take_a_sync_beside_the_writes() {
-    let job = |engine: &str| only(&format!("[t]\nsize=1m\nrw=write\nfsync=1\niodepth=8\nioengine={engine}\n"));
+    let job = |engine: &str| {
+        only(&format!("[t]\nsize=1m\nrw=write\nfsync=1\niodepth=8\nioengine={engine}\n"))
+    };
     for engine in ["libaio", "io_uring"] {
         let job = job(engine);
-        assert_eq!((job.sync_timing, job.depth_effective(), job.commits()), (SyncTiming::Queued, 8, Commits::None));
+        assert_eq!(
+            (job.sync_timing, job.depth_effective(), job.commits()),
+            (SyncTiming::Queued, 8, Commits::None)
+        );
     }
     let job = job("psync");
-    assert_eq!((job.sync_timing, job.depth_effective(), job.commits()), (SyncTiming::Drained, 1, Commits::EachSync));
+    assert_eq!(
+        (job.sync_timing, job.depth_effective(), job.commits()),
+        (SyncTiming::Drained, 1, Commits::EachSync)
+    );
 }
 
 #[test]
@@ -316,7 +331,10 @@ fn jobs_share_what_filename_names() {
     let text = "[t]\nsize=1m\nnumjobs=4\nbs=8k\n";
     assert_eq!(only(text).sharing, Sharing::Device);
     let shared = only(&format!("{text}filename=x\noffset=16k\noffset_increment=64k\n"));
-    assert_eq!((shared.sharing, shared.size_per_job_bytes(Room::Unlimited)), (Sharing::All, 1 << 20));
+    assert_eq!(
+        (shared.sharing, shared.size_per_job_bytes(Room::Unlimited)),
+        (Sharing::All, 1 << 20)
+    );
     assert_eq!([0, 3].map(|job| shared.part_offset_bytes(job)), [16 << 10, (16 + 3 * 64) << 10]);
     insta::assert_snapshot!(error(&format!("{text}offset=4k\n")), @r#"job.fio:5: offset: "4k" is invalid: expected a size that is a multiple of bs, 8 KiB"#);
 }
@@ -337,10 +355,15 @@ fn how_much_is_done() {
         (Area::Whole { file_bytes: 1 << 29 }, 1 << 40)
     );
     // Jobs that share a device do not add to its size.
-    let tested = |room| Plan::from_fio("j", "[t]\nfilename=f\nnumjobs=2\n", &|_| None).unwrap().tested_bytes(room);
+    let tested = |room| {
+        Plan::from_fio("j", "[t]\nfilename=f\nnumjobs=2\n", &|_| None).unwrap().tested_bytes(room)
+    };
     assert_eq!(tested(Room::Whole(1 << 30)), Some(1 << 30..=1 << 30));
     let share = only("[t]\nsize=50%\nruntime=1\nfilename=/dev/sdx\n");
-    assert_eq!((share.size, share.size_per_job_bytes(Room::Whole(1 << 30))), (Area::Percent(50), 1 << 29));
+    assert_eq!(
+        (share.size, share.size_per_job_bytes(Room::Whole(1 << 30))),
+        (Area::Percent(50), 1 << 29)
+    );
     insta::assert_snapshot!(error("[t]\nsize=50%\nfilesize=1m\n"), @"job.fio:3: filesize: conflicts with a size in percent; use one of the two");
 }
 
@@ -393,7 +416,10 @@ fn blocks_come_in_the_order_that_fio_has() {
     assert_eq!(order("rw=randread\nrandom_distribution=zipf:1.2"), BlockOrder::Zipf(1.2));
     let sequence = |advances| BlockOrder::Sequence { blocks: vec![2, 0], advances };
     assert_eq!(order("rw=randread\nrandom_distribution=sequence:2,0"), sequence(false));
-    assert_eq!(order("rw=randread\nrandom_distribution=sequence:2,0\nrandom_sequence_stride=1"), sequence(true));
+    assert_eq!(
+        order("rw=randread\nrandom_distribution=sequence:2,0\nrandom_sequence_stride=1"),
+        sequence(true)
+    );
     let strided = BlockOrder::Strided { zone_bytes: 65536, skip_bytes: 4096 };
     assert_eq!(order("rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=4k"), strided);
     insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=zbd\n"), @r#"job.fio:3: zonemode: "zbd" is invalid: expected none or strided; zoned devices (zbd) are not supported"#);
@@ -409,20 +435,33 @@ fn blocks_come_in_the_order_that_fio_has() {
 fn a_device_without_a_size_is_gone_over_once() {
     let device = |more: &str| only(&format!("[t]\nfilename=/dev/sdx\n{more}\n"));
     let once = device("rw=write");
-    assert_eq!((once.size, once.limit, once.passes), (Area::DEFAULT, Limit::Count(u64::MAX), Some(1)));
+    assert_eq!(
+        (once.size, once.limit, once.passes),
+        (Area::DEFAULT, Limit::Count(u64::MAX), Some(1))
+    );
     assert_eq!(once.limit_on(1 << 20), Limit::Count(256));
     assert_eq!(device("loops=3\nsize=50%").passes, Some(3));
     let second = Duration::from_secs(1);
-    assert_eq!((device("runtime=1").limit, device("runtime=1").passes), (Limit::Time(second), Some(1)));
+    assert_eq!(
+        (device("runtime=1").limit, device("runtime=1").passes),
+        (Limit::Time(second), Some(1))
+    );
     assert_eq!(device("runtime=1\ntime_based").passes, None);
-    assert_eq!((device("io_size=1m").limit, device("io_size=1m").passes), (Limit::Count(256), None));
+    assert_eq!(
+        (device("io_size=1m").limit, device("io_size=1m").passes),
+        (Limit::Count(256), None)
+    );
     assert_eq!(device("number_ios=7").limit_on(1 << 20), Limit::Count(7));
 }
 
 #[test]
 fn discards_are_made_one_at_a_time() {
-    let trim = only("[t]\nrw=randtrim\nioengine=libaio\niodepth=16\nfsync=1\nend_fsync=1\nsize=1m\n");
-    assert_eq!((trim.engine, trim.depth.get(), trim.sync), (EngineChoice::Psync, 1, SyncMethod::None));
+    let trim =
+        only("[t]\nrw=randtrim\nioengine=libaio\niodepth=16\nfsync=1\nend_fsync=1\nsize=1m\n");
+    assert_eq!(
+        (trim.engine, trim.depth.get(), trim.sync),
+        (EngineChoice::Psync, 1, SyncMethod::None)
+    );
     assert!(trim.pattern == Pattern::RandTrim && !trim.end_fsync);
 }
 
@@ -434,8 +473,12 @@ fn a_rate_in_bytes_is_one_in_operations() {
 
 #[test]
 fn a_smoke_run_makes_no_large_file_for_an_offset() {
-    let plan = Plan::from_fio("j", "[t]\nsize=1m\nbs=12k\noffset=12g\nrw=read\n", &|_| None).unwrap().smoke();
-    let Work::Blocks(workload) = &plan.tests[0].work else { unreachable!("fio has neither steps nor sorts") };
+    let plan = Plan::from_fio("j", "[t]\nsize=1m\nbs=12k\noffset=12g\nrw=read\n", &|_| None)
+        .unwrap()
+        .smoke();
+    let Work::Blocks(workload) = &plan.tests[0].work else {
+        unreachable!("fio has neither steps nor sorts")
+    };
     assert_eq!(workload.offset_bytes, (16 << 20) / 12288 * 12288);
 }
 
@@ -450,7 +493,8 @@ fn sections_that_wait_for_the_one_before_need_no_stonewall() {
 
 #[test]
 fn sections_without_stonewall_run_at_the_same_time() {
-    let text = "[global]\nsize=1m\nruntime=3\ntime_based\n[a]\n[b]\n[c]\nstonewall\n[d]\nruntime=5\n";
+    let text =
+        "[global]\nsize=1m\nruntime=3\ntime_based\n[a]\n[b]\n[c]\nstonewall\n[d]\nruntime=5\n";
     let plan = Plan::from_fio("j", text, &|_| None).unwrap();
     let groups: Vec<Vec<&str>> =
         plan.groups().map(|group| group.iter().map(|test| test.name.as_str()).collect()).collect();
@@ -465,7 +509,13 @@ fn a_file_that_sections_share_is_laid_out_for_all_of_them_or_for_none() {
         let plan = Plan::from_fio("j", &text, &|_| None).unwrap();
         plan.tests
             .iter()
-            .map(|test| if let Work::Blocks(workload) = &test.work { workload.layout } else { Layout::Append })
+            .map(|test| {
+                if let Work::Blocks(workload) = &test.work {
+                    workload.layout
+                } else {
+                    Layout::Append
+                }
+            })
             .collect()
     };
     assert_eq!(layouts("rw=write"), [Layout::PreallocatedOnce; 2]);
@@ -475,13 +525,16 @@ fn a_file_that_sections_share_is_laid_out_for_all_of_them_or_for_none() {
 
 #[test]
 fn what_is_accepted_is_checked_and_noted() {
-    let plan = Plan::from_fio("j", "[t]\nsize=1m\nthread\ngtod_reduce=1\nwrite_bw_log=x\n", &|_| None).unwrap();
+    let plan =
+        Plan::from_fio("j", "[t]\nsize=1m\nthread\ngtod_reduce=1\nwrite_bw_log=x\n", &|_| None)
+            .unwrap();
     assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
     insta::assert_snapshot!(error("[t]\nsize=1m\nthread=yes\n"), @r#"job.fio:3: thread: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_generator=x\n"), @r#"job.fio:3: random_generator: "x" is invalid: expected one of tausworthe, lfsr, tausworthe64"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_distribution=normal:5\n"), @r#"job.fio:3: random_distribution: "normal:5" is invalid: expected random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that add up to 100"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nio_submit_mode=offload\n"), @"job.fio:3: io_submit_mode: flushmark has no submission threads and needs none with rate_iops; without rate_iops, use inline");
-    let rate = only("[t]\nsize=1m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\n").rate;
+    let rate =
+        only("[t]\nsize=1m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\n").rate;
     assert_eq!(rate, Some(Rate { per_second: 50.0, arrivals: Arrivals::Poisson }));
 }
 
@@ -499,7 +552,8 @@ fn the_files_of_a_job_divide_its_size() {
     assert_eq!(sized.limit, Limit::Count(4 << 20 >> 12));
     let less = only("[t]\nrw=write\nfilesize=1m\nsize=2m\nnrfiles=4\n");
     assert_eq!(less.limit, Limit::Count(2 << 20 >> 12));
-    let offset = only("[t]\nrw=write\nsize=1m\nnrfiles=2\noffset=8k\n").parts(true, Room::Unlimited);
+    let offset =
+        only("[t]\nrw=write\nsize=1m\nnrfiles=2\noffset=8k\n").parts(true, Room::Unlimited);
     assert_eq!((offset.files, offset.jobs[0].start), (vec![(512 << 10) + 8192; 2], 8192));
     // A named file takes the place of numbered ones, and a device is one file.
     assert_eq!(only("[t]\nsize=1m\nnrfiles=4\nfilename=x\n").files, JobFiles::ONE);
@@ -512,8 +566,14 @@ fn files_are_served_in_the_order_asked() {
     let four = JobFiles { per_job: 4, ..JobFiles::ONE };
     assert_eq!(files("openfiles=4"), four);
     assert_eq!(files("openfiles=9\nfile_service_type=roundrobin"), four);
-    assert_eq!(files("file_service_type=random:8"), JobFiles { order: FileOrder::Random, turn: 8, ..four });
-    assert_eq!(files("file_service_type=sequential"), JobFiles { order: FileOrder::Sequential, ..four });
+    assert_eq!(
+        files("file_service_type=random:8"),
+        JobFiles { order: FileOrder::Random, turn: 8, ..four }
+    );
+    assert_eq!(
+        files("file_service_type=sequential"),
+        JobFiles { order: FileOrder::Sequential, ..four }
+    );
     // In fio a sync takes a turn of its own; without syncs there is nothing to remark.
     let synced = "[t]\nrw=write\nsize=1m\nnrfiles=4\nfsync=1\n";
     assert_eq!(only(synced).files, JobFiles { synced: SyncedFile::Next, ..four });
@@ -535,20 +595,31 @@ fn files_are_served_in_the_order_asked() {
 fn sections_start_late_pause_and_end_each_other() {
     let late = only("[t]\nsize=1m\nstartdelay=4\n");
     assert_eq!(late.start_delay, Duration::from_secs(4));
-    let think = |time: &str| only(&format!("[t]\nsize=1m\nthinktime={time}\nthinktime_blocks=8\n")).think;
+    let think =
+        |time: &str| only(&format!("[t]\nsize=1m\nthinktime={time}\nthinktime_blocks=8\n")).think;
     assert_eq!(think("2000"), Some(ThinkTime { time_us: 2000, every: 8 }));
     assert_eq!((think("3s"), think("0")), (Some(ThinkTime { time_us: 3_000_000, every: 8 }), None));
     let rate_min = |text: &str| only(&format!("[t]\nrw=rw\nsize=1m\n{text}\n")).rate_min;
-    assert_eq!(rate_min("rate_min=1k"), Some(RateMin { read_bytes: 1024, write_bytes: 1024, cycle_ms: 1000 }));
-    assert_eq!(rate_min("ratemin=,2k\nratecycle=50"), Some(RateMin { read_bytes: 0, write_bytes: 2048, cycle_ms: 50 }));
+    assert_eq!(
+        rate_min("rate_min=1k"),
+        Some(RateMin { read_bytes: 1024, write_bytes: 1024, cycle_ms: 1000 })
+    );
+    assert_eq!(
+        rate_min("ratemin=,2k\nratecycle=50"),
+        Some(RateMin { read_bytes: 0, write_bytes: 2048, cycle_ms: 50 })
+    );
     assert_eq!(rate_min("rate_min=0"), None);
     let ends = |text: &str| {
         let plan = Plan::from_fio("j", text, &|_| None).unwrap();
-        let ends = |test: &Test| matches!(&test.work, Work::Blocks(workload) if workload.ends_others);
+        let ends =
+            |test: &Test| matches!(&test.work, Work::Blocks(workload) if workload.ends_others);
         plan.tests.iter().map(ends).collect::<Vec<_>>()
     };
     // One section sets it for all, as in fio.
-    assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexitall\nexit_what=stonewall\n[c]\nsize=1m\nstonewall\n"), [true; 3]);
+    assert_eq!(
+        ends("[a]\nsize=1m\n[b]\nsize=1m\nexitall\nexit_what=stonewall\n[c]\nsize=1m\nstonewall\n"),
+        [true; 3]
+    );
     assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexit_what=all\n"), [false; 2]);
     let flow = |text: &str| only(&format!("[t]\nsize=1m\n{text}\n")).flow;
     assert_eq!(flow("flow=8\nflow_sleep=1000"), Some(Flow { id: 0, weight: 8, sleep_us: 1000 }));
@@ -575,7 +646,8 @@ fn command(words: &str) -> Result<Plan, String> {
 
 #[test]
 fn a_command_line_is_read_as_fio_reads_it() {
-    let whole = "fio -ioengine=libaio --direct 1 -sync=1 -bs=4k -rw=write -name=x -filename=/dev/sdx -size=1m";
+    let whole = "fio -ioengine=libaio --direct 1 -sync=1 -bs=4k -rw=write -name=x \
+                 -filename=/dev/sdx -size=1m";
     let plan = command(whole).unwrap();
     assert_eq!((plan.tests[0].name.as_str(), plan.target.as_deref()), ("x", Some("/dev/sdx")));
     // A switch takes no value from the next word, but fio's other kind of flag does.
@@ -634,7 +706,8 @@ fn values_at_the_end_of_their_range_are_taken() {
     }
     // A file ends at the largest offset: size, offset and all increments together.
     let addressed = |size: u64, more: &str| {
-        Plan::from_fio("j", &format!("[t]\nbs=512\nfilename=x\nsize={size}\n{more}\n"), &|_| None).is_ok()
+        Plan::from_fio("j", &format!("[t]\nbs=512\nfilename=x\nsize={size}\n{more}\n"), &|_| None)
+            .is_ok()
     };
     let all = i64::MAX as u64;
     assert!(addressed(all, "") && !addressed(all + 1, ""));

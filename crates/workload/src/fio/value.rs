@@ -68,9 +68,20 @@ mod tests {
         for (text, value) in read {
             assert_eq!(number(text), Some(value), "{text}");
         }
-        for text in
-            ["", "k", "4x", "4 k", "-1", "1.5m", "4k,8k", "4ib", "50%", "99999999999999999999", "99999999p", "0x"]
-        {
+        for text in [
+            "",
+            "k",
+            "4x",
+            "4 k",
+            "-1",
+            "1.5m",
+            "4k,8k",
+            "4ib",
+            "50%",
+            "99999999999999999999",
+            "99999999p",
+            "0x",
+        ] {
             assert_eq!(number(text), None, "{text}");
         }
     }

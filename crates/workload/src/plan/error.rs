@@ -36,7 +36,9 @@ impl std::error::Error for PlanError {}
 pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|known| (distance(wrong, known), known)).min();
     match nearest {
-        Some((distance, known)) if distance <= 2.max(known.len() / 3) => format!(" (did you mean `{known}`?)"),
+        Some((distance, known)) if distance <= 2.max(known.len() / 3) => {
+            format!(" (did you mean `{known}`?)")
+        }
         _ => String::new(),
     }
 }
@@ -79,12 +81,21 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_meant_if_it_is_near() {
-        assert_eq!(did_you_mean("dirct", &["depth", "direct", "sync"]), " (did you mean `direct`?)");
+        assert_eq!(
+            did_you_mean("dirct", &["depth", "direct", "sync"]),
+            " (did you mean `direct`?)"
+        );
         // Two edits are accepted in any name, a third of the length in a long one.
         assert_eq!(did_you_mean("sn", &["sync"]), " (did you mean `sync`?)");
         assert_eq!(did_you_mean("s", &["sync"]), "");
-        assert_eq!(did_you_mean("wrmup", &["read_percent", "warm_up"]), " (did you mean `warm_up`?)");
-        assert_eq!(did_you_mean("comp_percent", &["read_percent"]), " (did you mean `read_percent`?)");
+        assert_eq!(
+            did_you_mean("wrmup", &["read_percent", "warm_up"]),
+            " (did you mean `warm_up`?)"
+        );
+        assert_eq!(
+            did_you_mean("comp_percent", &["read_percent"]),
+            " (did you mean `read_percent`?)"
+        );
         assert_eq!(did_you_mean("compl_percent", &["read_percent"]), "");
         assert_eq!(did_you_mean("x", &[]), "");
     }

@@ -170,7 +170,9 @@ pub const FIELDS: &[Field] = &[
         "pattern",
         Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
         "required, unless there are steps or a sort",
-        "The access pattern: sequential (`read`, `write`, `rw`, `trim`) or random (`randread`, `randwrite`, `randrw`, `randtrim`). `rw` and `randrw` mix reads and writes. `trim` and `randtrim` discard (`BLKDISCARD` on a device, holes in a file) and count as writes.",
+        "The access pattern: sequential (`read`, `write`, `rw`, `trim`) or random (`randread`, \
+         `randwrite`, `randrw`, `randtrim`). `rw` and `randrw` mix reads and writes. `trim` and \
+         `randtrim` discard (`BLKDISCARD` on a device, holes in a file) and count as writes.",
         "pattern = \"randwrite\""
     ),
     field!(
@@ -189,7 +191,14 @@ pub const FIELDS: &[Field] = &[
         "Bytes per read or write.",
         "block = \"16KiB\""
     ),
-    field!(Test, "depth", Kind::Whole(1, 1024), "1", "I/Os that each job keeps in flight.", "depth = 32"),
+    field!(
+        Test,
+        "depth",
+        Kind::Whole(1, 1024),
+        "1",
+        "I/Os that each job keeps in flight.",
+        "depth = 32"
+    ),
     field!(
         Test,
         "jobs",
@@ -203,7 +212,9 @@ pub const FIELDS: &[Field] = &[
         "sync",
         Kind::Word(|| SyncMethod::ALL.map(SyncMethod::name).to_vec()),
         "\"none\"",
-        "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by an open flag (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each write in io_uring (`linked_fsync`, `linked_fdatasync`).",
+        "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by an open flag \
+         (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each \
+         write in io_uring (`linked_fsync`, `linked_fdatasync`).",
         "sync = \"fdatasync\""
     ),
     field!(
@@ -211,7 +222,8 @@ pub const FIELDS: &[Field] = &[
         "sync_every",
         Kind::Whole(1, 1_000_000),
         "1",
-        "Call `fsync` or `fdatasync` once after this many writes of a job. The job waits for its writes before it syncs.",
+        "Call `fsync` or `fdatasync` once after this many writes of a job. The job waits for its \
+         writes before it syncs.",
         "sync_every = 8"
     ),
     field!(
@@ -219,7 +231,8 @@ pub const FIELDS: &[Field] = &[
         "drain",
         Kind::Flag,
         "true",
-        "Wait for the job's writes in flight before each sync. If `false`, a sync does not cover writes in flight, and no commits are counted.",
+        "Wait for the job's writes in flight before each sync. If `false`, a sync does not cover \
+         writes in flight, and no commits are counted.",
         "drain = false"
     ),
     field!(
@@ -227,7 +240,9 @@ pub const FIELDS: &[Field] = &[
         "queue_sync",
         Kind::Flag,
         "false",
-        "Issue each sync as one more operation in flight that waits for nothing and that nothing waits for. No commits are counted at a depth above 1. This is how fio's `fsync` works with io_uring and libaio.",
+        "Issue each sync as one more operation in flight that waits for nothing and that nothing \
+         waits for. No commits are counted at a depth above 1. This is how fio's `fsync` works \
+         with io_uring and libaio.",
         "queue_sync = true"
     ),
     field!(
@@ -243,7 +258,8 @@ pub const FIELDS: &[Field] = &[
         "direct",
         Kind::Flag,
         "true",
-        "Bypass the page cache (`O_DIRECT`). If the filesystem does not support it, the result says so.",
+        "Bypass the page cache (`O_DIRECT`). If the filesystem does not support it, the result \
+         says so.",
         "direct = false"
     ),
     field!(
@@ -259,7 +275,11 @@ pub const FIELDS: &[Field] = &[
         "layout",
         Kind::Word(|| Layout::ALL.map(Layout::name).to_vec()),
         "\"overwrite\"",
-        "The state of the blocks before the measurement: written once (`overwrite`), a file that grows (`append`), or space that is reserved but never written (`preallocated`); `append` and `preallocated` start over once everything has been written. `preallocated-once` (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not start over: a second write to the same block is an overwrite.",
+        "The state of the blocks before the measurement: written once (`overwrite`), a file that \
+         grows (`append`), or space that is reserved but never written (`preallocated`); `append` \
+         and `preallocated` start over once everything has been written. `preallocated-once` \
+         (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not start \
+         over: a second write to the same block is an overwrite.",
         "layout = \"append\""
     ),
     field!(
@@ -283,7 +303,9 @@ pub const FIELDS: &[Field] = &[
         "size",
         Kind::Area(512, SIZE_MAX),
         "all of a device or an existing file, `file_size` in a directory",
-        "Bytes used by all jobs together, or a percentage of the target. For a device or file, the percentage is of its size; in a directory, it is of half the free space, which is the most that a test uses. With sort, the bytes of all records.",
+        "Bytes used by all jobs together, or a percentage of the target. For a device or file, the \
+         percentage is of its size; in a directory, it is of half the free space, which is the \
+         most that a test uses. With sort, the bytes of all records.",
         "size = \"8GiB\""
     ),
     field!(
@@ -299,7 +321,9 @@ pub const FIELDS: &[Field] = &[
         "sharing",
         Kind::Word(|| Sharing::ALL.map(Sharing::name).to_vec()),
         "\"none\"",
-        "The bytes shared by several jobs: `none`; those of a device or file, but a separate file for each job in a directory (`device`); or those of one file or device (`all`). With `device` and `all`, `size` is per job.",
+        "The bytes shared by several jobs: `none`; those of a device or file, but a separate file \
+         for each job in a directory (`device`); or those of one file or device (`all`). With \
+         `device` and `all`, `size` is per job.",
         "sharing = \"all\""
     ),
     field!(
@@ -307,7 +331,8 @@ pub const FIELDS: &[Field] = &[
         "files_per_job",
         Kind::Whole(1, JobFiles::PER_JOB_MAX as u64),
         "1",
-        "Number of files of each job in a directory; the job's bytes are divided equally among them. A device or an existing file counts as one file.",
+        "Number of files of each job in a directory; the job's bytes are divided equally among \
+         them. A device or an existing file counts as one file.",
         "files_per_job = 8"
     ),
     field!(
@@ -315,7 +340,10 @@ pub const FIELDS: &[Field] = &[
         "file_order",
         Kind::Word(|| FileOrder::ALL.map(FileOrder::name).to_vec()),
         "\"round-robin\"",
-        "The order in which the files of a job take turns: one after the other (`round-robin`), drawn at random (`random`), or each file completely before the next (`sequential`). A file of which as many blocks have been accessed as it contains has no further turn until the same is true of all of them.",
+        "The order in which the files of a job take turns: one after the other (`round-robin`), \
+         drawn at random (`random`), or each file completely before the next (`sequential`). A \
+         file of which as many blocks have been accessed as it contains has no further turn until \
+         the same is true of all of them.",
         "file_order = \"random\""
     ),
     field!(
@@ -331,7 +359,9 @@ pub const FIELDS: &[Field] = &[
         "sync_next_file",
         Kind::Flag,
         "false",
-        "With `files_per_job`: each sync takes a turn and covers the file whose turn it is instead of the file of the last write. No commits are counted. This is how fio's `fsync` works with `nrfiles`.",
+        "With `files_per_job`: each sync takes a turn and covers the file whose turn it is instead \
+         of the file of the last write. No commits are counted. This is how fio's `fsync` works \
+         with `nrfiles`.",
         "sync_next_file = true"
     ),
     field!(
@@ -347,7 +377,8 @@ pub const FIELDS: &[Field] = &[
         "offset_increment",
         Kind::Size(0, SIZE_MAX),
         "\"0B\"",
-        "With `sharing`: distance from the start of one job's part to the start of the next; a multiple of the block size.",
+        "With `sharing`: distance from the start of one job's part to the start of the next; a \
+         multiple of the block size.",
         "offset_increment = \"1GiB\""
     ),
     field!(
@@ -363,7 +394,8 @@ pub const FIELDS: &[Field] = &[
         "precondition",
         Kind::Flag,
         "false",
-        "Write the test's part of a device or an existing file once beforehand, as is always done for test files in a directory.",
+        "Write the test's part of a device or an existing file once beforehand, as is always done \
+         for test files in a directory.",
         "precondition = true"
     ),
     field!(
@@ -379,7 +411,8 @@ pub const FIELDS: &[Field] = &[
         "write_cache",
         Kind::Word(|| WriteCache::ALL.map(WriteCache::name).to_vec()),
         "\"unchanged\"",
-        "The setting of the drive's volatile write cache during the test. Switching it requires root; it is restored at the end.",
+        "The setting of the drive's volatile write cache during the test. Switching it requires \
+         root; it is restored at the end.",
         "write_cache = \"off\""
     ),
     field!(
@@ -403,7 +436,8 @@ pub const FIELDS: &[Field] = &[
         "stop",
         Kind::Word(|| vec!["first", "both"]),
         "\"first\"",
-        "With both `time` and `count`: end the test at the first of the two limits, or only once both are reached.",
+        "With both `time` and `count`: end the test at the first of the two limits, or only once \
+         both are reached.",
         "stop = \"both\""
     ),
     field!(
@@ -419,7 +453,8 @@ pub const FIELDS: &[Field] = &[
         "rate",
         Kind::Rate(10_000_000.0),
         "unlimited",
-        "Operations offered per second by each job. Latency is then measured from the time at which an operation was due.",
+        "Operations offered per second by each job. Latency is then measured from the time at \
+         which an operation was due.",
         "rate = 1000"
     ),
     field!(
@@ -435,7 +470,9 @@ pub const FIELDS: &[Field] = &[
         "rate_min",
         Kind::Size(1, SIZE_MAX),
         "none",
-        "Bytes per second of each job below which the test fails, reads and writes separately, averaged over each second after the first two. A direction is not checked before its first byte.",
+        "Bytes per second of each job below which the test fails, reads and writes separately, \
+         averaged over each second after the first two. A direction is not checked before its \
+         first byte.",
         "rate_min = \"10MiB\""
     ),
     field!(
@@ -459,7 +496,8 @@ pub const FIELDS: &[Field] = &[
         "flow_weight",
         Kind::Whole(1, 1_000_000),
         "none",
-        "Weight of each job. The operations of all jobs with a weight that run at the same time are shared in proportion, so no job gets ahead of the others.",
+        "Weight of each job. The operations of all jobs with a weight that run at the same time \
+         are shared in proportion, so no job gets ahead of the others.",
         "flow_weight = 8"
     ),
     field!(
@@ -507,7 +545,8 @@ pub const FIELDS: &[Field] = &[
         "matrix",
         Kind::Matrix,
         "none",
-        "Fields with several values: the test runs once for every combination, with the last field varying fastest.",
+        "Fields with several values: the test runs once for every combination, with the last field \
+         varying fastest.",
         "matrix = { jobs = [1, 4, 16], sync = [\"fsync\", \"fdatasync\"] }"
     ),
     field!(
@@ -515,7 +554,9 @@ pub const FIELDS: &[Field] = &[
         "steps",
         Kind::Steps,
         "none",
-        "A loop of steps instead of a pattern, which is how software commits: `write FILE append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
+        "A loop of steps instead of a pattern, which is how software commits: `write FILE \
+         append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, \
+         `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
         "steps = [\"write log append 2300B\", \"sync log fdatasync\"]"
     ),
     field!(
@@ -531,7 +572,9 @@ pub const FIELDS: &[Field] = &[
         "with_previous",
         Kind::Flag,
         "false",
-        "Start at the same time as the previous test, on the same target. Both must be block patterns with the same `write_cache`. In a directory they share a file if both have `sharing = \"all\"`, and use separate files otherwise.",
+        "Start at the same time as the previous test, on the same target. Both must be block \
+         patterns with the same `write_cache`. In a directory they share a file if both have \
+         `sharing = \"all\"`, and use separate files otherwise.",
         "with_previous = true"
     ),
     field!(
@@ -539,7 +582,14 @@ pub const FIELDS: &[Field] = &[
         "sort",
         Kind::Word(|| SortKeys::ALL.map(SortKeys::name).to_vec()),
         "none",
-        "A sort of more records than fit in memory instead of a pattern, as a database performs it. `size` bytes of records, sorted by URL (`urls`) or by a tenant, a table, a number and a time (`composite`), fill `memory` again and again. Each time they are sorted and written as a run; at the end all runs are merged. The test ends when everything is sorted. Of the fields of a pattern, `size`, `block`, `jobs` (concurrent sorts, each with its share of `size` and a separate `memory`), `direct`, `rest`, `write_cache`, `seed`, `repeat` and `sync` apply. With `sync` set to `fsync` or `fdatasync`, each run is made durable once it is written, which no database does.",
+        "A sort of more records than fit in memory instead of a pattern, as a database performs \
+         it. `size` bytes of records, sorted by URL (`urls`) or by a tenant, a table, a number and \
+         a time (`composite`), fill `memory` again and again. Each time they are sorted and \
+         written as a run; at the end all runs are merged. The test ends when everything is \
+         sorted. Of the fields of a pattern, `size`, `block`, `jobs` (concurrent sorts, each with \
+         its share of `size` and a separate `memory`), `direct`, `rest`, `write_cache`, `seed`, \
+         `repeat` and `sync` apply. With `sync` set to `fsync` or `fdatasync`, each run is made \
+         durable once it is written, which no database does.",
         "sort = \"urls\""
     ),
     field!(

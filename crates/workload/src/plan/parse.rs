@@ -12,8 +12,8 @@ use super::fields::{self, Kind, Scope};
 use super::value::{Reader, Source, Value, description};
 use super::{Plan, Table, Test, Work};
 use crate::blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, Submission,
-    SyncTiming, Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing,
+    Streams, Submission, SyncTiming, Until, WarmUp, Workload,
 };
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::pacing::{Flow, RateMin, ThinkTime};
@@ -47,19 +47,23 @@ impl Plan {
     /// Fails at the first error, and names its line, field, value and the expected values.
     pub fn from_toml(file: &str, text: &str) -> Result<Plan, PlanError> {
         let source = Source { file, text };
-        let document = DeTable::parse(text)
-            .map_err(|error| source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", ")))?;
+        let document = DeTable::parse(text).map_err(|error| {
+            source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", "))
+        })?;
         let top = Fields::of(source, document.get_ref(), document.span(), &[Scope::Plan])?;
         let defaults = match top.get("defaults") {
             None => Vec::new(),
             Some(value) => {
-                let table = value.content.as_table().ok_or_else(|| top.wrong("defaults", &value))?;
+                let table =
+                    value.content.as_table().ok_or_else(|| top.wrong("defaults", &value))?;
                 Fields::of(source, table, value.span, &[Scope::Test])?.entries
             }
         };
         let mut tests = Vec::new();
         let mut names = HashSet::new();
-        let listed = top.get("test").ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
+        let listed = top
+            .get("test")
+            .ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
         let array = listed.content.as_array().ok_or_else(|| top.wrong("test", &listed))?;
         for item in array.iter() {
             let value = Value { content: item.get_ref(), span: item.span() };
@@ -67,13 +71,16 @@ impl Plan {
             let own = Fields::of(source, table, item.span(), &[Scope::Test, Scope::TestOnly])?;
             for test in own.with_defaults(&defaults).tests(tests.last())? {
                 if tests.len() == TESTS_MAX {
-                    return Err(
-                        source.error(&item.span(), format!("the plan has too many tests; the limit is {TESTS_MAX}"))
-                    );
+                    return Err(source.error(
+                        &item.span(),
+                        format!("the plan has too many tests; the limit is {TESTS_MAX}"),
+                    ));
                 }
                 if !names.insert(test.name.clone()) {
-                    let message =
-                        format!("name: duplicate test name \"{}\"; give this test a different name", test.name);
+                    let message = format!(
+                        "name: duplicate test name \"{}\"; give this test a different name",
+                        test.name
+                    );
                     return Err(source.error(&item.span(), message));
                 }
                 tests.push(test);
@@ -85,10 +92,14 @@ impl Plan {
         let stem = file.rsplit('/').next().unwrap_or(file);
         let stem = stem.strip_suffix(".toml").unwrap_or(stem);
         Ok(Plan {
-            name: top.read("name", |reader, value| reader.text(value))?.unwrap_or_else(|| stem.to_owned()),
+            name: top
+                .read("name", |reader, value| reader.text(value))?
+                .unwrap_or_else(|| stem.to_owned()),
             answers: top.read("answers", |reader, value| reader.text(value))?.unwrap_or_default(),
             source: top.read("source", |reader, value| reader.text(value))?.unwrap_or_default(),
-            table: top.read("table", |reader, value| reader.word(value, Table::from_name))?.unwrap_or(Table::Tests),
+            table: top
+                .read("table", |reader, value| reader.word(value, Table::from_name))?
+                .unwrap_or(Table::Tests),
             target: top.read("target", |reader, value| reader.text(value))?,
             notes: Vec::new(),
             tests,
@@ -179,7 +190,11 @@ impl<'a> Fields<'a> {
         self.read(name, |reader, value| reader.time(value))
     }
 
-    fn word<T>(&self, name: &str, from_name: impl Fn(&str) -> Option<T>) -> Result<Option<T>, PlanError> {
+    fn word<T>(
+        &self,
+        name: &str,
+        from_name: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, PlanError> {
         self.read(name, |reader, value| reader.word(value, from_name))
     }
 
@@ -198,7 +213,10 @@ impl<'a> Fields<'a> {
             DeValue::Table(_) => "a table",
             _ => self.source.written(&value.span),
         };
-        self.source.error(&value.span, format!("{name}: {written} is invalid: expected {}", description(kind)))
+        self.source.error(
+            &value.span,
+            format!("{name}: {written} is invalid: expected {}", description(kind)),
+        )
     }
 
     /// Fails if a field is present that has no meaning in combination with the others.
@@ -217,7 +235,8 @@ impl<'a> Fields<'a> {
         let mut titles: HashMap<String, usize> = HashMap::new();
         for (fields, varied) in self.combinations()? {
             let work = fields.work()?;
-            let write_cache = fields.word("write_cache", WriteCache::from_name)?.unwrap_or_default();
+            let write_cache =
+                fields.word("write_cache", WriteCache::from_name)?.unwrap_or_default();
             let title = match &work {
                 Work::Blocks(workload) => workload.title(),
                 Work::Steps(program) => program.title(),
@@ -241,9 +260,10 @@ impl<'a> Fields<'a> {
             };
             let repeat = fields.whole("repeat")?.unwrap_or(1);
             if tests.len() + repeat as usize > TESTS_MAX {
-                return Err(
-                    fields.error("repeat", &format!("the test expands to too many tests; the limit is {TESTS_MAX}"))
-                );
+                return Err(fields.error(
+                    "repeat",
+                    &format!("the test expands to too many tests; the limit is {TESTS_MAX}"),
+                ));
             }
             for run in 1..=repeat {
                 let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
@@ -251,7 +271,8 @@ impl<'a> Fields<'a> {
             }
         }
         if self.flag("with_previous")?.unwrap_or(false) {
-            check_concurrent(&tests, previous).map_err(|message| self.error("with_previous", message))?;
+            check_concurrent(&tests, previous)
+                .map_err(|message| self.error("with_previous", message))?;
             tests.iter_mut().for_each(|test| test.with_previous = true);
         }
         Ok(tests)
@@ -266,21 +287,27 @@ impl<'a> Fields<'a> {
         let varied = Fields::of(self.source, table, matrix.span.clone(), &[Scope::Test])?;
         for (name, list) in &varied.entries {
             let field = fields::find(&[Scope::Test], name).filter(|field| field.varies());
-            let Some(items) = list.content.as_array().filter(|items| items.iter().len() > 0 && field.is_some()) else {
-                let message =
-                    format!("matrix: invalid value of {name}; expected a list of values, such as {name} = [...]");
+            let Some(items) =
+                list.content.as_array().filter(|items| items.iter().len() > 0 && field.is_some())
+            else {
+                let message = format!(
+                    "matrix: invalid value of {name}; expected a list of values, such as {name} = \
+                     [...]"
+                );
                 return Err(self.source.error(&list.span, message));
             };
             if combinations.len() * items.iter().len() > TESTS_MAX {
-                return Err(self
-                    .source
-                    .error(&list.span, format!("matrix: too many combinations; the limit is {TESTS_MAX}")));
+                return Err(self.source.error(
+                    &list.span,
+                    format!("matrix: too many combinations; the limit is {TESTS_MAX}"),
+                ));
             }
             let mut grown = Vec::new();
             for (fields, words) in &combinations {
                 for item in items.iter() {
                     let value = Value { content: item.get_ref(), span: item.span() };
-                    let text = self.source.text.get(item.span()).unwrap_or_default().replace('"', "");
+                    let text =
+                        self.source.text.get(item.span()).unwrap_or_default().replace('"', "");
                     let mut fields = fields.clone();
                     fields.entries.retain(|(known, _)| known != name);
                     fields.entries.push((name, value));
@@ -302,11 +329,16 @@ impl<'a> Fields<'a> {
             }
             (None, Some(_), None) => self.program().map(Work::Steps),
             (None, None, Some(_)) => self.sort().map(Work::Sort),
-            (Some(_), Some(_), _) => Err(self.error("steps", "pattern and steps exclude each other")),
-            (_, _, Some(_)) => Err(self.error("sort", "pattern, steps and sort exclude each other")),
+            (Some(_), Some(_), _) => {
+                Err(self.error("steps", "pattern and steps exclude each other"))
+            }
+            (_, _, Some(_)) => {
+                Err(self.error("sort", "pattern, steps and sort exclude each other"))
+            }
             (None, None, None) => {
                 let patterns = Pattern::ALL.map(Pattern::name).join(", ");
-                let message = format!("missing; expected one of {patterns}, or a test with steps or sort");
+                let message =
+                    format!("missing; expected one of {patterns}, or a test with steps or sort");
                 Err(self.error("pattern", &message))
             }
         }
@@ -318,13 +350,15 @@ impl<'a> Fields<'a> {
         let layout = self.word("layout", Layout::from_name)?.unwrap_or(Layout::Overwrite);
         let engine = self.word("engine", EngineChoice::from_name)?.unwrap_or(EngineChoice::Auto);
         let out_of_range = |name: &str| self.error(name, "out of range");
-        let block = BlockBytes::new(self.size("block")?.unwrap_or(4096)).map_err(|_| out_of_range("block"))?;
+        let block = BlockBytes::new(self.size("block")?.unwrap_or(4096))
+            .map_err(|_| out_of_range("block"))?;
         let mut workload = Workload::new(pattern, block);
         workload.sync = sync;
         workload.layout = layout;
         workload.engine = engine;
         workload.content = self.content()?;
-        workload.depth = Depth::new(self.whole("depth")?.unwrap_or(1)).map_err(|_| out_of_range("depth"))?;
+        workload.depth =
+            Depth::new(self.whole("depth")?.unwrap_or(1)).map_err(|_| out_of_range("depth"))?;
         workload.jobs = self.jobs()?;
         workload.sync_every = self.whole("sync_every")?.unwrap_or(1) as u32;
         workload.direct = self.flag("direct")?.unwrap_or(workload.direct);
@@ -332,16 +366,20 @@ impl<'a> Fields<'a> {
         workload.sync_timing = match (self.flag("queue_sync")?, self.flag("drain")?) {
             (Some(true), None) => SyncTiming::Queued,
             (Some(true), Some(_)) => {
-                return Err(self.error("drain", "a queued sync never waits for writes; remove drain"));
+                return Err(
+                    self.error("drain", "a queued sync never waits for writes; remove drain")
+                );
             }
             (_, Some(false)) => SyncTiming::Undrained,
             _ => SyncTiming::Drained,
         };
-        workload.streams = Streams::new(self.whole("streams")?.unwrap_or(1)).map_err(|_| out_of_range("streams"))?;
+        workload.streams = Streams::new(self.whole("streams")?.unwrap_or(1))
+            .map_err(|_| out_of_range("streams"))?;
         if let Some(file_bytes) = self.size("file_size")? {
             workload.size = Area::Whole { file_bytes };
         }
-        workload.size = self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
+        workload.size =
+            self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
         workload.sharing = self.word("sharing", Sharing::from_name)?.unwrap_or_default();
         workload.files = self.job_files()?;
         workload.offset_bytes = self.size("offset")?.unwrap_or(0);
@@ -360,17 +398,23 @@ impl<'a> Fields<'a> {
             "poisson" => Some(Arrivals::Poisson),
             _ => None,
         })?;
-        workload.rate = self
-            .read("rate", |reader, value| reader.rate(value))?
-            .map(|per_second| Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
+        workload.rate = self.read("rate", |reader, value| reader.rate(value))?.map(|per_second| {
+            Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) }
+        });
         workload.rate_min = self.size("rate_min")?.map(|bytes| RateMin {
             read_bytes: bytes,
             write_bytes: bytes,
             cycle_ms: RateMin::CYCLE_MS,
         });
         let every = self.whole("think_every")?.unwrap_or(1) as u32;
-        workload.think = self.time("think_time")?.map(|time| ThinkTime { time_us: time.as_micros() as u64, every });
-        workload.flow = self.whole("flow_weight")?.map(|weight| Flow { id: 0, weight: weight as u32, sleep_us: 0 });
+        workload.think = self
+            .time("think_time")?
+            .map(|time| ThinkTime { time_us: time.as_micros() as u64, every });
+        workload.flow = self.whole("flow_weight")?.map(|weight| Flow {
+            id: 0,
+            weight: weight as u32,
+            sleep_us: 0,
+        });
         workload.start_delay = self.time("start_delay")?.unwrap_or(workload.start_delay);
         workload.ends_others = self.flag("ends_others")?.unwrap_or(false);
         self.check_blocks(&workload)?;
@@ -383,7 +427,11 @@ impl<'a> Fields<'a> {
             per_job: self.whole("files_per_job")?.map_or(one.per_job, |files| files as u32),
             order: self.word("file_order", FileOrder::from_name)?.unwrap_or(one.order),
             turn: self.whole("file_turn")?.map_or(one.turn, |turn| turn as u32),
-            synced: if self.flag("sync_next_file")? == Some(true) { SyncedFile::Next } else { one.synced },
+            synced: if self.flag("sync_next_file")? == Some(true) {
+                SyncedFile::Next
+            } else {
+                one.synced
+            },
         })
     }
 
@@ -391,18 +439,24 @@ impl<'a> Fields<'a> {
         match workload.think {
             None => self.refuse("think_every", "only valid with think_time")?,
             Some(think) if think.time_us == 0 => {
-                return Err(self.error("think_time", "shorter than a microsecond; use at least \"1us\""));
+                return Err(
+                    self.error("think_time", "shorter than a microsecond; use at least \"1us\"")
+                );
             }
             Some(_) if workload.submission() == Submission::Asynchronous => {
                 return Err(self.error(
                     "think_time",
-                    "a job pauses between operations, so nothing can be in flight; use depth 1 and psync",
+                    "a job pauses between operations, so nothing can be in flight; use depth 1 and \
+                     psync",
                 ));
             }
             Some(_) => {}
         }
         if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
-            return Err(self.error("start_delay", "the warm-up precedes the common start; set warm_up = \"0s\""));
+            return Err(self.error(
+                "start_delay",
+                "the warm-up precedes the common start; set warm_up = \"0s\"",
+            ));
         }
         Ok(())
     }
@@ -416,18 +470,25 @@ impl<'a> Fields<'a> {
             return Ok(());
         }
         if workload.sharing == Sharing::All {
-            return Err(
-                self.error("files_per_job", "jobs that share all bytes have one file; use sharing = \"device\"")
-            );
+            return Err(self.error(
+                "files_per_job",
+                "jobs that share all bytes have one file; use sharing = \"device\"",
+            ));
         }
         if files.order == FileOrder::Sequential {
-            self.refuse("file_turn", "a turn lasts until the whole file has been accessed; remove file_turn")?;
+            self.refuse(
+                "file_turn",
+                "a turn lasts until the whole file has been accessed; remove file_turn",
+            )?;
         }
         if files.synced == SyncedFile::Next && workload.sync.call().is_none() {
-            return Err(self.error("sync_next_file", "only valid with sync = \"fsync\" or \"fdatasync\""));
+            return Err(
+                self.error("sync_next_file", "only valid with sync = \"fsync\" or \"fdatasync\"")
+            );
         }
         if files.synced == SyncedFile::Written && workload.sync_every > 1 {
-            let message = "a sync covers only the file of the last write; use sync_every = 1, sync_next_file = true, or \
+            let message = "a sync covers only the file of the last write; use sync_every = 1, \
+                           sync_next_file = true, or \
                            steps that sync each file";
             return Err(self.error("sync_every", message));
         }
@@ -443,56 +504,77 @@ impl<'a> Fields<'a> {
         }
         if !workload.pattern.writes() {
             if workload.sync.is_durable() {
-                return Err(self.error("sync", &format!("{pattern} writes no data to sync; use none")));
+                return Err(
+                    self.error("sync", &format!("{pattern} writes no data to sync; use none"))
+                );
             }
             self.refuse("sync_every", &format!("{pattern} writes no data to sync"))?;
         }
         self.check_discards(workload)?;
         if workload.sync.call().is_none() && workload.sync_every != 1 {
-            let message =
-                format!("only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"", workload.sync.name());
+            let message = format!(
+                "only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"",
+                workload.sync.name()
+            );
             return Err(self.error("sync_every", &message));
         }
         if workload.layout != Layout::Overwrite && workload.pattern.reads() {
             let name = workload.layout.name();
             return Err(self.error(
                 "layout",
-                &format!("{pattern} would read blocks that were never written; {name} requires write or randwrite"),
+                &format!(
+                    "{pattern} would read blocks that were never written; {name} requires \
+                          write or randwrite"
+                ),
             ));
         }
         if workload.layout == Layout::Append && workload.pattern != Pattern::Write {
             return Err(self.error(
                 "layout",
-                &format!("a file grows at its end; append requires the pattern write, not {pattern}"),
+                &format!(
+                    "a file grows at its end; append requires the pattern write, not {pattern}"
+                ),
             ));
         }
         if workload.direct && block % 512 != 0 {
-            let message = format!("{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false");
+            let message = format!(
+                "{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false"
+            );
             return Err(self.error("block", &message));
         }
-        for (name, bytes) in [("offset", workload.offset_bytes), ("offset_increment", workload.offset_increment_bytes)]
-        {
+        for (name, bytes) in [
+            ("offset", workload.offset_bytes),
+            ("offset_increment", workload.offset_increment_bytes),
+        ] {
             if bytes % block != 0 {
-                return Err(
-                    self.error(name, &format!("expected a multiple of the block size of {}", format_bytes(block)))
-                );
+                return Err(self.error(
+                    name,
+                    &format!("expected a multiple of the block size of {}", format_bytes(block)),
+                ));
             }
         }
         self.check_files(workload)?;
         self.check_pacing(workload)?;
         if workload.sharing == Sharing::None {
-            self.refuse("offset_increment", "without sharing, the parts of the jobs are adjacent; set sharing")?;
+            self.refuse(
+                "offset_increment",
+                "without sharing, the parts of the jobs are adjacent; set sharing",
+            )?;
         }
         if workload.layout.starts_over() && workload.sharing == Sharing::All {
-            let message =
-                format!("{} starts over, which would empty the file that other jobs are using", workload.layout.name());
+            let message = format!(
+                "{} starts over, which would empty the file that other jobs are using",
+                workload.layout.name()
+            );
             return Err(self.error("sharing", &message));
         }
         if workload.end_fsync && !workload.pattern.writes() {
             return Err(self.error("end_fsync", &format!("{pattern} writes no data to sync")));
         }
-        let parts = if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
-        let least = block * parts * u64::from(workload.streams.get()) * u64::from(workload.files.per_job);
+        let parts =
+            if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
+        let least =
+            block * parts * u64::from(workload.streams.get()) * u64::from(workload.files.per_job);
         let (field, bytes) = match workload.size {
             Area::Bytes(bytes) => ("size", bytes),
             Area::Whole { file_bytes } => ("file_size", file_bytes),
@@ -500,28 +582,43 @@ impl<'a> Fields<'a> {
         };
         if bytes < least {
             let whose = if workload.files.per_job > 1 { "file" } else { "stream" };
-            return Err(self.error(field, &format!("each {whose} of each job needs at least one block")));
+            return Err(
+                self.error(field, &format!("each {whose} of each job needs at least one block"))
+            );
         }
         if workload.sync.call().is_none() {
             self.refuse("drain", "only valid with fsync and fdatasync")?;
-            self.refuse("queue_sync", "only valid with fsync and fdatasync, which are separate operations")?;
+            self.refuse(
+                "queue_sync",
+                "only valid with fsync and fdatasync, which are separate operations",
+            )?;
         }
-        if workload.streams > Streams::MIN && (workload.pattern.is_random() || workload.layout != Layout::Overwrite) {
-            return Err(self.error("streams", "only valid with read, write and rw on blocks that were written before"));
+        if workload.streams > Streams::MIN
+            && (workload.pattern.is_random() || workload.layout != Layout::Overwrite)
+        {
+            return Err(self.error(
+                "streams",
+                "only valid with read, write and rw on blocks that were written before",
+            ));
         }
         if workload.rate.is_none() {
             self.refuse("arrivals", "only valid with rate")?;
         }
         let linked = workload.sync.linked_call().is_some();
         match workload.engine {
-            EngineChoice::Psync | EngineChoice::Libaio if linked => Err(self
-                .error("engine", &format!("only io_uring can link a sync, as required by {}", workload.sync.name()))),
+            EngineChoice::Psync | EngineChoice::Libaio if linked => Err(self.error(
+                "engine",
+                &format!("only io_uring can link a sync, as required by {}", workload.sync.name()),
+            )),
             EngineChoice::Psync if workload.queued_sync().is_some() => {
                 Err(self.error("engine", "psync cannot queue a sync; use io_uring or libaio"))
             }
             EngineChoice::Psync if workload.depth_effective() > 1 => Err(self.error(
                 "engine",
-                &format!("psync performs one operation at a time, but the depth is {}", workload.depth.get()),
+                &format!(
+                    "psync performs one operation at a time, but the depth is {}",
+                    workload.depth.get()
+                ),
             )),
             _ => Ok(()),
         }
@@ -544,7 +641,10 @@ impl<'a> Fields<'a> {
             return Err(self.error("engine", "discards are blocking system calls; use psync"));
         }
         if workload.layout != Layout::Overwrite {
-            return Err(self.error("layout", &format!("{pattern} discards blocks that were written; use overwrite")));
+            return Err(self.error(
+                "layout",
+                &format!("{pattern} discards blocks that were written; use overwrite"),
+            ));
         }
         Ok(())
     }
@@ -564,7 +664,8 @@ impl<'a> Fields<'a> {
     }
 
     fn jobs(&self) -> Result<Jobs, PlanError> {
-        Jobs::new(self.whole("jobs")?.unwrap_or(1)).map_err(|error| self.error("jobs", &error.to_string()))
+        Jobs::new(self.whole("jobs")?.unwrap_or(1))
+            .map_err(|error| self.error("jobs", &error.to_string()))
     }
 
     fn limit(&self) -> Result<Limit, PlanError> {
@@ -574,7 +675,9 @@ impl<'a> Fields<'a> {
             _ => None,
         })?;
         match (self.time("time")?, self.whole("count")?) {
-            (Some(time), Some(count)) => Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) }),
+            (Some(time), Some(count)) => {
+                Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) })
+            }
             (time, count) => {
                 self.refuse("stop", "only valid with both time and count")?;
                 Ok(count.map_or(Limit::Time(time.unwrap_or(DEFAULT_TIME)), Limit::Count))
@@ -584,7 +687,9 @@ impl<'a> Fields<'a> {
 
     fn program(&self) -> Result<StepProgram, PlanError> {
         for (name, _) in &self.entries {
-            if !PROGRAM_FIELDS.contains(name) && !["name", "steps", "files", "matrix", "repeat"].contains(name) {
+            if !PROGRAM_FIELDS.contains(name)
+                && !["name", "steps", "files", "matrix", "repeat"].contains(name)
+            {
                 return Err(self.error(name, "not valid in a test with steps"));
             }
         }
@@ -596,11 +701,15 @@ impl<'a> Fields<'a> {
         for line in lines.iter() {
             let text = line.get_ref().as_str().ok_or_else(|| {
                 let written = self.source.written(&line.span());
-                let message = format!("steps: invalid step {written}; expected text such as \"sync log fdatasync\"");
+                let message = format!(
+                    "steps: invalid step {written}; expected text such as \"sync log fdatasync\""
+                );
                 self.source.error(&line.span(), message)
             })?;
             let step = Step::parse(text, &files);
-            parsed.push(step.map_err(|error| self.source.error(&line.span(), format!("steps: {error}")))?);
+            parsed.push(
+                step.map_err(|error| self.source.error(&line.span(), format!("steps: {error}")))?,
+            );
         }
         let program = StepProgram {
             files,
@@ -614,14 +723,17 @@ impl<'a> Fields<'a> {
         for (index, file) in program.files.iter().enumerate() {
             let largest = program.largest_write_bytes(index);
             if largest > file.size_bytes {
-                let message = format!("{} is smaller than its largest write of {largest} B", file.name);
+                let message =
+                    format!("{} is smaller than its largest write of {largest} B", file.name);
                 return Err(self.error("files", &message));
             }
         }
         // Each size is within its range, but the sum may overflow.
         let bytes = program.files.iter().map(|file| u128::from(file.size_bytes)).sum::<u128>();
         if bytes * u128::from(program.jobs.get()) > u128::from(fields::SIZE_MAX) {
-            return Err(self.error("files", "the total size of all jobs' files is too large to address"));
+            return Err(
+                self.error("files", "the total size of all jobs' files is too large to address")
+            );
         }
         Ok(program)
     }
@@ -638,7 +750,8 @@ impl<'a> Fields<'a> {
             Some(method @ (SyncMethod::Fsync | SyncMethod::Fdatasync)) => method.call(),
             Some(method) => {
                 let message = format!(
-                    "expected fsync or fdatasync, which make a run durable once it is written, not {}",
+                    "expected fsync or fdatasync, which make a run durable once it is written, not \
+                     {}",
                     method.name()
                 );
                 return Err(self.error("sync", &message));
@@ -648,14 +761,18 @@ impl<'a> Fields<'a> {
             None => SORT_SIZE_BYTES,
             Some(Area::Bytes(bytes)) => bytes,
             Some(Area::Whole { .. } | Area::Percent(_)) => {
-                return Err(self.error("size", "a sort cannot take a percentage of the target; give a number of bytes"));
+                return Err(self.error(
+                    "size",
+                    "a sort cannot take a percentage of the target; give a number of bytes",
+                ));
             }
         };
         let sort = SortWork {
             keys: self.word("sort", SortKeys::from_name)?.unwrap_or(SortKeys::Urls),
             size_bytes,
             memory_bytes: self.size("memory")?.unwrap_or(SORT_MEMORY_BYTES),
-            block_bytes: BlockBytes::new(block).map_err(|error| self.error("block", &error.to_string()))?,
+            block_bytes: BlockBytes::new(block)
+                .map_err(|error| self.error("block", &error.to_string()))?,
             jobs: self.jobs()?,
             direct: self.flag("direct")?.unwrap_or(true),
             sync,
@@ -663,13 +780,16 @@ impl<'a> Fields<'a> {
             seed: self.whole("seed")?.unwrap_or(1),
         };
         if sort.direct && block % 512 != 0 {
-            let message = format!("{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false");
+            let message = format!(
+                "{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false"
+            );
             return Err(self.error("block", &message));
         }
         if sort.size_per_job_bytes() / 2 < sort.memory_bytes {
             let least = u128::from(sort.memory_bytes) * 2 * u128::from(sort.jobs.get());
             let least = u64::try_from(least).map_or_else(|_| format!("{least} B"), format_bytes);
-            let message = format!("too small to spill to storage; use {least} or more, or reduce memory");
+            let message =
+                format!("too small to spill to storage; use {least} or more, or reduce memory");
             return Err(self.error("size", &message));
         }
         Ok(sort)
@@ -677,7 +797,10 @@ impl<'a> Fields<'a> {
 
     fn files(&self) -> Result<Vec<FileSpec>, PlanError> {
         let Some(listed) = self.get("files") else {
-            return Err(self.error("files", "missing; declare the files used by the steps, as in files = { log = {} }"));
+            return Err(self.error(
+                "files",
+                "missing; declare the files used by the steps, as in files = { log = {} }",
+            ));
         };
         let table = listed.content.as_table().filter(|table| !table.is_empty());
         let table = table.ok_or_else(|| self.wrong("files", &listed))?;
@@ -686,17 +809,29 @@ impl<'a> Fields<'a> {
         keys.into_iter().map(|(key, value)| self.file(key, value)).collect()
     }
 
-    fn file(&self, key: &'a Spanned<DeString<'a>>, value: &'a Spanned<DeValue<'a>>) -> Result<FileSpec, PlanError> {
+    fn file(
+        &self,
+        key: &'a Spanned<DeString<'a>>,
+        value: &'a Spanned<DeValue<'a>>,
+    ) -> Result<FileSpec, PlanError> {
         let name = key.get_ref().as_ref();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(is_plain) {
-            let message = format!("files: invalid name \"{name}\"; use letters, digits, `-`, `_` and `.`");
+        if name.is_empty()
+            || name.starts_with('.')
+            || name.len() > 64
+            || !name.chars().all(is_plain)
+        {
+            let message =
+                format!("files: invalid name \"{name}\"; use letters, digits, `-`, `_` and `.`");
             return Err(self.source.error(&key.span(), message));
         }
         let table = value.get_ref().as_table().ok_or_else(|| {
             self.source.error(
                 &value.span(),
-                format!("files: invalid value of {name}; expected a table, such as {{ size = \"16MiB\" }}"),
+                format!(
+                    "files: invalid value of {name}; expected a table, such as \
+                         {{ size = \"16MiB\" }}"
+                ),
             )
         })?;
         let fields = Fields::of(self.source, table, value.span(), &[Scope::File])?;
@@ -733,11 +868,32 @@ fn check_concurrent(tests: &[Test], previous: Option<&Test>) -> Result<(), &'sta
 }
 
 /// Fields of a pattern that also apply to step programs.
-const PROGRAM_FIELDS: [&str; 10] =
-    ["write_cache", "jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
+const PROGRAM_FIELDS: [&str; 10] = [
+    "write_cache",
+    "jobs",
+    "content",
+    "compressible_percent",
+    "time",
+    "count",
+    "stop",
+    "warm_up",
+    "seed",
+    "repeat",
+];
 /// Fields of a pattern that also apply to sorts, and the fields of sorts.
-const SORT_FIELDS: [&str; 11] =
-    ["sort", "memory", "size", "block", "jobs", "direct", "sync", "rest", "write_cache", "seed", "repeat"];
+const SORT_FIELDS: [&str; 11] = [
+    "sort",
+    "memory",
+    "size",
+    "block",
+    "jobs",
+    "direct",
+    "sync",
+    "rest",
+    "write_cache",
+    "seed",
+    "repeat",
+];
 /// The block size of a sort's runs: large enough for drives to reach their full throughput.
 const SORT_BLOCK_BYTES: u64 = 256 << 10;
 const SORT_SIZE_BYTES: u64 = 1 << 30;
@@ -751,7 +907,11 @@ fn file_layout_from_name(name: &str) -> Option<Layout> {
     Layout::from_name(name).filter(|layout| fields::FILE_LAYOUTS.contains(layout))
 }
 
-fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, scopes: &[Scope]) -> Result<(), PlanError> {
+fn check_key(
+    source: Source<'_>,
+    key: &Spanned<DeString<'_>>,
+    scopes: &[Scope],
+) -> Result<(), PlanError> {
     let name = key.get_ref().as_ref();
     if fields::find(scopes, name).is_some() {
         return Ok(());
@@ -761,5 +921,8 @@ fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, scopes: &[Scope]) 
         Some(location) => format!(" (it belongs {location})"),
         None => did_you_mean(name, &known),
     };
-    Err(source.error(&key.span(), format!("unknown field `{name}`{hint}; expected one of {}", known.join(", "))))
+    Err(source.error(
+        &key.span(),
+        format!("unknown field `{name}`{hint}; expected one of {}", known.join(", ")),
+    ))
 }

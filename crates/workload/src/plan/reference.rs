@@ -65,6 +65,7 @@ fn describe(field: &Field, page: &mut String) {
     };
     let _ = write!(
         page,
-        "\n### `{name}`\n\n{meaning}{only}\n\nValue: {kind}. Default: {default}.\n\n```toml\n{example}\n```\n"
+        "\n### `{name}`\n\n{meaning}{only}\n\nValue: {kind}. Default: \
+         {default}.\n\n```toml\n{example}\n```\n"
     );
 }

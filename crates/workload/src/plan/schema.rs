@@ -16,7 +16,8 @@ pub fn json_schema() -> Value {
 /// An object that allows exactly the fields of these scopes.
 fn object(scopes: &[Scope]) -> Value {
     let fields = FIELDS.iter().filter(|field| scopes.contains(&field.scope));
-    let properties: Map<String, Value> = fields.map(|field| (field.name.to_owned(), property(field))).collect();
+    let properties: Map<String, Value> =
+        fields.map(|field| (field.name.to_owned(), property(field))).collect();
     json!({ "type": "object", "additionalProperties": false, "properties": properties })
 }
 
@@ -35,7 +36,9 @@ fn value(kind: Kind) -> Value {
             { "type": "integer", "minimum": low, "maximum": high },
         ] }),
         Kind::Area(low, high) => json!({ "anyOf": [
-            { "type": "string", "pattern": "^ *([0-9]+ *([bB]|[kKmMgGtT]([iI]?[bB])?)?|0*([1-9][0-9]?|100) *%) *$" },
+            { "type": "string", "pattern": "^ *([0-9]+ \
+                                            *([bB]|[kKmMgGtT]([iI]?[bB])?)?|0*([1-9][0-9]?|100) \
+                                            *%) *$" },
             { "type": "integer", "minimum": low, "maximum": high },
         ] }),
         Kind::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
@@ -45,15 +48,22 @@ fn value(kind: Kind) -> Value {
             json!({ "type": "string", "pattern": "^ *([0-9]+([.][0-9]+)? *(us|ms|s|min|m|h) *)+$" })
         }
         Kind::Steps => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
-        Kind::Files => json!({ "type": "object", "minProperties": 1, "additionalProperties": object(&[Scope::File]) }),
+        Kind::Files => {
+            json!({ "type": "object", "minProperties": 1, "additionalProperties": object(&[Scope::File]) })
+        }
         Kind::Matrix => {
             let varied = FIELDS.iter().filter(|field| field.varies());
             let lists = varied.map(|field| {
-                (field.name.to_owned(), json!({ "type": "array", "minItems": 1, "items": value(field.kind) }))
+                (
+                    field.name.to_owned(),
+                    json!({ "type": "array", "minItems": 1, "items": value(field.kind) }),
+                )
             });
             json!({ "type": "object", "additionalProperties": false, "properties": lists.collect::<Map<_, _>>() })
         }
         Kind::Defaults => object(&[Scope::Test]),
-        Kind::Tests => json!({ "type": "array", "minItems": 1, "items": object(&[Scope::Test, Scope::TestOnly]) }),
+        Kind::Tests => {
+            json!({ "type": "array", "minItems": 1, "items": object(&[Scope::Test, Scope::TestOnly]) })
+        }
     }
 }

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 use super::fields::{FIELDS, Field, Scope};
 use super::*;
-use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, SyncTiming, Until};
+use crate::blocks::{
+    Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, SyncTiming, Until,
+};
 use crate::pattern::Pattern;
 use crate::sort::SortKeys;
 use crate::sync::OpenFlag;
@@ -74,17 +76,22 @@ fn a_sort_and_what_it_leaves_out() {
     };
     assert_eq!(plain, expected);
     insta::assert_snapshot!(plain.title(), @"sort 1 GiB of urls in 64 MiB, 256 KiB blocks, jobs 1");
-    let durable = sort("sort = \"composite\"\nsync = \"fdatasync\"\ndirect = false\nmemory = \"4MiB\"");
+    let durable =
+        sort("sort = \"composite\"\nsync = \"fdatasync\"\ndirect = false\nmemory = \"4MiB\"");
     assert_eq!(durable.sync_method(), SyncMethod::Fdatasync);
     insta::assert_snapshot!(durable.title(), @"sort 1 GiB of composite in 4 MiB, 256 KiB blocks, cached, fdatasync of each run, jobs 1");
     // Defaults that only a pattern has do not concern it.
-    let defaulted = parse("[defaults]\ndepth = 4\nseed = 9\ntime = \"1s\"\n[[test]]\nsort = \"urls\"\n");
+    let defaulted =
+        parse("[defaults]\ndepth = 4\nseed = 9\ntime = \"1s\"\n[[test]]\nsort = \"urls\"\n");
     assert_eq!(defaulted.tests[0].work, Work::Sort(SortWork { seed: 9, ..expected }));
     let varied = names("[[test]]\nsort = \"urls\"\nmatrix = { memory = [\"4MiB\", \"16MiB\"] }\n");
     assert_eq!(varied.len(), 2);
     // It ends when it has sorted, not after a time.
     let timed = defaulted.with_time(Duration::from_secs(30));
-    assert_eq!((timed.tests[0].work.limit(), timed.requested_time()), (Limit::Count(1), Duration::ZERO));
+    assert_eq!(
+        (timed.tests[0].work.limit(), timed.requested_time()),
+        (Limit::Count(1), Duration::ZERO)
+    );
 }
 
 #[test]
@@ -97,7 +104,10 @@ fn what_is_left_out() {
     assert_eq!((program.jobs.get(), program.seed, program.content), (1, 1, Content::Random));
     assert_eq!((program.limit, program.warm_up), (workload.limit, workload.warm_up));
     let file = &program.files[0];
-    assert_eq!((file.size_bytes, file.layout, file.direct, file.open_flag), (16 << 20, Layout::Overwrite, false, None));
+    assert_eq!(
+        (file.size_bytes, file.layout, file.direct, file.open_flag),
+        (16 << 20, Layout::Overwrite, false, None)
+    );
     let plan = Plan::from_toml("dir/mine.toml", "[[test]]\npattern = \"read\"").unwrap();
     assert_eq!((plan.name.as_str(), plan.answers.as_str(), plan.source.as_str()), ("mine", "", ""));
     assert_eq!((plan.table, plan.target), (Table::Tests, None));
@@ -106,9 +116,12 @@ fn what_is_left_out() {
 #[test]
 fn every_field_reaches_the_workload() {
     let workload = blocks(
-        "pattern = \"randrw\"\nread_percent = 70\nblock = \"16 KiB\"\ndepth = 32\njobs = 4\nsync = \"fdatasync\"\nsync_every = 8\n\
-         direct = false\ninvalidate = false\ncontent = \"compressible\"\ncompressible_percent = 30\nsize = \"2GiB\"\ntime = \"1h30min\"\n\
-         count = 1_000\nstop = \"both\"\nwarm_up = \"0s\"\nrate = 1e3\narrivals = \"poisson\"\nseed = 0x2a\nengine = \"libaio\"",
+        "pattern = \"randrw\"\nread_percent = 70\nblock = \"16 KiB\"\ndepth = 32\njobs = 4\nsync \
+         = \"fdatasync\"\nsync_every = 8\n\
+         direct = false\ninvalidate = false\ncontent = \"compressible\"\ncompressible_percent = \
+         30\nsize = \"2GiB\"\ntime = \"1h30min\"\n\
+         count = 1_000\nstop = \"both\"\nwarm_up = \"0s\"\nrate = 1e3\narrivals \
+         = \"poisson\"\nseed = 0x2a\nengine = \"libaio\"",
     );
     let mut wanted = Workload::new(Pattern::RandRw, BlockBytes::new(16 << 10).unwrap());
     wanted.read_percent = 70;
@@ -118,40 +131,61 @@ fn every_field_reaches_the_workload() {
     (wanted.direct, wanted.invalidate) = (false, false);
     wanted.content = Content::Compressible(30);
     wanted.size = Area::Bytes(2 << 30);
-    wanted.limit = Limit::TimeAndCount { time: Duration::from_mins(90), count: 1000, until: Until::Both };
+    wanted.limit =
+        Limit::TimeAndCount { time: Duration::from_mins(90), count: 1000, until: Until::Both };
     wanted.warm_up = WarmUp(Duration::ZERO);
     wanted.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Poisson });
     wanted.seed = 42;
     wanted.engine = EngineChoice::Libaio;
     assert_eq!(workload, wanted);
-    assert_eq!(blocks("pattern = \"write\"\nlayout = \"append\"\ncount = 5").limit, Limit::Count(5));
-    let probe = blocks(
-        "pattern = \"write\"\nsync = \"fsync\"\ndrain = false\ndepth = 8\nstreams = 4\nsize = \"25%\"\nprecondition = true\nrest = \"2s\"",
+    assert_eq!(
+        blocks("pattern = \"write\"\nlayout = \"append\"\ncount = 5").limit,
+        Limit::Count(5)
     );
-    assert_eq!((probe.sync_timing, probe.depth_effective(), probe.streams.get()), (SyncTiming::Undrained, 8, 4));
-    assert_eq!((probe.size, probe.precondition, probe.rest), (Area::Percent(25), true, Duration::from_secs(2)));
+    let probe = blocks(
+        "pattern = \"write\"\nsync = \"fsync\"\ndrain = false\ndepth = 8\nstreams = 4\nsize \
+         = \"25%\"\nprecondition = true\nrest = \"2s\"",
+    );
+    assert_eq!(
+        (probe.sync_timing, probe.depth_effective(), probe.streams.get()),
+        (SyncTiming::Undrained, 8, 4)
+    );
+    assert_eq!(
+        (probe.size, probe.precondition, probe.rest),
+        (Area::Percent(25), true, Duration::from_secs(2))
+    );
     assert_eq!(probe.title(), "write 4 KiB, fsync=1 undrained, 4 streams, depth 8, jobs 1");
 }
 
 #[test]
 fn files_keep_their_order_and_their_fields() {
     let program = program(
-        "steps = [\"write z same 512B\", \"sync a fsync\"]\njobs = 2\nseed = 7\ncontent = \"zero\"\ncount = 10\nwarm_up = \"1s\"\n\
-         [test.files]\nz = { size = 512, direct = true, open = \"o_dsync\" }\na = { layout = \"append\" }",
+        "steps = [\"write z same 512B\", \"sync a fsync\"]\njobs = 2\nseed = 7\ncontent \
+         = \"zero\"\ncount = 10\nwarm_up = \"1s\"\n\
+         [test.files]\nz = { size = 512, direct = true, open = \"o_dsync\" }\na = \
+         { layout = \"append\" }",
     );
     let names: Vec<&str> = program.files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["z", "a"]);
     assert_eq!(program.title(), "write z same 512B, sync a fsync, jobs 2");
-    assert_eq!((program.files[0].direct, program.files[0].open_flag), (true, Some(OpenFlag::ODsync)));
+    assert_eq!(
+        (program.files[0].direct, program.files[0].open_flag),
+        (true, Some(OpenFlag::ODsync))
+    );
     assert_eq!(program.files[1].layout, Layout::Append);
-    assert_eq!((program.seed, program.content, program.limit), (7, Content::Zero, Limit::Count(10)));
+    assert_eq!(
+        (program.seed, program.content, program.limit),
+        (7, Content::Zero, Limit::Count(10))
+    );
 }
 
 #[test]
 fn defaults_hold_where_a_test_says_nothing() {
     let plan = parse(
-        "[defaults]\nblock = \"8KiB\"\ntime = \"1s\"\n[[test]]\npattern = \"write\"\nblock = \"16KiB\"\n[[test]]\npattern = \"read\"\n\
-         [[test]]\npattern = \"randread\"\nmatrix = { block = [512] }\n[[test]]\nsteps = [\"sync-dir\"]\nfiles = { a = {} }",
+        "[defaults]\nblock = \"8KiB\"\ntime = \"1s\"\n[[test]]\npattern = \"write\"\nblock \
+         = \"16KiB\"\n[[test]]\npattern = \"read\"\n\
+         [[test]]\npattern = \"randread\"\nmatrix = { block = [512] }\n[[test]]\nsteps = \
+         [\"sync-dir\"]\nfiles = { a = {} }",
     );
     let blocks: Vec<u32> = plan
         .tests
@@ -167,12 +201,21 @@ fn defaults_hold_where_a_test_says_nothing() {
 
 #[test]
 fn the_last_field_of_a_matrix_varies_fastest() {
-    let text = "[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = { sync = [\"none\", \"fsync\"], jobs = [1, 2] }";
+    let text = "[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = \
+                { sync = [\"none\", \"fsync\"], jobs = [1, 2] }";
     assert_eq!(
         names(text),
-        ["t, sync none, jobs 1", "t, sync none, jobs 2", "t, sync fsync, jobs 1", "t, sync fsync, jobs 2"]
+        [
+            "t, sync none, jobs 1",
+            "t, sync none, jobs 2",
+            "t, sync fsync, jobs 1",
+            "t, sync fsync, jobs 2"
+        ]
     );
-    assert_eq!(names("[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = { jobs = [2] }"), ["t"]);
+    assert_eq!(
+        names("[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = { jobs = [2] }"),
+        ["t"]
+    );
     assert_eq!(
         names("[[test]]\npattern = \"write\"\nmatrix = { jobs = [1, 2] }"),
         ["write 4 KiB, depth 1, jobs 1", "write 4 KiB, depth 1, jobs 2"]
@@ -189,20 +232,28 @@ fn combinations_that_share_a_title_are_told_apart() {
 
 #[test]
 fn a_repeated_test_is_numbered() {
-    let text = "[[test]]\nname = \"t\"\npattern = \"write\"\nrepeat = 2\nmatrix = { jobs = [1, 2] }";
-    assert_eq!(names(text), ["t, jobs 1 (run 1)", "t, jobs 1 (run 2)", "t, jobs 2 (run 1)", "t, jobs 2 (run 2)"]);
+    let text =
+        "[[test]]\nname = \"t\"\npattern = \"write\"\nrepeat = 2\nmatrix = { jobs = [1, 2] }";
+    assert_eq!(
+        names(text),
+        ["t, jobs 1 (run 1)", "t, jobs 1 (run 2)", "t, jobs 2 (run 1)", "t, jobs 2 (run 2)"]
+    );
 }
 
 #[test]
 fn a_plan_has_an_end() {
     let depths = (1..=101).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
-    let squared = format!("pattern = \"write\"\nmatrix = {{ depth = [{depths}], jobs = [{depths}] }}");
+    let squared =
+        format!("pattern = \"write\"\nmatrix = {{ depth = [{depths}], jobs = [{depths}] }}");
     insta::assert_snapshot!(error_of_value(&squared), @"plan.toml:4: matrix: too many combinations; the limit is 10000");
     let repeated = format!("pattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}");
     insta::assert_snapshot!(error_of_value(&repeated), @"plan.toml:4: repeat: the test expands to too many tests; the limit is 10000");
     let depths = (1..=100).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
     let most = |name: &str| {
-        format!("[[test]]\nname = \"{name}\"\npattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}\n")
+        format!(
+            "[[test]]\nname = \"{name}\"\npattern = \"write\"\nrepeat = 100\nmatrix = \
+             {{ depth = [{depths}] }}\n"
+        )
     };
     assert_eq!(parse(&most("a")).tests.len(), 10_000);
     insta::assert_snapshot!(error(&(most("a") + &most("b"))), @"plan.toml:6: the plan has too many tests; the limit is 10000");
@@ -242,7 +293,12 @@ fn every_example_of_the_reference_is_read() {
         let with = parse(&around(field, field.example));
         // A default is what its field says by itself, so an example should say something else.
         if !["test", "pattern", "defaults", "steps", "files", "sort"].contains(&field.name) {
-            assert_ne!(with, parse(&around(field, "")), "the example of {} changes nothing", field.name);
+            assert_ne!(
+                with,
+                parse(&around(field, "")),
+                "the example of {} changes nothing",
+                field.name
+            );
         }
     }
 }
@@ -309,7 +365,9 @@ fn near_plan() -> impl Strategy<Value = String> {
         "\"\"",
     ]);
     let line = (key, value).prop_map(|(key, value)| format!("{key} = {value}"));
-    let sample = prop::sample::select(FIELDS.iter().map(|field| field.example.to_owned()).collect::<Vec<_>>());
+    let sample = prop::sample::select(
+        FIELDS.iter().map(|field| field.example.to_owned()).collect::<Vec<_>>(),
+    );
     let header = prop::sample::select(vec![
         "[defaults]",
         "[[test]]",
@@ -318,7 +376,8 @@ fn near_plan() -> impl Strategy<Value = String> {
         "[test.files]",
     ])
     .prop_map(str::to_owned);
-    prop::collection::vec(prop_oneof![3 => line, 3 => sample, 2 => header], 0..8).prop_map(|lines| lines.join("\n"))
+    prop::collection::vec(prop_oneof![3 => line, 3 => sample, 2 => header], 0..8)
+        .prop_map(|lines| lines.join("\n"))
 }
 
 proptest! {
@@ -352,11 +411,15 @@ proptest! {
 
 #[test]
 fn tests_run_at_the_same_time() {
-    let text = "[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nname = \"b\"\npattern = \"randwrite\"\nwith_previous = true\n[[test]]\nname = \"c\"\npattern = \"read\"\n";
+    let text = "[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nname = \"b\"\npattern \
+                = \"randwrite\"\nwith_previous = true\n[[test]]\nname = \"c\"\npattern \
+                = \"read\"\n";
     let plan = Plan::from_toml("p.toml", text).unwrap();
     assert_eq!(plan.groups().map(<[Test]>::len).collect::<Vec<_>>(), [2, 1]);
     let refusal = |second: &str| {
-        error(&format!("[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nwith_previous = true\n{second}\n"))
+        error(&format!(
+            "[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nwith_previous = true\n{second}\n"
+        ))
     };
     insta::assert_snapshot!(refusal("pattern = \"read\"\nrepeat = 2"), @"plan.toml:5: with_previous: not valid with matrix or repeat; write each test out");
     insta::assert_snapshot!(refusal("pattern = \"read\"\nwrite_cache = \"off\""), @"plan.toml:5: with_previous: both tests need the same write_cache");
@@ -365,8 +428,10 @@ fn tests_run_at_the_same_time() {
 }
 
 /// One test of each kind.
-const KINDS: &str = "[[test]]\npattern = \"randwrite\"\njobs = 4\nsize = \"3GiB\"\nrest = \"2s\"\ntime = \"20s\"\nwarm_up = \"1s\"\n\
-    [[test]]\nsteps = [\"write a seq 32MiB\", \"sync b fsync\"]\nfiles = { a = { size = \"1GiB\" }, b = { size = \"8KiB\" } }\n\
+const KINDS: &str = "[[test]]\npattern = \"randwrite\"\njobs = 4\nsize = \"3GiB\"\nrest \
+                     = \"2s\"\ntime = \"20s\"\nwarm_up = \"1s\"\n\
+    [[test]]\nsteps = [\"write a seq 32MiB\", \"sync b fsync\"]\nfiles = \
+                     { a = { size = \"1GiB\" }, b = { size = \"8KiB\" } }\n\
     jobs = 2\ntime = \"3s\"\ncount = 100\nwarm_up = \"500ms\"\n\
     [[test]]\nsort = \"urls\"\njobs = 3\nsize = \"1GiB\"\nrest = \"4s\"\n";
 
@@ -378,15 +443,24 @@ fn each_kind_of_work_says_how_much_it_takes() {
     assert_eq!(sizes, [3 << 30, 2 * ((1 << 30) + 8192), 1 << 30]);
     assert_eq!(plan.tested_bytes(Room::Unlimited), Some(1 << 30..=3 << 30));
     assert_eq!(works.iter().map(|work| work.jobs()).collect::<Vec<_>>(), [4, 2, 3]);
-    let millis = |time: fn(&Work) -> Duration| works.iter().map(|work| time(work).as_millis()).collect::<Vec<_>>();
+    let millis = |time: fn(&Work) -> Duration| {
+        works.iter().map(|work| time(work).as_millis()).collect::<Vec<_>>()
+    };
     assert_eq!(millis(|work| work.warm_up().0), [1000, 500, 0]);
     assert_eq!(millis(Work::rest), [2000, 0, 4000]);
     assert_eq!(millis(|work| work.limit().time().unwrap_or_default()), [20_000, 3000, 0]);
-    assert_eq!(plan.requested_time(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 20_000 + 3000));
+    assert_eq!(
+        plan.requested_time(),
+        Duration::from_millis(1000 + 500 + 2000 + 4000 + 20_000 + 3000)
+    );
     let shorter = plan.clone().with_time(Duration::from_secs(7));
-    assert_eq!(shorter.requested_time(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 7000 + 7000));
+    assert_eq!(
+        shorter.requested_time(),
+        Duration::from_millis(1000 + 500 + 2000 + 4000 + 7000 + 7000)
+    );
     assert_eq!(shorter.tests[1].work.limit().count(), Some(100));
-    let counted = parse("[[test]]\npattern = \"write\"\ncount = 9").with_time(Duration::from_secs(7));
+    let counted =
+        parse("[[test]]\npattern = \"write\"\ncount = 9").with_time(Duration::from_secs(7));
     assert_eq!(counted.tests[0].work.limit(), Limit::Count(9));
     assert_eq!(Plan { tests: Vec::new(), ..plan }.tested_bytes(Room::Unlimited), None);
 }
@@ -404,8 +478,11 @@ fn a_smoke_run_cuts_each_kind_of_work_to_its_least() {
     let sizes = [0, 1, 2].map(|index| work(index).size_bytes(Room::Unlimited));
     assert_eq!(sizes, [16 << 20, 2 * ((32 << 20) + 8192), 3 * (2 * (4 << 20))]);
     let of = |lines: &str| {
-        let plan = parse(&format!("[[test]]\npattern = \"write\"\nsharing = \"all\"\n{lines}\n")).smoke();
-        let Work::Blocks(workload) = plan.tests[0].work.clone() else { panic!("a pattern was given") };
+        let plan =
+            parse(&format!("[[test]]\npattern = \"write\"\nsharing = \"all\"\n{lines}\n")).smoke();
+        let Work::Blocks(workload) = plan.tests[0].work.clone() else {
+            panic!("a pattern was given")
+        };
         workload
     };
     let small = of("size = \"1MiB\"\noffset = \"1GiB\"\noffset_increment = \"64KiB\"");
@@ -426,7 +503,9 @@ fn every_form_of_table_is_found_by_its_name() {
 
 #[test]
 fn the_limits_of_a_field_belong_to_its_range() {
-    let is_plan = |line: &str| Plan::from_toml("f", &format!("[[test]]\npattern = \"write\"\n{line}")).is_ok();
+    let is_plan = |line: &str| {
+        Plan::from_toml("f", &format!("[[test]]\npattern = \"write\"\n{line}")).is_ok()
+    };
     for line in [
         "block = 512",
         "block = \"64MiB\"",

@@ -34,7 +34,10 @@ impl Source<'_> {
 
     fn wrong(&self, value: &Value<'_>, field: &Field) -> PlanError {
         let written = self.written(&value.span);
-        self.error(&value.span, format!("{}: {written} is invalid: expected {}", field.name, description(field.kind)))
+        self.error(
+            &value.span,
+            format!("{}: {written} is invalid: expected {}", field.name, description(field.kind)),
+        )
     }
 }
 
@@ -59,7 +62,12 @@ pub fn description(kind: Kind) -> String {
             format!("a size of at least {}, such as {}", format_bytes(low), size_example(low))
         }
         Kind::Size(low, high) => {
-            format!("a size from {} to {}, such as {}", format_bytes(low), format_bytes(high), size_example(low))
+            format!(
+                "a size from {} to {}, such as {}",
+                format_bytes(low),
+                format_bytes(high),
+                size_example(low)
+            )
         }
         Kind::Area(low, _) => {
             format!(
@@ -75,8 +83,13 @@ pub fn description(kind: Kind) -> String {
         Kind::Time { zero: false } => {
             "a time above zero, up to a year, such as \"5s\", \"250ms\" or \"1h30min\"".to_owned()
         }
-        Kind::Time { zero: true } => "a time up to a year, such as \"5s\", \"250ms\" or \"0s\"".to_owned(),
-        Kind::Steps => "a list of steps, such as [\"write log append 4KiB\", \"sync log fdatasync\"]".to_owned(),
+        Kind::Time { zero: true } => {
+            "a time up to a year, such as \"5s\", \"250ms\" or \"0s\"".to_owned()
+        }
+        Kind::Steps => {
+            "a list of steps, such as [\"write log append 4KiB\", \"sync log fdatasync\"]"
+                .to_owned()
+        }
         Kind::Files => "a table of files, such as { log = { size = \"64MiB\" } }".to_owned(),
         Kind::Matrix => "a table of lists, such as { jobs = [1, 4] }".to_owned(),
         Kind::Defaults => "a table, written [defaults]".to_owned(),
@@ -101,7 +114,11 @@ impl Reader<'_> {
     }
 
     /// One of the field's words, converted by `from_name`.
-    pub fn word<T>(&self, value: &Value<'_>, from_name: impl Fn(&str) -> Option<T>) -> Result<T, PlanError> {
+    pub fn word<T>(
+        &self,
+        value: &Value<'_>,
+        from_name: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, PlanError> {
         self.check(value, value.content.as_str().and_then(from_name))
     }
 
@@ -130,7 +147,12 @@ impl Reader<'_> {
         let Kind::Area(low, high) = self.field.kind else { return self.check(value, None) };
         let text = value.content.as_str();
         let area = if let Some(percent) = text.and_then(|text| text.trim().strip_suffix('%')) {
-            percent.trim_end().parse().ok().filter(|percent| (1..=100).contains(percent)).map(Area::Percent)
+            percent
+                .trim_end()
+                .parse()
+                .ok()
+                .filter(|percent| (1..=100).contains(percent))
+                .map(Area::Percent)
         } else {
             let bytes = match text {
                 Some(text) => text.parse::<ByteSize>().ok().map(|size| size.0),

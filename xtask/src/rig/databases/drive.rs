@@ -47,12 +47,27 @@ pub struct EmulatedDrive {
 
 impl EmulatedDrive {
     /// Serves a drive with an empty ext4 on it. All of its files are under `directory`.
-    pub fn start(binary: &Path, directory: &Path, lie: Option<&str>, seed: u64) -> anyhow::Result<EmulatedDrive> {
+    pub fn start(
+        binary: &Path,
+        directory: &Path,
+        lie: Option<&str>,
+        seed: u64,
+    ) -> anyhow::Result<EmulatedDrive> {
         let mounted = directory.join("mounted");
         std::fs::create_dir(&mounted)?;
         let (control, log) = (directory.join("control"), directory.join("emulate.log"));
         let mut command = Command::new(binary);
-        command.args(["emulate", MODEL, "--fs", "ext4", "--quiet", "--format", "json", "--seed", &seed.to_string()]);
+        command.args([
+            "emulate",
+            MODEL,
+            "--fs",
+            "ext4",
+            "--quiet",
+            "--format",
+            "json",
+            "--seed",
+            &seed.to_string(),
+        ]);
         command.arg("--mount").arg(&mounted).arg("--control").arg(&control);
         if let Some(lie) = lie {
             command.args(["--lie", lie]);
@@ -102,13 +117,18 @@ impl EmulatedDrive {
         // The content depends on the cut, so one that survived cannot be mistaken for the
         // next.
         let mark = b'a' + (cut % 20) as u8;
-        let control = UnixStream::connect(&self.control).context("the drive's control socket cannot be reached")?;
+        let control = UnixStream::connect(&self.control)
+            .context("the drive's control socket cannot be reached")?;
         Ok(Plug { memory, cache, mark, control })
     }
 
     /// Switches the power on; returns when the filesystem is mounted.
     pub fn power_on(&self) -> anyhow::Result<()> {
-        let output = Command::new(&self.binary).args(["emulate", "ctl"]).arg(&self.control).arg("power-on").output()?;
+        let output = Command::new(&self.binary)
+            .args(["emulate", "ctl"])
+            .arg(&self.control)
+            .arg("power-on")
+            .output()?;
         if !output.status.success() {
             bail!(
                 "the filesystem did not come back: {} {}",
@@ -121,7 +141,8 @@ impl EmulatedDrive {
 
     /// The evidence of the two files after a cut.
     pub fn hear(&self, cut: &Cut) -> anyhow::Result<Testimony> {
-        let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
+        let read =
+            |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
         let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
         if memory.contains(&UNSYNCED) {
             return Ok(Testimony::MemorySurvived);
@@ -161,11 +182,12 @@ impl Plug {
         (&self.control).write_all(b"cut\n")?;
         let mut answer = String::new();
         BufReader::new(&self.control).read_line(&mut answer)?;
-        let answer: Value =
-            serde_json::from_str(&answer).with_context(|| format!("invalid answer to a command: {answer}"))?;
+        let answer: Value = serde_json::from_str(&answer)
+            .with_context(|| format!("invalid answer to a command: {answer}"))?;
         ensure!(answer["power"] == "off", "the drive still has power after a cut: {answer}");
         let promised = answer["last_cut"]["lost_promised"].as_u64();
-        let promised = promised.with_context(|| format!("the answer does not say what was lost: {answer}"))?;
+        let promised =
+            promised.with_context(|| format!("the answer does not say what was lost: {answer}"))?;
         Ok(Cut { ordered, promised, mark: self.mark })
     }
 }
@@ -195,7 +217,9 @@ pub enum Testimony {
 
 impl Drop for EmulatedDrive {
     fn drop(&mut self) {
-        if let (Ok(None), Some(pid)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
+        if let (Ok(None), Some(pid)) =
+            (self.child.try_wait(), Pid::from_raw(self.child.id() as i32))
+        {
             let _ = kill_process(pid, Signal::TERM);
         }
         let _ = self.child.wait();

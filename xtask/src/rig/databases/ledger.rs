@@ -82,7 +82,10 @@ mod tests {
     fn rows_that_were_never_sent_are_reported() {
         let mut ledger = Ledger::default();
         ledger.enter(2, 1..=2);
-        assert_eq!(ledger.compare(&rows(&[1, 2, 3])).unwrap_err().to_string(), "row 3 was never sent");
+        assert_eq!(
+            ledger.compare(&rows(&[1, 2, 3])).unwrap_err().to_string(),
+            "row 3 was never sent"
+        );
         let wrong = BTreeMap::from([(1, payload(1)), (2, "x".to_owned())]);
         assert_eq!(ledger.compare(&wrong).unwrap_err().to_string(), "row 2 holds `x`");
     }

@@ -24,7 +24,8 @@ impl Account {
         let (user, group) = (format!("--reuid={}", self.user), format!("--regid={}", self.group));
         // Changing the user clears the signal for the parent's death, so it is set afterwards.
         let changes = ["setpriv", &user, &group, "--clear-groups", "--pdeathsig=KILL", "--"];
-        let mut all = starter.iter().chain(&changes).copied().chain(words.iter().map(String::as_str));
+        let mut all =
+            starter.iter().chain(&changes).copied().chain(words.iter().map(String::as_str));
         let mut command = Command::new(all.next().unwrap_or_default());
         command.args(all).current_dir("/").env_clear();
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
@@ -33,9 +34,14 @@ impl Account {
 
     /// Runs a command to completion as this user.
     pub fn run(self, words: &[String]) -> anyhow::Result<()> {
-        let output = self.command(&[], words).stdin(Stdio::null()).output().context("cannot start setpriv")?;
+        let output = self
+            .command(&[], words)
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot start setpriv")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned()
+                + &String::from_utf8_lossy(&output.stdout);
             bail!("`{}` ended with {}: {}", words.join(" "), output.status, said.trim());
         }
         Ok(())
@@ -82,7 +88,10 @@ impl Machine {
             let mut stderr = BufReader::new(stderr);
             let mut line = Vec::new();
             while stderr.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
-                heard.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
+                heard
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push_str(&String::from_utf8_lossy(&line));
                 line.clear();
             }
         });
@@ -105,7 +114,11 @@ impl Machine {
                 bail!("`{}` ended with {status}: {}", self.name, end_of(&self.said()));
             }
             if begun.elapsed() > PATIENCE {
-                bail!("`{}` did not print `{word}` within {PATIENCE:?}: {}", self.name, end_of(&self.said()));
+                bail!(
+                    "`{}` did not print `{word}` within {PATIENCE:?}: {}",
+                    self.name,
+                    end_of(&self.said())
+                );
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -157,13 +170,15 @@ mod tests {
         let nobody = Account { user: "nobody", group: "nogroup" };
         // A process that made a new session, as those of a server do, and holds stderr.
         let script = "setsid sleep 1000 & id -un >&2; wait";
-        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", script].map(str::to_owned)).unwrap();
+        let (mut machine, _pipes) =
+            Machine::start(nobody, &["sh", "-c", script].map(str::to_owned)).unwrap();
         machine.wait_for("nobody").unwrap();
         let begun = Instant::now();
         machine.switch_off();
         assert!(begun.elapsed() < Duration::from_secs(10));
         // A program that ended by itself is reported.
-        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", "echo no >&2"].map(str::to_owned)).unwrap();
+        let (mut machine, _pipes) =
+            Machine::start(nobody, &["sh", "-c", "echo no >&2"].map(str::to_owned)).unwrap();
         let error = machine.wait_for("ready").unwrap_err().to_string();
         assert!(error.starts_with("`sh` ended with exit status: 0: no"), "{error}");
     }

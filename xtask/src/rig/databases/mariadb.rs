@@ -85,7 +85,8 @@ impl Database for Mariadb {
     }
 
     fn make_table(&self) -> &'static str {
-        "create database rig; create table rig.record (number bigint primary key, content varchar(200) not null) engine=innodb;"
+        "create database rig; create table rig.record (number bigint primary key, content \
+         varchar(200) not null) engine=innodb;"
     }
 
     fn say(&self, word: &str) -> String {

@@ -109,7 +109,8 @@ impl Database for Postgres {
 
     fn make_table(&self) -> &'static str {
         // Including what pg_amcheck needs.
-        "create extension amcheck; create table record (number bigint primary key, content text not null);"
+        "create extension amcheck; create table record (number bigint primary key, content text \
+         not null);"
     }
 
     fn say(&self, word: &str) -> String {

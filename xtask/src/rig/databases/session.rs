@@ -76,7 +76,11 @@ pub struct Load {
 
 impl Session {
     /// Starts the database on the data in its directory, recovers it if necessary, and connects.
-    pub fn open(database: &'static dyn Database, place: &Place, durability: Durability) -> anyhow::Result<Session> {
+    pub fn open(
+        database: &'static dyn Database,
+        place: &Place,
+        durability: Durability,
+    ) -> anyhow::Result<Session> {
         let account = database.account();
         let mut machines = Vec::new();
         if let Some(server) = database.server(place, durability) {
@@ -94,7 +98,8 @@ impl Session {
             lines.map(|line| sender.send(line)).all(|sent| sent.is_ok())
         });
         let client = Client { database, stdin: pipes.stdin, lines };
-        let mut session = Session { database, place: place.clone(), machines, client: Some(client) };
+        let mut session =
+            Session { database, place: place.clone(), machines, client: Some(client) };
         session.ask(database.greeting(durability))?;
         Ok(session)
     }
@@ -112,12 +117,18 @@ impl Session {
 
     /// Reads every row.
     pub fn rows(&mut self) -> anyhow::Result<BTreeMap<u64, String>> {
-        let lines = self.ask(&format!("select number, content from {} order by number;", self.database.table()))?;
+        let lines = self.ask(&format!(
+            "select number, content from {} order by number;",
+            self.database.table()
+        ))?;
         let row = |line: &String| {
             let (number, content) = line.split_once('\t')?;
             Some((number.parse().ok()?, content.to_owned()))
         };
-        lines.iter().map(|line| row(line).with_context(|| format!("invalid row `{line}`"))).collect()
+        lines
+            .iter()
+            .map(|line| row(line).with_context(|| format!("invalid row `{line}`")))
+            .collect()
     }
 
     /// Runs the database's consistency check.

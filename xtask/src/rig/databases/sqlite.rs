@@ -32,7 +32,15 @@ impl Database for Sqlite {
     }
 
     fn shell(&self, place: &Place) -> Vec<String> {
-        words!["sqlite3", "-batch", "-bail", "-separator", "\t", place.data.join("rig.db").display()].to_vec()
+        words![
+            "sqlite3",
+            "-batch",
+            "-bail",
+            "-separator",
+            "\t",
+            place.data.join("rig.db").display()
+        ]
+        .to_vec()
     }
 
     // With a rollback journal, FULL leaves an intact database after a power cut that may lack its
@@ -58,6 +66,8 @@ impl Database for Sqlite {
     }
 
     fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
-        expect("pragma integrity_check", &client.ask("pragma integrity_check;")?, |line| line == "ok")
+        expect("pragma integrity_check", &client.ask("pragma integrity_check;")?, |line| {
+            line == "ok"
+        })
     }
 }

@@ -74,7 +74,9 @@ impl Trial<'_> {
         let mut under_load = Duration::ZERO;
         while findings.cuts < cuts {
             self.ensure_wanted()?;
-            let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
+            let load = Duration::from_millis(
+                LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start),
+            );
             let plug = drive.plug(findings.cuts)?;
             let (lasted, cut) = self.cut(&mut session, &mut ledger, load, plug)?;
             under_load += lasted;
@@ -108,7 +110,8 @@ impl Trial<'_> {
 
     /// The data directory on the drive, as if the database had been installed some time ago.
     fn lay_out(&self, drive: &EmulatedDrive, directory: &Path) -> anyhow::Result<Place> {
-        let place = Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
+        let place =
+            Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
         std::fs::create_dir(&place.elsewhere)?;
         give(self.database, &place.elsewhere)?;
         command::output("cp", &["--archive", "--", &text(self.template), &text(&place.data)])?;
@@ -136,7 +139,11 @@ impl Trial<'_> {
         let cut = plug.pull()?;
         session.lose_power();
         let is_honest = self.variant.lie.is_none();
-        ensure!(!is_honest || cut.promised == 0, "the honest drive lost {} flushed writes", cut.promised);
+        ensure!(
+            !is_honest || cut.promised == 0,
+            "the honest drive lost {} flushed writes",
+            cut.promised
+        );
         let outcome = outcome();
         let in_time = outcome.acknowledged.iter().filter(|(_, at)| *at < cut.ordered);
         ledger.enter(outcome.sent, in_time.map(|(number, _)| *number));
@@ -160,7 +167,8 @@ impl Trial<'_> {
             Testimony::MemorySurvived => return Err(MemorySurvived.into()),
             Testimony::Damaged => bail!("a file that was synced long ago is damaged"),
         };
-        *session = Session::open(self.database, place, self.variant.durability).context("it does not start")?;
+        *session = Session::open(self.database, place, self.variant.durability)
+            .context("it does not start")?;
         ledger.compare(&session.rows().context("its rows cannot be read")?)?;
         session.check().context("its consistency check fails")?;
         Ok(felt)
@@ -173,7 +181,10 @@ struct MemorySurvived;
 
 impl std::fmt::Display for MemorySurvived {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("data that was only in the kernel's memory survived: the power was not cut, and nothing here proves anything")
+        f.write_str(
+            "data that was only in the kernel's memory survived: the power was not cut, \
+                     and nothing here proves anything",
+        )
     }
 }
 

@@ -37,12 +37,15 @@ impl Guest {
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
-                Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(50)),
+                Err(_) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(50))
+                }
                 Err(error) => return Err(error).context("QEMU did not open its socket"),
             }
         };
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut guest = Guest { stream: BufReader::new(stream), lost: false, devices: HashMap::new() };
+        let mut guest =
+            Guest { stream: BufReader::new(stream), lost: false, devices: HashMap::new() };
         guest.wait_until_ready()?;
         Ok(guest)
     }
@@ -68,7 +71,10 @@ impl Guest {
     /// Sends a script without waiting for its end, because it ends the machine.
     pub fn send(&mut self, script: &str) -> anyhow::Result<()> {
         let line = STANDARD.encode(script) + "\n";
-        self.stream.get_mut().write_all(line.as_bytes()).context("the guest does not accept commands")
+        self.stream
+            .get_mut()
+            .write_all(line.as_bytes())
+            .context("the guest does not accept commands")
     }
 
     /// True if the guest can no longer be used.
@@ -87,7 +93,9 @@ impl Guest {
         self.send(script)?;
         let header = self.line().with_context(|| format!("no answer to: {script}"))?;
         let mut numbers = header.split_whitespace().map(str::parse::<usize>);
-        let (Some(Ok(code)), Some(Ok(out)), Some(Ok(err))) = (numbers.next(), numbers.next(), numbers.next()) else {
+        let (Some(Ok(code)), Some(Ok(out)), Some(Ok(err))) =
+            (numbers.next(), numbers.next(), numbers.next())
+        else {
             bail!("the guest answered `{}` to: {script}", header.trim());
         };
         let mut take = |length| -> anyhow::Result<String> {
@@ -133,7 +141,8 @@ impl Guest {
     /// Restarts the kernel, like a reset button: drives keep their power.
     pub fn reboot(&mut self) -> anyhow::Result<()> {
         // Without a sync: what should be durable must already be.
-        let rebooted = self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
+        let rebooted =
+            self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
         self.lost |= rebooted.is_err();
         // Device names change from boot to boot.
         self.devices.clear();
@@ -146,8 +155,12 @@ impl Guest {
         if !self.devices.contains_key(serial) {
             let listed = self.must("serials")?;
             let pairs = listed.lines().filter_map(|line| line.split_once(' '));
-            self.devices = pairs.map(|(serial, device)| (serial.to_owned(), device.to_owned())).collect();
+            self.devices =
+                pairs.map(|(serial, device)| (serial.to_owned(), device.to_owned())).collect();
         }
-        self.devices.get(serial).cloned().with_context(|| format!("the guest has no drive {serial}"))
+        self.devices
+            .get(serial)
+            .cloned()
+            .with_context(|| format!("the guest has no drive {serial}"))
     }
 }

@@ -72,12 +72,15 @@ const ON_DEMAND: [&str; 3] = ["scsi_debug", "null_blk", "zram"];
 pub fn build(work: &Path, kernel: &Kernel, binary: &Path) -> anyhow::Result<PathBuf> {
     let stage = tempfile::Builder::new().prefix("initramfs-").tempdir_in(work)?;
     let root = stage.path();
-    for directory in ["bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "var/lib/flushmark", "modules"] {
+    for directory in
+        ["bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "var/lib/flushmark", "modules"]
+    {
         fs::create_dir_all(root.join(directory))?;
     }
     // For tests as an ordinary user.
     fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
-    fs::copy("/bin/busybox", root.join("bin/busybox")).context("no /bin/busybox: is busybox-static installed?")?;
+    fs::copy("/bin/busybox", root.join("bin/busybox"))
+        .context("no /bin/busybox: is busybox-static installed?")?;
     fs::write(root.join("etc/passwd"), "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")?;
     fs::write(root.join("etc/group"), "root:x:0:\nnogroup:x:65534:\n")?;
     let stripped = root.join("bin/flushmark");
@@ -133,7 +136,8 @@ fn modules(root: &Path, kernel: &Kernel) -> anyhow::Result<()> {
         for path in listed.lines().filter_map(|line| line.trim().strip_prefix("insmod ")) {
             // Options of the module may follow.
             let path = Path::new(path.split_whitespace().next().unwrap_or_default());
-            let name = path.file_name().context("a module without a name")?.to_string_lossy().into_owned();
+            let name =
+                path.file_name().context("a module without a name")?.to_string_lossy().into_owned();
             if seen.insert(name.clone()) {
                 fs::copy(path, root.join("modules").join(&name))?;
                 order += &format!("{name}\n");
@@ -153,12 +157,13 @@ fn archive(root: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     let mut list = Vec::new();
     collect(root, root, &mut list)?;
     let file = fs::File::create(to)?;
-    let mut cpio = command::command("cpio", &["--create", "--format=newc", "--quiet", "--owner=0:0"])
-        .current_dir(root)
-        .stdin(Stdio::piped())
-        .stdout(file)
-        .spawn()
-        .context("cannot start cpio")?;
+    let mut cpio =
+        command::command("cpio", &["--create", "--format=newc", "--quiet", "--owner=0:0"])
+            .current_dir(root)
+            .stdin(Stdio::piped())
+            .stdout(file)
+            .spawn()
+            .context("cannot start cpio")?;
     cpio.stdin.take().context("cpio has no stdin")?.write_all(list.join("\n").as_bytes())?;
     anyhow::ensure!(cpio.wait()?.success(), "cpio failed");
     Ok(to.to_owned())

@@ -22,7 +22,10 @@ pub fn unpack(work: &Path) -> anyhow::Result<Kernel> {
         .lines()
         .find_map(|line| line.trim().strip_prefix("Depends: "))
         .context("linux-image-amd64 depends on no kernel: run `apt-get update`")?;
-    let release = package.strip_prefix("linux-image-").context("unexpected name of the kernel package")?.to_owned();
+    let release = package
+        .strip_prefix("linux-image-")
+        .context("unexpected name of the kernel package")?
+        .to_owned();
     let directory = work.join(package);
     let image = directory.join(format!("boot/vmlinuz-{release}"));
     // Created last, so an interrupted fetch is repeated.
@@ -30,9 +33,12 @@ pub fn unpack(work: &Path) -> anyhow::Result<Kernel> {
     if !ready.exists() {
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(&directory)?;
-        let fetch = command::command("apt-get", &["download", "--quiet", package]).current_dir(&directory).status();
+        let fetch = command::command("apt-get", &["download", "--quiet", package])
+            .current_dir(&directory)
+            .status();
         anyhow::ensure!(fetch?.success(), "apt-get download {package} failed");
-        let entry = std::fs::read_dir(&directory)?.next().context("apt-get download left no file")??;
+        let entry =
+            std::fs::read_dir(&directory)?.next().context("apt-get download left no file")??;
         let archive = entry.path().to_string_lossy().into_owned();
         let place = directory.to_string_lossy().into_owned();
         command::shown("dpkg-deb", &["--extract", &archive, &place])?;

@@ -129,7 +129,9 @@ impl Machine {
 
     /// Starts the emulated drives.
     fn serve(&mut self) -> anyhow::Result<()> {
-        let emulated = |drive: &&Drive| matches!(drive.attachment, Attachment::EmulatedBlk | Attachment::EmulatedScsi);
+        let emulated = |drive: &&Drive| {
+            matches!(drive.attachment, Attachment::EmulatedBlk | Attachment::EmulatedScsi)
+        };
         for drive in DRIVES.iter().filter(emulated) {
             let socket = self.socket(drive.serial);
             let mut served = Command::new(&self.binary);
@@ -165,7 +167,12 @@ impl Machine {
                 "-object",
                 "memory-backend-ram,id=node1,size=512M",
             ])
-            .args(["-numa", "node,nodeid=0,cpus=0-1,memdev=node0", "-numa", "node,nodeid=1,cpus=2-3,memdev=node1"])
+            .args([
+                "-numa",
+                "node,nodeid=0,cpus=0-1,memdev=node0",
+                "-numa",
+                "node,nodeid=1,cpus=2-3,memdev=node1",
+            ])
             .arg("-kernel")
             .arg(&self.kernel)
             .arg("-initrd")
@@ -173,9 +180,22 @@ impl Machine {
             .args(["-append", "console=ttyS0 panic=-1 random.trust_cpu=on"])
             .args(["-serial", "chardev:console", "-chardev"])
             .arg(format!("file,id=console,path={}", self.console().display()))
-            .args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=agent", "-chardev"])
+            .args([
+                "-device",
+                "virtio-serial-pci",
+                "-device",
+                "virtserialport,chardev=agent,name=agent",
+                "-chardev",
+            ])
             .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
-            .args(["-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device", "megasas,id=raid"])
+            .args([
+                "-device",
+                "ich9-ahci,id=sata",
+                "-device",
+                "mptsas1068,id=sas",
+                "-device",
+                "megasas,id=raid",
+            ])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
         for (index, drive) in DRIVES.iter().enumerate() {
             let file = match drive.attachment {
@@ -196,7 +216,8 @@ impl Machine {
                 Mode::None => "none",
                 Mode::Unsafe => "unsafe",
             };
-            qemu.arg("-drive").arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
+            qemu.arg("-drive")
+                .arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
             qemu.arg("-device").arg(drive.device(index));
         }
         let log = File::create(self.directory.join("qemu.log"))?;
@@ -257,12 +278,17 @@ impl Drive {
             Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),
             // Linux finds a SAS disk by its address, which QEMU derives from the name.
             Attachment::Sas { id } => {
-                format!("scsi-hd,bus=sas.0,scsi-id={id},wwn=0x5000c50015ea71a{id},rotation_rate=1,{common}")
+                format!(
+                    "scsi-hd,bus=sas.0,scsi-id={id},wwn=0x5000c50015ea71a{id},rotation_rate=1,{common}"
+                )
             }
             Attachment::Raid => format!("scsi-hd,bus=raid.0,{common}"),
             Attachment::Usb => format!("usb-storage,bus=usb.0,{common}"),
             Attachment::VirtioBlk { switchable } => {
-                format!("virtio-blk-pci,config-wce={},{common}", if switchable { "on" } else { "off" })
+                format!(
+                    "virtio-blk-pci,config-wce={},{common}",
+                    if switchable { "on" } else { "off" }
+                )
             }
             Attachment::VirtioScsi => format!("scsi-hd,bus=vscsi.0,{common}"),
             Attachment::EmulatedBlk => format!("virtio-blk-pci,{common}"),

@@ -25,7 +25,10 @@ pub const ALL: &[Test] = &[
     ("an_ordinary_user_is_told_what_needs_root", cache::ordinary_user),
     ("a_rule_for_udev_names_the_drive", cache::udev_rule),
     ("a_cache_is_not_left_on_where_the_kernel_would_not_flush_it", cache::kernel_would_not_flush),
-    ("the_write_cache_suite_measures_both_settings_and_puts_back", write_cache_suite::both_settings),
+    (
+        "the_write_cache_suite_measures_both_settings_and_puts_back",
+        write_cache_suite::both_settings,
+    ),
     ("a_signal_puts_the_cache_back", write_cache_suite::signals),
     ("two_processes_do_not_switch_one_drive", write_cache_suite::locked),
     ("a_mounted_target_keeps_its_cache_unless_allowed", write_cache_suite::mounted),

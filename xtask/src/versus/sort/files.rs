@@ -28,8 +28,16 @@ struct Row {
 }
 
 const ROWS: [Row; 2] = [
-    Row { memory: "256 MiB", limit: &["-S", "256M"], settings: &[&["--parallel=1"], &["--parallel=2"]] },
-    Row { memory: "no limit", limit: &[], settings: &[&["--parallel=1"], &[], &["--parallel=2", "-S", "50%"]] },
+    Row {
+        memory: "256 MiB",
+        limit: &["-S", "256M"],
+        settings: &[&["--parallel=1"], &["--parallel=2"]],
+    },
+    Row {
+        memory: "no limit",
+        limit: &[],
+        settings: &[&["--parallel=1"], &[], &["--parallel=2", "-S", "50%"]],
+    },
 ];
 
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
@@ -53,13 +61,15 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     println!("{:<10} {:<24} {:>8} {:>8} {:>7}", "memory", "", "sorted", "durable", "ratio");
     for Row { memory, limit, settings } in ROWS {
         let ours = [&[ours.as_str()][..], limit].concat();
-        let gnu: Vec<Vec<&str>> = settings.iter().map(|setting| [&["sort"][..], limit, setting].concat()).collect();
+        let gnu: Vec<Vec<&str>> =
+            settings.iter().map(|setting| [&["sort"][..], limit, setting].concat()).collect();
         let mut times = vec![Times::default(); 1 + gnu.len()];
         for repetition in 0..options.repeat {
             for turn in 0..times.len() {
                 // The order alternates.
                 let which = (turn + repetition) % times.len();
-                let (command, out) = if which == 0 { (&ours, &sorted) } else { (&gnu[which - 1], &theirs) };
+                let (command, out) =
+                    if which == 0 { (&ours, &sorted) } else { (&gnu[which - 1], &theirs) };
                 let begun = Instant::now();
                 sort(command, &input, out, directory.path())?;
                 times[which].sorted.push(begun.elapsed().as_secs_f64());
@@ -105,10 +115,18 @@ fn table(memory: &str, gnu: &[Vec<&str>], times: Vec<Times>) -> String {
     let met = if best / ours.0 >= WANTED { "yes" } else { "SHORT" };
     let mut text = format!("{memory:<10} {:<24} {:>8.2} {:>8.2}\n", "prefixsort", ours.0, ours.1);
     for (command, (sorted, durable)) in gnu.iter().zip(&medians[1..]) {
-        text +=
-            &format!("{:<10} {:<24} {sorted:>8.2} {durable:>8.2} {:>7.2}\n", "", command.join(" "), sorted / ours.0);
+        text += &format!(
+            "{:<10} {:<24} {sorted:>8.2} {durable:>8.2} {:>7.2}\n",
+            "",
+            command.join(" "),
+            sorted / ours.0
+        );
     }
-    text + &format!("{:<10} its best takes {:.2} times as long; wanted >= {WANTED:.2}: {met}\n", "", best / ours.0)
+    text + &format!(
+        "{:<10} its best takes {:.2} times as long; wanted >= {WANTED:.2}: {met}\n",
+        "",
+        best / ours.0
+    )
 }
 
 #[cfg(test)]
@@ -127,6 +145,9 @@ mod tests {
              \x20          sort --parallel=2            5.00     6.00    2.50\n\
              \x20          its best takes 2.50 times as long; wanted >= 2.00: yes\n"
         );
-        assert!(table("256 MiB", &gnu, vec![times(3.0), times(9.0), times(5.0)]).ends_with("wanted >= 2.00: SHORT\n"));
+        assert!(
+            table("256 MiB", &gnu, vec![times(3.0), times(9.0), times(5.0)])
+                .ends_with("wanted >= 2.00: SHORT\n")
+        );
     }
 }

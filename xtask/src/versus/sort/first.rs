@@ -23,13 +23,19 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     let data = options.data.first().map_or(DATA, String::as_str);
     let (keys, repeat) = (KEYS.to_string(), options.repeat.to_string());
     let text = runner.run(&["first", "--data", data, "--keys", &keys, "--repeat", &repeat])?;
-    print!("{}", table(data, serde_json::from_str(&text).context("sortbench printed no measurement")?));
+    print!(
+        "{}",
+        table(data, serde_json::from_str(&text).context("sortbench printed no measurement")?)
+    );
     Ok(())
 }
 
 fn table(data: &str, rows: FirstRows) -> String {
-    let (whole, first, drained) =
-        (median(rows.whole.into_iter()), median(rows.first.into_iter()), median(rows.drained.into_iter()));
+    let (whole, first, drained) = (
+        median(rows.whole.into_iter()),
+        median(rows.first.into_iter()),
+        median(rows.drained.into_iter()),
+    );
     let met = if first / whole <= WANTED { "yes" } else { "SHORT" };
     let ms = |ns_per_key: f64| ns_per_key * KEYS as f64 / 1e6;
     format!(
@@ -52,7 +58,8 @@ mod tests {
 
     #[test]
     fn the_share_is_of_the_whole_sort() {
-        let rows = |first| FirstRows { whole: vec![200.0], first: vec![first], drained: vec![220.0] };
+        let rows =
+            |first| FirstRows { whole: vec![200.0], first: vec![first], drained: vec![220.0] };
         assert_eq!(
             table("urls", rows(48.0)),
             "10000000 keys of urls, in milliseconds\n\

@@ -22,14 +22,18 @@ const DATA: [&str; 4] = ["urls", "composite-binary", "prefix-48", "uniform-16"];
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     let asked: Vec<&str> = options.data.iter().map(String::as_str).collect();
     let sets = if asked.is_empty() { &DATA[..] } else { &asked };
-    let directory = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let directory =
+        std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
     for data in sets {
-        let mut curves = CONTESTANTS.map(|name| Curve { name: name.to_owned(), points: Vec::new() });
+        let mut curves =
+            CONTESTANTS.map(|name| Curve { name: name.to_owned(), points: Vec::new() });
         for count in COUNTS {
             eprintln!("{data}: {count} keys");
             let measured = match runner.compare(data, count, options.repeat, &CONTESTANTS)? {
                 Outcome::Measured(measured) => measured,
-                Outcome::LeftOut(why) => bail!("growth is measured up to {} keys: {why}", COUNTS[COUNTS.len() - 1]),
+                Outcome::LeftOut(why) => {
+                    bail!("growth is measured up to {} keys: {why}", COUNTS[COUNTS.len() - 1])
+                }
             };
             for (curve, measured) in curves.iter_mut().zip(&measured) {
                 curve.points.push((count as f64, measured.median_ns()));
@@ -84,7 +88,10 @@ mod tests {
         };
         assert!((beyond(&curve("a", [50.0, 70.0]).points) - 1.0).abs() < 1e-9);
         assert_eq!(
-            table("urls", &[curve("prefixsort", [50.0, 70.0]), curve("std-unstable", [200.0, 560.0])]),
+            table(
+                "urls",
+                &[curve("prefixsort", [50.0, 70.0]), curve("std-unstable", [200.0, 560.0])]
+            ),
             "urls: ns per key\n\
              keys              prefixsort  std-unstable\n\
              100000                  50.0         200.0\n\

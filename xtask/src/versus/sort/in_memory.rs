@@ -12,7 +12,8 @@ const STD: &str = "std-unstable";
 /// minutes.
 pub fn run(runner: &Runner, options: &Options, keys: usize, sets: &[String]) -> anyhow::Result<()> {
     println!(
-        "{keys} keys of each data set, median of {}; a ratio is a peer's time divided by ours, on a column if the peer sorts one",
+        "{keys} keys of each data set, median of {}; a ratio is a peer's time divided by ours, on \
+         a column if the peer sorts one",
         options.repeat
     );
     let (mut headed, mut short, mut left_out) = (false, 0, 0);
@@ -57,7 +58,9 @@ impl Line {
     /// The measurements, ours first.
     fn of(data: &str, measured: &[Measured]) -> Self {
         let (ours, peers) = measured.split_at(OURS.min(measured.len()));
-        let on = |input: Input| ours.iter().find(|one| one.input == input).map_or(f64::NAN, Measured::median_ns);
+        let on = |input: Input| {
+            ours.iter().find(|one| one.input == input).map_or(f64::NAN, Measured::median_ns)
+        };
         let ratio = |peer: &Measured| peer.median_ns() / on(peer.input);
         let ratios = || peers.iter().map(|peer| (peer.name.clone(), ratio(peer)));
         let fastest = ratios().min_by(|left, right| left.1.total_cmp(&right.1)).unwrap_or_default();
@@ -113,8 +116,10 @@ mod tests {
         let line = Line::of("urls", &measured);
         assert_eq!(
             format!("{}\n{line}", head(&measured)),
-            "data set            ours ns on column std-unstable    arrow-ord       sketch   best peer         wanted      met\n\
-             urls                  100.0      80.0         4.00         1.50         1.30   1.30 sketch       1.5 std 3   SHORT"
+            "data set            ours ns on column std-unstable    arrow-ord       sketch   best \
+             peer         wanted      met\n\
+             urls                  100.0      80.0         4.00         1.50         1.30   1.30 \
+             sketch       1.5 std 3   SHORT"
         );
         assert!(Line::of("uuid-4", &measured).met);
     }

@@ -66,10 +66,18 @@ fn cache_misses(runner: &Runner, data: &str, contestant: &str) -> anyhow::Result
     let (binary, keys) = (runner.binary(), KEYS.to_string());
     let tool = ["--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"];
     let sort = [&binary, "once", "--data", data, "--keys", &keys, contestant];
-    let output = command("valgrind", &[&tool[..], &sort].concat()).output().context("cannot start valgrind")?;
+    let output = command("valgrind", &[&tool[..], &sort].concat())
+        .output()
+        .context("cannot start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "valgrind --tool=cachegrind ended with {}: {}", output.status, text.trim());
-    counts(&text).with_context(|| format!("cachegrind printed no summary of its counts: {}", text.trim()))
+    ensure!(
+        output.status.success(),
+        "valgrind --tool=cachegrind ended with {}: {}",
+        output.status,
+        text.trim()
+    );
+    counts(&text)
+        .with_context(|| format!("cachegrind printed no summary of its counts: {}", text.trim()))
 }
 
 /// The counts in cachegrind's summary; misses of loads and stores together.
@@ -108,8 +116,12 @@ impl KeyReads {
     /// Counts a line of lackey's trace: ` L address,size` is a load, ` M address,size` one followed
     /// by a store.
     fn count(&mut self, line: &[u8], arena: &Arena) {
-        let Some(load) = line.strip_prefix(b" L ").or_else(|| line.strip_prefix(b" M ")) else { return };
-        let Some((address, size)) = str::from_utf8(load).ok().and_then(|load| load.trim_end().split_once(',')) else {
+        let Some(load) = line.strip_prefix(b" L ").or_else(|| line.strip_prefix(b" M ")) else {
+            return;
+        };
+        let Some((address, size)) =
+            str::from_utf8(load).ok().and_then(|load| load.trim_end().split_once(','))
+        else {
             return;
         };
         if let (Ok(address), Ok(size)) = (u64::from_str_radix(address, 16), size.parse::<u64>())
@@ -125,8 +137,11 @@ impl KeyReads {
 fn key_reads(runner: &Runner, data: &str, contestant: &str) -> anyhow::Result<KeyReads> {
     // valgrind gives a program the same addresses each time, so a run without the trace shows where
     // the keys will be.
-    let arena = Arena::of(lackey(runner, data, contestant, "--trace-mem=no").stderr(Stdio::null()).spawn())?;
-    let mut traced = lackey(runner, data, contestant, "--trace-mem=yes").stderr(Stdio::piped()).spawn();
+    let arena = Arena::of(
+        lackey(runner, data, contestant, "--trace-mem=no").stderr(Stdio::null()).spawn(),
+    )?;
+    let mut traced =
+        lackey(runner, data, contestant, "--trace-mem=yes").stderr(Stdio::piped()).spawn();
     let trace = traced.as_mut().ok().and_then(|child| child.stderr.take());
     let mut reads = KeyReads::default();
     if let Some(trace) = trace {
@@ -158,7 +173,8 @@ impl Arena {
     fn of(child: std::io::Result<Child>) -> anyhow::Result<Self> {
         let output = child.context("cannot start valgrind")?.wait_with_output()?;
         ensure!(output.status.success(), "valgrind --tool=lackey ended with {}", output.status);
-        serde_json::from_slice(&output.stdout).context("sortbench did not print the addresses of its keys")
+        serde_json::from_slice(&output.stdout)
+            .context("sortbench did not print the addresses of its keys")
     }
 }
 
@@ -175,7 +191,11 @@ mod tests {
                        ==7== D1  misses:       12,345  ( 10,000 rd   +   2,345 wr)\n\
                        ==7== LLd misses:          678  (    600 rd   +      78 wr)\n\
                        ==7== LL misses:         1,000  (    900 rd   +     100 wr)\n";
-        let read = Counts { instructions: 1_234_567.0, first_level_misses: 12_345.0, last_level_misses: 678.0 };
+        let read = Counts {
+            instructions: 1_234_567.0,
+            first_level_misses: 12_345.0,
+            last_level_misses: 678.0,
+        };
         assert_eq!(counts(summary), Some(read));
         assert_eq!(counts("==7== I   refs:      1,234,567\n"), None);
     }

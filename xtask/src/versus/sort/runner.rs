@@ -59,14 +59,25 @@ impl Runner {
     /// The names of the data sets.
     pub fn data_sets(&self) -> anyhow::Result<Vec<String>> {
         let text = self.run(&["data"])?;
-        Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
+        Ok(text
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect())
     }
 
     /// Measures every contestant, or the named ones, on a data set.
-    pub fn compare(&self, data: &str, keys: usize, repeat: usize, contestants: &[&str]) -> anyhow::Result<Outcome> {
+    pub fn compare(
+        &self,
+        data: &str,
+        keys: usize,
+        repeat: usize,
+        contestants: &[&str],
+    ) -> anyhow::Result<Outcome> {
         let (keys, repeat) = (keys.to_string(), repeat.to_string());
         let args = ["compare", "--data", data, "--keys", &keys, "--repeat", &repeat];
-        serde_json::from_str(&self.run(&[&args[..], contestants].concat())?).context("sortbench printed no measurement")
+        serde_json::from_str(&self.run(&[&args[..], contestants].concat())?)
+            .context("sortbench printed no measurement")
     }
 
     /// Runs it and returns its output.

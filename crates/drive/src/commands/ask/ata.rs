@@ -3,13 +3,18 @@
 
 use super::super::ata::identify::{IDENTIFY_DEVICE, Identify};
 use super::super::ata::{
-    AtaCommand, BLOCK_BYTES, CHECK_POWER_MODE, Registers, read_log, set_write_cache, smart, statistics,
+    AtaCommand, BLOCK_BYTES, CHECK_POWER_MODE, Registers, read_log, set_write_cache, smart,
+    statistics,
 };
 use super::super::connection::Connection;
 use super::super::{CacheReading, CommandError, DriveIdentity};
 use crate::Health;
 
-fn block(connection: &mut Connection, name: &'static str, command: AtaCommand) -> Result<Vec<u8>, CommandError> {
+fn block(
+    connection: &mut Connection,
+    name: &'static str,
+    command: AtaCommand,
+) -> Result<Vec<u8>, CommandError> {
     connection.scsi_in(name, &command.reading(), BLOCK_BYTES)
 }
 
@@ -25,7 +30,9 @@ pub fn identity(connection: &mut Connection) -> Result<DriveIdentity, CommandErr
 
 pub fn write_cache(connection: &mut Connection) -> Result<CacheReading, CommandError> {
     let reading = identify(connection)?.write_cache();
-    reading.ok_or_else(|| connection.unsupported("its IDENTIFY DEVICE data does not list its features"))
+    reading.ok_or_else(|| {
+        connection.unsupported("its IDENTIFY DEVICE data does not list its features")
+    })
 }
 
 pub fn switch(connection: &mut Connection, on: bool) -> Result<(), CommandError> {
@@ -37,12 +44,15 @@ pub fn health(connection: &mut Connection) -> Result<Health, CommandError> {
     match identify.smart() {
         Some((true, true)) | None => {}
         Some((true, false)) => {
-            return Err(connection.unsupported("SMART is switched off (`smartctl --smart=on` switches it on)"));
+            return Err(connection
+                .unsupported("SMART is switched off (`smartctl --smart=on` switches it on)"));
         }
         Some((false, _)) => return Err(connection.unsupported("it has no SMART")),
     }
     if sleeps(connection)? {
-        return Err(connection.unsupported("it is in standby, and reading its health would wake it"));
+        return Err(
+            connection.unsupported("it is in standby, and reading its health would wake it")
+        );
     }
     let mut health = attributes(connection)?;
     health.failing = verdict(connection)?;
@@ -70,7 +80,8 @@ fn attributes(connection: &mut Connection) -> Result<Health, CommandError> {
 
 /// `None` where the registers are lost on the way.
 fn verdict(connection: &mut Connection) -> Result<Option<bool>, CommandError> {
-    let sense = connection.scsi_sense("SMART RETURN STATUS", &smart::RETURN_STATUS.for_registers())?;
+    let sense =
+        connection.scsi_sense("SMART RETURN STATUS", &smart::RETURN_STATUS.for_registers())?;
     Ok(Registers::from_sense(&sense).and_then(smart::failing))
 }
 
@@ -83,7 +94,8 @@ fn add_statistics(connection: &mut Connection, health: &mut Health) -> Result<()
     let list = block(connection, COMMAND, read_log(statistics::LOG, statistics::PAGES))?;
     for page in statistics::pages(&list) {
         let answer = block(connection, COMMAND, read_log(statistics::LOG, page))?;
-        statistics::add(health, page, &answer).map_err(|what| connection.invalid_answer(COMMAND, what))?;
+        statistics::add(health, page, &answer)
+            .map_err(|what| connection.invalid_answer(COMMAND, what))?;
     }
     Ok(())
 }

@@ -21,7 +21,10 @@ pub fn identity(connection: &mut Connection) -> Result<DriveIdentity, CommandErr
 }
 
 /// Capabilities of the cache feature; `None` when the drive does not report them.
-fn capabilities(connection: &mut Connection, controller: &Controller) -> Result<Option<Capabilities>, CommandError> {
+fn capabilities(
+    connection: &mut Connection,
+    controller: &Controller,
+) -> Result<Option<Capabilities>, CommandError> {
     if !controller.selects {
         return Ok(None);
     }
@@ -41,7 +44,8 @@ pub fn write_cache(connection: &mut Connection) -> Result<CacheReading, CommandE
 /// Saves the setting where the drive can, as the kernel does with SCSI drives.
 pub fn switch(connection: &mut Connection, on: bool) -> Result<(), CommandError> {
     let controller = controller(connection)?;
-    let saveable = capabilities(connection, &controller)?.is_some_and(|capabilities| capabilities.saveable);
+    let saveable =
+        capabilities(connection, &controller)?.is_some_and(|capabilities| capabilities.saveable);
     if saveable {
         let answer = connection.nvme(SET_FEATURES, nvme::set_write_cache(on, true), &mut [])?;
         if !nvme::is_not_saveable(answer.status) {

@@ -28,15 +28,18 @@ pub fn identity(connection: &mut Connection, care: Care) -> Result<DriveIdentity
     if care == Care::Usb {
         return Ok(identity);
     }
-    identity.serial =
-        vital_product_data(connection, inquiry::SERIAL_NUMBER)?.and_then(|page| inquiry::serial_number(&page));
-    identity.rotation =
-        vital_product_data(connection, inquiry::CHARACTERISTICS)?.and_then(|page| inquiry::rotation(&page));
+    identity.serial = vital_product_data(connection, inquiry::SERIAL_NUMBER)?
+        .and_then(|page| inquiry::serial_number(&page));
+    identity.rotation = vital_product_data(connection, inquiry::CHARACTERISTICS)?
+        .and_then(|page| inquiry::rotation(&page));
     Ok(identity)
 }
 
 /// A page that many devices lack: `None` then.
-fn vital_product_data(connection: &mut Connection, page: u8) -> Result<Option<Vec<u8>>, CommandError> {
+fn vital_product_data(
+    connection: &mut Connection,
+    page: u8,
+) -> Result<Option<Vec<u8>>, CommandError> {
     match connection.scsi_in("INQUIRY", &inquiry::page(page), inquiry::PAGE_BYTES) {
         Ok(answer) => Ok(Some(answer)),
         Err(CommandError::Refused { .. }) => Ok(None),
@@ -47,14 +50,25 @@ fn vital_product_data(connection: &mut Connection, page: u8) -> Result<Option<Ve
 /// A way to ask for the caching page.
 type Way = (Form, Pages);
 
-fn caching_page(connection: &mut Connection, (form, pages): Way, values: Values) -> Result<CachingPage, CommandError> {
+fn caching_page(
+    connection: &mut Connection,
+    (form, pages): Way,
+    values: Values,
+) -> Result<CachingPage, CommandError> {
     const COMMAND: &str = "MODE SENSE";
-    let answer = connection.scsi_in(COMMAND, &mode_page::sense(form, pages, values), mode_page::BYTES_MAX)?;
+    let answer = connection.scsi_in(
+        COMMAND,
+        &mode_page::sense(form, pages, values),
+        mode_page::BYTES_MAX,
+    )?;
     CachingPage::decode(form, &answer).map_err(|what| connection.invalid_answer(COMMAND, what))
 }
 
 /// The current page, by whichever form of the command the drive supports.
-fn current_page(connection: &mut Connection, care: Care) -> Result<(Way, CachingPage), CommandError> {
+fn current_page(
+    connection: &mut Connection,
+    care: Care,
+) -> Result<(Way, CachingPage), CommandError> {
     let [first, second] = match care {
         Care::Usual => [(Form::Long, Pages::Caching), (Form::Short, Pages::Caching)],
         Care::Usb => [(Form::Short, Pages::All), (Form::Long, Pages::All)],
@@ -91,20 +105,23 @@ pub fn switch(connection: &mut Connection, care: Care, on: bool) -> Result<(), C
 
 pub fn health(connection: &mut Connection) -> Result<Health, CommandError> {
     const COMMAND: &str = "LOG SENSE";
-    let list = match connection.scsi_in(COMMAND, &log_page::sense(log_page::PAGES), log_page::BYTES_MAX) {
-        Err(CommandError::Refused { answer, .. }) => {
-            return Err(connection.unsupported(format!("it has no health logs ({answer})")));
-        }
-        list => list?,
-    };
+    let list =
+        match connection.scsi_in(COMMAND, &log_page::sense(log_page::PAGES), log_page::BYTES_MAX) {
+            Err(CommandError::Refused { answer, .. }) => {
+                return Err(connection.unsupported(format!("it has no health logs ({answer})")));
+            }
+            list => list?,
+        };
     let mut health = Health::default();
     for page in log_page::pages(&list) {
-        let answer = match connection.scsi_in(COMMAND, &log_page::sense(page), log_page::BYTES_MAX) {
+        let answer = match connection.scsi_in(COMMAND, &log_page::sense(page), log_page::BYTES_MAX)
+        {
             // Listed, but refused: the other pages still help.
             Err(CommandError::Refused { .. }) => continue,
             answer => answer?,
         };
-        log_page::add(&mut health, page, &answer).map_err(|what| connection.invalid_answer(COMMAND, what))?;
+        log_page::add(&mut health, page, &answer)
+            .map_err(|what| connection.invalid_answer(COMMAND, what))?;
     }
     if health == Health::default() {
         return Err(connection.unsupported("its logs contain no health data"));

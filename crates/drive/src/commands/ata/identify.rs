@@ -5,7 +5,8 @@ use super::super::{CacheReading, DriveIdentity, InvalidAnswer, Rotation};
 use super::{AtaCommand, BLOCK_BYTES};
 use crate::{AfterPowerCycle, ToldBy};
 
-pub const IDENTIFY_DEVICE: AtaCommand = AtaCommand { command: 0xEC, feature: 0, count: 1, lba: 0, extended: false };
+pub const IDENTIFY_DEVICE: AtaCommand =
+    AtaCommand { command: 0xEC, feature: 0, count: 1, lba: 0, extended: false };
 
 /// The answer to IDENTIFY DEVICE: 256 words, each with its lower byte first (ACS-4, IDENTIFY DEVICE
 /// data).
@@ -82,7 +83,11 @@ impl Identify {
             switchable: present,
             // SET FEATURES lasts until power is cut (ACS-4: a power-on reset restores the drive's
             // defaults), and cannot be saved.
-            after_power_cycle: if present { AfterPowerCycle::Reverts } else { AfterPowerCycle::Unknown },
+            after_power_cycle: if present {
+                AfterPowerCycle::Reverts
+            } else {
+                AfterPowerCycle::Unknown
+            },
             told_by: ToldBy::AtaIdentify,
         })
     }
@@ -123,9 +128,16 @@ pub mod tests {
     impl Answer {
         pub fn new() -> Answer {
             let mut answer = Answer(vec![0; BLOCK_BYTES]);
-            answer.text(SERIAL, "PHYF0001").text(FIRMWARE, "XC311132").text(MODEL, "INTEL SSDSC2KB480G8");
+            answer
+                .text(SERIAL, "PHYF0001")
+                .text(FIRMWARE, "XC311132")
+                .text(MODEL, "INTEL SSDSC2KB480G8");
             answer.word(82, SMART | WRITE_CACHE).word(83, 0x4000).word(84, 0x4000 | LOGS);
-            answer.word(85, SMART | WRITE_CACHE).word(86, 0).word(87, 0x4000 | LOGS).word(ROTATION, 1);
+            answer
+                .word(85, SMART | WRITE_CACHE)
+                .word(86, 0)
+                .word(87, 0x4000 | LOGS)
+                .word(ROTATION, 1);
             answer
         }
 
@@ -148,7 +160,10 @@ pub mod tests {
         fn sealed(&mut self) -> &mut Self {
             self.word(INTEGRITY, INTEGRITY_SIGNATURE);
             let sum = self.0.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
-            self.word(INTEGRITY, u16::from_be_bytes([sum.wrapping_neg(), INTEGRITY_SIGNATURE as u8]))
+            self.word(
+                INTEGRITY,
+                u16::from_be_bytes([sum.wrapping_neg(), INTEGRITY_SIGNATURE as u8]),
+            )
         }
     }
 
@@ -193,7 +208,11 @@ pub mod tests {
     fn feature_words_without_their_signature_say_nothing() {
         for signature in [0x0000, 0x8000, 0xC000, 0xFFFF] {
             for word in [83, 87] {
-                assert_eq!(decode(Answer::new().word(word, signature)).write_cache(), None, "word {word}");
+                assert_eq!(
+                    decode(Answer::new().word(word, signature)).write_cache(),
+                    None,
+                    "word {word}"
+                );
             }
         }
         assert_eq!(decode(Answer::new().word(83, 0)).smart(), None);

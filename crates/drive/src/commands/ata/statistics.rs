@@ -28,7 +28,10 @@ pub fn is_listed(directory: &[u8]) -> bool {
 pub fn pages(list: &[u8]) -> Vec<u8> {
     let count = list.get(8).map_or(0, |count| usize::from(*count));
     let listed = list.iter().skip(9).take(count);
-    listed.copied().filter(|page| [GENERAL, ERRORS, TEMPERATURE, SOLID_STATE].contains(page)).collect()
+    listed
+        .copied()
+        .filter(|page| [GENERAL, ERRORS, TEMPERATURE, SOLID_STATE].contains(page))
+        .collect()
 }
 
 /// Adds the statistics of a page. Each takes eight bytes: the value in the low bytes, and in the
@@ -89,7 +92,8 @@ pub mod tests {
 
     #[test]
     fn counters_of_the_standard_win_over_attributes() {
-        let mut health = Health { power_cycles: Some(1), power_on_hours: Some(2), ..Health::default() };
+        let mut health =
+            Health { power_cycles: Some(1), power_on_hours: Some(2), ..Health::default() };
         add(&mut health, GENERAL, &page(GENERAL, &[Some(61), None])).unwrap();
         add(&mut health, TEMPERATURE, &page(TEMPERATURE, &[Some(0xF6)])).unwrap();
         add(&mut health, SOLID_STATE, &page(SOLID_STATE, &[Some(104)])).unwrap();

@@ -46,7 +46,10 @@ impl Inquiry {
 
         at_least(answer, STANDARD_BYTES)?;
         if answer[3] & 0x0f != RESPONSE_FORMAT {
-            return Err(InvalidAnswer(format!("its response data format is {}; expected 2", answer[3] & 0x0f)));
+            return Err(InvalidAnswer(format!(
+                "its response data format is {}; expected 2",
+                answer[3] & 0x0f
+            )));
         }
         Ok(Inquiry {
             is_disk: matches!(answer[0], 0x00 | 0x14),

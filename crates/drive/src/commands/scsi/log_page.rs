@@ -49,7 +49,10 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
 fn body(page: u8, answer: &[u8]) -> Result<&[u8], InvalidAnswer> {
     at_least(answer, 4)?;
     if answer[0] & 0x3f != page {
-        return Err(InvalidAnswer(format!("page {:02X}h instead of {page:02X}h", answer[0] & 0x3f)));
+        return Err(InvalidAnswer(format!(
+            "page {:02X}h instead of {page:02X}h",
+            answer[0] & 0x3f
+        )));
     }
     let length = big_endian(answer, 2, 2).unwrap_or(0) as usize;
     Ok(&answer[4..(4 + length).min(answer.len())])
@@ -90,10 +93,14 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAn
         }
         TEMPERATURE => {
             let degrees = parameter(body, STATUS).and_then(|value| value.get(1));
-            let reported = degrees.filter(|degrees| **degrees != NO_TEMPERATURE).map(|degrees| i16::from(*degrees));
+            let reported = degrees
+                .filter(|degrees| **degrees != NO_TEMPERATURE)
+                .map(|degrees| i16::from(*degrees));
             health.temperature_celsius = reported.or(health.temperature_celsius);
         }
-        START_STOP_CYCLES => health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter),
+        START_STOP_CYCLES => {
+            health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter)
+        }
         SOLID_STATE => {
             let percent = parameter(body, PERCENTAGE_USED).and_then(|value| value.get(3));
             health.used_percent = percent.map(|percent| u16::from(*percent));
@@ -179,7 +186,9 @@ pub mod tests {
     #[test]
     fn a_rehearsed_failure_is_none() {
         let mut health = Health::default();
-        for (code, qualifier, failing) in [(0x00, 0x00, false), (0x5D, 0xFF, false), (0x5D, 0x10, true)] {
+        for (code, qualifier, failing) in
+            [(0x00, 0x00, false), (0x5D, 0xFF, false), (0x5D, 0x10, true)]
+        {
             let answer = page(INFORMATIONAL_EXCEPTIONS, &[(0, &[code, qualifier, 0])]);
             add(&mut health, INFORMATIONAL_EXCEPTIONS, &answer).unwrap();
             assert_eq!(health.failing, Some(failing));

@@ -75,7 +75,8 @@ impl CachingPage {
             Form::Short => (4, 3, 1),
         };
         at_least(answer, header_bytes)?;
-        let descriptors_bytes = big_endian(answer, descriptors_at, descriptors_width).unwrap_or(0) as usize;
+        let descriptors_bytes =
+            big_endian(answer, descriptors_at, descriptors_width).unwrap_or(0) as usize;
         // A count that exceeds the answer; some buffers come back whole, with zeros after the
         // answer.
         let length = match form {
@@ -92,14 +93,18 @@ impl CachingPage {
             // that the page can be saved.
             let (other, length) = match *pages {
                 [first, length, ..] if first & 0x7f == CACHING => break (pages, length),
-                [first, _, upper, lower, ..] if first & 0x40 != 0 => (4, u16::from_be_bytes([upper, lower])),
+                [first, _, upper, lower, ..] if first & 0x40 != 0 => {
+                    (4, u16::from_be_bytes([upper, lower]))
+                }
                 [_, length, ..] => (2, u16::from(length)),
                 _ => return Err(InvalidAnswer("page 08h is missing".to_owned())),
             };
             pages = pages.get(other + usize::from(length)..).unwrap_or_default();
         };
         let whole = page.get(..2 + usize::from(length)).filter(|whole| whole.len() > 2);
-        let whole = whole.ok_or_else(|| InvalidAnswer(format!("a page of {length} bytes in {} bytes", page.len())))?;
+        let whole = whole.ok_or_else(|| {
+            InvalidAnswer(format!("a page of {length} bytes in {} bytes", page.len()))
+        })?;
         Ok(CachingPage { bytes: whole.to_vec() })
     }
 
@@ -141,7 +146,8 @@ impl CachingPage {
 
         let mut page = self.bytes.clone();
         page[0] &= !Self::SAVEABLE;
-        page[2] = page[2] & !Self::WRITE_CACHE_ENABLE | if on { Self::WRITE_CACHE_ENABLE } else { 0 };
+        page[2] =
+            page[2] & !Self::WRITE_CACHE_ENABLE | if on { Self::WRITE_CACHE_ENABLE } else { 0 };
         let options = PAGE_FORMAT | u8::from(self.saveable());
         let header_bytes = match form {
             Form::Long => 8,
@@ -203,8 +209,13 @@ pub mod tests {
             {
                 let reading = decode(form, &page(on, saveable)).reading(Some(&mask));
                 let told_by = ToldBy::ScsiCachingPage;
-                let expected =
-                    CacheReading { present: true, enabled: on, switchable: true, after_power_cycle, told_by };
+                let expected = CacheReading {
+                    present: true,
+                    enabled: on,
+                    switchable: true,
+                    after_power_cycle,
+                    told_by,
+                };
                 assert_eq!(reading, expected);
             }
         }
@@ -245,8 +256,14 @@ pub mod tests {
 
     #[test]
     fn the_questions_as_spc_writes_them() {
-        assert_eq!(sense(Form::Long, Pages::Caching, Values::Current), [0x5A, 0, 0x08, 0, 0, 0, 0, 0, 192, 0]);
-        assert_eq!(sense(Form::Short, Pages::Caching, Values::Changeable), [0x1A, 0, 0x48, 0, 192, 0]);
+        assert_eq!(
+            sense(Form::Long, Pages::Caching, Values::Current),
+            [0x5A, 0, 0x08, 0, 0, 0, 0, 0, 192, 0]
+        );
+        assert_eq!(
+            sense(Form::Short, Pages::Caching, Values::Changeable),
+            [0x1A, 0, 0x48, 0, 192, 0]
+        );
         assert_eq!(sense(Form::Short, Pages::All, Values::Current), [0x1A, 0, 0x3F, 0, 192, 0]);
     }
 

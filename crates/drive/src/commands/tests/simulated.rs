@@ -116,7 +116,10 @@ impl Simulated {
             (0xEF, 0x02 | 0x82) if self.switch(feature == 0x02) => done(0),
             (0xB0, 0xD0) => give(payload, &smart::tests::answer(&[(9, 12345), (12, 3), (197, 2)])),
             (0xB0, 0xDA) => check_condition(&registers(0, 0x2CF4)),
-            (0xE5, _) => check_condition(&registers(if self.fault == Fault::Sleeps { 0x00 } else { 0xFF }, 0)),
+            (0xE5, _) => check_condition(&registers(
+                if self.fault == Fault::Sleeps { 0x00 } else { 0xFF },
+                0,
+            )),
             (0x2F, _) => match (log, page) {
                 (statistics::DIRECTORY, 0) => {
                     let mut directory = vec![0; 512];
@@ -124,7 +127,9 @@ impl Simulated {
                     give(payload, &directory)
                 }
                 (statistics::LOG, 0) => give(payload, &statistics::tests::list(&[0, 1, 7])),
-                (statistics::LOG, 1) => give(payload, &statistics::tests::page(1, &[Some(61), Some(12346)])),
+                (statistics::LOG, 1) => {
+                    give(payload, &statistics::tests::page(1, &[Some(61), Some(12346)]))
+                }
                 (statistics::LOG, 7) => give(payload, &statistics::tests::page(7, &[Some(13)])),
                 _ => check_condition(&BAD_FIELD),
             },
@@ -138,14 +143,18 @@ impl Carrier for Simulated {
     fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, _: Duration) -> Result<ScsiAnswer, Errno> {
         let count = self.came(cdb[0])?;
         match &self.fault {
-            Fault::Attentions(attentions) if count <= *attentions => return Ok(check_condition(&WAS_RESET)),
+            Fault::Attentions(attentions) if count <= *attentions => {
+                return Ok(check_condition(&WAS_RESET));
+            }
             Fault::Answers(bytes) => {
                 return Ok(match payload {
                     Payload::In(_) => give(payload, bytes),
                     _ => check_condition(bytes),
                 });
             }
-            Fault::OnlyShortForm if matches!(cdb[0], 0x5A | 0x55) => return Ok(check_condition(&REFUSED)),
+            Fault::OnlyShortForm if matches!(cdb[0], 0x5A | 0x55) => {
+                return Ok(check_condition(&REFUSED));
+            }
             _ => {}
         }
         Ok(match cdb[0] {
@@ -161,11 +170,15 @@ impl Carrier for Simulated {
                 give(payload, &answer)
             }
             0x5A | 0x1A => {
-                let form = if cdb[0] == 0x5A { mode_page::Form::Long } else { mode_page::Form::Short };
+                let form =
+                    if cdb[0] == 0x5A { mode_page::Form::Long } else { mode_page::Form::Short };
                 let changeable = cdb[2] >> 6 == 1;
                 give(
                     payload,
-                    &mode_page::tests::answer(form, &mode_page::tests::page(changeable || self.cache(), true)),
+                    &mode_page::tests::answer(
+                        form,
+                        &mode_page::tests::page(changeable || self.cache(), true),
+                    ),
                 )
             }
             0x55 | 0x15 => {
@@ -174,7 +187,8 @@ impl Carrier for Simulated {
                 if self.switch(page[2] & 0x04 != 0) { done(0) } else { check_condition(&BAD_FIELD) }
             }
             0x4D if self.kind == Kind::Sas => {
-                let page = log_page::tests::drive().into_iter().find(|page| page[0] == cdb[2] & 0x3f);
+                let page =
+                    log_page::tests::drive().into_iter().find(|page| page[0] == cdb[2] & 0x3f);
                 page.map_or(check_condition(&BAD_FIELD), |page| give(payload, &page))
             }
             0x85 if self.kind == Kind::Sata => self.ata(cdb, payload),
@@ -182,7 +196,12 @@ impl Carrier for Simulated {
         })
     }
 
-    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], _: Duration) -> Result<NvmeAnswer, Errno> {
+    fn nvme(
+        &mut self,
+        command: NvmeCommand,
+        data: &mut [u8],
+        _: Duration,
+    ) -> Result<NvmeAnswer, Errno> {
         self.came(command.opcode)?;
         let mut reply = |answer: &[u8]| {
             let length = data.len().min(answer.len());

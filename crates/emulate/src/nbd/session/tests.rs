@@ -16,7 +16,8 @@ fn export() -> Export {
 }
 
 fn option_of(name: u32, data: &[u8]) -> Vec<u8> {
-    [&OPTION_MAGIC.to_be_bytes()[..], &name.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+    [&OPTION_MAGIC.to_be_bytes()[..], &name.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data]
+        .concat()
 }
 
 fn go(name: &str, kinds: &[u16]) -> Vec<u8> {
@@ -72,7 +73,10 @@ fn in_transmission(words: &[u8]) -> Said {
 fn go_reports_size_flags_and_requested_information() {
     let words = [
         &3u32.to_be_bytes()[..],
-        &option_of(option::GO, &go("consumer-nvme", &[info::NAME, info::DESCRIPTION, info::BLOCK_SIZE])),
+        &option_of(
+            option::GO,
+            &go("consumer-nvme", &[info::NAME, info::DESCRIPTION, info::BLOCK_SIZE]),
+        ),
     ];
     let (_, out, over) = said(&words.concat());
     assert!(!over);
@@ -97,8 +101,11 @@ fn a_drive_without_volatile_cache_takes_no_flush() {
     assert_eq!(protected.flags(false) & (transmission::SEND_FLUSH | transmission::SEND_FUA), 0);
     let mut out = Vec::new();
     let mut session = Session::greet(protected, &mut out);
-    let words =
-        [&3u32.to_be_bytes()[..], &option_of(option::GO, &go("", &[])), &request_of(0, command::FLUSH, 0, 0, &[])];
+    let words = [
+        &3u32.to_be_bytes()[..],
+        &option_of(option::GO, &go("", &[])),
+        &request_of(0, command::FLUSH, 0, 0, &[]),
+    ];
     let words = words.concat();
     let mut rest = &words[..];
     for _ in 0..3 {
@@ -107,13 +114,17 @@ fn a_drive_without_volatile_cache_takes_no_flush() {
         assert_eq!(step, Step::Went);
         rest = &rest[used..];
     }
-    assert_eq!(out, [&SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &22u32.to_be_bytes(), &7u64.to_be_bytes()].concat());
+    assert_eq!(
+        out,
+        [&SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &22u32.to_be_bytes(), &7u64.to_be_bytes()].concat()
+    );
 }
 
 #[test]
 fn the_old_way_to_choose_an_export() {
     for (flags, padding) in [(1u32, 124), (3, 0)] {
-        let (_, out, over) = said(&[&flags.to_be_bytes()[..], &option_of(option::EXPORT_NAME, b"")].concat());
+        let (_, out, over) =
+            said(&[&flags.to_be_bytes()[..], &option_of(option::EXPORT_NAME, b"")].concat());
         assert_eq!((out.len(), over), (10 + padding, false));
         assert_eq!(out[..8], (1u64 << 30).to_be_bytes());
     }
@@ -146,10 +157,16 @@ fn requests_and_their_data() {
     ];
     let (asked, out, over) = in_transmission(&words.concat());
     assert!(over && out.is_empty());
-    let kinds: Vec<(Kind, bool, usize)> = asked.iter().map(|(one, data)| (one.kind, one.fua, data.len())).collect();
+    let kinds: Vec<(Kind, bool, usize)> =
+        asked.iter().map(|(one, data)| (one.kind, one.fua, data.len())).collect();
     assert_eq!(
         kinds,
-        [(Kind::Write, true, 4), (Kind::Read, false, 0), (Kind::Flush, false, 0), (Kind::WriteZeroes, false, 0)]
+        [
+            (Kind::Write, true, 4),
+            (Kind::Read, false, 0),
+            (Kind::Flush, false, 0),
+            (Kind::WriteZeroes, false, 0)
+        ]
     );
 }
 
@@ -172,13 +189,15 @@ fn structured_answers_after_they_were_asked_for() {
     let mut out = Vec::new();
     let mut session = Session::greet(export(), &mut out);
     session.structured = true;
-    let request = Request { cookie: 7, kind: Kind::Read, offset: 512, bytes: 2, fua: false, no_hole: false };
+    let request =
+        Request { cookie: 7, kind: Kind::Read, offset: 512, bytes: 2, fua: false, no_hole: false };
     out.clear();
     session.done(&request, &mut out, |data| {
         data.extend(b"ab");
         Ok(())
     });
-    let expected = "668e33ef 0001 0001 0000000000000007 0000000a 0000000000000200 6162".replace(' ', "");
+    let expected =
+        "668e33ef 0001 0001 0000000000000007 0000000a 0000000000000200 6162".replace(' ', "");
     assert_eq!(out.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), expected);
     out.clear();
     session.done(&request, &mut out, |_| Err(Error::Io));
@@ -190,10 +209,13 @@ fn structured_answers_after_they_were_asked_for() {
 fn words() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(3u32.to_be_bytes().to_vec()),
-        (0u32..12, prop::collection::vec(any::<u8>(), 0..64)).prop_map(|(name, data)| option_of(name, &data)),
+        (0u32..12, prop::collection::vec(any::<u8>(), 0..64))
+            .prop_map(|(name, data)| option_of(name, &data)),
         Just(option_of(option::GO, &go("", &[1, 2, 3]))),
         (any::<u16>(), 0u16..9, any::<u64>(), 0u32..64, prop::collection::vec(any::<u8>(), 0..64))
-            .prop_map(|(flags, code, offset, bytes, data)| request_of(flags, code, offset, bytes, &data)),
+            .prop_map(|(flags, code, offset, bytes, data)| request_of(
+                flags, code, offset, bytes, &data
+            )),
         prop::collection::vec(any::<u8>(), 0..40),
     ];
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())

@@ -19,7 +19,9 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> 
     let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();
     let comparison = Comparison::of(&group(&baseline), &groups, &args.test);
     if !comparison.has_tests() && !args.test.is_empty() {
-        return Err(no_such_test(&args.test, &Comparison::of(&group(&baseline), &groups, "")).into());
+        return Err(
+            no_such_test(&args.test, &Comparison::of(&group(&baseline), &groups, "")).into()
+        );
     }
     let figures = if args.all { Figures::All } else { Figures::Leading };
     let printed = print(&match args.format {
@@ -55,7 +57,10 @@ fn no_such_test(pattern: &str, all: &Comparison) -> WrongUse {
 fn sides(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
     if let Some(count) = args.last {
         let [word] = args.results.as_slice() else {
-            return Err(WrongUse("--last takes a single result to compare with earlier runs".to_owned()).into());
+            return Err(WrongUse(
+                "--last takes a single result to compare with earlier runs".to_owned(),
+            )
+            .into());
         };
         let (earlier, now) = selection::with_earlier(word, count, store)?;
         return Ok((earlier, vec![now]));

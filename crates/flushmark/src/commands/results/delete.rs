@@ -28,12 +28,14 @@ fn confirmed(runs: &[RunId], store: &str) -> anyhow::Result<bool> {
     let what = if runs.len() == 1 { format!("run {list}") } else { format!("runs {list}") };
     if !std::io::stdin().is_terminal() {
         return Err(WrongUse(format!(
-            "cannot ask for confirmation to delete {what}: stdin is not a terminal; use --yes to delete without asking"
+            "cannot ask for confirmation to delete {what}: stdin is not a terminal; use --yes to \
+             delete without asking"
         ))
         .into());
     }
     let mut terminal = std::io::stderr().lock();
-    write!(terminal, "Permanently delete {what} in {store}? [y/N] ").and_then(|()| terminal.flush())?;
+    write!(terminal, "Permanently delete {what} in {store}? [y/N] ")
+        .and_then(|()| terminal.flush())?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

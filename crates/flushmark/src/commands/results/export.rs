@@ -19,9 +19,13 @@ use crate::selection::select;
 /// file cannot be written.
 pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = select(&args.results, store)?;
-    let documents: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
+    let documents: Vec<RunDocument> =
+        selected.into_iter().flat_map(|selected| selected.documents).collect();
     if documents.iter().all(|document| document.results.is_empty()) {
-        return Err(WrongUse("nothing to export: the selected results have no measured test".to_owned()).into());
+        return Err(WrongUse(
+            "nothing to export: the selected results have no measured test".to_owned(),
+        )
+        .into());
     }
     match (args.format.text(), &args.output) {
         (Some(format), None) => print(&export::text(&documents, format)?)?,
@@ -33,7 +37,8 @@ pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
         (None, Some(directory)) => write_parquet(&documents, directory)?,
         (None, None) => {
             return Err(WrongUse(
-                "Parquet output is two files; name a directory for them with -o DIRECTORY".to_owned(),
+                "Parquet output is two files; name a directory for them with -o DIRECTORY"
+                    .to_owned(),
             )
             .into());
         }
@@ -50,7 +55,8 @@ fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<
         .with_context(|| format!("cannot create the directory {}", directory.display()))?;
     for (name, bytes) in files {
         let path = directory.join(name);
-        wholefile::replace(&path, &bytes, None).with_context(|| format!("cannot write {}", path.display()))?;
+        wholefile::replace(&path, &bytes, None)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

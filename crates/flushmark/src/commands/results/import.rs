@@ -83,7 +83,8 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
             for FileRead { name, imported, .. } in &read {
                 imported.remarks.iter().for_each(|remark| complain(&format!("{name}: {remark}")));
             }
-            let documents: Vec<RunDocument> = read.into_iter().flat_map(|file| file.imported.documents).collect();
+            let documents: Vec<RunDocument> =
+                read.into_iter().flat_map(|file| file.imported.documents).collect();
             match documents.as_slice() {
                 [] => {}
                 [document] => print(&report::json(document))?,
@@ -111,15 +112,17 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
 /// Keeps what was read and records the run numbers. A document that was kept before has its old
 /// number.
 fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
-    let documents: Vec<&RunDocument> = files.iter().flat_map(|file| &file.imported.documents).collect();
+    let documents: Vec<&RunDocument> =
+        files.iter().flat_map(|file| &file.imported.documents).collect();
     // The output of other tools does not name the machine.
     let mut inserted = store.insert_all(&documents, &Origin::default())?.into_iter();
     for file in files {
-        let runs = inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {
-            Inserted::New(run) => run.to_string(),
-            Inserted::Already(run) => format!("{run} already"),
-            Inserted::Completed(run) => format!("{run} completed"),
-        });
+        let runs =
+            inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {
+                Inserted::New(run) => run.to_string(),
+                Inserted::Already(run) => format!("{run} already"),
+                Inserted::Completed(run) => format!("{run} completed"),
+            });
         file.kept = runs.collect::<Vec<_>>().join(", ");
     }
     Ok(())
@@ -164,7 +167,9 @@ fn files(given: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>) {
         match std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
             Ok(entries) => {
                 let paths = entries.into_iter().map(|entry| entry.path());
-                open.extend(paths.filter(|path| path.is_dir() && !path.is_symlink() || path.is_file()));
+                open.extend(
+                    paths.filter(|path| path.is_dir() && !path.is_symlink() || path.is_file()),
+                );
             }
             Err(error) => failed.push((path, error)),
         }

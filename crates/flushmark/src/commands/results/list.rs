@@ -16,7 +16,8 @@ pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
         Reading::NeverKept(location) => (Vec::new(), location),
         Reading::Open(mut store) => {
             // One extra, to know whether there are more.
-            let limit = Some(args.limit).filter(|&limit| limit > 0).map(|limit| limit.saturating_add(1));
+            let limit =
+                Some(args.limit).filter(|&limit| limit > 0).map(|limit| limit.saturating_add(1));
             (store.list(&Filter { limit, ..args.filter() })?, store.location().clone())
         }
     };
@@ -29,7 +30,8 @@ pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
         Format::Text if !runs.is_empty() => print(&report::run_list(&runs, more, &look()))?,
         Format::Text if args.filter() == Filter::default() => {
             exit::complain(&format!(
-                "no runs in {location}; `flushmark check` and `flushmark run` keep their results there"
+                "no runs in {location}; `flushmark check` and `flushmark run` keep their results \
+                 there"
             ));
         }
         Format::Text => exit::complain(&format!("no runs in {location} match")),

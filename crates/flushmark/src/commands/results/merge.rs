@@ -17,7 +17,8 @@ use crate::{keeping, selection, session};
 pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = selection::select(&args.results, store)?;
     let host = selection::common(selected.iter().map(|selected| selected.host.clone()).collect());
-    let runs: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
+    let runs: Vec<RunDocument> =
+        selected.into_iter().flat_map(|selected| selected.documents).collect();
     let mut merged = RunDocument::merged(&runs)
         .map_err(|error| WrongUse(format!("cannot merge {}: {error}", args.results.join(", "))))?;
     if let Err(sentence) = session::judge_merged(&mut merged, &runs) {

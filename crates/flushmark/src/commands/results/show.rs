@@ -22,7 +22,8 @@ pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
         (Format::Json, [one]) => report::json(&one.document),
         (Format::Json, several) => {
             let documents: Vec<_> = several.iter().map(|kept| &kept.document).collect();
-            serde_json::to_string_pretty(&documents).context("cannot write documents as JSON")? + "\n"
+            serde_json::to_string_pretty(&documents).context("cannot write documents as JSON")?
+                + "\n"
         }
         (Format::Text, several) => {
             let look = look();

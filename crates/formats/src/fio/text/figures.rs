@@ -22,7 +22,8 @@ pub fn number(text: &str) -> Option<f64> {
 
 /// Digits and a point; fio does not print the other forms that Rust parses (`inf`, `1e5`, `-0`).
 fn plain(text: &str) -> Option<f64> {
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_plain =
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
@@ -54,7 +55,8 @@ pub fn bytes(text: &str) -> Option<u64> {
         "" | "B" => 1.0,
         "kB" => 1e3,
         unit => {
-            let power = ["K", "M", "G", "T", "P"].iter().position(|prefix| unit.starts_with(prefix))? + 1;
+            let power =
+                ["K", "M", "G", "T", "P"].iter().position(|prefix| unit.starts_with(prefix))? + 1;
             match &unit[1..] {
                 "" | "iB" | "B" => 1024_f64.powi(power as i32),
                 _ => return None,

@@ -29,8 +29,10 @@ fn unknown_fields() {
     insta::assert_snapshot!(error("[defaults]\nsteps = []\n"), @"plan.toml:2: unknown field `steps` (it belongs in a [[test]]); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error("[defaults]\nanswers = \"x\"\n"), @"plan.toml:2: unknown field `answers` (it belongs at the top of the file, before any [section]); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error("[[test]]\nverify = true\n"), @"plan.toml:2: unknown field `verify`; expected one of name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, matrix, steps, files, with_previous, sort, memory");
-    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\nmatrix = { size = [512], open = [\"o_sync\"] }\n"), @"plan.toml:3: unknown field `open` (it belongs in a file of a step program, such as files = { log = { ... } }); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
-    insta::assert_snapshot!(error("[[test]]\nsteps = [\"sync-dir\"]\n[test.files.log]\nsize = \"1MiB\"\nblock = 512\n"), @"plan.toml:5: unknown field `block` (it belongs in a [[test]] or in [defaults]); expected one of size, layout, direct, open");
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\nmatrix = \
+                                   { size = [512], open = [\"o_sync\"] }\n"), @"plan.toml:3: unknown field `open` (it belongs in a file of a step program, such as files = { log = { ... } }); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
+    insta::assert_snapshot!(error("[[test]]\nsteps = [\"sync-dir\"]\n[test.files.log]\nsize \
+                                   = \"1MiB\"\nblock = 512\n"), @"plan.toml:5: unknown field `block` (it belongs in a [[test]] or in [defaults]); expected one of size, layout, direct, open");
 }
 
 #[test]
@@ -43,10 +45,13 @@ fn the_top_of_a_plan() {
 
 #[test]
 fn names_of_tests() {
-    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:3: name: duplicate test name "write 4 KiB, depth 1, jobs 1"; give this test a different name"#);
-    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\n\n[[test]]\nname = \"a\"\npattern = \"read\"\n"), @r#"plan.toml:5: name: duplicate test name "a"; give this test a different name"#);
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\n[[test]]\npattern \
+                                   = \"write\"\n"), @r#"plan.toml:3: name: duplicate test name "write 4 KiB, depth 1, jobs 1"; give this test a different name"#);
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\n\n[[test]]\nname \
+                                   = \"a\"\npattern = \"read\"\n"), @r#"plan.toml:5: name: duplicate test name "a"; give this test a different name"#);
     insta::assert_snapshot!(error("[[test]]\nname = 3\npattern = \"write\"\n"), @"plan.toml:2: name: 3 is invalid: expected text in quotes");
-    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\nmatrix = { depth = [1, 1] }\n"), @r#"plan.toml:1: name: duplicate test name "a, depth 1"; give this test a different name"#);
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\nmatrix = \
+                                   { depth = [1, 1] }\n"), @r#"plan.toml:1: name: duplicate test name "a, depth 1"; give this test a different name"#);
 }
 
 #[test]
@@ -117,20 +122,25 @@ fn fields_that_only_some_patterns_have() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 50"), @"plan.toml:3: read_percent: only valid with rw and randrw, not write");
     insta::assert_snapshot!(error_of_test("pattern = \"randread\"\nsync = \"fsync\""), @"plan.toml:3: sync: randread writes no data to sync; use none");
     insta::assert_snapshot!(error_of_test("pattern = \"read\"\nsync_every = 8"), @"plan.toml:3: sync_every: read writes no data to sync");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"o_dsync\"\nsync_every = 8"), @r#"plan.toml:4: sync_every: only valid with sync = "fsync" or "fdatasync", not "o_dsync""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"o_dsync\"\nsync_every = \
+                                           8"), @r#"plan.toml:4: sync_every: only valid with sync = "fsync" or "fdatasync", not "o_dsync""#);
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync_every = 8"), @r#"plan.toml:3: sync_every: only valid with sync = "fsync" or "fdatasync", not "none""#);
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fsync\"\nsync_every = 2"), @r#"plan.toml:4: sync_every: only valid with sync = "fsync" or "fdatasync", not "linked_fsync""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync \
+                                           = \"linked_fsync\"\nsync_every = 2"), @r#"plan.toml:4: sync_every: only valid with sync = "fsync" or "fdatasync", not "linked_fsync""#);
     insta::assert_snapshot!(error_of_test("pattern = \"rw\"\nlayout = \"append\""), @"plan.toml:3: layout: rw would read blocks that were never written; append requires write or randwrite");
     insta::assert_snapshot!(error_of_test("pattern = \"read\"\nlayout = \"preallocated\""), @"plan.toml:3: layout: read would read blocks that were never written; preallocated requires write or randwrite");
     insta::assert_snapshot!(error_of_test("pattern = \"randwrite\"\nlayout = \"append\""), @"plan.toml:3: layout: a file grows at its end; append requires the pattern write, not randwrite");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nblock = \"1000B\""), @"plan.toml:3: block: 1000 B is not a multiple of 512 B, as direct I/O requires; set direct = false");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\njobs = 4\nsize = \"12KiB\""), @"plan.toml:4: size: each stream of each job needs at least one block");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\narrivals = \"poisson\""), @"plan.toml:3: arrivals: only valid with rate");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fsync\"\nengine = \"psync\""), @"plan.toml:4: engine: only io_uring can link a sync, as required by linked_fsync");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fdatasync\"\nengine = \"libaio\""), @"plan.toml:4: engine: only io_uring can link a sync, as required by linked_fdatasync");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fsync\"\nengine \
+                                           = \"psync\""), @"plan.toml:4: engine: only io_uring can link a sync, as required by linked_fsync");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync \
+                                           = \"linked_fdatasync\"\nengine = \"libaio\""), @"plan.toml:4: engine: only io_uring can link a sync, as required by linked_fdatasync");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nengine = \"psync\"\ndepth = 2"), @"plan.toml:3: engine: psync performs one operation at a time, but the depth is 2");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncompressible_percent = 30"), @r#"plan.toml:3: compressible_percent: only valid with content = "compressible""#);
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncontent = \"zero\"\ncompressible_percent = 30"), @r#"plan.toml:4: compressible_percent: only valid with content = "compressible""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncontent \
+                                           = \"zero\"\ncompressible_percent = 30"), @r#"plan.toml:4: compressible_percent: only valid with content = "compressible""#);
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\ntime = \"1s\"\nstop = \"both\""), @"plan.toml:4: stop: only valid with both time and count");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncount = 10\nstop = \"first\""), @"plan.toml:4: stop: only valid with both time and count");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nstop = \"first\""), @"plan.toml:3: stop: only valid with both time and count");
@@ -147,9 +157,12 @@ fn a_matrix_is_a_table_of_lists() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { depth = [] }"), @"plan.toml:3: matrix: invalid value of depth; expected a list of values, such as depth = [...]");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { dept = [1] }"), @"plan.toml:3: unknown field `dept` (did you mean `depth`?); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { name = [\"a\"] }"), @"plan.toml:3: unknown field `name` (it belongs in a [[test]]); expected one of pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\njobs = [1, 2]\ndepth = [\n  1,\n  2,\n  0,\n]"), @"plan.toml:8: depth: 0 is invalid: expected a whole number from 1 to 1024");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\nsync = [\n  \"fsync\",\n  \"fsnyc\",\n]"), @r#"plan.toml:6: sync: "fsnyc" is invalid: expected one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 10\nmatrix = { pattern = [\"rw\", \"write\"] }"), @"plan.toml:3: read_percent: only valid with rw and randrw, not write");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\njobs = [1, \
+                                           2]\ndepth = [\n  1,\n  2,\n  0,\n]"), @"plan.toml:8: depth: 0 is invalid: expected a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\nsync = \
+                                           [\n  \"fsync\",\n  \"fsnyc\",\n]"), @r#"plan.toml:6: sync: "fsnyc" is invalid: expected one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 10\nmatrix = \
+                                           { pattern = [\"rw\", \"write\"] }"), @"plan.toml:3: read_percent: only valid with rw and randrw, not write");
 }
 
 #[test]
@@ -160,26 +173,39 @@ fn step_programs() {
     insta::assert_snapshot!(error_of_test("steps = []\nfiles = { log = {} }"), @r#"plan.toml:2: steps: an empty list is invalid: expected a list of steps, such as ["write log append 4KiB", "sync log fdatasync"]"#);
     insta::assert_snapshot!(error_of_test("steps = \"sync-dir\"\nfiles = { log = {} }"), @r#"plan.toml:2: steps: "sync-dir" is invalid: expected a list of steps, such as ["write log append 4KiB", "sync log fdatasync"]"#);
     insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\", 3]"), @r#"plan.toml:3: steps: invalid step 3; expected text such as "sync log fdatasync""#);
-    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\n  \"write log append 4KiB\",\n  \"sync wal fsync\",\n]"), @"plan.toml:5: steps: unknown file `wal`; this test's files are log");
-    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\ndepth = 3"), @"plan.toml:4: depth: not valid in a test with steps");
-    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nsync = \"fsync\""), @"plan.toml:4: sync: not valid in a test with steps");
-    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nmatrix = { depth = [1] }"), @"plan.toml:4: depth: not valid in a test with steps");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\n  \"write log append \
+                                           4KiB\",\n  \"sync wal fsync\",\n]"), @"plan.toml:5: steps: unknown file `wal`; this test's files are log");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\ndepth = \
+                                           3"), @"plan.toml:4: depth: not valid in a test with steps");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nsync \
+                                           = \"fsync\""), @"plan.toml:4: sync: not valid in a test with steps");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nmatrix = \
+                                           { depth = [1] }"), @"plan.toml:4: depth: not valid in a test with steps");
     insta::assert_snapshot!(error_of_test("files = { log = 3 }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: invalid value of log; expected a table, such as { size = "16MiB" }"#);
     insta::assert_snapshot!(error_of_test("files = { \"a/b\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: invalid name "a/b"; use letters, digits, `-`, `_` and `.`"#);
     insta::assert_snapshot!(error_of_test("files = { \"..\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: invalid name ".."; use letters, digits, `-`, `_` and `.`"#);
     insta::assert_snapshot!(error_of_test("files = { \"\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: invalid name ""; use letters, digits, `-`, `_` and `.`"#);
-    insta::assert_snapshot!(error_of_test("files = { log = { size = 0 } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: size: 0 is invalid: expected a size of at least 1 B, such as "4KiB""#);
-    insta::assert_snapshot!(error_of_test("files = { log = { layout = \"sparse\" } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: layout: "sparse" is invalid: expected one of overwrite, append, preallocated"#);
-    insta::assert_snapshot!(error_of_test("files = { log = { open = \"o_direct\" } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: open: "o_direct" is invalid: expected one of o_sync, o_dsync"#);
-    insta::assert_snapshot!(error_of_test("files = { log = { direct = 1 } }\nsteps = [\"sync-dir\"]"), @"plan.toml:2: direct: 1 is invalid: expected true or false");
-    insta::assert_snapshot!(error_of_test("files = { log = { size = \"4KiB\" } }\nsteps = [\"write log same 8KiB\"]"), @"plan.toml:2: files: log is smaller than its largest write of 8192 B");
-    insta::assert_snapshot!(error_of_test("jobs = 2\nfiles = { log = { size = \"4194304TiB\" } }\nsteps = [\"sync-dir\"]"), @"plan.toml:3: files: the total size of all jobs' files is too large to address");
-    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log same 4KiB\"]\njobs = 0"), @"plan.toml:4: jobs: 0 is invalid: expected a whole number from 1 to 256");
+    insta::assert_snapshot!(error_of_test("files = { log = { size = 0 } }\nsteps = \
+                                           [\"sync-dir\"]"), @r#"plan.toml:2: size: 0 is invalid: expected a size of at least 1 B, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_test("files = { log = { layout = \"sparse\" } }\nsteps = \
+                                           [\"sync-dir\"]"), @r#"plan.toml:2: layout: "sparse" is invalid: expected one of overwrite, append, preallocated"#);
+    insta::assert_snapshot!(error_of_test("files = { log = { open = \"o_direct\" } }\nsteps = \
+                                           [\"sync-dir\"]"), @r#"plan.toml:2: open: "o_direct" is invalid: expected one of o_sync, o_dsync"#);
+    insta::assert_snapshot!(error_of_test("files = { log = { direct = 1 } }\nsteps = \
+                                           [\"sync-dir\"]"), @"plan.toml:2: direct: 1 is invalid: expected true or false");
+    insta::assert_snapshot!(error_of_test("files = { log = { size = \"4KiB\" } }\nsteps = [\"write \
+                                           log same 8KiB\"]"), @"plan.toml:2: files: log is smaller than its largest write of 8192 B");
+    insta::assert_snapshot!(error_of_test("jobs = 2\nfiles = \
+                                           { log = { size = \"4194304TiB\" } }\nsteps = \
+                                           [\"sync-dir\"]"), @"plan.toml:3: files: the total size of all jobs' files is too large to address");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log same \
+                                           4KiB\"]\njobs = 0"), @"plan.toml:4: jobs: 0 is invalid: expected a whole number from 1 to 256");
 }
 
 #[test]
 fn an_error_is_one_line_whatever_it_quotes() {
-    insta::assert_snapshot!(error("[[test]]\nname = \"a\\nb\"\npattern = \"write\"\nrepeat = 1\n[[test]]\nname = \"a\\nb\"\npattern = \"write\"\n"), @r#"plan.toml:5: name: duplicate test name "a\nb"; give this test a different name"#);
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\\nb\"\npattern = \"write\"\nrepeat = \
+                                   1\n[[test]]\nname = \"a\\nb\"\npattern = \"write\"\n"), @r#"plan.toml:5: name: duplicate test name "a\nb"; give this test a different name"#);
     insta::assert_snapshot!(error_of_test("files = { \"a\\nb\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: invalid name "a\nb"; use letters, digits, `-`, `_` and `.`"#);
     insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log\\nseq\"]"), @r"plan.toml:3: steps: invalid step `write log\nseq`; expected `write FILE PATTERN SIZE [xN]`");
     insta::assert_snapshot!(error_of_test("\"a\\u001b[31m\" = 1"), @r"plan.toml:2: unknown field `a\u{1b}[31m`; expected one of name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, matrix, steps, files, with_previous, sort, memory");
@@ -196,11 +222,14 @@ fn areas_streams_and_drains() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsize = \"64KiB\"\nstreams = 32"), @"plan.toml:3: size: each stream of each job needs at least one block");
     let write = "pattern = \"write\"\n";
     insta::assert_snapshot!(error_of_test(&format!("{write}queue_sync = true")), @"plan.toml:3: queue_sync: only valid with fsync and fdatasync, which are separate operations");
-    insta::assert_snapshot!(error_of_test(&format!("{write}sync = \"fsync\"\nqueue_sync = true\ndrain = false")), @"plan.toml:5: drain: a queued sync never waits for writes; remove drain");
-    insta::assert_snapshot!(error_of_test(&format!("{write}sync = \"fsync\"\nqueue_sync = true\nengine = \"psync\"")), @"plan.toml:5: engine: psync cannot queue a sync; use io_uring or libaio");
+    insta::assert_snapshot!(error_of_test(&format!("{write}sync = \"fsync\"\nqueue_sync = \
+                                                    true\ndrain = false")), @"plan.toml:5: drain: a queued sync never waits for writes; remove drain");
+    insta::assert_snapshot!(error_of_test(&format!("{write}sync = \"fsync\"\nqueue_sync = \
+                                                    true\nengine = \"psync\"")), @"plan.toml:5: engine: psync cannot queue a sync; use io_uring or libaio");
     insta::assert_snapshot!(error_of_test(&format!("{write}offset = \"1KiB\"")), @"plan.toml:3: offset: expected a multiple of the block size of 4 KiB");
     insta::assert_snapshot!(error_of_test(&format!("{write}offset_increment = \"4KiB\"")), @"plan.toml:3: offset_increment: without sharing, the parts of the jobs are adjacent; set sharing");
-    insta::assert_snapshot!(error_of_test(&format!("{write}sharing = \"all\"\nlayout = \"append\"")), @"plan.toml:3: sharing: append starts over, which would empty the file that other jobs are using");
+    insta::assert_snapshot!(error_of_test(&format!("{write}sharing = \"all\"\nlayout \
+                                                    = \"append\"")), @"plan.toml:3: sharing: append starts over, which would empty the file that other jobs are using");
     insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nsync = \"fsync\""), @"plan.toml:3: sync: trim writes no data to sync");
     insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nend_fsync = true"), @"plan.toml:3: end_fsync: trim writes no data to sync");
     insta::assert_snapshot!(error_of_test("pattern = \"trim\"\ndepth = 4"), @"plan.toml:3: depth: discards are issued one at a time; use 1");
@@ -216,12 +245,17 @@ fn files_of_a_job() {
     let fsync = "pattern = \"write\"\nsync = \"fsync\"\n";
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfile_turn = 2"), @"plan.toml:3: file_turn: only valid with several files; set files_per_job");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 0"), @"plan.toml:3: files_per_job: 0 is invalid: expected a whole number from 1 to 16384");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nfile_order = \"zipf\""), @r#"plan.toml:4: file_order: "zipf" is invalid: expected one of round-robin, random, sequential"#);
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nfile_turn = 2\nfile_order = \"sequential\""), @"plan.toml:4: file_turn: a turn lasts until the whole file has been accessed; remove file_turn");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nsync_next_file = true"), @r#"plan.toml:4: sync_next_file: only valid with sync = "fsync" or "fdatasync""#);
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nsharing = \"all\""), @r#"plan.toml:3: files_per_job: jobs that share all bytes have one file; use sharing = "device""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nfile_order \
+                                           = \"zipf\""), @r#"plan.toml:4: file_order: "zipf" is invalid: expected one of round-robin, random, sequential"#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nfile_turn = \
+                                           2\nfile_order = \"sequential\""), @"plan.toml:4: file_turn: a turn lasts until the whole file has been accessed; remove file_turn");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nsync_next_file \
+                                           = true"), @r#"plan.toml:4: sync_next_file: only valid with sync = "fsync" or "fdatasync""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 2\nsharing \
+                                           = \"all\""), @r#"plan.toml:3: files_per_job: jobs that share all bytes have one file; use sharing = "device""#);
     insta::assert_snapshot!(error_of_test(&format!("{fsync}files_per_job = 2\nsync_every = 4")), @"plan.toml:5: sync_every: a sync covers only the file of the last write; use sync_every = 1, sync_next_file = true, or steps that sync each file");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 16384\nsize = \"1MiB\""), @"plan.toml:4: size: each file of each job needs at least one block");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles_per_job = 16384\nsize \
+                                           = \"1MiB\""), @"plan.toml:4: size: each file of each job needs at least one block");
 }
 
 #[test]
@@ -238,7 +272,8 @@ fn sorts() {
     insta::assert_snapshot!(error_of_test("sort = \"lines\""), @r#"plan.toml:2: sort: "lines" is invalid: expected one of urls, composite"#);
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\ndepth = 4"), @"plan.toml:3: depth: not valid in a test with sort");
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\npattern = \"write\""), @"plan.toml:2: sort: pattern, steps and sort exclude each other");
-    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nfiles = { a = {} }\nsteps = [\"sync a fsync\"]"), @"plan.toml:2: sort: pattern, steps and sort exclude each other");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nfiles = { a = {} }\nsteps = [\"sync a \
+                                           fsync\"]"), @"plan.toml:2: sort: pattern, steps and sort exclude each other");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmemory = \"64MiB\""), @"plan.toml:3: memory: only valid in a test with sort");
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\nmemory = \"1MiB\""), @r#"plan.toml:3: memory: "1MiB" is invalid: expected a size of at least 4 MiB, such as "4MiB""#);
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsize = \"100MiB\""), @"plan.toml:3: size: too small to spill to storage; use 128 MiB or more, or reduce memory");

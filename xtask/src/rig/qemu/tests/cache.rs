@@ -34,9 +34,17 @@ pub enum Tool {
 pub fn is_on(guest: &mut Guest, tool: Tool, device: &str) -> anyhow::Result<bool> {
     let (script, on, off) = match tool {
         Tool::Hdparm => (format!("hdparm -W {device}"), "=  1 (on)", "=  0 (off)"),
-        Tool::Sdparm => (format!("sdparm --get WCE {device} | awk '/^WCE/ {{print \"WCE\", $2}}'"), "WCE 1", "WCE 0"),
-        Tool::Nvme => (format!("nvme get-feature {device} -f 6"), "value:0x00000001", "value:00000000"),
-        Tool::Sysfs => (format!("cat /sys/block/{}/cache_type", name(device)), "write back", "write through"),
+        Tool::Sdparm => (
+            format!("sdparm --get WCE {device} | awk '/^WCE/ {{print \"WCE\", $2}}'"),
+            "WCE 1",
+            "WCE 0",
+        ),
+        Tool::Nvme => {
+            (format!("nvme get-feature {device} -f 6"), "value:0x00000001", "value:00000000")
+        }
+        Tool::Sysfs => {
+            (format!("cat /sys/block/{}/cache_type", name(device)), "write back", "write through")
+        }
     };
     let text = guest.must(&script)?;
     match (text.contains(on), text.contains(off)) {
@@ -90,22 +98,36 @@ pub fn seen_by_others(guest: &mut Guest) -> anyhow::Result<()> {
         let again = guest.must(&format!("flushmark cache off {device}"))?;
         ensure!(again.contains("already off"), "{serial}: {again}");
         guest.must(&format!("flushmark cache restore {device}"))?;
-        ensure!(is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it off after `cache restore`");
-        ensure!(kernel_believes(guest, &device)? == "write back", "{serial}: the kernel did not follow back");
+        ensure!(
+            is_on(guest, tool, &device)?,
+            "{serial}: {tool:?} sees it off after `cache restore`"
+        );
+        ensure!(
+            kernel_believes(guest, &device)? == "write back",
+            "{serial}: the kernel did not follow back"
+        );
         let nothing = guest.must("flushmark cache restore")?;
         ensure!(nothing.contains("Nothing to restore"), "{serial}: {nothing}");
     }
     // The other direction: off by default, switched on and restored.
-    for (serial, tool) in [("SATAOFF", Tool::Hdparm), ("SASOFF", Tool::Sdparm), ("NVMEOFF", Tool::Nvme)] {
+    for (serial, tool) in
+        [("SATAOFF", Tool::Hdparm), ("SASOFF", Tool::Sdparm), ("NVMEOFF", Tool::Nvme)]
+    {
         let device = guest.device(serial)?;
         ensure!(!is_on(guest, tool, &device)?, "{serial} should start with its cache off");
         guest.must(&format!("flushmark cache on {device}"))?;
         ensure!(is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it off after `cache on`");
-        ensure!(kernel_believes(guest, &device)? == "write back", "{serial}: the kernel would send no flushes");
+        ensure!(
+            kernel_believes(guest, &device)? == "write back",
+            "{serial}: the kernel would send no flushes"
+        );
         guest.must(&format!("flushmark cache off {device}"))?;
         ensure!(!is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it on after `cache off`");
         let nothing = guest.must("flushmark cache restore")?;
-        ensure!(nothing.contains("Nothing to restore"), "switched back by hand, and still on record: {nothing}");
+        ensure!(
+            nothing.contains("Nothing to restore"),
+            "switched back by hand, and still on record: {nothing}"
+        );
     }
     Ok(())
 }
@@ -135,7 +157,8 @@ pub fn in_use(guest: &mut Guest) -> anyhow::Result<()> {
     let mounted = guest.refused(&format!("flushmark cache off {sata}"), 3)?;
     ensure!(mounted.contains("is mounted on /mnt/in-use"), "{mounted}");
     ensure!(is_on(guest, Tool::Hdparm, &sata)?, "a refused switch switched");
-    guest.must(&format!("flushmark cache off --in-use {sata} && flushmark cache restore {sata}"))?;
+    guest
+        .must(&format!("flushmark cache off --in-use {sata} && flushmark cache restore {sata}"))?;
     ensure!(is_on(guest, Tool::Hdparm, &sata)?, "not restored");
     guest.must(&format!("umount /mnt/in-use && wipefs -qa {sata}"))?;
 
@@ -157,7 +180,9 @@ pub fn nothing_to_switch(guest: &mut Guest) -> anyhow::Result<()> {
     guest.must("load null_blk && truncate -s 10M /tmp/image && losetup /dev/loop0 /tmp/image")?;
     let devices = ["/dev/nullb0".to_owned(), "/dev/loop0".to_owned(), guest.device("VBLKOFF")?];
     for device in devices {
-        for script in [format!("flushmark cache off {device}"), format!("flushmark cache on {device}")] {
+        for script in
+            [format!("flushmark cache off {device}"), format!("flushmark cache on {device}")]
+        {
             let refused = guest.refused(&script, 2)?;
             ensure!(refused.contains(&device), "{script}: {refused}");
         }
@@ -171,25 +196,40 @@ pub fn nothing_to_switch(guest: &mut Guest) -> anyhow::Result<()> {
 pub fn ordinary_user(guest: &mut Guest) -> anyhow::Result<()> {
     for serial in ["NVMEON", "SATAON", "SASON", "VBLKON"] {
         let device = guest.device(serial)?;
-        let said =
-            guest.refused(&format!("/bin/setpriv --reuid 65534 --clear-groups flushmark cache off {device}"), 4)?;
+        let said = guest.refused(
+            &format!("/bin/setpriv --reuid 65534 --clear-groups flushmark cache off {device}"),
+            4,
+        )?;
         ensure!(said.contains("root"), "{serial}: {said}");
     }
     Ok(())
 }
 
 pub fn udev_rule(guest: &mut Guest) -> anyhow::Result<()> {
-    for (serial, command) in [("SATAON", "scsi_disk"), ("NVMEON", "nvme set-feature"), ("VBLKON", "cache_type")] {
+    for (serial, command) in
+        [("SATAON", "scsi_disk"), ("NVMEON", "nvme set-feature"), ("VBLKON", "cache_type")]
+    {
         let device = guest.device(serial)?;
         let rule = guest.must(&format!("flushmark cache off {device} --udev-rule"))?;
-        ensure!(rule.contains(&format!("==\"{serial}\"")) && rule.contains(command), "{serial}: {rule}");
+        ensure!(
+            rule.contains(&format!("==\"{serial}\"")) && rule.contains(command),
+            "{serial}: {rule}"
+        );
         // The command of the rule works when a shell runs it as udev would.
         let run = rule.split("RUN+=\"").nth(1).context("no RUN in the rule")?.trim_end_matches('"');
         let node = if serial == "NVMEON" { controller(&device) } else { &device };
-        let run = run.replace("%k", name(node)).replace("$$", "$").replace("/usr/sbin/nvme", "nvme");
+        let run =
+            run.replace("%k", name(node)).replace("$$", "$").replace("/usr/sbin/nvme", "nvme");
         guest.must(&run)?;
-        let tool = SWITCHED.iter().find(|(known, _)| *known == serial).map(|(_, tool)| *tool).context("no tool")?;
-        ensure!(!is_on(guest, tool, &device)?, "{serial}: the rule's command did not switch it off: {run}");
+        let tool = SWITCHED
+            .iter()
+            .find(|(known, _)| *known == serial)
+            .map(|(_, tool)| *tool)
+            .context("no tool")?;
+        ensure!(
+            !is_on(guest, tool, &device)?,
+            "{serial}: the rule's command did not switch it off: {run}"
+        );
         switch(guest, tool, &device, true)?;
     }
     Ok(())
@@ -201,7 +241,10 @@ pub fn kernel_would_not_flush(guest: &mut Guest) -> anyhow::Result<()> {
     guest.must(&format!("echo write through > /sys/block/{}/queue/write_cache", name(&nvme)))?;
     let refused = guest.refused(&format!("flushmark cache on {nvme}"), 3)?;
     ensure!(refused.contains("every fsync would be a lie"), "{refused}");
-    ensure!(!is_on(guest, Tool::Nvme, &nvme)?, "the cache was left on although the kernel would not flush it");
+    ensure!(
+        !is_on(guest, Tool::Nvme, &nvme)?,
+        "the cache was left on although the kernel would not flush it"
+    );
     guest.must(&format!("echo write back > /sys/block/{}/queue/write_cache", name(&nvme)))?;
     guest.must(&format!("flushmark cache restore {nvme}"))?;
     ensure!(is_on(guest, Tool::Nvme, &nvme)?, "not restored");

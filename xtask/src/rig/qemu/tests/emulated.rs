@@ -21,16 +21,24 @@ pub fn filesystems(guest: &mut Guest) -> anyhow::Result<()> {
         let told = guest.must(&queue("fua"))?;
         ensure!(told == fua, "{serial}: FUA {told}");
         let written = guest.must(&format!(
-            "mkfs.{filesystem} {options} {device} >/dev/null 2>&1 && mkdir -p /mnt/emulated && mount -t {filesystem} {device} /mnt/emulated && \
-             dd if=/dev/urandom of=/mnt/emulated/data bs=64k count=200 conv=fsync 2>/dev/null && sha256sum < /mnt/emulated/data && umount /mnt/emulated"
+            "mkfs.{filesystem} {options} {device} >/dev/null 2>&1 && mkdir -p /mnt/emulated && \
+             mount -t {filesystem} {device} /mnt/emulated && \
+             dd if=/dev/urandom of=/mnt/emulated/data bs=64k count=200 conv=fsync 2>/dev/null && \
+             sha256sum < /mnt/emulated/data && umount /mnt/emulated"
         ))?;
         let read = guest.must(&format!(
-            "echo 3 > /proc/sys/vm/drop_caches; mount -t {filesystem} {device} /mnt/emulated && sha256sum < /mnt/emulated/data; umount /mnt/emulated"
+            "echo 3 > /proc/sys/vm/drop_caches; mount -t {filesystem} {device} /mnt/emulated && \
+             sha256sum < /mnt/emulated/data; umount /mnt/emulated"
         ))?;
-        ensure!(written == read && written.len() > 60, "{serial}: {written} was written, {read} came back");
+        ensure!(
+            written == read && written.len() > 60,
+            "{serial}: {written} was written, {read} came back"
+        );
         guest.must(&format!("{check} {device} >/dev/null 2>&1"))?;
-        let flushes = guest.must(&format!("awk '{{print $16}}' /sys/block/{}/stat", name(&device)))?;
-        let flushes: u64 = flushes.parse().with_context(|| format!("{serial}: `{flushes}` flushes"))?;
+        let flushes =
+            guest.must(&format!("awk '{{print $16}}' /sys/block/{}/stat", name(&device)))?;
+        let flushes: u64 =
+            flushes.parse().with_context(|| format!("{serial}: `{flushes}` flushes"))?;
         ensure!(flushes > 0, "{serial}: the kernel sent no flush");
         guest.must(&format!("wipefs -qa {device}"))?;
     }

@@ -29,14 +29,19 @@ pub fn raid_lvm_crypt(guest: &mut Guest) -> anyhow::Result<()> {
     let mut names: Vec<String> = spares.iter().map(|device| name(device).to_owned()).collect();
     names.sort();
     let build = format!(
-        "mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none --metadata=1.2 {} {} 2>&1 && \
-         lvm pvcreate -qq /dev/md0 && lvm vgcreate -qq vg /dev/md0 && lvm lvcreate -qq -Zn -Wn -L 100M -n db vg && dmsetup mknodes && \
-         echo secret > /tmp/key && cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file /tmp/key /dev/mapper/vg-db && \
-         cryptsetup open --key-file /tmp/key /dev/mapper/vg-db safe && dmsetup mknodes && mkfs.ext4 -q /dev/mapper/safe && mkdir -p /mnt/safe && \
+        "mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none \
+         --metadata=1.2 {} {} 2>&1 && \
+         lvm pvcreate -qq /dev/md0 && lvm vgcreate -qq vg /dev/md0 && lvm lvcreate -qq -Zn -Wn -L \
+         100M -n db vg && dmsetup mknodes && \
+         echo secret > /tmp/key && cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 \
+         --pbkdf-force-iterations 1000 --key-file /tmp/key /dev/mapper/vg-db && \
+         cryptsetup open --key-file /tmp/key /dev/mapper/vg-db safe && dmsetup mknodes && \
+         mkfs.ext4 -q /dev/mapper/safe && mkdir -p /mnt/safe && \
          mount /dev/mapper/safe /mnt/safe",
         spares[0], spares[1]
     );
-    let tear_down = "umount /mnt/safe; cryptsetup close safe; lvm vgremove -qqf vg; mdadm --stop /dev/md0 2>&1";
+    let tear_down =
+        "umount /mnt/safe; cryptsetup close safe; lvm vgremove -qqf vg; mdadm --stop /dev/md0 2>&1";
     let checked = (|| {
         guest.must(&build)?;
         let safe = record(guest, "/dev/mapper/safe")?;
@@ -46,7 +51,11 @@ pub fn raid_lvm_crypt(guest: &mut Guest) -> anyhow::Result<()> {
         // From the bottom up: the drive shows the filesystem three layers above.
         let bottom = record(guest, &spares[0])?;
         let filesystem = &bottom["cache"]["filesystems"][0];
-        ensure!(filesystem["mount_point"] == "/mnt/safe" && filesystem["fs_type"] == "ext4", "{}", bottom["cache"]);
+        ensure!(
+            filesystem["mount_point"] == "/mnt/safe" && filesystem["fs_type"] == "ext4",
+            "{}",
+            bottom["cache"]
+        );
         let page = guest.must(&format!("flushmark drives {}", spares[0]))?;
         for word in ["md0 (raid1)", "vg-db (lvm)", "safe (crypt)", "/mnt/safe"] {
             ensure!(page.contains(word), "no {word} in:\n{page}");
@@ -66,7 +75,9 @@ pub fn raid_lvm_crypt(guest: &mut Guest) -> anyhow::Result<()> {
 fn write_hole(guest: &mut Guest) -> anyhow::Result<Value> {
     let document = guest.json("flushmark host --format json")?;
     let lines = document["audit"].as_array().context("no audit")?;
-    let line = lines.iter().find(|line| line["subject"].as_str().is_some_and(|subject| subject.contains("md5")));
+    let line = lines
+        .iter()
+        .find(|line| line["subject"].as_str().is_some_and(|subject| subject.contains("md5")));
     Ok(line.context("the audit does not mention the array")?.clone())
 }
 
@@ -74,7 +85,8 @@ pub fn raid5(guest: &mut Guest) -> anyhow::Result<()> {
     let spares = [guest.device("SPARE1")?, guest.device("SPARE2")?, guest.device("SPARE3")?];
     for (policy, grade) in [("resync", "dangerous"), ("ppl", "good")] {
         guest.must(&format!(
-            "mdadm --create /dev/md5 --run --level=5 --raid-devices=3 --assume-clean --metadata=1.2 --consistency-policy={policy} {} 2>&1",
+            "mdadm --create /dev/md5 --run --level=5 --raid-devices=3 --assume-clean \
+             --metadata=1.2 --consistency-policy={policy} {} 2>&1",
             spares.join(" ")
         ))?;
         let line = write_hole(guest);
@@ -93,19 +105,27 @@ pub fn raid5(guest: &mut Guest) -> anyhow::Result<()> {
 pub fn host(guest: &mut Guest) -> anyhow::Result<()> {
     let document = guest.json("flushmark host --format json")?;
     let facts = &document["facts"];
-    ensure!(facts["numa_nodes"].as_array().is_some_and(|nodes| nodes.len() == 2), "{}", facts["numa_nodes"]);
+    ensure!(
+        facts["numa_nodes"].as_array().is_some_and(|nodes| nodes.len() == 2),
+        "{}",
+        facts["numa_nodes"]
+    );
     let controllers = facts["controllers"].as_array().context("no controllers")?;
-    let raid =
-        controllers.iter().find(|controller| controller["class"].as_u64().is_some_and(|class| class >> 8 == 0x0104));
+    let raid = controllers
+        .iter()
+        .find(|controller| controller["class"].as_u64().is_some_and(|class| class >> 8 == 0x0104));
     let disk = guest.device("MEGARAID")?;
     let disks = raid.context("the RAID controller is not found")?["disks"].to_string();
     ensure!(disks.contains(name(&disk)), "{disks} without {disk}");
     let audit = document["audit"].to_string();
     ensure!(audit.contains("RAID controller"), "{audit}");
-    for (serial, kind) in [("VBLKON", "virtio-blk"), ("VSCSION", "virtio-scsi"), ("SATAON", "emulated-ata")] {
+    for (serial, kind) in
+        [("VBLKON", "virtio-blk"), ("VSCSION", "virtio-scsi"), ("SATAON", "emulated-ata")]
+    {
         let device = guest.device(serial)?;
-        let settings =
-            facts["disks"].as_array().and_then(|disks| disks.iter().find(|disk| disk["name"] == name(&device)));
+        let settings = facts["disks"]
+            .as_array()
+            .and_then(|disks| disks.iter().find(|disk| disk["name"] == name(&device)));
         let found = settings.map(|settings| settings["virtual_disk"].clone());
         ensure!(found == Some(Value::from(kind)), "{serial}: {found:?}");
     }

@@ -447,7 +447,7 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
         match unsettled {
             0 => {}
             _ if test.runs.len() == 1 => {
-                notes.push(format!("{side} had not reached a steady state"))
+                notes.push(format!("{side} had not reached a steady state"));
             }
             count => {
                 notes.push(format!(

@@ -87,7 +87,7 @@ impl Tape {
             let part = &mut data[(from - start) as usize..(to - start) as usize];
             match self.entries[index as usize] {
                 Entry::Write { data_at, .. } => {
-                    self.log.read_exact_at(part, data_at + from - offset)?
+                    self.log.read_exact_at(part, data_at + from - offset)?;
                 }
                 _ => part.fill(0),
             }
@@ -242,7 +242,7 @@ impl View {
         in_blocks(offset, buffer.len(), |block, within, part| {
             match self.own.get(&block) {
                 Some(own) => {
-                    buffer[part.clone()].copy_from_slice(&own[within..within + part.len()])
+                    buffer[part.clone()].copy_from_slice(&own[within..within + part.len()]);
                 }
                 None => buffer[part.clone()]
                     .copy_from_slice(&self.recorded(block)?[within..within + part.len()]),
@@ -287,7 +287,7 @@ impl View {
             }
         });
         read.inspect_err(|error| {
-            drop(self.broke.set(io::Error::new(error.kind(), error.to_string())))
+            drop(self.broke.set(io::Error::new(error.kind(), error.to_string())));
         })
     }
 

@@ -139,7 +139,7 @@ impl CacheViews {
                 found.push(Disagreement::KernelSendsNoFlushes);
             }
             (_, Some(true), Some(WriteCache::WriteThrough)) => {
-                found.push(Disagreement::BeliefOverridden)
+                found.push(Disagreement::BeliefOverridden);
             }
             (Some(_), Some(false), Some(WriteCache::WriteBack)) => {
                 found.push(Disagreement::FlushesInVain);

@@ -273,7 +273,7 @@ impl BlockJob<'_> {
                     end.syncs += 1;
                 }
                 Err(errno) => {
-                    end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno })
+                    end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno });
                 }
             }
         }

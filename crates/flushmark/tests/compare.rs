@@ -259,10 +259,10 @@ fn the_sum_of_two_drives_is_no_drive_s() {
 fn what_is_refused() {
     let results = two();
     results.changed("fast.json", "other.json", |document| {
-        document["results"][0]["workload"]["sync_every"] = 8.into()
+        document["results"][0]["workload"]["sync_every"] = 8.into();
     });
     results.changed("fast.json", "newer.json", |document| {
-        document["schema"] = "flushmark/run/2".into()
+        document["schema"] = "flushmark/run/2".into();
     });
     std::fs::write(results.path("cut.json"), "{\"schema\": \"flushmark/run/1\"").unwrap();
     let refused = |words: &[&str]| {

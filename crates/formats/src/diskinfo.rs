@@ -65,13 +65,13 @@ impl Facts {
     fn read(&mut self, line: &str) {
         match line.split_once('#').map(|(value, what)| (value.trim(), what.trim())) {
             Some((value, "Disk descr.")) if !value.is_empty() => {
-                self.description = Some(value.to_owned())
+                self.description = Some(value.to_owned());
             }
             Some((value, what)) if what.starts_with("mediasize in bytes") => {
                 self.size_bytes = value.parse().unwrap_or(0);
             }
             None if line.starts_with("/dev/") || is_device_name(line) => {
-                self.device = Some(line.to_owned())
+                self.device = Some(line.to_owned());
             }
             Some(_) | None => {}
         }

@@ -111,7 +111,7 @@ impl Values {
             (Values::Real(values), Cell::Real(value)) => values.push(value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(value),
             (values, cell) => {
-                debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical())
+                debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical());
             }
         }
     }

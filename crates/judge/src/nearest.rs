@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(far(&in_a_row, &by(Fsync)), Some(4));
         for (depth, jobs) in [(2, 1), (1, 2)] {
             let deep = changed(&in_a_row, |result| {
-                (result.workload.depth, result.workload.jobs) = (depth, jobs)
+                (result.workload.depth, result.workload.jobs) = (depth, jobs);
             });
             assert_eq!(far(&deep, &Row { depth, jobs, ..by(Fsync) }), None);
         }
@@ -401,7 +401,7 @@ mod tests {
             "by another flag, and blocking"
         );
         let asynchronous = changed(&blocking, |result| {
-            result.workload.submission = Some(Submission::Asynchronous)
+            result.workload.submission = Some(Submission::Asynchronous);
         });
         assert_eq!(workload_difference(&asynchronous, &by(ODsync), true), Some(0));
         let deep = changed(&blocking, |result| result.workload.depth = 2);

@@ -106,7 +106,7 @@ fn text_has_contrast_on_every_background() {
         for variable in style.keys() {
             match variable.as_str() {
                 "--ground" | "--raised" => {
-                    expect(name, colour("--accent"), colour(variable), TEXT_MIN)
+                    expect(name, colour("--accent"), colour(variable), TEXT_MIN);
                 }
                 "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad" => {
                     for ground in ["--ground", "--raised"] {
@@ -140,12 +140,12 @@ fn chart_elements_have_contrast() {
                 match kind.as_str() {
                     "text" | "faint" => expect(&what, colour, ground, TEXT_MIN),
                     "series" | "heat" | "span" | "published" | "stalled" => {
-                        expect(&what, colour, ground, MARK_MIN)
+                        expect(&what, colour, ground, MARK_MIN);
                     }
                     // Background areas: a label or a mark identifies them, and text on them must be
                     // readable.
                     "steady" | "stall" => {
-                        expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_MIN)
+                        expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_MIN);
                     }
                     // The background itself, and axes and grid lines, which only guide the eye.
                     "ground" | "line" | "split" => {}

@@ -23,7 +23,7 @@ pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
             Ended::Limit => {}
             Ended::Interrupted => remark(format!("interrupted after {}", elapsed()), &result.test),
             Ended::Failed { error } => {
-                remark(format!("ended after {}: {error}", elapsed()), &result.test)
+                remark(format!("ended after {}: {error}", elapsed()), &result.test);
             }
         }
         for note in &result.notes {

@@ -288,7 +288,7 @@ fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
     }
     match drive.cache_type.as_deref() {
         Some(own) if drive_contradicts_kernel(drive) => {
-            words += &format!("; the drive itself reports `{own}`")
+            words += &format!("; the drive itself reports `{own}`");
         }
         None if has_own_setting(drive.transport) && *target_kind != TargetKind::Model => {
             words += "; the drive's setting is readable only by root";

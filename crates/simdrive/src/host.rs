@@ -339,7 +339,7 @@ impl Host {
                 self.write_back(index, number);
             }
             Next::Sync { file, data_only } | Next::Metadata { file, data_only } => {
-                self.sync(index, file, data_only)
+                self.sync(index, file, data_only);
             }
             Next::WrittenBack { .. } => {}
         }

@@ -92,7 +92,7 @@ impl<'a> SimTarget<'a> {
                     array.level = Some(level.ok_or_else(|| bad("0, 1, 5 or 6"))?);
                 }
                 "members" => {
-                    array.members = Some(value.parse().map_err(|_| bad("a number of drives"))?)
+                    array.members = Some(value.parse().map_err(|_| bad("a number of drives"))?);
                 }
                 "chunk" => array.chunk = Some(size()?),
                 "journal" => array.journal = Some(on_off()?),

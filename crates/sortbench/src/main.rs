@@ -104,7 +104,7 @@ fn main() -> anyhow::Result<()> {
             std::hint::black_box(contestant(&name)?.sort(&keys.slices()));
         }
         Task::Lines { data, bytes } => {
-            lines(&Input { data, keys: LINES_OF_ONE_SEED, seed: SEED }, bytes)?
+            lines(&Input { data, keys: LINES_OF_ONE_SEED, seed: SEED }, bytes)?;
         }
         Task::Data => DATA_SETS.iter().for_each(|set| println!("{:<18} {}", set.name, set.what)),
     }

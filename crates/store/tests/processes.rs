@@ -113,7 +113,7 @@ fn one_of_eight_is_killed(location: &str) {
         assert!(whole.starts_with(&results), "run {} holds something else", summary.id);
         match acknowledged.get(&summary.id) {
             Some(None) => {
-                assert_eq!((results.len(), summary.state), (whole.len(), State::Complete))
+                assert_eq!((results.len(), summary.state), (whole.len(), State::Complete));
             }
             Some(Some(tests)) => assert!(
                 results.len() >= *tests,

@@ -196,7 +196,7 @@ impl Recorder {
             match self.listener.accept() {
                 Ok((stream, peer)) => turned_away.extend(self.admit(stream, peer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(LOOK_UP.min(SYNC_EVERY))
+                    std::thread::sleep(LOOK_UP.min(SYNC_EVERY));
                 }
                 // The caller disconnected, or file descriptors ran out for a moment.
                 Err(_) => std::thread::sleep(LOOK_UP),

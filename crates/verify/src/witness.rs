@@ -106,7 +106,7 @@ impl Witness {
         }
         match self {
             Witness::Nobody | Witness::Reachable(_) => {
-                (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX))
+                (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX));
             }
             Witness::Journal { journal, begun, leases } => {
                 let first = lease::first(lanes);
@@ -372,7 +372,7 @@ impl Inquiry {
                             path: Path::new(address).to_owned(),
                             what: what.0,
                         }
-                    })?
+                    })?;
                 }
                 Message::Complete => return Ok((inquiry, ledger)),
                 _ => {}

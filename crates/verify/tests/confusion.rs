@@ -338,7 +338,7 @@ fn million(faults: &[Fault], mut each: impl FnMut(&Played, u64)) -> u64 {
 #[test]
 fn a_million_acknowledged_records_on_an_honest_drive_and_not_one_finding() {
     million(&[], |played, seed| {
-        assert_eq!(compare(played, &format!("seed {seed}")), BTreeSet::new())
+        assert_eq!(compare(played, &format!("seed {seed}")), BTreeSet::new());
     });
 }
 

@@ -43,7 +43,7 @@ impl Site {
         let stop = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap()
+            server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap();
         });
         let address = SocketAddr::from(([127, 0, 0, 1], bound.port()));
         Site { address, url, stop, thread: Some(thread) }

@@ -33,7 +33,7 @@ fn lines(facts: &HostFacts) -> String {
 fn push(lines: &mut Vec<String>, name: &str, value: &Value) {
     match value {
         Value::Array(members) => {
-            lines.extend(members.iter().map(|member| format!("{name}: {member}")))
+            lines.extend(members.iter().map(|member| format!("{name}: {member}")));
         }
         Value::Null => {}
         value => lines.push(format!("{name}: {value}")),

@@ -148,7 +148,7 @@ impl History {
             let offset = sector * SECTOR_BYTES;
             match runs.last_mut() {
                 Some(run) if run.offset + run.data.len() as u64 == offset => {
-                    run.data.extend_from_slice(data)
+                    run.data.extend_from_slice(data);
                 }
                 _ => runs.push(Restored { offset, data: data.to_vec() }),
             }

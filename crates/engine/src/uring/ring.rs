@@ -143,7 +143,7 @@ impl Ring {
         debug_assert!(self.prepared <= self.sq_mask);
         // SAFETY: the masked position lies within the array of `sq_mask + 1` indices.
         unsafe {
-            *self.sq_array.add((self.sq_tail_local & self.sq_mask) as usize).as_mut() = index
+            *self.sq_array.add((self.sq_tail_local & self.sq_mask) as usize).as_mut() = index;
         };
         self.sq_tail_local = self.sq_tail_local.wrapping_add(1);
         self.prepared += 1;

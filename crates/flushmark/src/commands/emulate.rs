@@ -123,7 +123,7 @@ fn watch(
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
             Notification::Drive(Event::Broken(why)) => {
-                live.line(&format!("flushmark: the drive is dead: {why}"))
+                live.line(&format!("flushmark: the drive is dead: {why}"));
             }
             Notification::Drive(Event::PoweredOn { cuts }) => {
                 // The filesystem may not mount after a cut; the drive is still served, to be

@@ -342,7 +342,7 @@ fn thousands_of_requests_at_once_are_all_answered() {
     for _ in 0..3 {
         let mut writer = client.try_clone().unwrap();
         let asking = std::thread::spawn(move || {
-            writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap()
+            writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap();
         });
         for _ in 0..9000 {
             assert_eq!(answer(&mut client), 0);

@@ -221,10 +221,10 @@ impl Process {
         }
         match label {
             "read" => {
-                self.place = begin_direction(&mut job.read, rest, line).map(|()| Place::Read)?
+                self.place = begin_direction(&mut job.read, rest, line).map(|()| Place::Read)?;
             }
             "write" => {
-                self.place = begin_direction(&mut job.write, rest, line).map(|()| Place::Write)?
+                self.place = begin_direction(&mut job.write, rest, line).map(|()| Place::Write)?;
             }
             "trim" => self.place = Place::Trim,
             "mixed" => {

@@ -178,10 +178,10 @@ mod tests {
                 let points = [0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0].map(|full| (full, iops(full)));
                 match spare_flash(&points) {
                     Some(found) => {
-                        assert!((found - spare).abs() < 0.006, "{found} instead of {spare}")
+                        assert!((found - spare).abs() < 0.006, "{found} instead of {spare}");
                     }
                     None => {
-                        assert!(iops(1.0) * LOSS_MIN > 90e3 || spare > 0.2, "{spare} {reading}")
+                        assert!(iops(1.0) * LOSS_MIN > 90e3 || spare > 0.2, "{spare} {reading}");
                     }
                 }
             }

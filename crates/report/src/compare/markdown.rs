@@ -73,7 +73,7 @@ fn cell(text: &str) -> String {
     for character in text.chars() {
         match character {
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' | '~' => {
-                escaped.extend(['\\', character])
+                escaped.extend(['\\', character]);
             }
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",

@@ -25,7 +25,7 @@ impl Count {
                 (Verdict::Different { .. }, Some(ratio)) => count.faster.push(ratio),
                 (Verdict::Open { because }, _) if because.is_noise() => count.noise += 1,
                 (Verdict::Open { because: Undecided::BrokenOff { .. } }, _) => {
-                    count.broken_off += 1
+                    count.broken_off += 1;
                 }
                 _ => count.open += 1,
             }

@@ -168,7 +168,7 @@ impl StepJob {
         let latency = at - self.call_begun;
         match self.program.steps[self.step] {
             ProgramStep::Write { bytes, .. } => {
-                world.tallies[ALONE].write(latency, u64::from(bytes))
+                world.tallies[ALONE].write(latency, u64::from(bytes));
             }
             ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tallies[ALONE].sync(latency),
             _ => {}

@@ -58,7 +58,7 @@ pub fn published(keys: &mut [&[u8]]) {
     while let Some(step) = steps.pop() {
         match step {
             Step::Quick { start, end, prefix } if end - start < SMALL => {
-                insertion_sort(&mut items[start..end], prefix)
+                insertion_sort(&mut items[start..end], prefix);
             }
             Step::Quick { start, end, prefix } => {
                 let split = quick(&mut items[start..end], prefix);

@@ -250,7 +250,7 @@ impl SimDisk {
                     None if whole == 0 => break,
                     None => whole -= 1,
                     Some((offset, cached)) if whole > 0 || self.below(2) == 0 => {
-                        self.store(offset, &cached)
+                        self.store(offset, &cached);
                     }
                     Some(_) => {}
                 }

@@ -38,7 +38,7 @@ impl Guest {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
                 Err(_) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(50))
+                    std::thread::sleep(Duration::from_millis(50));
                 }
                 Err(error) => return Err(error).context("QEMU did not open its socket"),
             }

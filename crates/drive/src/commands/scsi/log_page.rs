@@ -99,7 +99,7 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAn
             health.temperature_celsius = reported.or(health.temperature_celsius);
         }
         START_STOP_CYCLES => {
-            health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter)
+            health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter);
         }
         SOLID_STATE => {
             let percent = parameter(body, PERCENTAGE_USED).and_then(|value| value.get(3));

@@ -60,8 +60,7 @@ impl BlockJob<'_> {
         let open = |file: &Part| {
             open_part(self.target, &file.name, file.direct, flags).map(|(file, _)| file)
         };
-        let failed =
-            |errno| Failure::Errno { operation: "opening the job's file", offset: None, errno };
+        let failed = |errno| Failure::of("opening the job's file", errno);
         let mut files = self.files.iter().map(open);
         let first = files.next().unwrap_or(Err(Errno::NOENT)).map_err(failed)?;
         Ok(OpenFiles::new(self.part, first, files.collect::<Result<_, _>>().map_err(failed)?))
@@ -79,8 +78,7 @@ impl BlockJob<'_> {
         }
         let files = self.open()?;
         if self.workload.pattern.trims() {
-            let failed =
-                |errno| Failure::Errno { operation: "querying the target", offset: None, errno };
+            let failed = |errno| Failure::of("querying the target", errno);
             return self.blocking(&mut DiscardDisk::new(files).map_err(failed)?, stage);
         }
         let write_flags = if self.workload.sync == SyncMethod::RwfDsync {
@@ -136,11 +134,8 @@ impl BlockJob<'_> {
         // Discards transfer no data.
         let content =
             if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
-        Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| Failure::Errno {
-            operation: "allocating memory",
-            offset: None,
-            errno: Errno::NOMEM,
-        })
+        Buffers::new(slots, block_bytes, content, &mut draws)
+            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))
     }
 
     /// The operations of a phase.
@@ -273,7 +268,7 @@ impl BlockJob<'_> {
                     end.syncs += 1;
                 }
                 Err(errno) => {
-                    end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno });
+                    end.failure = Some(Failure::of("fsync", errno));
                 }
             }
         }
@@ -286,7 +281,7 @@ fn start_over(disk: &mut impl Disk, operations: &Operations<'_>) -> Result<(), J
     if operations.renew_every().is_none() {
         return Ok(());
     }
-    let failure = |errno| Failure::Errno { operation: "emptying the file", offset: None, errno };
+    let failure = |errno| Failure::of("emptying the file", errno);
     disk.renew().map_err(|errno| JobEnd { failure: Some(failure(errno)), ..JobEnd::new() })
 }
 

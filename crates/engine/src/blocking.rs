@@ -123,11 +123,7 @@ impl<T: Disk> Blocking<'_, T> {
                         unsynced = 0;
                         let synced = self.disk.sync(call, access.synced(offset));
                         let durable = clock.ticks();
-                        synced.map_err(|errno| Failure::Errno {
-                            operation: call.name(),
-                            offset: None,
-                            errno,
-                        })?;
+                        synced.map_err(|errno| Failure::of(call.name(), errno))?;
                         self.tally.sync.record(clock.ns(durable.saturating_sub(now)));
                         if syncs_commit {
                             self.tally
@@ -141,11 +137,7 @@ impl<T: Disk> Blocking<'_, T> {
                 until_renewal -= 1;
                 if until_renewal == 0 {
                     until_renewal = renew_every;
-                    self.disk.renew().map_err(|errno| Failure::Errno {
-                        operation: "emptying the file",
-                        offset: None,
-                        errno,
-                    })?;
+                    self.disk.renew().map_err(|errno| Failure::of("emptying the file", errno))?;
                     now = clock.ticks();
                 }
             }
@@ -227,10 +219,7 @@ mod tests {
         let (end, tally) = run(&mut disk, &workload, Limit::Count(100));
         assert_eq!((end.writes, end.syncs), (4, 3));
         assert_eq!(tally.commit.count(), 3);
-        assert_eq!(
-            end.failure,
-            Some(Failure::Errno { operation: "fdatasync", offset: None, errno: Errno::IO })
-        );
+        assert_eq!(end.failure, Some(Failure::of("fdatasync", Errno::IO)));
     }
 
     #[test]

@@ -15,3 +15,9 @@ pub fn cpu_use() -> CpuUse {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     CpuUse { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
 }
+
+/// CPU time of this process since `before`.
+pub fn cpu_use_since(before: CpuUse) -> CpuUse {
+    let now = cpu_use();
+    CpuUse { user_s: now.user_s - before.user_s, system_s: now.system_s - before.system_s }
+}

@@ -14,7 +14,7 @@ use workload::{Bounds, Limit};
 
 use crate::affinity;
 use crate::clock::Clock;
-use crate::cpu_time::cpu_use;
+use crate::cpu_time::{cpu_use, cpu_use_since};
 use crate::error::EngineError;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::wait_until;
@@ -218,19 +218,13 @@ impl Crew<'_> {
                     halt.request();
                 }
             }
-            let cpu = cpu_use();
+            let cpu = cpu_use_since(cpu_before);
             let counters = counters_before
                 .and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
             threads.into_iter().for_each(|thread| drop(thread.join()));
             Ok(CrewEnd {
                 teams: teams.into_iter().map(|team| team.end(clock)).collect(),
-                system: SystemUse {
-                    counters,
-                    cpu: CpuUse {
-                        user_s: cpu.user_s - cpu_before.user_s,
-                        system_s: cpu.system_s - cpu_before.system_s,
-                    },
-                },
+                system: SystemUse { counters, cpu },
             })
         })
     }

@@ -127,6 +127,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// An error that belongs to no single block.
+    pub const fn of(operation: &'static str, errno: Errno) -> Failure {
+        Failure::Errno { operation, offset: None, errno }
+    }
+
     /// Returns `true` if the target is broken, and not only slow.
     pub const fn breaks_target(&self) -> bool {
         !matches!(self, Failure::BelowRateMin(_))

@@ -234,11 +234,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
     }
 
     fn submit(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Failure> {
-        self.queue.submit_and_wait(least, timeout).map_err(|errno| Failure::Errno {
-            operation: "submitting",
-            offset: None,
-            errno,
-        })
+        self.queue.submit_and_wait(least, timeout).map_err(|errno| Failure::of("submitting", errno))
     }
 
     #[inline]
@@ -259,11 +255,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 // The write before it failed and reported that itself.
                 return Ok(());
             }
-            completion.moved.map_err(|errno| Failure::Errno {
-                operation: "fsync",
-                offset: None,
-                errno,
-            })?;
+            completion.moved.map_err(|errno| Failure::of("fsync", errno))?;
             self.tally.sync.record(clock.ns(now - slot.written));
             self.tally.commit.record(elapsed);
             end.syncs += 1;
@@ -325,11 +317,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             }
         }
         if group.needs_renewal() {
-            self.disk.renew().map_err(|errno| Failure::Errno {
-                operation: "emptying the file",
-                offset: None,
-                errno,
-            })?;
+            self.disk.renew().map_err(|errno| Failure::of("emptying the file", errno))?;
             done = clock.ticks();
         }
         group.close();
@@ -348,7 +336,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let clock = self.clock;
         let synced = self.disk.sync(call, covered);
         let done = clock.ticks();
-        synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
+        synced.map_err(|errno| Failure::of(call.name(), errno))?;
         self.tally.sync.record(clock.ns(done.saturating_sub(now)));
         end.syncs += 1;
         group.unsynced = 0;

@@ -52,9 +52,8 @@ impl<'a> Stepping<'a> {
         let bytes = program.write_bytes_max().max(1) as usize;
         let slots = ((1 << 20) / bytes).clamp(2, 64);
         let mut draws = generator(program.seed, job);
-        let buffers = Buffers::new(slots, bytes, program.content, &mut draws).map_err(|_| {
-            Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM }
-        })?;
+        let buffers = Buffers::new(slots, bytes, program.content, &mut draws)
+            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
         let files = program.files.iter().zip(parts);
         let files = files
             .map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false })
@@ -208,11 +207,8 @@ impl<'a> Stepping<'a> {
         if open.handle.is_none() {
             let flags = open_flags(open.spec.open_flag);
             let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
-            let (handle, _) = opened.map_err(|errno| Failure::Errno {
-                operation: "opening a file of the step program",
-                offset: None,
-                errno,
-            })?;
+            let (handle, _) =
+                opened.map_err(|errno| Failure::of("opening a file of the step program", errno))?;
             open.handle = Some(handle);
         }
         Ok(())
@@ -230,11 +226,7 @@ impl<'a> Stepping<'a> {
     fn directory(&self) -> Result<rustix::fd::BorrowedFd<'a>, Failure> {
         match self.target.opened() {
             Opened::Directory { scratch, .. } => Ok(scratch.directory()),
-            _ => Err(Failure::Errno {
-                operation: "a directory operation",
-                offset: None,
-                errno: Errno::NOTDIR,
-            }),
+            _ => Err(Failure::of("a directory operation", Errno::NOTDIR)),
         }
     }
 

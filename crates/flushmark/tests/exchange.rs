@@ -309,6 +309,66 @@ fn exports_that_cannot_be_are_refused() {
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot create the directory DIR/result.json: File exists (os error 17)");
 }
 
+const KINDS_OF_JOBS: [&[&str]; 26] = [
+    &["--rw=randwrite", "--bs=4k", "--fsync=1"],
+    &["--rw=randwrite", "--bs=4k", "--fdatasync=4", "--numjobs=2", "--group_reporting"],
+    &["--rw=randwrite", "--bs=4k", "--fdatasync=1", "--numjobs=3"],
+    &["--rw=randrw", "--rwmixread=70", "--bs=8k", "--ioengine=libaio", "--iodepth=8"],
+    &["--rw=randrw", "--bs=4k,16k"],
+    &["--rw=write", "--bs=16k", "--sync=1", "--lat_percentiles=1"],
+    &["--rw=write", "--sync=dsync", "--bs=4k", "--lat_percentiles=1", "--clat_percentiles=0"],
+    &["--rw=randread", "--bs=4k", "--numjobs=3"],
+    &[
+        "--rw=randread",
+        "--slat_percentiles=1",
+        "--clat_percentiles=1",
+        "--lat_percentiles=1",
+        "--ioengine=libaio",
+    ],
+    &["--rw=randwrite", "--bssplit=4k/50:16k/50"],
+    &["--rw=randwrite", "--bsrange=4k-16k"],
+    &[
+        "--rw=write",
+        "--bs=4k",
+        "--verify=crc32c",
+        "--verify_state_save=0",
+        "--end_fsync=1",
+        "--time_based=0",
+    ],
+    &["--rw=randrw", "--bs=4k", "--verify=md5", "--verify_state_save=0", "--time_based=0"],
+    &["--rw=write", "--bs=4k", "--sync_file_range=write:8"],
+    &["--rw=randwrite", "--clat_percentiles=0"],
+    &["--rw=randwrite", "--gtod_reduce=1"],
+    &["--rw=randread", "--percentile_list=50:99:99.5"],
+    &["--rw=randread", "--iodepth=16", "--ioengine=psync", "--rate_iops=200"],
+    &[
+        "--readwrite=randwrite",
+        "--blocksize=8k",
+        "--buffered=0",
+        "--ioengine=io_uring",
+        "--iodepth=4",
+    ],
+    &["--rw=randwrite", "--bs=4k", "--fsync=1", "--runtime=2", "--status-interval=1"],
+    &["--rw=randwrite", "--bs=4k", "--runtime=2", "--numjobs=2", "--status-interval=1"],
+    &["--rw=randrw", "--unified_rw_reporting=both"],
+    &[
+        "--rw=randread",
+        "--zonemode=strided",
+        "--zonesize=64k",
+        "--zonerange=128k",
+        "--zoneskip=64k",
+    ],
+    &["--rw=randwrite", "--ss=iops:90%", "--ss_dur=500ms", "--runtime=2"],
+    &["--rw=randwrite", "--number_ios=50", "--fsync=1"],
+    &[
+        "--rw=randwrite",
+        "--bs=4k",
+        "--write_lat_log=live",
+        "--log_avg_msec=100",
+        "--ramp_time=200ms",
+    ],
+];
+
 /// The installed fio, in both output formats and with jobs of every kind: the figures match those
 /// of fio's JSON, recomputed here, and its text gives the same results.
 #[test]
@@ -316,66 +376,7 @@ fn fio_s_real_output_of_every_kind_of_job() {
     if !needs_rigs("fio_s_real_output_of_every_kind_of_job") {
         return;
     }
-    let kinds: [&[&str]; 26] = [
-        &["--rw=randwrite", "--bs=4k", "--fsync=1"],
-        &["--rw=randwrite", "--bs=4k", "--fdatasync=4", "--numjobs=2", "--group_reporting"],
-        &["--rw=randwrite", "--bs=4k", "--fdatasync=1", "--numjobs=3"],
-        &["--rw=randrw", "--rwmixread=70", "--bs=8k", "--ioengine=libaio", "--iodepth=8"],
-        &["--rw=randrw", "--bs=4k,16k"],
-        &["--rw=write", "--bs=16k", "--sync=1", "--lat_percentiles=1"],
-        &["--rw=write", "--sync=dsync", "--bs=4k", "--lat_percentiles=1", "--clat_percentiles=0"],
-        &["--rw=randread", "--bs=4k", "--numjobs=3"],
-        &[
-            "--rw=randread",
-            "--slat_percentiles=1",
-            "--clat_percentiles=1",
-            "--lat_percentiles=1",
-            "--ioengine=libaio",
-        ],
-        &["--rw=randwrite", "--bssplit=4k/50:16k/50"],
-        &["--rw=randwrite", "--bsrange=4k-16k"],
-        &[
-            "--rw=write",
-            "--bs=4k",
-            "--verify=crc32c",
-            "--verify_state_save=0",
-            "--end_fsync=1",
-            "--time_based=0",
-        ],
-        &["--rw=randrw", "--bs=4k", "--verify=md5", "--verify_state_save=0", "--time_based=0"],
-        &["--rw=write", "--bs=4k", "--sync_file_range=write:8"],
-        &["--rw=randwrite", "--clat_percentiles=0"],
-        &["--rw=randwrite", "--gtod_reduce=1"],
-        &["--rw=randread", "--percentile_list=50:99:99.5"],
-        &["--rw=randread", "--iodepth=16", "--ioengine=psync", "--rate_iops=200"],
-        &[
-            "--readwrite=randwrite",
-            "--blocksize=8k",
-            "--buffered=0",
-            "--ioengine=io_uring",
-            "--iodepth=4",
-        ],
-        &["--rw=randwrite", "--bs=4k", "--fsync=1", "--runtime=2", "--status-interval=1"],
-        &["--rw=randwrite", "--bs=4k", "--runtime=2", "--numjobs=2", "--status-interval=1"],
-        &["--rw=randrw", "--unified_rw_reporting=both"],
-        &[
-            "--rw=randread",
-            "--zonemode=strided",
-            "--zonesize=64k",
-            "--zonerange=128k",
-            "--zoneskip=64k",
-        ],
-        &["--rw=randwrite", "--ss=iops:90%", "--ss_dur=500ms", "--runtime=2"],
-        &["--rw=randwrite", "--number_ios=50", "--fsync=1"],
-        &[
-            "--rw=randwrite",
-            "--bs=4k",
-            "--write_lat_log=live",
-            "--log_avg_msec=100",
-            "--ramp_time=200ms",
-        ],
-    ];
-    for kind in kinds {
+    for kind in KINDS_OF_JOBS {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().to_str().unwrap();
         // By default fio leaves its verification state in the current directory.

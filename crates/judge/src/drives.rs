@@ -77,6 +77,11 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
         "A drive with power-loss protection loses nothing because of this; check its datasheet."
             .to_owned(),
     );
+    let reported = record.cache.kernel.cache_type.as_deref();
+    let switch_to_write_back = format!(
+        "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or \
+         switch the cache off: `flushmark cache off {path}`."
+    );
     match kind {
         Disagreement::KernelSendsNoFlushes => (
             Rank::LosesData,
@@ -88,18 +93,8 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                         "The kernel sends no flushes to {path}, although its volatile write cache \
                          is on: no fsync is durable."
                     ),
-                    if record
-                        .cache
-                        .kernel
-                        .cache_type
-                        .as_deref()
-                        .is_none_or(|reported| reported.starts_with("write back"))
-                    {
-                        format!(
-                            "Re-enable flushes with `echo 'write back' > \
-                             /sys/block/{disk}/queue/write_cache`, or switch the cache off: \
-                             `flushmark cache off {path}`."
-                        )
+                    if reported.is_none_or(|reported| reported.starts_with("write back")) {
+                        switch_to_write_back
                     } else {
                         // The driver assumes no cache, and the queue's setting cannot exceed that.
                         format!(
@@ -121,11 +116,7 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                         "The kernel is configured not to flush {path}, although the drive reports \
                          a volatile cache."
                     ),
-                    format!(
-                        "Re-enable flushes with `echo 'write back' > \
-                         /sys/block/{disk}/queue/write_cache`, or switch the cache off: `flushmark \
-                         cache off {path}`."
-                    ),
+                    switch_to_write_back,
                 )
             },
         ),

@@ -327,6 +327,33 @@ impl Check {
         Ok(self.standing.clone())
     }
 
+    /// How the writer stopped, where that bears on the verdict.
+    fn cycle_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(cycle) = &self.cycle {
+            let lanes = usize::from(self.run.geometry.lanes());
+            // The drive lost power while the host kept running.
+            let all_stopped = cycle.stopped.len() >= lanes;
+            if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
+                notes.push(format!(
+                    "all {lanes} lanes stopped at errors, as they do when only the \
+                                    drive loses power; the first error: {why}"
+                ));
+            } else {
+                notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
+            }
+            if let Some(why) =
+                cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none())
+            {
+                notes.push(format!(
+                    "the writer ended by itself ({why}) before any power cut, so the drive was \
+                     idle when it lost power"
+                ));
+            }
+        }
+        notes
+    }
+
     fn notes(
         &self,
         root: &SystemRoot,
@@ -400,27 +427,7 @@ impl Check {
                     .to_owned(),
             );
         }
-        if let Some(cycle) = &self.cycle {
-            let lanes = usize::from(self.run.geometry.lanes());
-            // The drive lost power while the host kept running.
-            let all_stopped = cycle.stopped.len() >= lanes;
-            if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
-                notes.push(format!(
-                    "all {lanes} lanes stopped at errors, as they do when only the \
-                                    drive loses power; the first error: {why}"
-                ));
-            } else {
-                notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
-            }
-            if let Some(why) =
-                cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none())
-            {
-                notes.push(format!(
-                    "the writer ended by itself ({why}) before any power cut, so the drive was \
-                     idle when it lost power"
-                ));
-            }
-        }
+        notes.extend(self.cycle_notes());
         notes.extend(self.run.fua_caveat().map(str::to_owned));
         let about = &self.run.circumstances;
         if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {

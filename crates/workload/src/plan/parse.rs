@@ -498,7 +498,6 @@ impl<'a> Fields<'a> {
     /// Rejects combinations of fields that are meaningless or impossible.
     fn check_blocks(&self, workload: &Workload) -> Result<(), PlanError> {
         let pattern = workload.pattern.name();
-        let block = u64::from(workload.block_bytes.get());
         if !workload.pattern.is_mixed() {
             self.refuse("read_percent", &format!("only valid with rw and randrw, not {pattern}"))?;
         }
@@ -511,13 +510,30 @@ impl<'a> Fields<'a> {
             self.refuse("sync_every", &format!("{pattern} writes no data to sync"))?;
         }
         self.check_discards(workload)?;
-        if workload.sync.call().is_none() && workload.sync_every != 1 {
-            let message = format!(
-                "only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"",
-                workload.sync.name()
-            );
-            return Err(self.error("sync_every", &message));
+        self.check_layout(workload)?;
+        self.check_alignment(workload)?;
+        self.check_files(workload)?;
+        self.check_pacing(workload)?;
+        if workload.sharing == Sharing::None {
+            self.refuse(
+                "offset_increment",
+                "without sharing, the parts of the jobs are adjacent; set sharing",
+            )?;
         }
+        if workload.end_fsync && !workload.pattern.writes() {
+            return Err(self.error("end_fsync", &format!("{pattern} writes no data to sync")));
+        }
+        self.check_room(workload)?;
+        self.check_sync_calls(workload)?;
+        if workload.rate.is_none() {
+            self.refuse("arrivals", "only valid with rate")?;
+        }
+        self.check_engine(workload)
+    }
+
+    /// What a layout requires of the pattern, of the jobs and of the streams.
+    fn check_layout(&self, workload: &Workload) -> Result<(), PlanError> {
+        let pattern = workload.pattern.name();
         if workload.layout != Layout::Overwrite && workload.pattern.reads() {
             let name = workload.layout.name();
             return Err(self.error(
@@ -536,6 +552,26 @@ impl<'a> Fields<'a> {
                 ),
             ));
         }
+        if workload.layout.starts_over() && workload.sharing == Sharing::All {
+            let message = format!(
+                "{} starts over, which would empty the file that other jobs are using",
+                workload.layout.name()
+            );
+            return Err(self.error("sharing", &message));
+        }
+        if workload.streams > Streams::MIN
+            && (workload.pattern.is_random() || workload.layout != Layout::Overwrite)
+        {
+            return Err(self.error(
+                "streams",
+                "only valid with read, write and rw on blocks that were written before",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_alignment(&self, workload: &Workload) -> Result<(), PlanError> {
+        let block = u64::from(workload.block_bytes.get());
         if workload.direct && block % 512 != 0 {
             let message = format!(
                 "{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false"
@@ -553,24 +589,11 @@ impl<'a> Fields<'a> {
                 ));
             }
         }
-        self.check_files(workload)?;
-        self.check_pacing(workload)?;
-        if workload.sharing == Sharing::None {
-            self.refuse(
-                "offset_increment",
-                "without sharing, the parts of the jobs are adjacent; set sharing",
-            )?;
-        }
-        if workload.layout.starts_over() && workload.sharing == Sharing::All {
-            let message = format!(
-                "{} starts over, which would empty the file that other jobs are using",
-                workload.layout.name()
-            );
-            return Err(self.error("sharing", &message));
-        }
-        if workload.end_fsync && !workload.pattern.writes() {
-            return Err(self.error("end_fsync", &format!("{pattern} writes no data to sync")));
-        }
+        Ok(())
+    }
+
+    fn check_room(&self, workload: &Workload) -> Result<(), PlanError> {
+        let block = u64::from(workload.block_bytes.get());
         let parts =
             if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
         let least =
@@ -586,24 +609,29 @@ impl<'a> Fields<'a> {
                 self.error(field, &format!("each {whose} of each job needs at least one block"))
             );
         }
-        if workload.sync.call().is_none() {
-            self.refuse("drain", "only valid with fsync and fdatasync")?;
-            self.refuse(
-                "queue_sync",
-                "only valid with fsync and fdatasync, which are separate operations",
-            )?;
+        Ok(())
+    }
+
+    /// Rejects what only a test with separate syncs can have.
+    fn check_sync_calls(&self, workload: &Workload) -> Result<(), PlanError> {
+        if workload.sync.call().is_some() {
+            return Ok(());
         }
-        if workload.streams > Streams::MIN
-            && (workload.pattern.is_random() || workload.layout != Layout::Overwrite)
-        {
-            return Err(self.error(
-                "streams",
-                "only valid with read, write and rw on blocks that were written before",
-            ));
+        if workload.sync_every != 1 {
+            let message = format!(
+                "only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"",
+                workload.sync.name()
+            );
+            return Err(self.error("sync_every", &message));
         }
-        if workload.rate.is_none() {
-            self.refuse("arrivals", "only valid with rate")?;
-        }
+        self.refuse("drain", "only valid with fsync and fdatasync")?;
+        self.refuse(
+            "queue_sync",
+            "only valid with fsync and fdatasync, which are separate operations",
+        )
+    }
+
+    fn check_engine(&self, workload: &Workload) -> Result<(), PlanError> {
         let linked = workload.sync.linked_call().is_some();
         match workload.engine {
             EngineChoice::Psync | EngineChoice::Libaio if linked => Err(self.error(

@@ -1,7 +1,7 @@
 //! io_uring, for depths above 1.
 //!
-//! One system call submits a batch and waits for completions. The files, the buffer region and
-//! the ring itself are registered; each slot's entry is built once. A write that must be durable by
+//! One system call submits a batch and waits for completions. The files and the buffer
+//! region are registered. A write that must be durable by
 //! itself has `RWF_DSYNC`; a linked sync is a second entry that the kernel starts once the write is
 //! complete.
 
@@ -10,12 +10,14 @@ mod ring;
 
 use std::time::Duration;
 
+use io_uring::opcode;
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{Fixed, FsyncFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use rustix::io_uring::{IoringFsyncFlags, IoringOp, IoringSqeFlags};
 use workload::{JobPart, SyncCall};
 
 pub use self::durable_write::DurableWrites;
-use self::ring::{Entry, Ring};
+use self::ring::{Ring, moved};
 use crate::buffers::Buffers;
 use crate::open_files::OpenFiles;
 use crate::queue::{Completion, Operation, Queue};
@@ -28,7 +30,10 @@ const REGISTERED_BYTES_MAX: usize = 1 << 30;
 pub struct Uring {
     ring: Ring,
     part: JobPart,
-    depth: u32,
+    /// The address of each slot.
+    blocks: Vec<u64>,
+    write_flags: ReadWriteFlags,
+    sync: Option<FsyncFlags>,
     linked: bool,
     registered_buffers: bool,
 }
@@ -48,8 +53,8 @@ pub struct UringSetup<'a> {
 }
 
 impl Uring {
-    /// Creates a ring of the calling thread for a job's files and its buffers, which must have `depth`
-    /// slots. The caller keeps the buffers alive, and does not touch their slots while operations
+    /// Creates a ring of the calling thread for a job's files and its buffers, which must have
+    /// `depth` slots. The caller keeps the buffers alive, and does not touch their slots while operations
     /// are in flight.
     ///
     /// # Errors
@@ -57,38 +62,22 @@ impl Uring {
     pub fn new(setup: UringSetup<'_>, buffers: &Buffers) -> Result<Uring, Errno> {
         let UringSetup { files, depth, write_flags, linked, queued } = setup;
         let sync = linked.or(queued);
-        let mut ring = Ring::new(if sync.is_some() { 2 * depth } else { depth })?;
-        ring.register_files(files.iter())?;
-        ring.register_self();
+        let ring = Ring::new(if sync.is_some() { 2 * depth } else { depth }, files.iter())?;
         let registered_buffers = Uring::register(&ring, buffers);
-        for slot in 0..depth {
-            let (address, length) = buffers.address(slot as usize);
-            let link =
-                if linked.is_some() { IoringSqeFlags::IO_LINK } else { IoringSqeFlags::empty() };
-            *ring.entry(slot) = Entry {
-                flags: (IoringSqeFlags::FIXED_FILE | link).bits(),
-                address,
-                length,
-                op_flags: write_flags.bits(),
-                user_data: u64::from(slot),
-                ..Entry::default()
-            };
-            // Separate entries, because a sync must have neither address nor length.
-            if let Some(call) = sync {
-                let flags = match call {
-                    SyncCall::Fsync => IoringFsyncFlags::empty(),
-                    SyncCall::Fdatasync => IoringFsyncFlags::DATASYNC,
-                };
-                *ring.entry(depth + slot) = Entry {
-                    opcode: IoringOp::Fsync as u8,
-                    flags: IoringSqeFlags::FIXED_FILE.bits(),
-                    op_flags: flags.bits(),
-                    user_data: u64::from(depth + slot),
-                    ..Entry::default()
-                };
-            }
-        }
-        Ok(Uring { ring, part: files.part(), depth, linked: linked.is_some(), registered_buffers })
+        let blocks = (0..depth).map(|slot| buffers.address(slot as usize).0).collect();
+        let sync = sync.map(|call| match call {
+            SyncCall::Fsync => FsyncFlags::empty(),
+            SyncCall::Fdatasync => FsyncFlags::DATASYNC,
+        });
+        Ok(Uring {
+            ring,
+            part: files.part(),
+            blocks,
+            write_flags,
+            sync,
+            linked: linked.is_some(),
+            registered_buffers,
+        })
     }
 
     #[expect(unsafe_code, reason = "the kernel pins the region")]
@@ -104,7 +93,7 @@ impl Uring {
     /// # Errors
     /// `ENOSYS` or `EPERM` if it is not supported or disabled.
     pub fn probe() -> Result<(), Errno> {
-        Ring::new(1).map(drop)
+        Ring::probe()
     }
 
     /// Returns `true` if the buffers are registered. `RLIMIT_MEMLOCK` can prevent it, which only
@@ -114,50 +103,68 @@ impl Uring {
     }
 }
 
-impl Queue for Uring {
-    #[inline]
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+impl Uring {
+    fn block_entry(&self, slot: u32, operation: Operation, offset: u64, bytes: u32) -> Entry {
         // Registered files have the numbers of the job's files.
         let (file, offset) = self.part.locate(offset);
-        if operation == Operation::Sync {
-            self.ring.entry(self.depth + slot).fd = file as i32;
-            self.ring.prepare(self.depth + slot);
-            return;
+        let file = Fixed(file);
+        let address = self.blocks[slot as usize] as *mut u8;
+        let flags = self.write_flags.bits() as i32;
+        match (operation, self.registered_buffers) {
+            (Operation::Read, true) => {
+                opcode::ReadFixed::new(file, address, bytes, 0).offset(offset).build()
+            }
+            (Operation::Read, false) => {
+                opcode::Read::new(file, address, bytes).offset(offset).build()
+            }
+            (Operation::Write, true) => opcode::WriteFixed::new(file, address, bytes, 0)
+                .offset(offset)
+                .rw_flags(flags)
+                .build(),
+            (Operation::Write, false) => {
+                opcode::Write::new(file, address, bytes).offset(offset).rw_flags(flags).build()
+            }
+            (Operation::Sync, _) => {
+                opcode::Fsync::new(file).flags(self.sync.unwrap_or(FsyncFlags::empty())).build()
+            }
         }
-        let opcode = match (operation, self.registered_buffers) {
-            (Operation::Read, true) => IoringOp::ReadFixed,
-            (Operation::Read, false) => IoringOp::Read,
-            (Operation::Write | Operation::Sync, true) => IoringOp::WriteFixed,
-            (Operation::Write | Operation::Sync, false) => IoringOp::Write,
-        };
-        let entry = self.ring.entry(slot);
-        entry.opcode = opcode as u8;
-        entry.length = bytes;
-        entry.fd = file as i32;
-        entry.offset = offset;
-        self.ring.prepare(slot);
-        if self.linked {
-            self.ring.entry(self.depth + slot).fd = file as i32;
-            self.ring.prepare(self.depth + slot);
+    }
+}
+
+impl Queue for Uring {
+    #[inline]
+    #[expect(unsafe_code, reason = "passes addresses to the kernel")]
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        let entry = self.block_entry(slot, operation, offset, bytes);
+        let entry = entry.user_data(user_data(slot, operation));
+        // SAFETY: a slot is part of the buffers, which the job keeps until it has drained the queue.
+        unsafe {
+            if self.linked && operation != Operation::Sync {
+                let sync = self.block_entry(slot, Operation::Sync, offset, 0);
+                self.ring.prepare(&entry.flags(Flags::IO_LINK));
+                self.ring.prepare(&sync.user_data(user_data(slot, Operation::Sync)));
+            } else {
+                self.ring.prepare(&entry);
+            }
         }
     }
 
     #[inline]
-    #[expect(unsafe_code, reason = "passes addresses to the kernel")]
     fn submit_and_wait(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno> {
-        // SAFETY: entries refer to the registered file and to slots of the buffers; the job keeps
-        // both until it has drained the queue.
-        unsafe { self.ring.enter(least, timeout) }
+        self.ring.enter(least, timeout)
     }
 
     #[inline]
     fn next_completion(&mut self) -> Option<Completion> {
         let finished = self.ring.next_completion_entry()?;
-        let index = finished.user_data as u32;
-        let is_sync = index >= self.depth;
-        let moved = usize::try_from(finished.result)
-            .map_err(|_| Errno::from_raw_os_error(-finished.result));
-        let slot = if is_sync { index - self.depth } else { index };
-        Some(Completion { slot, linked_sync: is_sync && self.linked, moved })
+        let (slot, is_sync) = (finished.user_data() as u32, finished.user_data() & SYNC != 0);
+        Some(Completion { slot, linked_sync: is_sync && self.linked, moved: moved(&finished) })
     }
+}
+
+/// Marks the completion of a sync.
+const SYNC: u64 = 1 << 32;
+
+fn user_data(slot: u32, operation: Operation) -> u64 {
+    u64::from(slot) | if operation == Operation::Sync { SYNC } else { 0 }
 }

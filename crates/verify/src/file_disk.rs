@@ -49,7 +49,7 @@ enum Durable {
     Not,
     Flagged,
     OpenedSo(File),
-    Queued(DurableWrites),
+    Queued(Box<DurableWrites>),
 }
 
 impl DiskSpec {
@@ -77,7 +77,7 @@ impl DiskSpec {
             (FuaPath::IoUring, _) => {
                 let flags = if dsync { ReadWriteFlags::empty() } else { ReadWriteFlags::DSYNC };
                 // The ring keeps the file open.
-                Durable::Queued(DurableWrites::new(file.as_fd(), flags)?)
+                Durable::Queued(Box::new(DurableWrites::new(file.as_fd(), flags)?))
             }
             (FuaPath::Blocking, true) => Durable::OpenedSo(file),
             (FuaPath::Blocking, false) => Durable::Flagged,

@@ -6,15 +6,17 @@
 
 use std::os::fd::BorrowedFd;
 
+use io_uring::opcode;
+use io_uring::types::Fixed;
 use rustix::io::{Errno, ReadWriteFlags};
-use rustix::io_uring::{IoringOp, IoringSqeFlags};
 
-use super::ring::{Entry, Ring};
+use super::ring::{Ring, moved};
 
 /// A ring of the calling thread for one file. It cannot be sent to another thread.
 #[derive(Debug)]
 pub struct DurableWrites {
     ring: Ring,
+    flags: ReadWriteFlags,
     /// A submission failed half-way, so it is unknown what the kernel accepted.
     broken: bool,
 }
@@ -26,16 +28,7 @@ impl DurableWrites {
     /// # Errors
     /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
     pub fn new(file: BorrowedFd<'_>, flags: ReadWriteFlags) -> Result<DurableWrites, Errno> {
-        let mut ring = Ring::new(1)?;
-        ring.register_files(std::iter::once(file))?;
-        ring.register_self();
-        *ring.entry(0) = Entry {
-            opcode: IoringOp::Write as u8,
-            flags: IoringSqeFlags::FIXED_FILE.bits(),
-            op_flags: flags.bits(),
-            ..Entry::default()
-        };
-        Ok(DurableWrites { ring, broken: false })
+        Ok(DurableWrites { ring: Ring::new(1, std::iter::once(file))?, flags, broken: false })
     }
 
     /// Writes a block and waits for it; returns the bytes written.
@@ -47,14 +40,13 @@ impl DurableWrites {
         if self.broken {
             return Err(Errno::IO);
         }
-        let entry = self.ring.entry(0);
-        entry.address = block.as_ptr() as u64;
-        entry.length = u32::try_from(block.len()).map_err(|_| Errno::INVAL)?;
-        entry.offset = offset;
-        self.ring.prepare(0);
-        // SAFETY: the entry refers to the registered file and to `block`, which is borrowed until
-        // this function returns; that is after the completion has been seen.
-        if let Err(errno) = unsafe { self.ring.enter(1, None) } {
+        let length = u32::try_from(block.len()).map_err(|_| Errno::INVAL)?;
+        let write = opcode::Write::new(Fixed(0), block.as_ptr(), length);
+        let entry = write.offset(offset).rw_flags(self.flags.bits() as i32).build();
+        // SAFETY: `block` is borrowed until this function returns; that is after the completion has
+        // been seen.
+        unsafe { self.ring.prepare(&entry) };
+        if let Err(errno) = self.ring.enter(1, None) {
             // Nothing was submitted (otherwise the kernel returns a count). The entry must not be
             // submitted later, and stays in a ring that is never entered again.
             self.broken = true;
@@ -62,13 +54,11 @@ impl DurableWrites {
         }
         loop {
             if let Some(finished) = self.ring.next_completion_entry() {
-                return usize::try_from(finished.result)
-                    .map_err(|_| Errno::from_raw_os_error(-finished.result));
+                return moved(&finished);
             }
             // A signal interrupted the wait. The write is still in progress, so keep waiting,
             // whatever error the kernel returns.
-            // SAFETY: nothing new is submitted.
-            if unsafe { self.ring.enter(1, None) }.is_err() {
+            if self.ring.enter(1, None).is_err() {
                 std::thread::yield_now();
             }
         }

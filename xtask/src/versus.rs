@@ -18,13 +18,14 @@ pub mod verify;
 mod zram;
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use self::bare::BareLoop;
 use self::kernel_workers::KernelWorkers;
 use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
@@ -50,6 +51,11 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     bare: Option<PathBuf>,
 
+    /// Another build of flushmark, such as the version before, measured in the same rounds; can be
+    /// repeated
+    #[arg(long = "build", value_name = "PROGRAM")]
+    builds: Vec<PathBuf>,
+
     /// Compare fio's job files instead, each run by both programs
     #[arg(long)]
     jobfiles: bool,
@@ -74,6 +80,10 @@ pub struct Sample {
     in_flight: f64,
 }
 
+/// The share of another build's rate that this one must reach: what is written for clarity, and
+/// the release profile, may cost 3 %.
+const BUILD_SHARE_MIN: f64 = 0.97;
+
 /// The part of a measurement in which processor time is observed: both sides have started and
 /// warmed up by then, and have not ended.
 fn steady_part(seconds: u32) -> Range<Duration> {
@@ -84,7 +94,7 @@ fn steady_part(seconds: u32) -> Range<Duration> {
 /// A line of the table.
 struct Compared {
     row: &'static str,
-    what: &'static str,
+    what: String,
     ours: f64,
     theirs: f64,
     wanted: Wanted,
@@ -128,87 +138,94 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// One of those that do the work of a row.
+enum Contestant<'a> {
+    Flushmark(&'a Path),
+    Fio(&'static [&'static str]),
+    FullQueue(BareLoop<'a>),
+    /// `crates/engine/benches/bare_loop.rs`, with its arguments.
+    SystemCalls([&'static str; 2]),
+}
+
+impl Contestant<'_> {
+    fn measure(&self, row: &Row, target: &str, options: &Options) -> anyhow::Result<Sample> {
+        let Options { seconds, cpu, .. } = *options;
+        match self {
+            Contestant::Flushmark(program) => ours::measure(program, row, target, seconds, cpu),
+            Contestant::Fio(setup) => fio::measure(row, setup, target, options),
+            Contestant::FullQueue(bare) => bare.measure(target, seconds, cpu),
+            Contestant::SystemCalls(arguments) => ours::bare(*arguments, target, seconds, cpu),
+        }
+    }
+}
+
 fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<Vec<Compared>> {
     let target = rigs.target(row.rig);
-    let setup = best_setup(row, target, options)?;
-    let loops = bare::loops(row, target, options)?;
-    let mut of_loops: Vec<Vec<Sample>> = loops.iter().map(|_| Vec::new()).collect();
-    let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..options.rounds {
-        let measure_ours = || ours::measure(row, target, options.seconds, options.cpu);
-        let measure_fio = || fio::measure(row, setup, target, options);
-        if round % 2 == 0 {
-            ours.push(measure_ours()?);
-            theirs.push(measure_fio()?);
-        } else {
-            theirs.push(measure_fio()?);
-            ours.push(measure_ours()?);
+    let mut contestants = vec![
+        Contestant::Flushmark(build::flushmark()?),
+        Contestant::Fio(best_setup(row, target, options)?),
+    ];
+    contestants.extend(options.builds.iter().map(|program| Contestant::Flushmark(program)));
+    contestants.extend(bare::loops(row, target, options)?.into_iter().map(Contestant::FullQueue));
+    contestants.extend(row.bare.map(Contestant::SystemCalls));
+    let mut samples: Vec<Vec<Sample>> = contestants.iter().map(|_| Vec::new()).collect();
+    for round in 0..options.rounds as usize {
+        // The order is reversed in every other round, and begins with the next one after two rounds.
+        let forward = |turn| (turn + round / 2) % contestants.len();
+        let turns = (0..contestants.len()).map(forward);
+        let turns: Vec<usize> =
+            if round % 2 == 0 { turns.collect() } else { turns.rev().collect() };
+        for turn in turns {
+            samples[turn].push(contestants[turn].measure(row, target, options)?);
         }
-        if let Some(bare_loop) = row.bare {
-            bare.push(ours::bare(bare_loop, target, options.seconds, options.cpu)?);
-        }
-        for (bare, samples) in loops.iter().zip(&mut of_loops) {
-            samples.push(bare.measure(target, options.seconds, options.cpu)?);
-        }
-        let last =
-            [&ours, &theirs].into_iter().chain(&of_loops).filter_map(|samples| samples.last());
+        let last = samples.iter().filter_map(|samples| samples.last());
         let figures: Vec<String> = last.map(|sample| format!("{:.0}", sample.iops)).collect();
         eprintln!("  round {}: {} IOPS", round + 1, figures.join(", "));
     }
+    let ours = &samples[0];
     let line =
-        |what, ours: &[Sample], theirs: &[Sample], figure: fn(&Sample) -> f64, wanted| Compared {
+        |what: String, theirs: &[Sample], figure: fn(&Sample) -> f64, wanted: Wanted| Compared {
             row: row.name,
             what,
             ours: median(ours.iter().map(figure)),
             theirs: median(theirs.iter().map(figure)),
             wanted,
         };
-    let mut lines = vec![
-        line("IOPS", &ours, &theirs, |sample| sample.iops, Wanted::AtLeast(row.iops_ratio)),
-        line(
-            "CPU s per million",
-            &ours,
-            &theirs,
-            |sample| sample.cpu_s_per_million,
-            Wanted::AtMost(row.cpu_ratio),
-        ),
-    ];
-    for (bare, samples) in loops.iter().zip(&of_loops) {
-        lines.push(line(
-            bare.name(),
-            &ours,
-            samples,
-            |sample| sample.iops,
-            Wanted::AtLeast(bare::SHARE_MIN),
-        ));
+    let iops: fn(&Sample) -> f64 = |sample| sample.iops;
+    let cpu: fn(&Sample) -> f64 = |sample| sample.cpu_s_per_million;
+    let p50: fn(&Sample) -> f64 = |sample| sample.p50_us;
+    let mut lines = Vec::new();
+    for (contestant, theirs) in contestants.iter().zip(&samples).skip(1) {
+        match contestant {
+            Contestant::Fio(_) => {
+                lines.push(line("IOPS".to_owned(), theirs, iops, Wanted::AtLeast(row.iops_ratio)));
+                let per_million = "CPU s per million".to_owned();
+                lines.push(line(per_million, theirs, cpu, Wanted::AtMost(row.cpu_ratio)));
+                if row.commits {
+                    lines.push(line("commit p50, µs".to_owned(), theirs, p50, Wanted::AtMost(1.0)));
+                }
+            }
+            Contestant::Flushmark(program) => {
+                let name = program.file_name().unwrap_or_default().to_string_lossy();
+                let wanted = Wanted::AtLeast(BUILD_SHARE_MIN);
+                lines.push(line(format!("IOPS and {name}'s"), theirs, iops, wanted));
+                let wanted = Wanted::AtMost(1.0 / BUILD_SHARE_MIN);
+                lines.push(line(format!("CPU and {name}'s"), theirs, cpu, wanted));
+            }
+            Contestant::FullQueue(bare) => {
+                let wanted = Wanted::AtLeast(bare::SHARE_MIN);
+                lines.push(line(bare.name().to_owned(), theirs, iops, wanted));
+            }
+            Contestant::SystemCalls(_) => {
+                let what = "p50 and a bare loop's, µs".to_owned();
+                lines.push(line(what, theirs, p50, Wanted::AtMost(1.03)));
+            }
+        }
     }
     if let Some(queue) = row.queue {
         let depth = [Sample { in_flight: f64::from(queue.depth), ..Sample::default() }];
-        lines.push(line(
-            "in flight and asked for",
-            &ours,
-            &depth,
-            |sample| sample.in_flight,
-            Wanted::Within(0.02),
-        ));
-    }
-    if row.commits {
-        lines.push(line(
-            "commit p50, µs",
-            &ours,
-            &theirs,
-            |sample| sample.p50_us,
-            Wanted::AtMost(1.0),
-        ));
-    }
-    if !bare.is_empty() {
-        lines.push(line(
-            "p50 and a bare loop's, µs",
-            &ours,
-            &bare,
-            |sample| sample.p50_us,
-            Wanted::AtMost(1.03),
-        ));
+        let what = "in flight and asked for".to_owned();
+        lines.push(line(what, &depth, |sample| sample.in_flight, Wanted::Within(0.02)));
     }
     Ok(lines)
 }

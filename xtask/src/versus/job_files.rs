@@ -64,7 +64,7 @@ pub fn compare(options: &Options) -> anyhow::Result<()> {
         let (ours, theirs) = (median(mine.into_iter()), median(theirs.into_iter()));
         table.push(Compared {
             row: name,
-            what: "IOPS",
+            what: "IOPS".to_owned(),
             ours,
             theirs,
             wanted: Wanted::Within(NEAR),

@@ -141,7 +141,7 @@ fn line(
 ) -> Compared {
     Compared {
         row,
-        what,
+        what: what.to_owned(),
         ours: median(ours.into_iter()),
         theirs: median(theirs.into_iter()),
         wanted,
@@ -346,7 +346,7 @@ fn crash(place: &Path) -> anyhow::Result<Compared> {
     eprintln!("  {theirs_per_s:.2} copies a second");
     Ok(Compared {
         row: "crash states",
-        what: "states a second",
+        what: "states a second".to_owned(),
         ours: ours_per_s,
         theirs: theirs_per_s,
         wanted: Wanted::AtLeast(20.0),

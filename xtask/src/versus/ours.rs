@@ -1,5 +1,6 @@
 //! Our side of the comparison, through the command that a user types.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -7,14 +8,19 @@ use serde_json::Value;
 
 use super::rows::{Rig, Row};
 use super::{Sample, steady_part};
-use crate::build;
 use crate::command::{output, watched_output};
 
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
 
-/// Runs flushmark on the plan of a row.
-pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
+/// Runs a build of flushmark on the plan of a row.
+pub fn measure(
+    program: &Path,
+    row: &Row,
+    target: &str,
+    seconds: u32,
+    cpu: u32,
+) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
     let plan = directory.path().join("row.toml");
     let window = steady_part(seconds);
@@ -25,7 +31,7 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
         format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan),
     )?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
-    let binary = build::flushmark()?.to_string_lossy();
+    let binary = program.to_string_lossy();
     let args = [
         "-c",
         &cpu,

@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let (ours, theirs) = (median(ours.into_iter()), median(theirs.into_iter()));
         table.push(Compared {
             row,
-            what: "commits a second",
+            what: "commits a second".to_owned(),
             ours,
             theirs,
             wanted: Wanted::AtLeast(1.0),

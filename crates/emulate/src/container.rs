@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use blame::Blame;
 use drive::{DriveError, Occupied, SystemRoot};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -75,15 +76,15 @@ pub enum ContainerError {
 }
 
 impl ContainerError {
-    /// Returns whether it was refused for safety.
-    pub const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
             ContainerError::Foreign(_)
-                | ContainerError::ForeignMetadata(_)
-                | ContainerError::InUse(_)
-                | ContainerError::Occupied { .. }
-        )
+            | ContainerError::ForeignMetadata(_)
+            | ContainerError::InUse(_)
+            | ContainerError::Occupied { .. } => Blame::Safety,
+            _ => Blame::System,
+        }
     }
 }
 

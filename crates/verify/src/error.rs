@@ -4,8 +4,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use blame::Blame;
 use drive::DriveError;
-use engine::{Blame, EngineError};
+use engine::EngineError;
 use workload::format_bytes;
 
 use crate::geometry::ImpossibleGeometry;
@@ -198,12 +199,12 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// The party that has to act, which determines the exit code.
+    /// The party that has to act.
     pub fn blame(&self) -> Blame {
         match self {
             VerifyError::Target(error) => error.blame(),
-            VerifyError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. })
-            | VerifyError::Geometry(_)
+            VerifyError::Drive(error) => error.blame(),
+            VerifyError::Geometry(_)
             | VerifyError::NoTarget { .. }
             | VerifyError::OtherName { .. }
             | VerifyError::Missing { .. }

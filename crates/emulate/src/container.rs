@@ -19,7 +19,6 @@ use crate::image::Image;
 /// Content of the metadata file, `FILE.flushmark`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImageMetadata {
-    /// Name of the model.
     pub model: String,
     /// Size of the drive, in bytes.
     pub capacity_bytes: u64,

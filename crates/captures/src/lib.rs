@@ -30,7 +30,6 @@ const MACHINES: [(&str, &str); 4] = [
 /// The names of all machines in `trees/`.
 pub const NAMES: [&str; 4] = [MACHINES[0].0, MACHINES[1].0, MACHINES[2].0, MACHINES[3].0];
 
-/// The text of a machine.
 fn text(name: &str) -> Result<&'static str, String> {
     let found = MACHINES.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text).ok_or_else(|| {

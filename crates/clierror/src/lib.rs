@@ -1,38 +1,26 @@
-//! Errors of a command-line program: one sentence on stderr, and an exit code.
-//!
-//! | exit code | meaning |
-//! | --- | --- |
-//! | [`WRONG_USE`] | the command line or a file that it names must be corrected |
-//! | [`REFUSED`] | the action could destroy data |
-//! | [`FAILED`] | any other error |
+//! Errors of a command-line program: one sentence on stderr, and the exit code of [`Blame`].
 //!
 //! ```
-//! use clierror::{FAILED, Program, WRONG_USE, WrongUse, code_of, sentence};
+//! use blame::Blame;
+//! use clierror::{Program, WrongUse, blame_of, sentence};
 //!
 //! const PROGRAM: Program = Program::named("prefixsort");
 //!
 //! let error = anyhow::Error::new(WrongUse("--check takes exactly one file".to_owned()));
-//! assert_eq!(code_of(&error), Some(WRONG_USE));
+//! assert_eq!(blame_of(&error), Some(Blame::Usage));
 //! // Prints `prefixsort: --check takes exactly one file`.
 //! let code = PROGRAM.failed(&error, |_| None);
 //!
 //! let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
 //! let error = anyhow::Error::new(missing).context("cannot open urls.txt");
 //! assert_eq!(sentence(&error), "cannot open urls.txt: entity not found");
-//! assert_eq!(code_of(&error).unwrap_or(FAILED), 4);
+//! assert_eq!(blame_of(&error), None);
 //! ```
 
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-/// Exit code of a usage error, which is also clap's.
-pub const WRONG_USE: u8 = 2;
-
-/// Exit code of an action that was refused because it could destroy data.
-pub const REFUSED: u8 = 3;
-
-/// Exit code of an I/O or system error.
-pub const FAILED: u8 = 4;
+use blame::Blame;
 
 /// A usage error.
 #[derive(Debug, thiserror::Error)]
@@ -63,19 +51,20 @@ impl Program {
         let _ = writeln!(anstream::stderr(), "{}", self.message(sentence));
     }
 
-    /// Prints an error and returns its exit code: that of [`code_of`], or else of `code_of_own`,
-    /// which knows the errors of the program's other crates, or else [`FAILED`]. An error that
-    /// [`is_broken_pipe`] is a success, and nothing is printed.
+    /// Prints an error and returns its exit code: that of [`blame_of`], or else of `blame_of_own`,
+    /// which knows the errors of the program's other crates, or else of [`Blame::System`]. An error
+    /// that [`is_broken_pipe`] is a success, and nothing is printed.
     pub fn failed(
         self,
         error: &anyhow::Error,
-        code_of_own: impl FnOnce(&anyhow::Error) -> Option<u8>,
+        blame_of_own: impl FnOnce(&anyhow::Error) -> Option<Blame>,
     ) -> ExitCode {
         if is_broken_pipe(error) {
             return ExitCode::SUCCESS;
         }
         self.complain(&sentence(error));
-        ExitCode::from(code_of(error).or_else(|| code_of_own(error)).unwrap_or(FAILED))
+        let blame = blame_of(error).or_else(|| blame_of_own(error)).unwrap_or(Blame::System);
+        ExitCode::from(blame.exit_code())
     }
 
     fn message(self, sentence: &str) -> String {
@@ -84,15 +73,10 @@ impl Program {
     }
 }
 
-/// The exit code of [`WrongUse`] and [`Refused`]; `None` for any other error.
-pub fn code_of(error: &anyhow::Error) -> Option<u8> {
-    if error.is::<WrongUse>() {
-        Some(WRONG_USE)
-    } else if error.is::<Refused>() {
-        Some(REFUSED)
-    } else {
-        None
-    }
+/// The party at fault for [`WrongUse`] and [`Refused`]; `None` for any other error.
+pub fn blame_of(error: &anyhow::Error) -> Option<Blame> {
+    let wrong_use = error.is::<WrongUse>().then_some(Blame::Usage);
+    wrong_use.or_else(|| error.is::<Refused>().then_some(Blame::Safety))
 }
 
 /// Returns whether the reader of the output went away (`flushmark suites | head`), which is not an
@@ -143,25 +127,28 @@ mod tests {
     fn context_does_not_change_the_code() {
         let wrong = anyhow::Error::new(WrongUse("wrong".to_owned())).context("cannot begin");
         let refused = anyhow::Error::new(Refused("in use".to_owned())).context("cannot write");
-        assert_eq!((code_of(&wrong), code_of(&refused)), (Some(WRONG_USE), Some(REFUSED)));
-        assert_eq!(PROGRAM.failed(&refused, |_| Some(1)), ExitCode::from(REFUSED));
+        assert_eq!(
+            (blame_of(&wrong), blame_of(&refused)),
+            (Some(Blame::Usage), Some(Blame::Safety))
+        );
+        assert_eq!(PROGRAM.failed(&refused, |_| Some(Blame::Usage)), ExitCode::from(3));
     }
 
     #[test]
     fn other_errors_have_the_code_of_the_program() {
         let error = unwritten(ErrorKind::NotFound);
         assert_eq!(
-            PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(1)),
-            ExitCode::from(1)
+            PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(Blame::Usage)),
+            ExitCode::from(2)
         );
-        assert_eq!(PROGRAM.failed(&error, |_| None), ExitCode::from(FAILED));
+        assert_eq!(PROGRAM.failed(&error, |_| None), ExitCode::from(4));
     }
 
     #[test]
     fn a_reader_that_goes_away_is_a_success() {
         assert!(is_broken_pipe(&unwritten(ErrorKind::BrokenPipe)));
         assert_eq!(
-            PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(1)),
+            PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(Blame::Usage)),
             ExitCode::SUCCESS
         );
         assert!(!is_broken_pipe(&unwritten(ErrorKind::NotFound)));

@@ -155,7 +155,6 @@ impl Run {
     }
 }
 
-/// Seconds per block.
 fn block_length(seconds: usize) -> usize {
     // A cube root may be too high in the last digit.
     ((seconds as f64).cbrt() - 1e-9).ceil().max(1.0) as usize

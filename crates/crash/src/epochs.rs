@@ -29,6 +29,10 @@ pub(crate) fn epochs(entries: &[Entry]) -> Vec<Epoch> {
     }
     current.end = entries.len();
     epochs.push(current);
+    debug_assert!(
+        epochs.is_sorted_by(|one, next| one.end < next.end || next.writes.is_empty()),
+        "epochs are in the order of the log"
+    );
     epochs
 }
 

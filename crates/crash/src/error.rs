@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use blame::Blame;
 use emulate::ChainError;
 use emulate::fuse::MountError;
 
@@ -63,6 +64,14 @@ pub enum CrashError {
 }
 
 impl CrashError {
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
+            CrashError::Root => Blame::Usage,
+            _ => Blame::System,
+        }
+    }
+
     /// Returns a function that turns a failed call into [`CrashError::System`].
     pub fn call(what: &'static str) -> impl Fn(io::Error) -> CrashError {
         move |source| CrashError::System { what, source }

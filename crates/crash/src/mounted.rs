@@ -57,7 +57,6 @@ impl NotMounted {
     }
 }
 
-/// A mounted filesystem.
 #[derive(Debug)]
 pub(crate) struct Mounted<'a> {
     device: &'a Path,

@@ -54,7 +54,6 @@ pub(crate) enum OpenedBy {
 #[derive(Debug)]
 struct Drives {
     recorded: Mutex<Option<Recorded>>,
-    /// The recording of the states.
     recording: Option<Arc<Recording>>,
     states: Vec<Mutex<Slot>>,
     opened_by: OpenedBy,
@@ -303,7 +302,6 @@ impl Drives {
     }
 }
 
-/// The content of a file.
 trait Content {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;

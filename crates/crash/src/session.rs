@@ -32,7 +32,6 @@ pub struct Plan {
     pub filesystem: Option<Filesystem>,
     /// Length of the log. States of a truncated log would wrongly seem fine.
     pub log_bytes: u64,
-    /// Number of entries in the log.
     pub log_entries: usize,
     /// The check that runs on each state.
     pub check: Check,
@@ -47,9 +46,7 @@ pub struct Plan {
 /// A line of `results.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Checked {
-    /// Name of the state.
     pub state: String,
-    /// The result of its check.
     pub verdict: CheckVerdict,
 }
 
@@ -195,7 +192,6 @@ impl Session {
     }
 }
 
-/// Appends results.
 #[derive(Debug)]
 pub struct ResultLog {
     file: File,

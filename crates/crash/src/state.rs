@@ -57,7 +57,6 @@ impl fmt::Display for State {
     }
 }
 
-/// An invalid state name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid state `{0}`; expected EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as in the \

@@ -113,7 +113,6 @@ fn in_blocks(
     Ok(())
 }
 
-/// A finished recording.
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,

@@ -72,7 +72,6 @@ fn left_behind(parent: &Path) -> Vec<PathBuf> {
     entries.filter(is_left).map(|entry| entry.path()).collect()
 }
 
-/// The process ID in a name.
 fn process_of(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(OURS)?.split_once('-')?;
     number.parse::<u32>().ok()?;

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use blame::Blame;
+
 use crate::DeviceNumber;
 
 /// Why a required fact could not be read. Optional facts are `None` instead.
@@ -91,6 +93,16 @@ pub enum DriveError {
         /// The kernel's error.
         source: io::Error,
     },
+}
+
+impl DriveError {
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
+            DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. } => Blame::Usage,
+            _ => Blame::System,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use crate::{DeviceNumber, SystemRoot};
 use status::{LoopStatus, Node};
 
-/// An attached loop device.
 #[derive(Debug, Clone)]
 pub(crate) struct LoopDevice {
     /// `loop3`.

@@ -295,7 +295,6 @@ impl Drop for MountedFilesystem {
     }
 }
 
-/// The content of a device.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Nothing,

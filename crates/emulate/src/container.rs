@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use blame::Blame;
 use drive::{DriveError, Occupied, SystemRoot};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,6 @@ use crate::image::Image;
 /// Content of the metadata file, `FILE.flushmark`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImageMetadata {
-    /// Name of the model.
     pub model: String,
     /// Size of the drive, in bytes.
     pub capacity_bytes: u64,
@@ -75,15 +75,15 @@ pub enum ContainerError {
 }
 
 impl ContainerError {
-    /// Returns whether it was refused for safety.
-    pub const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
             ContainerError::Foreign(_)
-                | ContainerError::ForeignMetadata(_)
-                | ContainerError::InUse(_)
-                | ContainerError::Occupied { .. }
-        )
+            | ContainerError::ForeignMetadata(_)
+            | ContainerError::InUse(_)
+            | ContainerError::Occupied { .. } => Blame::Safety,
+            _ => Blame::System,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use blame::Blame;
 use simdrive::assembly::Impossible;
 use simdrive::device::{Device, Identity};
 use simdrive::run::Machine;
@@ -180,10 +181,14 @@ pub enum EmulateError {
 }
 
 impl EmulateError {
-    /// Returns whether it was refused for safety.
-    pub const fn is_refusal(&self) -> bool {
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
         match self {
-            EmulateError::Container(error) => error.is_refusal(),
+            EmulateError::Container(error) => error.blame(),
+            EmulateError::Impossible(_)
+            | EmulateError::Root(_)
+            | EmulateError::TooSmall { .. }
+            | EmulateError::NothingToLieAbout { .. } => Blame::Usage,
             EmulateError::NotEmpty(_)
             | EmulateError::Chain(
                 ChainError::OtherFilesystem { .. }
@@ -191,20 +196,11 @@ impl EmulateError {
                 | ChainError::OtherContent(_)
                 | ChainError::Nothing,
             )
-            | EmulateError::Mount(MountError::Left(_) | MountError::Stopped { .. }) => true,
-            _ => false,
+            | EmulateError::Mount(MountError::Left(_) | MountError::Stopped { .. }) => {
+                Blame::Safety
+            }
+            _ => Blame::System,
         }
-    }
-
-    /// Returns whether an argument is wrong.
-    pub const fn is_wrong_use(&self) -> bool {
-        matches!(
-            self,
-            EmulateError::Impossible(_)
-                | EmulateError::Root(_)
-                | EmulateError::TooSmall { .. }
-                | EmulateError::NothingToLieAbout { .. }
-        )
     }
 }
 

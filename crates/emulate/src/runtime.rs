@@ -107,7 +107,6 @@ fn nobody_listens(path: &Path) -> bool {
     connected() == Err(Errno::CONNREFUSED)
 }
 
-/// The process ID in a name.
 fn process_of(name: &str) -> Option<u32> {
     let name = name.strip_prefix(OURS)?;
     match name.strip_suffix(".sock").or_else(|| name.strip_suffix(".ctl")) {

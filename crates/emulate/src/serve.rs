@@ -96,7 +96,6 @@ enum Client {
 enum StackState {
     /// Being set up, at the start or after a cut.
     SettingUp,
-    /// Ready.
     Ready,
     /// Setting up failed.
     Failed(String),

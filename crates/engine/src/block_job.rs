@@ -32,7 +32,6 @@ use workload::access::{Operations, generator};
 /// 60 ns per write where the processor itself copies the data (zram, loop).
 const POOL_SLOTS: usize = 4;
 
-/// The parameters of a job.
 pub struct BlockJob<'a> {
     pub target: &'a Target,
     pub workload: &'a Workload,

@@ -12,7 +12,6 @@ use workload::{EngineChoice, Submission, Workload};
 pub enum Carrier {
     /// `pwritev2`, `pread`, `fsync` on the submitting thread.
     Psync,
-    /// io_uring.
     IoUring,
     /// `io_submit`.
     Libaio,

@@ -58,7 +58,6 @@ impl Clock {
         ((u128::from(ticks) * u128::from(self.ns_per_tick)) >> FRACTION_BITS) as u64
     }
 
-    /// Converts a duration to ticks.
     pub fn ticks_of(&self, span: Duration) -> u64 {
         u64::try_from((span.as_nanos() << FRACTION_BITS) / u128::from(self.ns_per_tick.max(1)))
             .unwrap_or(u64::MAX)

@@ -55,7 +55,6 @@ pub struct Crew<'a> {
 pub enum Phase {
     /// Not measured.
     WarmUp,
-    /// Measured.
     Measurement,
 }
 

@@ -3,22 +3,12 @@
 
 use std::path::PathBuf;
 
+use blame::Blame;
 use drive::{DriveError, Occupied, Signature};
 use rustix::io::Errno;
 use workload::format_bytes;
 
 use crate::job::plain;
-
-/// The party at fault, which determines the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
-    /// The user: the request names something that does not exist or is impossible.
-    Usage,
-    /// The safety rules: the request would endanger data.
-    Safety,
-    /// The system or the device.
-    System,
-}
 
 /// A target cannot be opened or a test cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -187,10 +177,8 @@ impl EngineError {
     /// The party at fault.
     pub fn blame(&self) -> Blame {
         match self {
-            EngineError::UnknownScheme { .. }
-            | EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => {
-                Blame::Usage
-            }
+            EngineError::UnknownScheme { .. } => Blame::Usage,
+            EngineError::Drive(error) => error.blame(),
             EngineError::WouldOverwrite { .. }
             | EngineError::Occupied { .. }
             | EngineError::AnotherRun { .. } => Blame::Safety,

@@ -113,11 +113,7 @@ pub enum Failure {
         asked: u64,
     },
     /// A block that was read back differs from the one written.
-    Mismatch {
-        offset: u64,
-        /// A description of the mismatch.
-        mismatch: &'static str,
-    },
+    Mismatch { offset: u64, mismatch: &'static str },
     /// The job was slower than its workload allows.
     BelowRateMin(BelowRateMin),
     /// A sort failed, but no single operation did.

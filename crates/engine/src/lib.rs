@@ -55,7 +55,7 @@ mod target;
 mod uring;
 mod watch;
 
-pub use error::{Blame, EngineError};
+pub use error::EngineError;
 pub use job::Stop;
 pub use open_flags::open_flags;
 pub use run::{Options, run};

@@ -19,7 +19,6 @@ impl OpenFiles {
         OpenFiles { part, first, others }
     }
 
-    /// A single file.
     pub const fn single(file: OwnedFd) -> OpenFiles {
         OpenFiles::new(JobPart::within_one_file(0, u64::MAX), file, Vec::new())
     }

@@ -42,7 +42,6 @@ pub struct PartSpec {
     pub content: Content,
 }
 
-/// A prepared part.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// File name in a directory.
@@ -57,18 +56,15 @@ pub struct Part {
     pub alignment_bytes: u64,
 }
 
-/// The parameters of a preparation.
 #[derive(Debug, Clone, Copy)]
 pub struct Preparation<'a> {
     /// Time limit for writing test files. After it, parts are as large as what has been written.
     pub time_max: Option<Duration>,
-    /// Seed of the contents.
     pub seed: u64,
     /// Checked after each chunk.
     pub stop: &'a Stop,
 }
 
-/// Prepared parts.
 #[derive(Debug)]
 pub struct Prepared {
     /// In the order of the specifications.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// The operation of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Read one block.
@@ -18,7 +17,6 @@ pub enum Operation {
 /// A completed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The slot of the operation.
     pub slot: u32,
     /// This is the sync linked to the slot's write, not the write itself.
     pub linked_sync: bool,

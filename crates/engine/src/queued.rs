@@ -374,11 +374,9 @@ struct Slot {
     bytes: u32,
     reads: bool,
     syncs: bool,
-    /// An operation is in flight.
     in_flight: bool,
 }
 
-/// The operations in flight.
 #[derive(Debug)]
 struct Flight {
     slots: Vec<Slot>,
@@ -442,7 +440,6 @@ struct Group {
     unrenewed: u64,
     begun: u64,
     begins: bool,
-    /// Offset of the last write.
     last_write: u64,
 }
 

@@ -56,7 +56,6 @@ impl Recorder {
     }
 }
 
-/// The cell for a latency.
 #[inline]
 fn index_of(latency_ns: u64) -> usize {
     let latency_ns = latency_ns.min(HIGHEST_NS);

@@ -93,7 +93,6 @@ pub struct SortJob<'a> {
     pub sort: &'a SortWork,
     /// The part of the target for its runs.
     pub part: &'a Part,
-    /// Bytes of records.
     pub bytes: u64,
     pub clock: Clock,
     /// Index of the sort.
@@ -125,7 +124,6 @@ struct Rows {
 }
 
 impl SortJob<'_> {
-    /// Sorts and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
         match self.disk() {
             Err(failure) => Report::failed(failure),

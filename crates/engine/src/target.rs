@@ -289,13 +289,13 @@ mod tests {
     fn kinds_that_do_not_exist_yet_are_named() {
         let error = open("emu:samsung-980-1tb", true, false).unwrap_err();
         assert!(matches!(error, EngineError::UnknownScheme { ref scheme, .. } if scheme == "emu"));
-        assert_eq!(error.blame(), crate::error::Blame::Usage);
+        assert_eq!(error.blame(), blame::Blame::Usage);
     }
 
     #[test]
     fn no_such_path_is_wrong_use() {
         let error = open("/nowhere/at/all", true, false).unwrap_err();
-        assert_eq!(error.blame(), crate::error::Blame::Usage);
+        assert_eq!(error.blame(), blame::Blame::Usage);
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         let given = file.path().to_str().unwrap();
         let error = open(given, true, false).unwrap_err();
         assert!(matches!(error, EngineError::WouldOverwrite { .. }));
-        assert_eq!(error.blame(), crate::error::Blame::Safety);
+        assert_eq!(error.blame(), blame::Blame::Safety);
         assert_eq!(open(given, true, true).unwrap().kind(), TargetKind::File);
         assert_eq!(open(given, false, false).unwrap().kind(), TargetKind::File);
     }

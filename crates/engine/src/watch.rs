@@ -22,7 +22,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts the observation at `start`.
     pub fn new(tallies: Vec<Arc<Tally>>, headline: Headline, clock: Clock, start: u64) -> Watch {
         Watch {
             tallies,

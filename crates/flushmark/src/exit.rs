@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
-use clierror::{FAILED, Program, REFUSED, WRONG_USE};
+use blame::Blame;
+use clierror::Program;
 use crash::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
-use engine::{Blame, EngineError};
+use engine::EngineError;
 use store::StoreError;
 use verify::VerifyError;
 use wholefile::ReplaceError;
@@ -40,30 +41,21 @@ pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
     match outcome {
         Ok(ExitStatus::Done) => ExitCode::SUCCESS,
         Ok(ExitStatus::Unfit) => ExitCode::from(1),
-        Ok(ExitStatus::NothingRan) => ExitCode::from(WRONG_USE),
-        Ok(ExitStatus::Failed) => ExitCode::from(FAILED),
+        Ok(ExitStatus::NothingRan) => ExitCode::from(Blame::Usage.exit_code()),
+        Ok(ExitStatus::Failed) => ExitCode::from(Blame::System.exit_code()),
         // As a shell reports a process killed by the signal.
         Ok(ExitStatus::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
-        Err(error) => PROGRAM.failed(&error, code_of_crates),
+        Err(error) => PROGRAM.failed(&error, blame_of_crates),
     }
 }
 
-/// The exit code of an error of one of this program's crates; `None` if it has no particular one.
-fn code_of_crates(error: &anyhow::Error) -> Option<u8> {
-    let (is_wrong_use, is_refusal) = if let Some(error) = error.downcast_ref::<SwitchError>() {
-        (error.is_wrong_use(), error.is_refusal())
-    } else if let Some(error) = error.downcast_ref::<EmulateError>() {
-        (error.is_wrong_use(), error.is_refusal())
-    } else if let Some(error) = error.downcast_ref::<StoreError>() {
-        (error.is_wrong_use(), false)
-    } else if let Some(error) = error.downcast_ref::<ReplaceError>() {
-        (false, error.is_refusal())
-    } else if let Some(error) = error.downcast_ref::<CrashError>() {
-        (matches!(error, CrashError::Root), false)
-    } else {
-        let blame = error.downcast_ref::<VerifyError>().map(VerifyError::blame);
-        let blame = blame.or_else(|| error.downcast_ref::<EngineError>().map(EngineError::blame));
-        (blame == Some(Blame::Usage), blame == Some(Blame::Safety))
-    };
-    if is_refusal { Some(REFUSED) } else { is_wrong_use.then_some(WRONG_USE) }
+/// The party at fault for an error of one of this program's crates; `None` for any other error.
+fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
+    None.or_else(|| error.downcast_ref().map(SwitchError::blame))
+        .or_else(|| error.downcast_ref().map(EmulateError::blame))
+        .or_else(|| error.downcast_ref().map(StoreError::blame))
+        .or_else(|| error.downcast_ref().map(ReplaceError::blame))
+        .or_else(|| error.downcast_ref().map(CrashError::blame))
+        .or_else(|| error.downcast_ref().map(VerifyError::blame))
+        .or_else(|| error.downcast_ref().map(EngineError::blame))
 }

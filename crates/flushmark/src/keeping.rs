@@ -213,7 +213,6 @@ impl Keeping {
         }
     }
 
-    /// Finishes the run.
     pub fn finish(self, completed: &Completed) -> KeptAs {
         let Step::Begun { mut store, run, .. } = self.step else { return KeptAs::Nothing };
         let document = &completed.document;

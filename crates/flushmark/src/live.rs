@@ -31,7 +31,6 @@ const PREFIX: &str = "flushmark-live-";
 const ENDING: &str = ".json";
 const UNFINISHED: &str = ".new";
 
-/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
     /// The process, as [`process::lives`] identifies it.

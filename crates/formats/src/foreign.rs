@@ -31,7 +31,6 @@ pub struct ForeignTest {
     pub ops: u64,
     /// Set if the tool reports the rate more exactly than `ops` and `elapsed_s`.
     pub iops: Option<f64>,
-    /// Bytes transferred.
     pub bytes: f64,
     pub commits_per_s: Option<f64>,
     pub read: Latencies,
@@ -150,7 +149,6 @@ pub fn device_name(path: &str) -> Option<&str> {
     path.strip_prefix("/dev/").filter(|name| !name.starts_with("shm/"))
 }
 
-/// The target for a path.
 pub fn target_of_file(path: &str) -> TargetRecord {
     let kind = if device_name(path).is_some() { TargetKind::BlockDevice } else { TargetKind::File };
     TargetRecord { given: path.to_owned(), kind }

@@ -125,16 +125,17 @@ impl Output {
     }
 }
 
-/// A section of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     /// One or two writes, then a sync.
-    Methods { several: bool, kib: u32 },
+    Methods {
+        several: bool,
+        kib: u32,
+    },
     /// The same amount in smaller and smaller writes.
     OpenSync,
     /// A sync through another file descriptor.
     AnotherHandle,
-    /// No sync.
     NotSynced,
 }
 

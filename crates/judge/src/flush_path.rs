@@ -13,7 +13,6 @@ const LOST_FLUSHES_MAX: f64 = 0.02;
 /// What happens to a sync.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPath {
-    /// The target is in memory.
     InMemory {
         /// For example `tmpfs` or `zram`.
         what: String,
@@ -30,7 +29,6 @@ pub enum FlushPath {
     },
     /// The kernel assumes a volatile cache and a test synced, but no flush reached the device.
     Vanished {
-        /// Acknowledged commits.
         commits: u64,
         /// Flushes counted by the device during the test.
         flushes: u64,
@@ -47,7 +45,6 @@ pub enum FlushPath {
 }
 
 impl FlushPath {
-    /// Determines the flush path of a case.
     pub fn of(case: &Case<'_>) -> FlushPath {
         if let Some(what) = memory(case) {
             return FlushPath::InMemory { what };

@@ -13,7 +13,6 @@ pub fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
     if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() }
 }
 
-/// The name of an input in messages.
 pub fn name(input: &Path) -> String {
     if is_stdin(input) { "stdin".to_owned() } else { input.display().to_string() }
 }

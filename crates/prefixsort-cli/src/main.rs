@@ -13,7 +13,7 @@ mod sort;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use clierror::{Program, REFUSED};
+use clierror::Program;
 use wholefile::ReplaceError;
 
 use crate::args::Args;
@@ -31,11 +31,7 @@ fn main() -> ExitCode {
             .map(|sorted| if sorted { ExitCode::SUCCESS } else { ExitCode::from(UNSORTED) }),
         None => sort::run(&args).map(|()| ExitCode::SUCCESS),
     };
-    outcome.unwrap_or_else(|error| PROGRAM.failed(&error, code_of_output))
-}
-
-/// The exit code of an error of the output file; `None` for any other error.
-fn code_of_output(error: &anyhow::Error) -> Option<u8> {
-    let error: &ReplaceError = error.downcast_ref()?;
-    error.is_refusal().then_some(REFUSED)
+    outcome.unwrap_or_else(|error| {
+        PROGRAM.failed(&error, |error| error.downcast_ref().map(ReplaceError::blame))
+    })
 }

@@ -15,7 +15,6 @@ const LINES_MAX: usize = 4;
 
 /// The bytes to sort by, for each row.
 pub(crate) trait Keys {
-    /// The key of a row.
     fn key(&self, row: u32) -> &[u8];
 
     /// Prefetches the row itself, which contains or refers to the key.

@@ -171,8 +171,8 @@ mod tests {
                                    drives make 10,000 and more, consumer drives 500 to 2,000.
           ZFS SLOG      poor       1.72 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains
                                    nothing, good ones take less than 0.2 ms.
-          database log  fair       One connection commits every 1.72 ms (4 KiB write + fdatasync), p99 1.78
-                                   ms, within etcd's limit of 10 ms.
+          database log  fair       One connection commits every 1.72 ms (4 KiB write + fdatasync), p99
+                                   1.78 ms, within etcd's limit of 10 ms.
           general use   good       A 4 KiB write + fdatasync takes 1.72 ms, a random 4 KiB read 15 µs.
 
         Nearest published drives

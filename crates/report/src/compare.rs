@@ -261,7 +261,6 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     )
 }
 
-/// A value with its unit.
 fn with_unit(metric: Metric, number: f64) -> String {
     let number = value(metric, number);
     match metric {

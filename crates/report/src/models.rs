@@ -51,9 +51,9 @@ mod tests {
                                            250 MB/s outside and 120 inside, 256 MiB of cache; as shipped
                                            with the cache off
           disk-7200rpm-cache-on            Generic 7200 rpm disk, cache on: typical of datasheets: a turn of
-                                           8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write, 250
-                                           MB/s outside and 120 inside, 256 MiB of cache; as shipped with
-                                           the cache on
+                                           8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write,
+                                           250 MB/s outside and 120 inside, 256 MiB of cache; as shipped
+                                           with the cache on
           enterprise-nvme                  Generic enterprise NVMe drive: typical of its class: PCIe 4.0,
                                            three-bit flash, capacitors, 3.84 TB; a write is acknowledged
                                            after 10 to 25 µs, a flush costs one command

@@ -1,12 +1,21 @@
 //! Wrapping of sentences into lines.
 
+/// Units written after a number and a space; rates (`MiB/s`, `commits/s`) are recognised by their
+/// end.
+const UNITS: [&str; 21] = [
+    "ns", "µs", "us", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "PB", "KiB", "MiB",
+    "GiB", "TiB", "PiB", "IOPS", "rpm", "°C",
+];
+
 /// Breaks text at spaces into lines of at most `width` characters; a longer word gets a separate
-/// line.
+/// line. A number and its unit stay together.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
+    for words in words.chunk_by(|number, unit| is_number(number) && is_unit(unit)) {
+        let words = words.join(" ");
+        let length = words.chars().count();
         if used > 0 && used + 1 + length > width {
             lines.push(String::new());
             used = 0;
@@ -16,11 +25,23 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
                 line.push(' ');
                 used += 1;
             }
-            line.push_str(word);
+            line.push_str(&words);
             used += length;
         }
     }
     lines
+}
+
+fn is_number(word: &str) -> bool {
+    let number = word.trim_start_matches(['(', '~', '±', '-']);
+    number.starts_with(|c: char| c.is_ascii_digit())
+        && number.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// Punctuation of the sentence may follow the unit.
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', ';', '.', ':', ')']);
+    word.ends_with("/s") || UNITS.contains(&word)
 }
 
 /// Wraps the text, with `first` before the first line and as many spaces before the others. Every
@@ -48,6 +69,16 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("unbreakable word", 4), ["unbreakable", "word"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn a_number_and_its_unit_stay_together() {
+        assert_eq!(wrap("took 0.28 s, not 1 ms", 9), ["took", "0.28 s,", "not 1 ms"]);
+        assert_eq!(
+            wrap("(36,600 commits/s) at 2 min 5 s", 6),
+            ["(36,600 commits/s)", "at", "2 min", "5 s"]
+        );
+        assert_eq!(wrap("3 drives and vda1 s", 6), ["3", "drives", "and", "vda1 s"], "no units");
     }
 
     #[test]

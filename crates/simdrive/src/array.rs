@@ -114,7 +114,6 @@ enum Phase {
     Queued,
     /// Reading old data and parity.
     ReadsOld,
-    /// Writing the journal.
     Journals,
     /// Flushing the journal drive, if it has a volatile cache and no FUA.
     FlushesJournal,
@@ -250,7 +249,6 @@ impl Array {
         }
     }
 
-    /// The member writes of a part.
     fn member_writes(&self, index: u32) -> Vec<Write> {
         let Part { parent, offset, bytes, .. } = *self.parts.get(index);
         let stamp = self.requests.get(parent).request.stamp;

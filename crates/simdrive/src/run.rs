@@ -530,7 +530,6 @@ impl Team<'_> {
     }
 }
 
-/// The end of a phase.
 struct PhaseEnd {
     /// When each team was done.
     teams: Vec<Ns>,
@@ -540,7 +539,6 @@ struct PhaseEnd {
     uninterrupted: bool,
 }
 
-/// A phase of one team.
 #[derive(Debug, Clone, Copy)]
 struct TeamPhase {
     start: Ns,

@@ -125,7 +125,6 @@ impl Stage<'_> {
         Ok(scene)
     }
 
-    /// The duration of the write.
     fn write_ns(&self) -> Result<Ns, Impossible> {
         let mut scene = self.prepared()?;
         let begun = scene.now;
@@ -170,7 +169,6 @@ impl Scene {
         }
     }
 
-    /// The stripe on the disks.
     fn stripe(&self) -> Stripe {
         let on_disk = |member: usize| {
             let stamps = self.array.members()[member].contents(0, BLOCK_BYTES);

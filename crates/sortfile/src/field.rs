@@ -132,7 +132,6 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// The separator of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fields {
     /// The empty string between a non-blank and a blank: blanks belong to the field that follows
@@ -165,7 +164,6 @@ fn skip(record: &[u8], at: usize, while_it: impl Fn(u8) -> bool) -> usize {
 }
 
 impl Key {
-    /// The whole record.
     pub(crate) const WHOLE: Self = Self {
         from: Position { field: 1, character: 1, skip_blanks: false },
         to: None,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use blame::Blame;
+
 use crate::run::RunId;
 use crate::unwritable::Unwritable;
 
@@ -105,19 +107,19 @@ pub enum Problem {
 }
 
 impl StoreError {
-    /// Returns whether the user named the wrong thing, as opposed to a fault of the system.
-    pub fn is_wrong_use(&self) -> bool {
-        matches!(
-            self.problem,
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self.problem {
             Problem::Absent
-                | Problem::Directory
-                | Problem::NotADatabase
-                | Problem::Foreign
-                | Problem::Newer { .. }
-                | Problem::Url(_)
-                | Problem::NoRun(_)
-                | Problem::Running(_)
-        )
+            | Problem::Directory
+            | Problem::NotADatabase
+            | Problem::Foreign
+            | Problem::Newer { .. }
+            | Problem::Url(_)
+            | Problem::NoRun(_)
+            | Problem::Running(_) => Blame::Usage,
+            _ => Blame::System,
+        }
     }
 }
 
@@ -127,9 +129,10 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_wrong_use_and_a_full_disk_is_not() {
-        let is_wrong =
-            |problem: Problem| StoreError { store: String::new(), problem }.is_wrong_use();
-        assert!(is_wrong(Problem::Absent) && is_wrong(Problem::NoRun(RunId(7))));
-        assert!(!is_wrong(Problem::Full) && !is_wrong(Problem::Gone(String::new())));
+        let blame = |problem: Problem| StoreError { store: String::new(), problem }.blame();
+        assert_eq!(blame(Problem::Absent), Blame::Usage);
+        assert_eq!(blame(Problem::NoRun(RunId(7))), Blame::Usage);
+        assert_eq!(blame(Problem::Full), Blame::System);
+        assert_eq!(blame(Problem::Gone(String::new())), Blame::System);
     }
 }

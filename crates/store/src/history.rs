@@ -91,5 +91,9 @@ pub(crate) fn earlier(
          AND NOT EXISTS ({here} EXCEPT {there}) AND NOT EXISTS ({there} EXCEPT {here})
          ORDER BY at_us DESC, id DESC LIMIT {count}"
     );
-    engine.query(&sql, &values)?.iter().map(|row| row.integer(0).map(RunId)).collect()
+    let rows = engine.query(&sql, &values)?;
+    let earlier: Vec<RunId> =
+        rows.iter().map(|row| row.integer(0).map(RunId)).collect::<Result<_, _>>()?;
+    assert!(!earlier.contains(&now.id), "a run is not earlier than itself");
+    Ok(earlier)
 }

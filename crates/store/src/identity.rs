@@ -14,7 +14,6 @@ use crate::run::RunId;
 
 /// What a store has of a document.
 pub(crate) enum Known {
-    /// Nothing.
     No,
     /// All of it, as this run.
     Whole(RunId),

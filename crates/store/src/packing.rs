@@ -6,6 +6,8 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use measurement::{RunDocument, TestResult};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Problem;
@@ -23,16 +25,21 @@ pub(crate) fn pack_result(result: &TestResult) -> Result<Vec<u8>, Problem> {
     pack(result)
 }
 
-fn pack(part: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
+fn pack<T: Serialize + DeserializeOwned + PartialEq>(part: &T) -> Result<Vec<u8>, Problem> {
     let json = serde_json::to_vec(part)
         .map_err(|error| Problem::Io(format!("cannot write a result as JSON: {error}")))?;
     let mut encoder = ZlibEncoder::new(Vec::with_capacity(json.len() / 3), Compression::default());
     let packed = encoder.write_all(&json).and_then(|()| encoder.finish());
-    packed.map_err(|error| Problem::Io(error.to_string()))
+    let packed = packed.map_err(|error| Problem::Io(error.to_string()))?;
+    debug_assert!(
+        unpack::<T>(&packed).is_ok_and(|back| back == *part),
+        "what is stored comes back equal"
+    );
+    Ok(packed)
 }
 
 /// Reads what [`pack_header`] and [`pack_result`] wrote.
-pub(crate) fn unpack<T: serde::de::DeserializeOwned>(packed: &[u8]) -> Result<T, Problem> {
+pub(crate) fn unpack<T: DeserializeOwned>(packed: &[u8]) -> Result<T, Problem> {
     let mut json = Vec::new();
     let read = ZlibDecoder::new(packed).take(JSON_BYTES_MAX).read_to_end(&mut json);
     read.map_err(|error| Problem::Damaged(format!("cannot decompress a document: {error}")))?;

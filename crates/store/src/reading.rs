@@ -22,6 +22,7 @@ pub(crate) fn kept_tests(engine: &mut dyn Engine, run: RunId) -> Result<usize, P
 
 pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<StoredRun, Problem> {
     let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
+    assert_eq!(summary.id, run, "a summary is of the run that was asked for");
     let of_run = |problem| match problem {
         Problem::Damaged(cause) => Problem::Damaged(format!("run {run}: {cause}")),
         other => other,

@@ -58,6 +58,11 @@ pub(crate) fn run(
     document: &RunDocument,
     entry: &Entry<'_>,
 ) -> Result<RunId, Problem> {
+    assert_eq!(
+        entry.writer.is_none(),
+        entry.digest.is_some(),
+        "a run with a writer has no digest yet"
+    );
     let row = engine.one(
         "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use blame::Blame;
 use measurement::RunDocument;
 use rusqlite::Connection;
 use store::{Filter, Location, Origin, Store};
@@ -97,7 +98,7 @@ fn a_directory() {
 fn nothing_there() {
     let place = Place::new();
     let error = Store::open_existing(&place.location()).unwrap_err();
-    assert!(error.is_wrong_use());
+    assert_eq!(error.blame(), Blame::Usage);
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` create it when they store a run");
     assert!(!place.path().exists(), "reading creates nothing");
 }
@@ -171,7 +172,7 @@ fn a_file_where_a_directory_should_be() {
     fs::write(place.path(), "").unwrap();
     let below = Location::Sqlite(place.path().join("deeper/results.db"));
     let error = Store::open(&below).unwrap_err();
-    assert!(!error.is_wrong_use());
+    assert_eq!(error.blame(), Blame::System);
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB/deeper/results.db cannot be used: Not a directory (os error 20)");
 }
 

@@ -32,7 +32,6 @@ pub struct CheckTarget {
     /// The storage under the target; `None` if the drive is gone.
     pub place: Option<Place>,
     pub facts: DriveFacts,
-    /// The superblock and its copy.
     pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
     /// The error if the target could not be opened, or its superblocks could not be read.
     unreadable: Option<Arc<io::Error>>,

@@ -31,7 +31,6 @@ const EXAMPLES: usize = 5;
 /// The place where acknowledgements were recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The address of a recorder.
     Recorder(String),
     Journal(PathBuf),
     /// Not recorded.
@@ -470,7 +469,6 @@ fn stranger(
     VerifyError::OtherRun { path: path.to_owned(), found: found.run_id, expected: cycle.run.run_id }
 }
 
-/// An error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))

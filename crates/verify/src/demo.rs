@@ -41,7 +41,6 @@ const CAPACITY_BYTES: u64 = 2 << 30;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The model has no volatile cache.
     #[error(
         "{model} has no volatile cache, so a power cut loses nothing and lies about flushes change \
          nothing; use a model that has one, such as consumer-nvme"

@@ -4,8 +4,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use blame::Blame;
 use drive::DriveError;
-use engine::{Blame, EngineError};
+use engine::EngineError;
 use workload::format_bytes;
 
 use crate::geometry::ImpossibleGeometry;
@@ -22,10 +23,8 @@ pub enum VerifyError {
     /// Facts about the target could not be read.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// The layout is impossible.
     #[error(transparent)]
     Geometry(#[from] ImpossibleGeometry),
-    /// The target is not storage.
     #[error(
         "`{given}` is not storage that can lose power; name a directory, a file or a device under \
          /dev"
@@ -50,7 +49,6 @@ pub enum VerifyError {
     #[error("no run of flushmark verify found on {}; write one with `flushmark verify write`, then \
              check the same target", .path.display())]
     NoRun { path: PathBuf },
-    /// Both superblocks are damaged.
     #[error("both superblocks of {} are damaged, so the layout is unknown; use the run's journal \
              (--journal FILE or --recorder HOST:PORT) to check it all the same", .path.display())]
     SuperblockDamaged { path: PathBuf },
@@ -140,14 +138,9 @@ pub enum VerifyError {
         /// Offset of the damage.
         at_bytes: u64,
     },
-    /// The journal contradicts itself.
     #[error("the journal {} contradicts itself ({what}); this is a bug in flushmark, please report \
              it", .path.display())]
-    JournalContradicts {
-        path: PathBuf,
-        /// The contradiction.
-        what: String,
-    },
+    JournalContradicts { path: PathBuf, what: String },
     /// The journal is on the drive under test.
     #[error("the journal {} would be on the drive under test, {device}, and be lost with its data; \
              put it on another drive, or use --recorder", .path.display())]
@@ -198,12 +191,12 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// The party that has to act, which determines the exit code.
+    /// The party that has to act.
     pub fn blame(&self) -> Blame {
         match self {
             VerifyError::Target(error) => error.blame(),
-            VerifyError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. })
-            | VerifyError::Geometry(_)
+            VerifyError::Drive(error) => error.blame(),
+            VerifyError::Geometry(_)
             | VerifyError::NoTarget { .. }
             | VerifyError::OtherName { .. }
             | VerifyError::Missing { .. }

@@ -50,7 +50,9 @@ impl Frontiers {
     pub fn of(&self, lane: u16) -> Frontier {
         let cell = &self.0[usize::from(lane)];
         let durable = cell.durable.load(Ordering::Acquire);
-        Frontier { completed: cell.completed.load(Ordering::Acquire), durable }
+        let completed = cell.completed.load(Ordering::Acquire);
+        debug_assert!(durable <= completed, "what is durable has completed");
+        Frontier { completed, durable }
     }
 
     /// What another lane's record may state about this lane: what is durable, or for a control

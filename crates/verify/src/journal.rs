@@ -33,7 +33,6 @@ pub struct Journal {
     size_bytes: u64,
 }
 
-/// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadJournal {
     pub ledger: Ledger,
@@ -127,7 +126,6 @@ impl Journal {
         self.file.try_clone()
     }
 
-    /// Current size.
     pub const fn size_bytes(&self) -> u64 {
         self.size_bytes
     }

@@ -15,7 +15,6 @@ use crate::wire::{Malformed, Reader, Writer};
 
 /// The first bytes of a connection, sent by the caller: program and protocol version.
 pub const GREETING: [u8; 8] = *b"FmVerif1";
-/// The largest frame.
 pub const FRAME_BYTES_MAX: usize = 1 << 16;
 /// Length and checksum.
 const HEAD_BYTES: usize = 8;
@@ -34,8 +33,10 @@ pub enum Message {
         /// Flushes that the driver counted.
         flushes: Option<u64>,
     },
-    /// A lane stopped.
-    Stopped { lane: u16, why: String },
+    Stopped {
+        lane: u16,
+        why: String,
+    },
     /// The writer ends by itself, for this reason.
     End(String),
     /// Lanes may continue up to these operations.
@@ -282,7 +283,6 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
     Ok(message)
 }
 
-/// A message in its frame.
 pub fn frame(at_us: u64, message: &Message) -> Vec<u8> {
     let mut body = Writer::default();
     message.write(body.u64(at_us));

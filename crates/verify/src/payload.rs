@@ -17,7 +17,6 @@ const WORDS: u64 = (CHUNK_BYTES / WORD_BYTES) as u64;
 pub struct Payload(u64);
 
 impl Payload {
-    /// The payload of the sector at `address_bytes`.
     #[inline]
     pub fn new(run_id: u64, address_bytes: u64, version: u32) -> Payload {
         Payload(mix::key([run_id, address_bytes, u64::from(version)]))
@@ -29,7 +28,6 @@ impl Payload {
         mix::mix(self.0, chunk as u64 * WORDS + word as u64)
     }
 
-    /// Chunk `chunk` of the sector.
     pub fn chunk(self, chunk: usize) -> [u8; CHUNK_BYTES] {
         let mut bytes = [0; CHUNK_BYTES];
         for (word, place) in bytes.chunks_exact_mut(WORD_BYTES).enumerate() {

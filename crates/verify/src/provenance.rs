@@ -5,12 +5,10 @@ use std::ops::Range;
 use crate::payload::{CHUNK_BYTES, Payload, WORD_BYTES};
 use crate::record::{Header, HeaderFault};
 
-/// The origin of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A valid header; [`Attribution::header`] has its content.
     Header,
-    /// A version of this sector.
     Version(u32),
     /// One version up to a seam within the chunk, another after it.
     Seam {

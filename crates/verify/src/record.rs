@@ -18,7 +18,6 @@ use crate::payload::{CHUNK_BYTES, Payload};
 
 /// The first four bytes of every sector.
 pub const MAGIC: [u8; 4] = *b"FmVr";
-/// Version of this format.
 pub const FORMAT: u8 = 1;
 /// A header is one chunk.
 pub const HEADER_BYTES: usize = CHUNK_BYTES;
@@ -47,7 +46,6 @@ impl Kind {
     }
 }
 
-/// The header of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The way in which the record is made durable.
@@ -69,7 +67,6 @@ pub struct Header {
     /// The last operation of the lane that made everything before it durable and had *returned*
     /// before this record was built; 0 if there is none.
     pub evidence: u64,
-    /// Another lane.
     pub other_lane: u16,
     /// What that lane had made durable (control lane: completed) before this record was built, as a
     /// sequence number of that lane.
@@ -83,7 +80,6 @@ pub struct Header {
 pub enum HeaderFault {
     /// They do not begin like one.
     Magic,
-    /// The checksum is wrong.
     Checksum,
     /// An unknown format version or kind.
     Unknown,

@@ -50,10 +50,8 @@ const CONNECTIONS_MAX: usize = 8;
 /// Losses are reported to reach 700 ms back (Ahmadian et al., DATE 2018).
 pub(crate) const CUT_DELAYS_MS: [u32; 8] = [0, 1, 3, 10, 30, 100, 300, 1000];
 
-/// Options of a recorder.
 #[derive(Debug, Clone)]
 pub struct RecorderOptions {
-    /// The address to listen on.
     pub listen: String,
     /// The file to record in.
     pub journal: PathBuf,
@@ -79,7 +77,6 @@ pub enum Event {
     Began(usize, Box<RunHeader>),
     /// The cut command was started, this many milliseconds after a sync was received.
     CutStarted(u32),
-    /// The cut command failed.
     CutFailed(String),
     /// The writer fell silent or disconnected; the number of its recorded commits.
     Silent(u64),
@@ -93,7 +90,6 @@ pub enum Event {
     JournalFailed(io::Error),
 }
 
-/// A recorder that listens.
 #[derive(Debug)]
 pub struct Recorder {
     listener: TcpListener,

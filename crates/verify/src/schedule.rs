@@ -124,6 +124,7 @@ impl Schedule {
             value = self.network(round, value, (0..ROUNDS).rev());
             value = self.swapped(value);
             if value < self.slots {
+                debug_assert_eq!(self.permute(round, value), slot, "a slot has one position");
                 return value;
             }
         }

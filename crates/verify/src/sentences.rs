@@ -154,7 +154,6 @@ fn origin(origin: Origin, header: Option<u32>) -> String {
     }
 }
 
-/// The meaning of a class.
 pub const fn meaning(class: Class) -> &'static str {
     match class {
         Class::Lost => "acknowledged as durable, but missing",

@@ -17,7 +17,6 @@ use crate::wire::{Reader, Writer};
 
 /// The first bytes of a target.
 pub const MAGIC: [u8; 16] = *b"flushmark verify";
-/// Version of the format.
 pub const FORMAT: u32 = 1;
 const HEAD_BYTES: usize = 28;
 

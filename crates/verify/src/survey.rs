@@ -30,7 +30,6 @@ pub enum Oddity {
     Flying {
         /// The address that the sector belongs to.
         home_bytes: u64,
-        /// The version of the sector.
         version: u32,
         /// The origins of its pieces, if examined.
         attribution: Option<Attribution>,
@@ -51,7 +50,6 @@ pub enum Oddity {
     },
 }
 
-/// Kinds of damage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
     /// All zeros, as drives return for unmapped blocks.
@@ -60,7 +58,6 @@ pub enum Damage {
     Ones,
     /// Some bits are wrong.
     Bits {
-        /// Number of wrong bits.
         wrong_bits: u32,
         /// The version without these errors.
         version: u32,
@@ -88,11 +85,9 @@ pub struct Trace {
 /// A surviving record that proves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// The lane of the record.
     pub lane: u16,
     /// The operation that wrote it.
     pub seq: u64,
-    /// The address of the record.
     pub address_bytes: u64,
 }
 

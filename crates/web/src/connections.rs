@@ -180,7 +180,6 @@ fn too_late() -> Response<Body> {
 enum Turn {
     /// The client, to send a request or read an answer, since that event.
     Client(u64),
-    /// This server.
     Ours,
 }
 

@@ -16,7 +16,6 @@ pub struct Query {
     pub page: u32,
 }
 
-/// A field of the filter.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// Its name in an address.

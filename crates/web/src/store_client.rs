@@ -25,7 +25,6 @@ pub enum QueryError {
     Store(StoreError),
     /// No answer within [`ANSWER_WAIT`].
     TimedOut(Location),
-    /// The query panicked.
     Panicked,
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use blame::Blame;
 use drive::{DriveError, Occupied};
 use rustix::io::Errno;
 
@@ -30,9 +31,12 @@ pub enum ReplaceError {
 }
 
 impl ReplaceError {
-    /// Returns whether the file could be written, but must not be.
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, ReplaceError::InUse { .. })
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
+            ReplaceError::InUse { .. } => Blame::Safety,
+            ReplaceError::Occupancy(_) | ReplaceError::Io(_) => Blame::System,
+        }
     }
 }
 
@@ -55,11 +59,11 @@ mod tests {
         let device = PathBuf::from("/dev/sdx");
         let in_use =
             ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
-        assert!(in_use.is_refusal());
+        assert_eq!(in_use.blame(), Blame::Safety);
         let said = in_use.to_string();
         assert!(said.starts_with("/dev/sdx is in use and will not be overwritten: "), "{said}");
         assert!(said.ends_with("; choose another file"), "{said}");
-        assert!(!ReplaceError::from(Errno::ACCESS).is_refusal());
+        assert_eq!(ReplaceError::from(Errno::ACCESS).blame(), Blame::System);
     }
 
     /// A reader that goes away is found by its error, not by its words.

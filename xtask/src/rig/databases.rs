@@ -135,7 +135,6 @@ pub struct Server {
     ready: &'static str,
 }
 
-/// The specifics of a database.
 pub trait Database: Sync {
     fn name(&self) -> &'static str;
     /// The user that it runs as.
@@ -150,9 +149,7 @@ pub trait Database: Sync {
     fn shell(&self, place: &Place) -> Vec<String>;
     /// The first statements in a shell.
     fn greeting(&self, durability: Durability) -> &'static str;
-    /// The table of transactions.
     fn table(&self) -> &'static str;
-    /// Creates the table.
     fn make_table(&self) -> &'static str;
     /// A statement that makes the shell print a word once everything before it is done.
     fn say(&self, word: &str) -> String;

@@ -31,7 +31,6 @@ const TRANSACTIONS: u32 = 1000;
 /// Number of states made by copying: one takes long enough.
 const COPIES: u32 = 12;
 
-/// A row of throughput.
 struct Row {
     name: &'static str,
     pattern: &'static str,

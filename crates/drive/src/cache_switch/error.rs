@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use blame::Blame;
+
 use crate::cache_switch::StateError;
 use crate::{CommandError, Occupied, Signature};
 
@@ -108,26 +110,19 @@ pub enum SwitchError {
 }
 
 impl SwitchError {
-    /// Returns whether the switch was refused for safety.
-    pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            SwitchError::InUse { .. }
-                | SwitchError::Signed { .. }
-                | SwitchError::KernelWouldNotFlush { .. }
-                | SwitchError::State(StateError::Locked { .. })
-        )
-    }
-
-    /// Returns whether the user asked for something impossible.
-    pub fn is_wrong_use(&self) -> bool {
-        matches!(
-            self,
+    /// The party at fault.
+    pub const fn blame(&self) -> Blame {
+        match self {
             SwitchError::NoDrive { .. }
-                | SwitchError::NoCache { .. }
-                | SwitchError::Fixed { .. }
-                | SwitchError::Command(CommandError::NotSupported { .. })
-        )
+            | SwitchError::NoCache { .. }
+            | SwitchError::Fixed { .. }
+            | SwitchError::Command(CommandError::NotSupported { .. }) => Blame::Usage,
+            SwitchError::InUse { .. }
+            | SwitchError::Signed { .. }
+            | SwitchError::KernelWouldNotFlush { .. }
+            | SwitchError::State(StateError::Locked { .. }) => Blame::Safety,
+            _ => Blame::System,
+        }
     }
 }
 

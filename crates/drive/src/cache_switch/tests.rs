@@ -223,7 +223,7 @@ fn a_drive_that_will_not_or_does_not_leaves_nothing_changed_and_nothing_claimed(
         drive.0.borrow_mut().present = present;
         drive.0.borrow_mut().switchable = switchable;
         let error = bench.switch(&drive).set(false, By::Command).unwrap_err();
-        assert!(error.is_wrong_use());
+        assert_eq!(error.blame(), blame::Blame::Usage);
         said.push(error.to_string());
         assert!(drive.0.borrow().commands.is_empty());
     }

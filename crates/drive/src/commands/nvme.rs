@@ -32,7 +32,6 @@ pub const GET_WRITE_CACHE: NvmeCommand =
 pub const GET_WRITE_CACHE_CAPABILITIES: NvmeCommand =
     NvmeCommand { dword10: 0b011 << 8 | WRITE_CACHE, ..GET_WRITE_CACHE };
 
-/// Set Features.
 pub const SET_FEATURES: u8 = 0x09;
 
 /// Set Features of the write cache; a saved value survives resets and power cycles.
@@ -52,7 +51,6 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Decodes an answer.
     pub fn decode(answer: &[u8]) -> Result<Controller, InvalidAnswer> {
         at_least(answer, IDENTIFY_BYTES)?;
         let identity = DriveIdentity {
@@ -198,7 +196,6 @@ pub mod tests {
         data
     }
 
-    /// A SMART log.
     pub fn smart(warning: u8) -> Vec<u8> {
         let mut data = vec![0; SMART_BYTES];
         data[0] = warning;

@@ -38,7 +38,6 @@ pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
     disks.filter_map(|device| Attached::new(root, device)).collect()
 }
 
-/// The settings of `disks`.
 pub(super) fn settings(
     root: &SystemRoot,
     disks: &[Attached],

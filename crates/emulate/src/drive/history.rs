@@ -20,9 +20,7 @@ struct Change {
 /// The content that a write replaced. Most of a drive was never written.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// This many zeros.
     Zeros(u64),
-    /// These bytes.
     Bytes(Box<[u8]>),
 }
 

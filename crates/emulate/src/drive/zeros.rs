@@ -7,7 +7,6 @@ use super::contents::Stamps;
 /// A larger range of zeros is written in pieces of this size, one after the other.
 const PIECE_BYTES_MAX: u64 = 8 << 20;
 
-/// A range to be zeroed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Zeros {
     pub(super) offset: u64,

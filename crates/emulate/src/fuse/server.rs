@@ -10,7 +10,6 @@ use super::FILESYSTEM;
 /// A process that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// Process ID.
     pub process: u32,
     /// True if a signal or a debugger has stopped it.
     pub is_stopped: bool,

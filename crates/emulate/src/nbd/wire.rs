@@ -23,7 +23,6 @@ pub(crate) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 /// Largest data of an option: names have at most 4096 bytes.
 pub(crate) const OPTION_BYTES_MAX: u32 = 16 << 10;
 
-/// Flags of the handshake.
 pub(crate) mod handshake {
     /// Both sides: a failed option does not end the session.
     pub(crate) const FIXED_NEWSTYLE: u16 = 1;
@@ -31,7 +30,6 @@ pub(crate) mod handshake {
     pub(crate) const NO_ZEROES: u16 = 2;
 }
 
-/// Options.
 pub(crate) mod option {
     /// Selects an export; the old way.
     pub(crate) const EXPORT_NAME: u32 = 1;
@@ -59,7 +57,6 @@ pub(crate) mod answer {
     pub(crate) const UNSUPPORTED: u32 = 0x8000_0001;
     /// The option's data is invalid.
     pub(crate) const INVALID: u32 = 0x8000_0003;
-    /// Unknown export.
     pub(crate) const UNKNOWN: u32 = 0x8000_0006;
 }
 
@@ -67,7 +64,6 @@ pub(crate) mod answer {
 pub(crate) mod info {
     /// Size and flags.
     pub(crate) const EXPORT: u16 = 0;
-    /// Its name.
     pub(crate) const NAME: u16 = 1;
     /// One line of text for display.
     pub(crate) const DESCRIPTION: u16 = 2;
@@ -81,15 +77,11 @@ pub(crate) mod transmission {
     pub(crate) const HAS_FLAGS: u16 = 1;
     /// Writes fail.
     pub(crate) const READ_ONLY: u16 = 1 << 1;
-    /// FLUSH is supported.
     pub(crate) const SEND_FLUSH: u16 = 1 << 2;
-    /// FUA is supported.
     pub(crate) const SEND_FUA: u16 = 1 << 3;
     /// The drive rotates.
     pub(crate) const ROTATIONAL: u16 = 1 << 4;
-    /// TRIM is supported.
     pub(crate) const SEND_TRIM: u16 = 1 << 5;
-    /// WRITE_ZEROES is supported.
     pub(crate) const SEND_WRITE_ZEROES: u16 = 1 << 6;
     /// Reads can be replied to in one chunk.
     pub(crate) const SEND_DF: u16 = 1 << 7;
@@ -97,23 +89,16 @@ pub(crate) mod transmission {
     pub(crate) const CAN_MULTI_CONN: u16 = 1 << 8;
 }
 
-/// Commands.
 pub(crate) mod command {
-    /// Reads.
     pub(crate) const READ: u16 = 0;
-    /// Writes.
     pub(crate) const WRITE: u16 = 1;
     /// Ends the session.
     pub(crate) const DISCONNECT: u16 = 2;
-    /// Flushes.
     pub(crate) const FLUSH: u16 = 3;
-    /// Trims.
     pub(crate) const TRIM: u16 = 4;
-    /// Writes zeros.
     pub(crate) const WRITE_ZEROES: u16 = 6;
 }
 
-/// Flags of a command.
 pub(crate) mod command_flag {
     /// Safe when replied.
     pub(crate) const FUA: u16 = 1;
@@ -127,9 +112,7 @@ pub(crate) mod command_flag {
 pub(crate) mod chunk {
     /// The last one.
     pub(crate) const FLAG_DONE: u16 = 1;
-    /// Data.
     pub(crate) const OFFSET_DATA: u16 = 1;
-    /// An error.
     pub(crate) const ERROR: u16 = (1 << 15) + 1;
 }
 
@@ -141,7 +124,6 @@ pub enum Error {
     Permission = 1,
     /// An I/O error.
     Io = 5,
-    /// The request is invalid.
     Invalid = 22,
     /// No space, or beyond the end.
     NoSpace = 28,

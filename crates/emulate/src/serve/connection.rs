@@ -42,10 +42,8 @@ impl SpinWait {
     }
 }
 
-/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionState {
-    /// The connection is open.
     Open,
     /// The client is gone or sent garbage; no more replies are possible.
     Closed,
@@ -54,7 +52,6 @@ pub enum ConnectionState {
 /// One client.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// The socket.
     pub socket: Socket,
     /// Lateness of its replies.
     pub pace: Pace,

@@ -51,7 +51,6 @@ enum Answer {
     Nothing,
 }
 
-/// The mounted directory.
 #[derive(Debug)]
 pub struct Directory {
     /// The kernel's FUSE file.

@@ -10,7 +10,6 @@ use super::socket::Socket;
 use super::transport_cost::TransportCosts;
 use crate::drive::Cut;
 
-/// A message to a server.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Serve this client.
@@ -25,10 +24,11 @@ pub(super) enum Message {
     RunOn(CpuSet, Sender<()>),
     /// What is on top of the drive is ready, or failed, for the drive as switched on after this
     /// many cuts.
-    Ready { cuts: u64, outcome: Result<(), String> },
-    /// Execute this order.
+    Ready {
+        cuts: u64,
+        outcome: Result<(), String>,
+    },
     Order(Order, Sender<serde_json::Value>),
-    /// Stop serving.
     Stop,
 }
 

@@ -19,7 +19,6 @@ const HOSTS: u64 = 64;
 /// Vocabulary of paths.
 const WORDS: u64 = 512;
 
-/// A generator of records.
 #[derive(Debug)]
 pub struct Records {
     keys: SortKeys,
@@ -52,7 +51,6 @@ pub fn number(payload: &[u8]) -> u64 {
 }
 
 impl Records {
-    /// The records of one job.
     pub fn new(keys: SortKeys, seed: u64, job: u32) -> Records {
         let mut draws = generator(seed, job);
         let words = (0..WORDS).map(|_| word(&mut draws)).collect();

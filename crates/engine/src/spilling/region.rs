@@ -45,7 +45,6 @@ pub struct Shape {
 /// Operations on the region so far.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// Runs started.
     pub runs: u64,
     pub reads: u64,
     pub writes: u64,
@@ -55,7 +54,6 @@ pub struct Done {
     pub reading: Span,
     /// Time spent in writes and syncs.
     pub writing: Span,
-    /// The first failure.
     pub failure: Option<Failure>,
 }
 
@@ -176,7 +174,6 @@ impl Region {
         Ok(())
     }
 
-    /// Allocates an extent.
     fn take_extent(&self) -> io::Result<u64> {
         let mut state = self.state();
         if let Some(extent) = state.free.pop() {

@@ -12,7 +12,6 @@ use crate::foreign::{ForeignTest, Latencies};
 pub struct Direction {
     /// Operations completed.
     pub ios: u64,
-    /// Bytes transferred.
     pub bytes: u64,
     /// Run time in milliseconds.
     pub runtime_ms: u64,
@@ -43,7 +42,6 @@ pub struct Job {
     pub merged: bool,
     /// Failed I/Os that were ignored (`continue_on_error`).
     pub failed_ios: u64,
-    /// Reads.
     pub read: Direction,
     /// Writes.
     pub write: Direction,

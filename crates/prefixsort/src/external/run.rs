@@ -65,7 +65,6 @@ impl Longest {
     }
 }
 
-/// Writes a run.
 #[derive(Debug)]
 pub(super) struct RunWriter<W> {
     to: W,

@@ -53,7 +53,6 @@ pub(super) struct Spaces {
     watch: Arc<Watch>,
 }
 
-/// A run in a space.
 #[derive(Debug)]
 pub(super) struct Run {
     file: Metered,

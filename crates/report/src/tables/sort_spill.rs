@@ -52,16 +52,16 @@ mod golden {
         composite keys                  22  880 MiB       1,000  880 MiB       1,492      3.53 s   1.35 s
         urls, through the page cache    22  880 MiB       1,443  880 MiB       2,000      3.53 s   0.28 s
         urls, 4 sorts at once           92  884 MiB        58.2  884 MiB        82.6      3.86 s  25.76 s
-        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads 0.12
-        s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest made
-        the records. The drive limits: a faster one would save up to 7.21 s.
+        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads
+        0.12 s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest
+        made the records. The drive limits: a faster one would save up to 7.21 s.
         composite keys: of 5.63 s, the sort itself took 3.53 s (63 %), the kernel's work for writes and
         reads 0.12 s (2 %), waiting for the drive 1.35 s (24 %): 0.81 s in writes and 0.54 s in reads; the
         rest made the records. The sort limits: even the fastest drive would save at most 1.35 s.
         urls, through the page cache: of 5.21 s, the sort itself took 3.53 s (68 %), the kernel's work for
         writes and reads 0.77 s (15 %), waiting for the drive 0.28 s (5 %): 0.13 s in writes and 0.15 s in
-        reads; the rest made the records. The sort limits: even the fastest drive would save at most 0.28
-        s. These figures do not include data that the kernel had not yet written at the end.
+        reads; the rest made the records. The sort limits: even the fastest drive would save at most
+        0.28 s. These figures do not include data that the kernel had not yet written at the end.
         urls, 4 sorts at once: of a total of 32.74 s in 4 sorts, the sort itself took 3.86 s (12 %), the
         kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in
         writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The
@@ -89,9 +89,9 @@ mod golden {
 
         sort  runs  written  MiB/s each     read  MiB/s each  sort's own  drive's  processor waits
         urls    22  880 MiB         200  880 MiB         300      3.53 s   7.21 s           0.01 s
-        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads 0.12
-        s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest made
-        the records. The drive limits: a faster one would save up to 7.21 s.
+        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads
+        0.12 s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest
+        made the records. The drive limits: a faster one would save up to 7.21 s.
         ");
         assert_eq!(of_sorts(&results[1..], &Look::plain()), "");
     }

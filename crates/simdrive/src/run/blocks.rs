@@ -29,7 +29,6 @@ pub struct BlockJob {
     mix: Mix,
     gaps: Option<Gaps>,
     due: f64,
-    /// End of the current pause.
     pause_end: Ns,
     /// Number of operations before the next pause.
     think_at: u64,
@@ -50,7 +49,6 @@ pub struct BlockJob {
     left: u64,
     ops: u64,
     ending: bool,
-    /// Offset of the last write.
     last_write: u64,
     /// Number of files that the job must still sync at its end.
     owed_syncs: u32,

@@ -68,7 +68,6 @@ struct Cursor {
 }
 
 impl StepJob {
-    /// Job number `job` of a program.
     pub fn new(program: &StepProgram, seed: u64, job: u32) -> StepJob {
         let seed = program.seed.wrapping_add(seed);
         StepJob {

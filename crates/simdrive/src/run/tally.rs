@@ -82,7 +82,6 @@ impl Recorder {
 }
 
 impl Tally {
-    /// A tally for a measurement that starts at `start`.
     pub fn starting(headline: Headline, start: Ns) -> Tally {
         Tally {
             counts: Counts::default(),
@@ -172,7 +171,6 @@ impl Tally {
         self.interval_end += INTERVAL_NS;
     }
 
-    /// The progress at `now`.
     pub fn progress(&self, now: Ns) -> Progress {
         Progress {
             elapsed_s: (now as f64 - self.start as f64) / 1e9,

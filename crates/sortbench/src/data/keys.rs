@@ -52,7 +52,6 @@ impl Keys {
         self.spans.reverse();
     }
 
-    /// Swaps this many random pairs.
     pub(super) fn swap_some(&mut self, pairs: usize, random: &mut Random) {
         for _ in 0..pairs {
             let (left, right) = (random.below(self.spans.len()), random.below(self.spans.len()));

@@ -32,12 +32,10 @@ impl Random {
         least + self.below(most - least + 1)
     }
 
-    /// One of the choices.
     pub fn one_of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 
-    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -59,7 +57,6 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// With this many ranks.
     pub fn new(ranks: usize) -> Self {
         let mut sum = 0.0;
         let sums = (1..=ranks).map(|rank| {

@@ -65,7 +65,6 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Parses a URL.
     pub(super) fn read(url: &str) -> Result<Address, Problem> {
         let (mut ssl_mode, mut ssl_root_cert, mut pass_file) = (SslMode::Prefer, None, None);
         let (place, query) = url.split_once('?').unwrap_or((url, ""));

@@ -49,7 +49,6 @@ pub(super) fn connector(
     ))
 }
 
-/// The certificates to trust.
 #[derive(Debug)]
 struct Trust {
     authorities: Arc<WebPkiServerVerifier>,

@@ -43,7 +43,6 @@ struct Held {
     wrong: BTreeSet<Class>,
 }
 
-/// A state of the medium.
 #[derive(Debug, Clone)]
 struct Medium {
     bytes: Vec<u8>,

@@ -163,7 +163,6 @@ mod tests {
         workload
     }
 
-    /// The first operations.
     struct First;
 
     impl Loop for First {

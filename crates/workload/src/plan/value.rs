@@ -41,7 +41,6 @@ impl Source<'_> {
     }
 }
 
-/// A value with its position.
 #[derive(Debug, Clone)]
 pub struct Value<'a> {
     pub content: &'a DeValue<'a>,

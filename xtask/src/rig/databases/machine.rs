@@ -57,11 +57,8 @@ pub struct Machine {
     listener: Option<JoinHandle<()>>,
 }
 
-/// The pipes to and from a program.
 pub struct Pipes {
-    /// Its stdin.
     pub stdin: ChildStdin,
-    /// Its stdout.
     pub stdout: ChildStdout,
 }
 

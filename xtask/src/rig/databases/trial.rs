@@ -26,7 +26,6 @@ pub struct Findings {
     pub cuts: u32,
     /// Cuts at which the drive's cache had something to lose, and lost it.
     pub cuts_felt: u32,
-    /// Transactions acknowledged.
     pub acknowledged: usize,
     /// Acknowledged transactions that are missing.
     pub lost: usize,
@@ -34,7 +33,6 @@ pub struct Findings {
     pub damage: Option<String>,
     /// Transactions acknowledged per second of load.
     pub commits_per_s: f64,
-    /// The longest recovery.
     pub recovery_longest: Duration,
 }
 
@@ -51,7 +49,6 @@ pub struct Trial<'a> {
     pub variant: &'static Variant,
     /// A data directory to copy.
     pub template: &'a Path,
-    /// The `flushmark` binary.
     pub binary: &'a Path,
     /// Set when the user wants the rig to stop.
     pub stop: &'a AtomicBool,

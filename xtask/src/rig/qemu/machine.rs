@@ -149,7 +149,6 @@ impl Machine {
         Ok(())
     }
 
-    /// Boots the machine.
     pub fn boot(&mut self) -> anyhow::Result<Guest> {
         self.end();
         if self.served.is_empty() {

@@ -8,7 +8,6 @@ mod write_cache_suite;
 
 use super::guest::Guest;
 
-/// A test, and its name.
 type Test = (&'static str, fn(&mut Guest) -> anyhow::Result<()>);
 
 /// All tests, in the order in which they run.

@@ -23,7 +23,6 @@ const CONTESTANTS: [&str; 4] = ["prefixsort", "std-unstable", "sketch", "publish
 /// The data sets whose targets need an explanation.
 const DATA: [&str; 4] = ["urls", "composite-binary", "prefix-48", "genome"];
 
-/// The counts of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Counts {
     instructions: f64,

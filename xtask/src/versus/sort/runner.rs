@@ -24,11 +24,9 @@ pub struct Measured {
     ns_per_key: Vec<f64>,
 }
 
-/// The form of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Slices of keys.
     Slices,
     /// A column, of which the sorted order is wanted.
     Column,

@@ -31,7 +31,6 @@ const INTEGRITY: usize = 255;
 const INTEGRITY_SIGNATURE: u16 = 0xA5;
 
 impl Identify {
-    /// Decodes an answer.
     pub fn decode(answer: &[u8]) -> Result<Identify, InvalidAnswer> {
         at_least(answer, BLOCK_BYTES)?;
         let identify = Identify(answer[..BLOCK_BYTES].to_vec());

@@ -14,9 +14,7 @@ const fn smart(feature: u8, count: u8) -> AtaCommand {
     AtaCommand { command: 0xB0, feature, count, lba: (KEY as u64) << 8, extended: false }
 }
 
-/// SMART READ DATA.
 pub const READ_DATA: AtaCommand = smart(0xD0, 1);
-/// SMART RETURN STATUS.
 pub const RETURN_STATUS: AtaCommand = smart(0xDA, 0);
 
 /// The drive's verdict; `None` where the registers hold neither answer (a bridge that loses them).

@@ -81,7 +81,6 @@ pub mod tests {
         page
     }
 
-    /// A list of pages.
     pub fn list(pages: &[u8]) -> Vec<u8> {
         let mut list = vec![0; BLOCK_BYTES];
         list[0] = 1;

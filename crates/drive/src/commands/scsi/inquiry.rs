@@ -33,14 +33,12 @@ pub struct Inquiry {
     pub removable: bool,
     /// T10 vendor: `ATA` for a SATA drive behind a translation layer (SAT-4).
     pub vendor: Option<String>,
-    /// Product.
     pub product: Option<String>,
     /// Firmware.
     pub revision: Option<String>,
 }
 
 impl Inquiry {
-    /// Decodes an answer.
     pub fn decode(answer: &[u8]) -> Result<Inquiry, InvalidAnswer> {
         const RESPONSE_FORMAT: u8 = 2;
 

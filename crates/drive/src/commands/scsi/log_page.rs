@@ -130,7 +130,6 @@ pub mod tests {
 
     use super::*;
 
-    /// A log page with parameters.
     pub fn page(number: u8, parameters: &[(u16, &[u8])]) -> Vec<u8> {
         let mut body = Vec::new();
         for (code, value) in parameters {

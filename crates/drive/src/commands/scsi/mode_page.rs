@@ -12,7 +12,6 @@ pub const BYTES_MAX: usize = 192;
 /// Page control of MODE SENSE (SPC-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
-    /// The current values.
     Current,
     /// A mask: ones where a value can be changed.
     Changeable,
@@ -28,7 +27,6 @@ pub enum Form {
     Short,
 }
 
-/// The pages to request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The caching page only.

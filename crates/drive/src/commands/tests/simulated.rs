@@ -11,7 +11,6 @@ use super::super::carrier::{Carrier, NvmeAnswer, NvmeCommand, Payload, ScsiAnswe
 use super::super::nvme;
 use super::super::scsi::{inquiry, log_page, mode_page};
 
-/// The kind of drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Sata,
@@ -28,7 +27,6 @@ pub enum Fault {
     None,
     /// From the given command on, the kernel ends every command with this error.
     KernelSays(Errno, usize),
-    /// Refuses to be switched.
     RefusesSwitch,
     /// Accepts the switch and does nothing.
     IgnoresSwitch,

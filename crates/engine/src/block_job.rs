@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{Content, JobPart, Layout, SyncCall, SyncMethod, Workload};
+use workload::{BlockContents, Content, JobPart, Layout, SyncCall, SyncMethod, Workload};
 
 use crate::batching::Batching;
 use crate::blocking::Blocking;
@@ -136,11 +136,14 @@ impl BlockJob<'_> {
         // Discards transfer no data.
         let content =
             if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
-        Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| Failure::Errno {
-            operation: "allocating memory",
-            offset: None,
-            errno: Errno::NOMEM,
-        })
+        let buffers = Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| {
+            let (operation, errno) = ("allocating memory", Errno::NOMEM);
+            Failure::Errno { operation, offset: None, errno }
+        })?;
+        let Some(dedupe) = self.workload.dedupe else { return Ok(buffers) };
+        let blocks = self.part.total_bytes() / u64::from(self.workload.block_bytes.get());
+        let contents = BlockContents::new(dedupe, self.job, blocks, draws);
+        Ok(buffers.with_duplicates(contents))
     }
 
     /// The operations of a phase.

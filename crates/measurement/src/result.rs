@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Flow, JobFiles, Jobs, Layout, Pattern,
-    Rate, RateMin, Room, Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work,
-    Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, Dedupe, FileSpec, Flow, JobFiles, Jobs, Layout,
+    Pattern, Rate, RateMin, Room, Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime,
+    UntilSteady, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -104,6 +104,12 @@ pub struct WorkloadRecord {
     /// The rate below which a job would have failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_min: Option<RateMin>,
+    /// The duplicates among the writes; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedupe: Option<Dedupe>,
+    /// The state in which the measurement would have ended before its limit; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_steady: Option<UntilSteady>,
     /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
@@ -266,6 +272,8 @@ impl WorkloadRecord {
             think: None,
             flow: None,
             rate_min: None,
+            dedupe: None,
+            until_steady: None,
             end_fsync: false,
             order: BlockOrder::Plain,
             sizes: None,
@@ -320,6 +328,8 @@ impl WorkloadRecord {
             think: workload.think,
             flow: workload.flow,
             rate_min: workload.rate_min,
+            dedupe: workload.dedupe,
+            until_steady: workload.until_steady,
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),

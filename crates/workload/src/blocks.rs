@@ -5,12 +5,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::dedupe::Dedupe;
 use crate::files::JobFiles;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
+use crate::steady::UntilSteady;
 use crate::sync::{SyncCall, SyncMethod};
 
 /// A value is out of range.
@@ -418,6 +420,8 @@ pub struct Workload {
     pub layout: Layout,
     /// The data to write.
     pub content: Content,
+    /// Duplicates among the writes, if any.
+    pub dedupe: Option<Dedupe>,
     /// The number of bytes used by all jobs together if each has an equal part, otherwise by each
     /// job.
     pub size: Area,
@@ -452,6 +456,8 @@ pub struct Workload {
     pub flow: Option<Flow>,
     /// The rate below which a job fails, if any.
     pub rate_min: Option<RateMin>,
+    /// The state in which the measurement ends before its limit, if any.
+    pub until_steady: Option<UntilSteady>,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
     /// Add a checksum to each write, and check all written blocks after the measurement.
@@ -490,6 +496,7 @@ impl Workload {
             invalidate: true,
             layout: Layout::Overwrite,
             content: Content::Random,
+            dedupe: None,
             size: Area::DEFAULT,
             sharing: Sharing::None,
             files: JobFiles::ONE,
@@ -506,6 +513,7 @@ impl Workload {
             think: None,
             flow: None,
             rate_min: None,
+            until_steady: None,
             end_fsync: false,
             verify: false,
             seed: 1,

@@ -218,6 +218,8 @@ pub struct Plan {
     pub table: Table,
     /// The default target, used without `--target` (fio's `filename` or `directory`).
     pub target: Option<String>,
+    /// The reason why the plan requires `--target`: its tests have different targets.
+    pub targets_differ: Option<PlanError>,
     /// Remarks for the user on how the plan was interpreted, one sentence each.
     pub notes: Vec<String>,
     /// The tests in order; at least one.

@@ -125,6 +125,7 @@ impl Run<'_> {
             warm_up: workload.warm_up.0,
             start_delay: workload.start_delay,
             ends_others: workload.ends_others,
+            until_steady: workload.until_steady,
             headline: workload.commits_in(placed.files_per_job()).into(),
         };
         let (carrier, clock) = (*carrier, Clock::calibrated());

@@ -199,6 +199,8 @@ impl Options {
             offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
             start_delay_s: 0.0,
             ends_others: false,
+            dedupe: None,
+            until_steady: None,
             think: None,
             flow: None,
             rate_min: None,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dedupe::Dedupe;
 use crate::files::JobFiles;
+use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
@@ -456,6 +457,8 @@ pub struct Workload {
     pub flow: Option<Flow>,
     /// The rate below which a job fails, if any.
     pub rate_min: Option<RateMin>,
+    /// The latency that determines the depth, if any.
+    pub latency_target: Option<LatencyTarget>,
     /// The state in which the measurement ends before its limit, if any.
     pub until_steady: Option<UntilSteady>,
     /// End each job with an `fsync`, within its measured time.
@@ -513,6 +516,7 @@ impl Workload {
             think: None,
             flow: None,
             rate_min: None,
+            latency_target: None,
             until_steady: None,
             end_fsync: false,
             verify: false,
@@ -674,6 +678,26 @@ impl Workload {
             Limit::TimeAndCount { time, count: own, until } => {
                 Limit::TimeAndCount { time, count: own.min(count), until }
             }
+        }
+    }
+
+    /// The longest time before the measurement: the warm-up, or the search for the depth of a
+    /// latency target.
+    pub fn preliminary_time(&self) -> Duration {
+        let Some(target) = self.latency_target else { return self.warm_up.0 };
+        let windows = target.window().saturating_mul(LatencyTarget::WINDOWS_MAX);
+        self.limit.time().map_or(windows, |time| time.min(windows))
+    }
+
+    /// The end of a measurement of a part of so many bytes; a measurement at the depth that was
+    /// found takes one window.
+    pub fn measured_limit(&self, part_bytes: u64) -> Limit {
+        let limit = self.limit_on(part_bytes);
+        let Some(target) = self.latency_target else { return limit };
+        let time = limit.time().map_or(target.window(), |time| time.min(target.window()));
+        match limit.count() {
+            None => Limit::Time(time),
+            Some(count) => Limit::TimeAndCount { time, count, until: Until::First },
         }
     }
 

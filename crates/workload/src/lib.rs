@@ -18,6 +18,7 @@
 //! | [`files`] | the files of a job that has several, and the order of their turns |
 //! | [`pacing`] | pauses between operations, and the rate below which a job fails |
 //! | [`parts`] | the files and byte range that each job works on |
+//! | [`latency_target`] | the search for the depth that keeps a latency |
 //! | [`steady`] | the [`UntilSteady`] in which a measurement ends |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
@@ -39,6 +40,7 @@ mod commits;
 pub mod dedupe;
 pub mod files;
 pub mod fio;
+pub mod latency_target;
 pub mod number;
 pub mod order;
 pub mod pacing;
@@ -63,6 +65,7 @@ pub use bounds::Bounds;
 pub use commits::Commits;
 pub use dedupe::{BlockContents, Dedupe, DedupeSource};
 pub use files::{FileOrder, JobFiles, SyncedFile};
+pub use latency_target::{DepthSearch, LatencyTarget};
 pub use order::{BlockOrder, Zone};
 pub use pacing::{BelowRateMin, Flow, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};

@@ -121,8 +121,8 @@ impl Run<'_> {
         let team = Team {
             jobs: workload.jobs.get(),
             limit: workload
-                .limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
-            warm_up: workload.warm_up.0,
+                .measured_limit(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
+            warm_up: workload.preliminary_time(),
             start_delay: workload.start_delay,
             ends_others: workload.ends_others,
             until_steady: workload.until_steady,

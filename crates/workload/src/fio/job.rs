@@ -8,6 +8,7 @@ use crate::blocks::{
 };
 use crate::dedupe::{Dedupe, DedupeSource};
 use crate::files::{FileOrder, JobFiles, SyncedFile};
+use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
@@ -183,6 +184,7 @@ impl Section {
         workload.rate = self.rate(&workload)?;
         workload.rate_min = self.rate_min(&workload)?;
         workload.think = self.think(&workload)?;
+        workload.latency_target = self.latency_target(&workload)?;
         workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
@@ -641,6 +643,30 @@ impl Section {
         Ok(Some(RateMin { read_bytes, write_bytes, cycle_ms: cycle.unwrap_or(RateMin::CYCLE_MS) }))
     }
 
+    /// The latency for which the largest depth is searched.
+    fn latency_target(&self, workload: &Workload) -> Result<Option<LatencyTarget>, PlanError> {
+        let target = self.short_time("latency_target")?;
+        let window = self.short_time("latency_window")?.filter(|time| !time.is_zero());
+        let percent = self.read("latency_percentile", "a number from 1 to 100", |text| {
+            text.parse().ok().filter(|percent| (1.0..=100.0).contains(percent))
+        })?;
+        let Some(target) = target.filter(|time| !time.is_zero()) else { return Ok(None) };
+        let because = if workload.engine == EngineChoice::Psync || workload.depth == Depth::MIN {
+            "requires an iodepth above 1, and libaio or io_uring"
+        } else if !workload.warm_up.0.is_zero() {
+            "flushmark searches in place of a warm-up; remove ramp_time"
+        } else if let Some(window) = window {
+            return Ok(Some(LatencyTarget {
+                latency_ns: target.as_nanos() as u64,
+                percent: percent.unwrap_or(100.0),
+                window_us: window.as_micros() as u64,
+            }));
+        } else {
+            "requires latency_window"
+        };
+        Err(self.wrong("latency_target", &format!("latency_target: {because}")))
+    }
+
     /// The steady state that ends the section. With one block size, a rate in bytes is steady when
     /// the IOPS are.
     fn steady(&self, workload: &Workload) -> Result<Option<UntilSteady>, PlanError> {
@@ -693,12 +719,7 @@ impl Section {
 
     /// The pauses between operations.
     fn think(&self, workload: &Workload) -> Result<Option<ThinkTime>, PlanError> {
-        let takes = "a time in microseconds, or with us, ms, s, m, h, d";
-        let time = self.read("thinktime", takes, |text| {
-            // Unlike other times, a number without a unit is in microseconds.
-            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
-            if plain { value::time(&format!("{text}us")) } else { value::time(text) }
-        })?;
+        let time = self.short_time("thinktime")?;
         let every = self.whole("thinktime_blocks", 1, 1_000_000)?.unwrap_or(1) as u32;
         let Some(time) = time.filter(|time| !time.is_zero()) else { return Ok(None) };
         if workload.engine != EngineChoice::Psync {

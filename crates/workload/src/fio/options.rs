@@ -326,6 +326,26 @@ pub const OPTIONS: &[FioOption] = &[
         "the sections that `exitall` ends; `group` excludes `new_group`",
     ),
     used(
+        "latency_target",
+        "time, in microseconds without a unit",
+        "none",
+        "before the measurement, each job searches for the largest depth, up to `iodepth`, at which \
+         its I/Os take no longer. The measurement at that depth takes one `latency_window`. A note \
+         reports the depth. Requires an asynchronous `ioengine`",
+    ),
+    used(
+        "latency_window",
+        "time, in microseconds without a unit",
+        "none",
+        "time for which each depth is tried",
+    ),
+    used(
+        "latency_percentile",
+        "1 to 100",
+        "100",
+        "percentage of I/Os that must not exceed `latency_target`",
+    ),
+    used(
         "steadystate",
         "`iops`, `iops_slope`, `bw`, `bw_slope`, `lat`, `lat_slope`, with a limit: `iops:10%`, \
          `bw:1m`; `lat` takes a percentage only",

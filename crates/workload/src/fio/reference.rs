@@ -89,6 +89,8 @@ const CLOSING: &str = "
 - **`verify`** reads the data back after the measured time, one read at a time. These reads are not part of the results. A
   mismatch fails the test.
 - **`trim`** issues one discard at a time; its results are reported as writes.
+- **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that misses the target at
+  depth 1 is measured there; fio fails it if `latency_percentile` is 100. `latency_run` is not supported.
 - **`buffer_compress_percentage`** puts the zeros at the end of each 4 KiB; fio does that in each 512 B
   (`buffer_compress_chunk`).
 - **Random content that differs in each write** is the default; fio reuses buffers with small changes

@@ -6,8 +6,8 @@ use super::options::OPTIONS;
 use super::*;
 use crate::{
     Area, Arrivals, BlockOrder, Commits, Content, Dedupe, DedupeSource, EngineChoice, FileOrder,
-    Flow, JobFiles, Limit, Pattern, Rate, RateMin, Room, SizeShare, SteadyChange, SteadyQuantity,
-    SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
+    Flow, JobFiles, LatencyTarget, Limit, Pattern, Rate, RateMin, Room, SizeShare, SteadyChange,
+    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -501,6 +501,24 @@ fn some_writes_are_duplicates() {
     insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_percentage=60\ndedupe_mode=working_set\ndedupe_working_set_percentage=50\n"), @"job.fio:5: dedupe_working_set_percentage: 50 % of the job's size cannot be unique if 60 % of the writes are duplicates; use at most 40");
     insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_mode=all\n"), @r#"job.fio:3: dedupe_mode: "all" is invalid: expected one of repeat, working_set"#);
     insta::assert_snapshot!(error("[a]\nrw=write\nsize=1m\nverify=crc32c\ndedupe_percentage=9\n"), @"job.fio:4: verify: a duplicate cannot hold the checksum of its own block; remove dedupe_percentage");
+}
+
+#[test]
+fn a_latency_target_determines_the_depth() {
+    let text = "[t]\nioengine=libaio\niodepth=8\nsize=1m\nlatency_target=500\nlatency_window=5s\n";
+    let job = only(&format!("{text}latency_percentile=99.9\nruntime=60\n"));
+    let target = LatencyTarget { latency_ns: 500_000, percent: 99.9, window_us: 5_000_000 };
+    assert_eq!(job.latency_target, Some(target));
+    // The search takes no longer than the runtime, the measurement one window.
+    assert_eq!(job.preliminary_time(), Duration::from_mins(1));
+    assert_eq!(job.measured_limit(1 << 20).time(), Some(Duration::from_secs(5)));
+    let endless = only(text);
+    assert_eq!(endless.preliminary_time(), Duration::from_secs(5 * 64));
+    assert_eq!(endless.measured_limit(1 << 20).count(), Some(256));
+    insta::assert_snapshot!(error("[t]\nsize=1m\nlatency_target=5\nlatency_window=5\n"), @"job.fio:3: latency_target: requires an iodepth above 1, and libaio or io_uring");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nioengine=libaio\niodepth=2\nlatency_target=5\n"), @"job.fio:5: latency_target: requires latency_window");
+    insta::assert_snapshot!(error(&format!("{text}ramp_time=1\n")), @"job.fio:5: latency_target: flushmark searches in place of a warm-up; remove ramp_time");
+    insta::assert_snapshot!(error(&format!("{text}latency_percentile=0\n")), @r#"job.fio:7: latency_percentile: "0" is invalid: expected a number from 1 to 100"#);
 }
 
 #[test]

@@ -435,6 +435,8 @@ pub struct Workload {
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
     /// have separate files.
     pub offset_increment_bytes: u64,
+    /// Refuse a directory as the target, where test files would be created.
+    pub existing_only: bool,
     /// Write a device or an existing file once beforehand, as is always done for test files.
     pub precondition: bool,
     /// Idle time before the test starts, during which the target's caches can drain.
@@ -505,6 +507,7 @@ impl Workload {
             files: JobFiles::ONE,
             offset_bytes: 0,
             offset_increment_bytes: 0,
+            existing_only: false,
             precondition: false,
             rest: Duration::ZERO,
             start_delay: Duration::ZERO,

@@ -34,6 +34,13 @@ impl Run<'_> {
                 "layout {layout} requires a directory as the target"
             )));
         }
+        if workload.existing_only && kind == TargetKind::Directory {
+            return Err(NotRun::Skip(
+                "it must not create a file (allow_file_create=0), but its target is a directory; \
+                 use an existing file or a device"
+                    .to_owned(),
+            ));
+        }
         let (carrier, note) = match kind {
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,

@@ -200,6 +200,7 @@ impl Options {
             start_delay_s: 0.0,
             ends_others: false,
             dedupe: None,
+            latency_target: None,
             until_steady: None,
             think: None,
             flow: None,

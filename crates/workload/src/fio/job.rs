@@ -160,6 +160,7 @@ impl Section {
         workload.dedupe = self.dedupe()?;
         workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
         workload.layout = self.layout(pattern)?;
+        workload.existing_only = self.flag("allow_file_create")? == Some(false);
         if let Some(seed) = self.whole("randseed", 0, u64::MAX >> 1)? {
             workload.seed = seed;
         }

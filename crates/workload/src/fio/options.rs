@@ -251,6 +251,12 @@ pub const OPTIONS: &[FioOption] = &[
         "`native`",
         "the initial state of a new file that is only written: space reserved once, or none",
     ),
+    used(
+        "allow_file_create",
+        FLAG,
+        "1",
+        "0 skips the test unless the target is an existing file or a device",
+    ),
     used("overwrite", FLAG, "0", "1 writes a new file once before the measurement"),
     used("rwmixread", "1 to 99", "50", "percentage of reads, for `rw` and `randrw`"),
     used("rwmixwrite", "1 to 99", "50", "percentage of writes, for `rw` and `randrw`"),

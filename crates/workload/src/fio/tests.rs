@@ -47,6 +47,7 @@ fn defaults_are_fio_s() {
     let job = only("[t]\nsize=1m\n");
     assert_eq!((job.pattern, job.block_bytes.get(), job.depth.get()), (Pattern::Read, 4096, 1));
     assert_eq!((job.engine, job.direct, job.invalidate), (EngineChoice::Psync, false, true));
+    assert!(!job.existing_only && only("[t]\nsize=1m\nallow_file_create=0\n").existing_only);
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{Content, JobPart, Layout, SyncCall, SyncMethod, Workload};
+use workload::{
+    BlockContents, Content, DepthSearch, JobPart, Layout, SyncCall, SyncMethod, Workload,
+};
 
 use crate::batching::Batching;
 use crate::blocking::Blocking;
@@ -133,8 +135,12 @@ impl BlockJob<'_> {
         // Discards transfer no data.
         let content =
             if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
-        Buffers::new(slots, block_bytes, content, &mut draws)
-            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))
+        let buffers = Buffers::new(slots, block_bytes, content, &mut draws)
+            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
+        let Some(dedupe) = self.workload.dedupe else { return Ok(buffers) };
+        let blocks = self.part.total_bytes() / u64::from(self.workload.block_bytes.get());
+        let contents = BlockContents::new(dedupe, self.job, blocks, draws);
+        Ok(buffers.with_duplicates(contents))
     }
 
     /// The operations of a phase.
@@ -218,6 +224,10 @@ impl BlockJob<'_> {
         let depth = self.workload.depth_effective();
         let mut batching = Batching::new(depth, self.clock);
         let (mut written, mut flow) = (self.written(), self.flow());
+        let mut search = self
+            .workload
+            .latency_target
+            .map(|target| DepthSearch::new(target, depth, self.clock.ticks_of(target.window())));
         let mut report = stage.act(notes, |phase, bounds, tally, stop| {
             let operations = self.operations(phase);
             if let Err(end) = start_over(disk, &operations) {
@@ -238,10 +248,12 @@ impl BlockJob<'_> {
                 stop,
                 written,
                 flow: flow.as_mut(),
+                search: search.as_mut(),
             }
             .run();
             self.ended(phase, end, disk, tally)
         });
+        report.notes.extend(search.map(|search| search.outcome()));
         // Before the buffers, whose memory can be registered with the kernel.
         drop(queue);
         drop(flow);

@@ -7,7 +7,7 @@
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use workload::Content;
+use workload::{BlockContents, Content};
 
 /// Granularity of drives that compress or deduplicate.
 pub const PIECE: usize = 4096;
@@ -20,6 +20,7 @@ pub struct Buffers {
     length: usize,
     slot_bytes: usize,
     content: Content,
+    duplicates: Option<BlockContents>,
     writes: u64,
 }
 
@@ -50,9 +51,16 @@ impl Buffers {
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
         // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
-        let mut buffers = Buffers { memory: memory.cast(), length, slot_bytes, content, writes: 0 };
+        let (memory, duplicates) = (memory.cast(), None);
+        let mut buffers = Buffers { memory, length, slot_bytes, content, duplicates, writes: 0 };
         fill(buffers.all_mut(), content, generator);
         Ok(buffers)
+    }
+
+    /// Fills each block that is written with the next of these contents, instead of a stamp.
+    pub fn with_duplicates(mut self, contents: BlockContents) -> Buffers {
+        self.duplicates = Some(contents);
+        self
     }
 
     pub fn slots(&self) -> usize {
@@ -82,10 +90,13 @@ impl Buffers {
     pub fn stamped(&mut self, slot: usize, offset: u64) -> &mut [u8] {
         let number = self.writes;
         self.writes += 1;
-        let zero = self.content == Content::Zero;
+        let content = self.content;
+        let drawn = self.duplicates.as_mut().map(BlockContents::next_content);
         let block = self.slot_mut(slot);
-        if !zero {
-            stamp(block, number, offset);
+        match drawn {
+            Some(drawn) => fill(block, content, &mut drawn.bytes()),
+            None if content == Content::Zero => {}
+            None => stamp(block, number, offset),
         }
         block
     }
@@ -147,6 +158,7 @@ pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusP
 mod tests {
     use super::*;
     use workload::access::generator;
+    use workload::{Dedupe, DedupeSource};
 
     fn buffers(slots: usize, slot_bytes: usize, content: Content) -> Buffers {
         Buffers::new(slots, slot_bytes, content, &mut generator(1, 0)).unwrap()
@@ -184,6 +196,21 @@ mod tests {
         assert!((zeros(Content::Zero) - 1.0).abs() < f64::EPSILON);
         assert!(zeros(Content::Random) < 0.01);
         assert!((zeros(Content::Compressible(70)) - 0.70).abs() < 0.02);
+    }
+
+    #[test]
+    fn duplicates_are_equal_in_every_byte_and_compress_as_asked() {
+        let dedupe =
+            Dedupe { percent: 50, source: DedupeSource::Previous, first_job: 0, shared_jobs: 0 };
+        let contents = BlockContents::new(dedupe, 0, 100, generator(1, 0));
+        let mut buffers = buffers(2, 8192, Content::Compressible(50)).with_duplicates(contents);
+        let mut seen = std::collections::HashSet::new();
+        let repeated = (0..1000).filter(|write| {
+            let block = buffers.next_stamped(write * 8192);
+            assert!(block[2048..4096].iter().chain(&block[6144..]).all(|&byte| byte == 0));
+            !seen.insert(block.to_vec())
+        });
+        assert!((430..570).contains(&repeated.count()));
     }
 
     #[test]

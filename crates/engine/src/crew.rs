@@ -10,7 +10,7 @@ use std::time::Duration;
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::{CpuUse, Headline, Progress};
 use rustix::io::Errno;
-use workload::{Bounds, Limit};
+use workload::{Bounds, Limit, SteadyCheck, UntilSteady};
 
 use crate::affinity;
 use crate::clock::Clock;
@@ -34,6 +34,8 @@ pub struct Team {
     pub start_delay: Duration,
     /// Once a job has ended, so do those of the other teams.
     pub ends_others: bool,
+    /// The state in which the measurement ends before its limit, if any.
+    pub until_steady: Option<UntilSteady>,
     /// The operation whose latency the series follows.
     pub headline: Headline,
 }
@@ -114,6 +116,9 @@ struct Watched {
     last: u64,
     /// Number of jobs that are still running.
     working: u32,
+    /// Ends the team's jobs.
+    halt: Arc<Stop>,
+    steady: Option<SteadyCheck>,
 }
 
 impl Crew<'_> {
@@ -134,7 +139,8 @@ impl Crew<'_> {
         let everyone = jobs.len() as u32;
         let tallies: Vec<Arc<Tally>> = jobs.iter().map(|_| Arc::new(Tally::new())).collect();
         let gate = Gate::default();
-        let halt = Arc::new(Stop::new());
+        let halts: Vec<Arc<Stop>> = self.teams.iter().map(|_| Arc::new(Stop::new())).collect();
+        let halt_all = || halts.iter().for_each(|halt| halt.request());
         let cpus = affinity::allowed();
         let pins = cpus.len() > 1 && jobs.len() <= cpus.len();
         let (sender, receiver) = mpsc::channel();
@@ -148,7 +154,7 @@ impl Crew<'_> {
                     start_delay: team.start_delay,
                     clock,
                     tally: Arc::clone(tally),
-                    halt: Arc::clone(&halt),
+                    halt: Arc::clone(&halts[index]),
                     gate: &gate,
                     announced: false,
                 };
@@ -168,7 +174,7 @@ impl Crew<'_> {
                 {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        halt.request();
+                        halt_all();
                         gate.open(clock.ticks());
                         let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
                         return Err(EngineError::Threads {
@@ -188,7 +194,7 @@ impl Crew<'_> {
             });
             while !gate.wait_for_warm(everyone) {
                 if self.stop.is_requested() {
-                    halt.request();
+                    halt_all();
                 }
             }
             let counters_before = read_counters(self.root, &self.devices);
@@ -196,7 +202,7 @@ impl Crew<'_> {
             let begun = clock.ticks();
             gate.open(begun);
 
-            let mut teams = self.watched(&tallies, begun);
+            let mut teams = self.watched(&tallies, &halts, begun);
             while teams.iter().any(|team| team.working > 0) {
                 match receiver.recv_timeout(OBSERVE_INTERVAL) {
                     Ok((index, report)) => {
@@ -206,7 +212,7 @@ impl Crew<'_> {
                         if breaks || self.teams[index].ends_others {
                             // The other jobs would continue on a target that is broken, or are to
                             // end with this one.
-                            halt.request();
+                            halt_all();
                         }
                         teams[index].take(report);
                     }
@@ -214,8 +220,9 @@ impl Crew<'_> {
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
                 if self.stop.is_requested() {
-                    halt.request();
+                    halt_all();
                 }
+                teams.iter_mut().filter(|team| team.working > 0).for_each(Watched::check_steady);
             }
             let cpu = cpu_use_since(cpu_before);
             let counters = counters_before
@@ -229,8 +236,8 @@ impl Crew<'_> {
     }
 
     /// Splits the tallies among the teams.
-    fn watched(&self, mut tallies: &[Arc<Tally>], begun: u64) -> Vec<Watched> {
-        let mut of_team = |team: &Team| {
+    fn watched(&self, mut tallies: &[Arc<Tally>], halts: &[Arc<Stop>], begun: u64) -> Vec<Watched> {
+        let of_team = |(team, halt): (&Team, &Arc<Stop>)| {
             let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
             let begun = begun + self.clock.ticks_of(team.start_delay);
             let watch = Watch::new(own.to_vec(), team.headline, self.clock, begun);
@@ -241,9 +248,11 @@ impl Crew<'_> {
                 begun,
                 last: begun,
                 working: team.jobs,
+                halt: Arc::clone(halt),
+                steady: team.until_steady.map(SteadyCheck::new),
             }
         };
-        self.teams.iter().map(&mut of_team).collect()
+        self.teams.iter().zip(halts).map(of_team).collect()
     }
 }
 
@@ -259,8 +268,22 @@ impl Watched {
         }
     }
 
+    /// Ends the team's jobs if they have reached their steady state.
+    fn check_steady(&mut self) {
+        let elapsed_s = self.watch.elapsed_s();
+        if self.halt.is_requested() {
+            return;
+        }
+        if let Some(check) = self.steady.as_mut().filter(|check| check.is_due(elapsed_s))
+            && check.sample(elapsed_s, self.watch.totals())
+        {
+            self.halt.request();
+        }
+    }
+
     fn end(self, clock: Clock) -> TeamEnd {
-        let Watched { mut watch, mut ends, mut notes, begun, last, working } = self;
+        let Watched { mut watch, mut ends, mut notes, begun, last, working, steady, .. } = self;
+        notes.extend(steady.map(|check| check.to_string()));
         if working > 0 {
             // A job that panicked is recognised by its missing report.
             watch.look();

@@ -22,7 +22,7 @@ use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
 use crate::readback::{self, Written};
 use workload::access::{Access, Direction, Loop, Operations};
-use workload::{Bounds, Commits, SyncCall, SyncTiming, Workload};
+use workload::{Bounds, Commits, DepthSearch, SyncCall, SyncTiming, Workload};
 
 /// Maximum length of a wait, so a stop is noticed on a device that does not respond.
 const WAIT_MAX: Duration = Duration::from_millis(200);
@@ -49,6 +49,8 @@ pub struct Queued<'a, Q, D> {
     pub written: Option<&'a mut Written>,
     /// The job's share of a flow, if it is limited.
     pub flow: Option<&'a mut FlowShare>,
+    /// Limits the depth; the phase ends once a search has settled.
+    pub search: Option<&'a mut DepthSearch>,
 }
 
 impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
@@ -59,7 +61,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
         let varied = workload.sizes.is_some() || workload.verify;
-        let checked = workload.rate_min.is_some() || self.flow.is_some();
+        let checked = workload.rate_min.is_some() || self.flow.is_some() || self.search.is_some();
         if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
         } else {
@@ -105,6 +107,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let mut group = Group::new(&self.operations);
         self.batching.begin_phase();
         let mut started = 0;
+        let searches = self.search.as_ref().is_some_and(|search| !search.is_settled());
         let mut now = clock.ticks();
         let mut checkpoints = Checkpoints::new(&self.operations, self.bounds, clock, now, None);
         loop {
@@ -112,6 +115,13 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested();
             if stopping && !PLAIN {
                 stopping = checkpoints.pass(now, end, self.stop)?.is_none();
+            }
+            if !PLAIN
+                && searches
+                && let Some(search) = &mut self.search
+            {
+                search.check(now);
+                stopping |= search.is_settled();
             }
             let mut has_share = true;
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
@@ -129,7 +139,9 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 if due.is_some_and(|due| due > now) {
                     break;
                 }
-                if flight.free.is_empty() {
+                let limited = self.search.as_ref().filter(|_| !PLAIN);
+                let full = limited.is_some_and(|search| flight.count >= search.depth());
+                if full || flight.free.is_empty() {
                     break;
                 }
                 if !PLAIN && let Some(flow) = &mut self.flow {
@@ -281,6 +293,9 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         if !self.linked() || reads {
             flight.free.push(completion.slot);
             flight.count -= 1;
+        }
+        if let Some(search) = &mut self.search {
+            search.note(elapsed);
         }
         let operation = if reads { "read" } else { "write" };
         Failure::check(operation, offset, bytes as usize, completion.moved)?;
@@ -536,6 +551,7 @@ mod tests {
             stop: &Stop::new(),
             written: None,
             flow: None,
+            search: None,
         };
         (job.run(), tally)
     }

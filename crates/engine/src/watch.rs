@@ -6,6 +6,8 @@ use std::sync::Arc;
 use measurement::series::binned;
 use measurement::{Headline, Histogram, Histograms, Progress, Series};
 
+use workload::SteadyTotals;
+
 use crate::clock::Clock;
 use crate::job::Tally;
 use crate::recorder::{CELLS, Recorder, counts_of, histogram_of, quantile_ns};
@@ -37,6 +39,21 @@ impl Watch {
     /// Seconds since the start.
     pub fn elapsed_s(&self) -> f64 {
         self.clock.ns(self.clock.ticks().saturating_sub(self.start)) as f64 / 1e9
+    }
+
+    /// The reads and writes so far.
+    pub fn totals(&self) -> SteadyTotals {
+        let mut cells = vec![0; CELLS];
+        for tally in &self.tallies {
+            tally.read.add_to(&mut cells);
+            tally.write.add_to(&mut cells);
+        }
+        let mut totals = SteadyTotals::default();
+        for (latency_ns, count) in counts_of(&cells) {
+            totals.operations += count;
+            totals.latency_ns += latency_ns as f64 * count as f64;
+        }
+        totals
     }
 
     /// Adds completed seconds to the series. If the observer itself was delayed, the missed seconds

@@ -675,3 +675,48 @@ fn sections_share_operations_by_weight() {
         }
     }
 }
+
+#[test]
+fn a_section_ends_in_its_steady_state_and_the_next_one_keeps_a_latency() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[global]\nsize=4m\nruntime=60\ntime_based\n[a]\nrw=write\nrate_iops=200\n\
+                ss=iops:50%\nss_dur=2\n[b]\nstonewall\nioengine=libaio\niodepth=4\n\
+                latency_target=10s\nlatency_window=100ms\n";
+    let both = job_file(directory.path(), text, directory.path().to_str().unwrap());
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    let results = both.document()["results"].clone();
+    let elapsed_s = |index: usize| results[index]["elapsed_s"].as_f64().unwrap();
+    assert!((2.0..30.0).contains(&elapsed_s(0)), "{}", elapsed_s(0));
+    assert!((0.1..30.0).contains(&elapsed_s(1)), "{}", elapsed_s(1));
+    let notes = |index: usize| results[index]["notes"].to_string();
+    assert!(notes(0).contains("steady state reached: deviation of the IOPS"), "{}", notes(0));
+    assert!(notes(1).contains("depth 4 keeps 100 % of I/Os within 10000000 µs"), "{}", notes(1));
+}
+
+#[test]
+fn duplicates_reach_the_target() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = ones(directory.path(), 4);
+    let text = "[a]\nrw=write\nsize=4m\ndedupe_percentage=50\nbuffer_compress_percentage=50\n";
+    let written = job_file(directory.path(), text, &path);
+    assert_ne!(written.code, Some(0), "overwrites without leave");
+    let job = directory.path().join("job.fio");
+    let words = ["run", job.to_str().unwrap(), "--target", &path, "--no-store", "--destroy-data"];
+    let written = run(&words);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let content = std::fs::read(&path).unwrap();
+    let distinct: std::collections::HashSet<&[u8]> = content.chunks(4096).collect();
+    assert!(distinct.len().abs_diff(512) < 80, "{}", distinct.len());
+    assert!(content.chunks(4096).all(|block| block[2048..].iter().all(|&byte| byte == 0)));
+}
+
+#[test]
+fn a_file_that_must_exist_is_not_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[a]\nsize=1m\nallow_file_create=0\n";
+    let skipped = job_file(directory.path(), text, directory.path().to_str().unwrap());
+    let outcome = skipped.document()["skipped"].to_string();
+    assert!(outcome.contains("must not create a file"), "{outcome}");
+    let path = ones(directory.path(), 4);
+    assert_eq!(job_file(directory.path(), text, &path).code, Some(0));
+}

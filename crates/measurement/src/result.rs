@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Flow, JobFiles, Jobs, Layout, Pattern,
-    Rate, RateMin, Room, Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, Work,
-    Workload, WriteCache, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Content, Dedupe, FileSpec, Flow, JobFiles, Jobs,
+    LatencyTarget, Layout, Pattern, Rate, RateMin, Room, Sharing, Submission, SyncMethod,
+    SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -104,6 +104,15 @@ pub struct WorkloadRecord {
     /// The rate below which a job would have failed; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_min: Option<RateMin>,
+    /// The duplicates among the writes; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedupe: Option<Dedupe>,
+    /// The latency that determined the depth of each job, up to `depth`; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTarget>,
+    /// The state in which the measurement would have ended before its limit; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_steady: Option<UntilSteady>,
     /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
@@ -185,6 +194,7 @@ impl WorkloadRecord {
             && self.rate.is_none()
             && self.think.is_none()
             && self.flow.is_none()
+            && self.latency_target.is_none()
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
         constant.then_some(self.depth * self.jobs)
@@ -266,6 +276,9 @@ impl WorkloadRecord {
             think: None,
             flow: None,
             rate_min: None,
+            dedupe: None,
+            latency_target: None,
+            until_steady: None,
             end_fsync: false,
             order: BlockOrder::Plain,
             sizes: None,
@@ -320,6 +333,9 @@ impl WorkloadRecord {
             think: workload.think,
             flow: workload.flow,
             rate_min: workload.rate_min,
+            dedupe: workload.dedupe,
+            latency_target: workload.latency_target,
+            until_steady: workload.until_steady,
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),

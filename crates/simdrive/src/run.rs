@@ -305,6 +305,16 @@ impl Machine {
                            `flushmark emulate` for a drive that does";
             return Err(NotRun::Skip(because.to_owned()));
         }
+        if workload.latency_target.is_some() {
+            let because = "models do not search for the depth of a latency target; run it on a \
+                           directory or a device";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
+        if workload.until_steady.is_some() {
+            let because = "models do not check for a steady state; remove it, or run it on a \
+                           directory or a device";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
         if workload.layout == Layout::Empty && workload.pattern.is_random() && on_filesystem {
             let because = "models do not allocate space at random offsets; use layout overwrite or \
                            preallocated-once";

@@ -5,12 +5,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::dedupe::Dedupe;
 use crate::files::JobFiles;
+use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
+use crate::steady::UntilSteady;
 use crate::sync::{SyncCall, SyncMethod};
 
 /// A value is out of range.
@@ -418,6 +421,8 @@ pub struct Workload {
     pub layout: Layout,
     /// The data to write.
     pub content: Content,
+    /// Duplicates among the writes, if any.
+    pub dedupe: Option<Dedupe>,
     /// The number of bytes used by all jobs together if each has an equal part, otherwise by each
     /// job.
     pub size: Area,
@@ -430,6 +435,8 @@ pub struct Workload {
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
     /// have separate files.
     pub offset_increment_bytes: u64,
+    /// Refuse a directory as the target, where test files would be created.
+    pub existing_only: bool,
     /// Write a device or an existing file once beforehand, as is always done for test files.
     pub precondition: bool,
     /// Idle time before the test starts, during which the target's caches can drain.
@@ -452,6 +459,10 @@ pub struct Workload {
     pub flow: Option<Flow>,
     /// The rate below which a job fails, if any.
     pub rate_min: Option<RateMin>,
+    /// The latency that determines the depth, if any.
+    pub latency_target: Option<LatencyTarget>,
+    /// The state in which the measurement ends before its limit, if any.
+    pub until_steady: Option<UntilSteady>,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
     /// Add a checksum to each write, and check all written blocks after the measurement.
@@ -490,11 +501,13 @@ impl Workload {
             invalidate: true,
             layout: Layout::Overwrite,
             content: Content::Random,
+            dedupe: None,
             size: Area::DEFAULT,
             sharing: Sharing::None,
             files: JobFiles::ONE,
             offset_bytes: 0,
             offset_increment_bytes: 0,
+            existing_only: false,
             precondition: false,
             rest: Duration::ZERO,
             start_delay: Duration::ZERO,
@@ -506,6 +519,8 @@ impl Workload {
             think: None,
             flow: None,
             rate_min: None,
+            latency_target: None,
+            until_steady: None,
             end_fsync: false,
             verify: false,
             seed: 1,
@@ -666,6 +681,26 @@ impl Workload {
             Limit::TimeAndCount { time, count: own, until } => {
                 Limit::TimeAndCount { time, count: own.min(count), until }
             }
+        }
+    }
+
+    /// The longest time before the measurement: the warm-up, or the search for the depth of a
+    /// latency target.
+    pub fn preliminary_time(&self) -> Duration {
+        let Some(target) = self.latency_target else { return self.warm_up.0 };
+        let windows = target.window().saturating_mul(LatencyTarget::WINDOWS_MAX);
+        self.limit.time().map_or(windows, |time| time.min(windows))
+    }
+
+    /// The end of a measurement of a part of so many bytes; a measurement at the depth that was
+    /// found takes one window.
+    pub fn measured_limit(&self, part_bytes: u64) -> Limit {
+        let limit = self.limit_on(part_bytes);
+        let Some(target) = self.latency_target else { return limit };
+        let time = limit.time().map_or(target.window(), |time| time.min(target.window()));
+        match limit.count() {
+            None => Limit::Time(time),
+            Some(count) => Limit::TimeAndCount { time, count, until: Until::First },
         }
     }
 

@@ -25,6 +25,7 @@ use self::job::{ExitWhat, Start};
 use self::section::Section;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
+use crate::dedupe::Dedupe;
 use crate::files::SyncedFile;
 use crate::plan::{Plan, PlanError, Table, Test, Work};
 
@@ -93,32 +94,28 @@ impl Plan {
 
 fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanError> {
     let (mut tests, mut notes): (Vec<Test>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut target: Option<String> = None;
+    let (mut targets, mut targets_differ): (Vec<Option<String>>, _) = (Vec::new(), None);
     // Number of tests that have ended when the current one starts.
     let mut ended = 0;
     for (index, section) in sections.iter().enumerate() {
         let with_previous = section.starts(&sections[..index])? == Start::WithPrevious;
-        let wanted = section.target()?;
-        match (&target, wanted) {
-            (_, wanted) if index == 0 => target = wanted.map(|(_, name)| name),
-            (Some(known), None) => {
+        let (line, wanted) = section.target()?.unzip();
+        if index > 0 && wanted != targets[index - 1] {
+            let name = |target: &Option<String>| target.clone().unwrap_or("none".to_owned());
+            let (own, previous) = (name(&wanted), name(&targets[index - 1]));
+            let error = |advice| {
                 let message = format!(
-                    "all sections must have the same target; another section has {known}, this one \
-                     has none"
+                    "target {own} differs from {previous} of the previous section; {advice}"
                 );
-                return Err(section.error(section.line, &message));
+                section.error(line.unwrap_or(section.line), &message)
+            };
+            if with_previous {
+                return Err(error("sections that run at the same time must have the same one"));
             }
-            (known, Some((line, wanted))) if *known != Some(wanted.clone()) => {
-                let known = known.as_deref().unwrap_or("none");
-                return Err(section.error(
-                    line,
-                    &format!(
-                        "all sections must have the same target, but another section has {known}"
-                    ),
-                ));
-            }
-            _ => {}
+            let advice = "give --target to run all sections on one target";
+            targets_differ.get_or_insert(error(advice));
         }
+        targets.push(wanted);
         let mut workload = section.workload()?;
         // fio counts the delay from its own start, and has waited long enough when a later group
         // starts.
@@ -133,7 +130,9 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         if !with_previous {
             ended = tests.len();
         }
-        if tests[..ended].iter().any(|test| is_laid_out_by(test, &workload)) {
+        if (tests[..ended].iter().zip(&targets))
+            .any(|(test, target)| *target == targets[index] && is_laid_out_by(test, &workload))
+        {
             workload.layout = Layout::Overwrite;
         }
         // A name in [global] applies to every section.
@@ -154,10 +153,12 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
     lay_out_shared(&mut tests);
+    number_duplicating_jobs(&mut tests);
     notes.sort();
     notes.dedup();
+    let target = targets.swap_remove(0);
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
-    Ok(Plan { name, answers, source, table: Table::Tests, target, notes, tests })
+    Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
 }
 
 /// Returns `true` if the section ends those that run at the same time. As in fio, `exitall` in one
@@ -202,6 +203,26 @@ fn lay_out_shared(tests: &mut [Test]) {
                     workload.layout = Layout::Overwrite;
                 }
             }
+        }
+    }
+}
+
+/// Numbers the jobs that write duplicates, beginning with those that share a working set.
+fn number_duplicating_jobs(tests: &mut [Test]) {
+    let mut of_jobs: Vec<(u32, &mut Dedupe)> = (tests.iter_mut())
+        .filter_map(|test| match &mut test.work {
+            Work::Blocks(workload) => Some((workload.jobs.get(), workload.dedupe.as_mut()?)),
+            Work::Steps(_) | Work::Sort(_) => None,
+        })
+        .collect();
+    of_jobs.sort_by_key(|(_, dedupe)| dedupe.shared_jobs == 0);
+    let shared_jobs = of_jobs.iter().map(|(_, dedupe)| dedupe.shared_jobs).sum();
+    let mut first_job = 0;
+    for (jobs, dedupe) in of_jobs {
+        dedupe.first_job = first_job;
+        first_job += jobs;
+        if dedupe.shared_jobs > 0 {
+            dedupe.shared_jobs = shared_jobs;
         }
     }
 }

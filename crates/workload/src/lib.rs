@@ -18,10 +18,13 @@
 //! | [`files`] | the files of a job that has several, and the order of their turns |
 //! | [`pacing`] | pauses between operations, and the rate below which a job fails |
 //! | [`parts`] | the files and byte range that each job works on |
+//! | [`latency_target`] | the search for the depth that keeps a latency |
+//! | [`steady`] | the [`UntilSteady`] in which a measurement ends |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the operations that follow from a seed: offsets, mix, sizes and gaps |
+//! | [`dedupe`] | duplicates among the blocks that are written |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -34,8 +37,10 @@ pub mod access;
 pub mod blocks;
 mod bounds;
 mod commits;
+pub mod dedupe;
 pub mod files;
 pub mod fio;
+pub mod latency_target;
 pub mod number;
 pub mod order;
 pub mod pacing;
@@ -45,6 +50,7 @@ pub mod plan;
 pub mod size;
 pub mod sizes;
 pub mod sort;
+pub mod steady;
 pub mod steps;
 pub mod suites;
 pub mod sync;
@@ -57,7 +63,9 @@ pub use blocks::{
 };
 pub use bounds::Bounds;
 pub use commits::Commits;
+pub use dedupe::{BlockContents, Dedupe, DedupeSource};
 pub use files::{FileOrder, JobFiles, SyncedFile};
+pub use latency_target::{DepthSearch, LatencyTarget};
 pub use order::{BlockOrder, Zone};
 pub use pacing::{BelowRateMin, Flow, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};
@@ -66,6 +74,7 @@ pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
 pub use sizes::{BlockSizes, SizeShare};
 pub use sort::{SortKeys, SortWork};
+pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;

@@ -218,6 +218,8 @@ pub struct Plan {
     pub table: Table,
     /// The default target, used without `--target` (fio's `filename` or `directory`).
     pub target: Option<String>,
+    /// The reason why the plan requires `--target`: its tests have different targets.
+    pub targets_differ: Option<PlanError>,
     /// Remarks for the user on how the plan was interpreted, one sentence each.
     pub notes: Vec<String>,
     /// The tests in order; at least one.
@@ -269,6 +271,9 @@ impl Plan {
                     workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
+                    if let Some(target) = &mut workload.latency_target {
+                        target.window_us = target.window_us.min(time.as_micros() as u64 / 10);
+                    }
                     workload.start_delay = Duration::ZERO;
                     let unit = workload.unit_bytes();
                     let files = u64::from(workload.jobs.get()) * u64::from(workload.files.per_job);

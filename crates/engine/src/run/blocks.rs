@@ -34,6 +34,13 @@ impl Run<'_> {
                 "layout {layout} requires a directory as the target"
             )));
         }
+        if workload.existing_only && kind == TargetKind::Directory {
+            return Err(NotRun::Skip(
+                "it must not create a file (allow_file_create=0), but its target is a directory; \
+                 use an existing file or a device"
+                    .to_owned(),
+            ));
+        }
         let (carrier, note) = match kind {
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
@@ -121,10 +128,11 @@ impl Run<'_> {
         let team = Team {
             jobs: workload.jobs.get(),
             limit: workload
-                .limit_on(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
-            warm_up: workload.warm_up.0,
+                .measured_limit(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
+            warm_up: workload.preliminary_time(),
             start_delay: workload.start_delay,
             ends_others: workload.ends_others,
+            until_steady: workload.until_steady,
             headline: workload.commits_in(placed.files_per_job()).into(),
         };
         let (carrier, clock) = (*carrier, Clock::calibrated());

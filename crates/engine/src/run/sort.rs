@@ -79,6 +79,7 @@ impl Run<'_> {
             warm_up,
             start_delay: Duration::ZERO,
             ends_others: false,
+            until_steady: None,
             headline: Headline::Operations,
         };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {

@@ -75,6 +75,7 @@ impl Run<'_> {
             warm_up,
             start_delay,
             ends_others: false,
+            until_steady: None,
             headline: Headline::Turns,
         };
         let work = Box::new(move |job: u32, stage: Stage<'_>| {

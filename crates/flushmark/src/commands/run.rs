@@ -22,6 +22,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     if args.smoke {
         plan = plan.smoke();
     }
+    if let (None, Some(error)) = (&args.target, &plan.targets_differ) {
+        return Err(WrongUse(error.to_string()).into());
+    }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse(
             "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or \

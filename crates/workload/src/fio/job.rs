@@ -6,13 +6,16 @@ use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room,
     Sharing, SyncTiming, Until, WarmUp, Workload,
 };
+use crate::dedupe::{Dedupe, DedupeSource};
 use crate::files::{FileOrder, JobFiles, SyncedFile};
+use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::plan::PlanError;
 use crate::size::format_bytes;
 use crate::sizes::{BlockSizes, SizeShare};
+use crate::steady::{SteadyChange, SteadyQuantity, UntilSteady};
 use crate::sync::SyncMethod;
 use crate::target::TargetName;
 
@@ -136,9 +139,7 @@ impl Section {
         let depth = if pattern.trims() { self.trims(&mut workload, depth)? } else { depth };
         workload.depth =
             Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
-        let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
-        workload.jobs =
-            Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
+        workload.jobs = self.jobs()?;
         workload.files = self.files()?;
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(pattern)?;
@@ -156,8 +157,10 @@ impl Section {
         workload.invalidate = self.flag("invalidate")?.unwrap_or(true);
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
+        workload.dedupe = self.dedupe()?;
         workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
         workload.layout = self.layout(pattern)?;
+        workload.existing_only = self.flag("allow_file_create")? == Some(false);
         if let Some(seed) = self.whole("randseed", 0, u64::MAX >> 1)? {
             workload.seed = seed;
         }
@@ -166,9 +169,13 @@ impl Section {
         workload.offset_increment_bytes = self.offset("offset_increment", workload.unit_bytes())?;
         let addressable = u128::from(workload.size.bytes(Room::Unlimited))
             + u128::from(workload.offset_bytes)
-            + u128::from(workload.offset_increment_bytes) * u128::from(jobs);
+            + u128::from(workload.offset_increment_bytes) * u128::from(workload.jobs.get());
         if i64::try_from(addressable).is_err()
-            || workload.size.bytes(Room::Unlimited).checked_mul(jobs).is_none()
+            || workload
+                .size
+                .bytes(Room::Unlimited)
+                .checked_mul(workload.jobs.get().into())
+                .is_none()
         {
             let message = "size: the sum of size, offset and offset_increment of all jobs is too \
                            large to address";
@@ -178,6 +185,8 @@ impl Section {
         workload.rate = self.rate(&workload)?;
         workload.rate_min = self.rate_min(&workload)?;
         workload.think = self.think(&workload)?;
+        workload.latency_target = self.latency_target(&workload)?;
+        workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
         if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
@@ -392,14 +401,51 @@ impl Section {
     fn content(&self) -> Result<Content, PlanError> {
         let zero = self.flag("zero_buffers")?.unwrap_or(false);
         let refill = self.flag("refill_buffers")?.unwrap_or(false);
+        let compressed = self.whole("buffer_compress_percentage", 0, 100)?.unwrap_or(0) as u8;
+        let key = if compressed > 0 { "buffer_compress_percentage" } else { "dedupe_percentage" };
+        if zero && (compressed > 0 || self.dedupe()?.is_some()) {
+            return Err(self.wrong(key, &format!("zero_buffers and {key} exclude each other")));
+        }
         match (zero, refill) {
             (true, true) => {
                 Err(self
                     .wrong("refill_buffers", "zero_buffers and refill_buffers exclude each other"))
             }
             (true, false) => Ok(Content::Zero),
-            (false, _) => Ok(Content::Random),
+            (false, _) => Ok(match compressed {
+                0 => Content::Random,
+                1..=99 => Content::Compressible(compressed),
+                _ => Content::Zero,
+            }),
         }
+    }
+
+    /// The duplicates among the section's writes, without those of other sections.
+    fn dedupe(&self) -> Result<Option<Dedupe>, PlanError> {
+        let percent = self.whole("dedupe_percentage", 0, 100)?.unwrap_or(0) as u8;
+        let set = self.whole("dedupe_working_set_percentage", 1, 100)?.unwrap_or(5) as u8;
+        let source = self.read("dedupe_mode", "one of repeat, working_set", |mode| match mode {
+            "repeat" => Some(DedupeSource::Previous),
+            "working_set" => Some(DedupeSource::WorkingSet(set)),
+            _ => None,
+        })?;
+        let source = source.unwrap_or(DedupeSource::Previous);
+        if percent > 0 && source == DedupeSource::WorkingSet(set) && percent + set > 100 {
+            let message = format!(
+                "dedupe_working_set_percentage: {set} % of the job's size cannot be unique if \
+                 {percent} % of the writes are duplicates; use at most {}",
+                100 - percent
+            );
+            return Err(self.wrong("dedupe_working_set_percentage", &message));
+        }
+        let is_global = self.flag("dedupe_global")?.unwrap_or(false);
+        let shared_jobs = if is_global { self.jobs()?.get() } else { 0 };
+        Ok((percent > 0).then_some(Dedupe { percent, source, first_job: 0, shared_jobs }))
+    }
+
+    fn jobs(&self) -> Result<Jobs, PlanError> {
+        let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
+        Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))
     }
 
     /// The initial state of a new file (`extend_file` in `filesetup.c`): written once for reads and
@@ -504,6 +550,8 @@ impl Section {
             "blocks of different sizes overlap; use a single bs"
         } else if workload.content == Content::Zero {
             "a block of zeros cannot hold a checksum; remove zero_buffers"
+        } else if workload.dedupe.is_some() {
+            "a duplicate cannot hold the checksum of its own block; remove dedupe_percentage"
         } else if shared {
             "several jobs overwrite each other's blocks; use numjobs=1"
         } else {
@@ -596,14 +644,83 @@ impl Section {
         Ok(Some(RateMin { read_bytes, write_bytes, cycle_ms: cycle.unwrap_or(RateMin::CYCLE_MS) }))
     }
 
+    /// The latency for which the largest depth is searched.
+    fn latency_target(&self, workload: &Workload) -> Result<Option<LatencyTarget>, PlanError> {
+        let target = self.short_time("latency_target")?;
+        let window = self.short_time("latency_window")?.filter(|time| !time.is_zero());
+        let percent = self.read("latency_percentile", "a number from 1 to 100", |text| {
+            text.parse().ok().filter(|percent| (1.0..=100.0).contains(percent))
+        })?;
+        let Some(target) = target.filter(|time| !time.is_zero()) else { return Ok(None) };
+        let because = if workload.engine == EngineChoice::Psync || workload.depth == Depth::MIN {
+            "requires an iodepth above 1, and libaio or io_uring"
+        } else if !workload.warm_up.0.is_zero() {
+            "flushmark searches in place of a warm-up; remove ramp_time"
+        } else if let Some(window) = window {
+            return Ok(Some(LatencyTarget {
+                latency_ns: target.as_nanos() as u64,
+                percent: percent.unwrap_or(100.0),
+                window_us: window.as_micros() as u64,
+            }));
+        } else {
+            "requires latency_window"
+        };
+        Err(self.wrong("latency_target", &format!("latency_target: {because}")))
+    }
+
+    /// The steady state that ends the section. With one block size, a rate in bytes is steady when
+    /// the IOPS are.
+    fn steady(&self, workload: &Workload) -> Result<Option<UntilSteady>, PlanError> {
+        let takes = "iops, iops_slope, bw, bw_slope, lat or lat_slope with a limit, such as \
+                     iops:10%; lat takes a percentage";
+        let block_bytes = f64::from(workload.block_bytes.get());
+        let criterion = self.read("steadystate", takes, |text| {
+            let (name, limit) = text.split_once(':')?;
+            let (name, change) = match name.strip_suffix("_slope") {
+                Some(name) => (name, SteadyChange::Slope),
+                None => (name, SteadyChange::Deviation),
+            };
+            let (limit, percent) = match limit.strip_suffix('%') {
+                Some(percent) => (percent.trim_end().parse().ok()?, true),
+                None if name == "bw" => (value::number(limit)? as f64 / block_bytes, false),
+                None => (limit.parse().ok()?, false),
+            };
+            let quantity = match name {
+                "iops" => SteadyQuantity::Iops,
+                "bw" if workload.sizes.is_none() => SteadyQuantity::Iops,
+                "lat" if percent => SteadyQuantity::Latency,
+                _ => return None,
+            };
+            (f64::is_finite(limit) && limit >= 0.0).then_some((quantity, change, limit, percent))
+        })?;
+        let seconds = |key, low| {
+            let takes = format!("a time of at least {low} s, in whole seconds");
+            self.read(key, &takes, |text| {
+                let time = value::time(text).filter(|time| time.subsec_nanos() == 0)?;
+                u32::try_from(time.as_secs()).ok().filter(|seconds| *seconds >= low)
+            })
+        };
+        let window_s = seconds("steadystate_duration", 0)?.unwrap_or(0);
+        let ramp_s = seconds("steadystate_ramp_time", 0)?.unwrap_or(0);
+        let interval_s = seconds("steadystate_check_interval", 1)?.unwrap_or(1);
+        if window_s == 0 {
+            return Ok(None);
+        }
+        if window_s <= interval_s || !window_s.is_multiple_of(interval_s) {
+            let message = format!(
+                "steadystate_duration: {window_s} s is invalid: expected a multiple of \
+                 steadystate_check_interval, {interval_s} s, and more than that"
+            );
+            return Err(self.wrong("steadystate_duration", &message));
+        }
+        let (quantity, change, limit, percent) =
+            criterion.unwrap_or((SteadyQuantity::Iops, SteadyChange::Slope, 0.01, true));
+        Ok(Some(UntilSteady { quantity, change, limit, percent, window_s, ramp_s, interval_s }))
+    }
+
     /// The pauses between operations.
     fn think(&self, workload: &Workload) -> Result<Option<ThinkTime>, PlanError> {
-        let takes = "a time in microseconds, or with us, ms, s, m, h, d";
-        let time = self.read("thinktime", takes, |text| {
-            // Unlike other times, a number without a unit is in microseconds.
-            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
-            if plain { value::time(&format!("{text}us")) } else { value::time(text) }
-        })?;
+        let time = self.short_time("thinktime")?;
         let every = self.whole("thinktime_blocks", 1, 1_000_000)?.unwrap_or(1) as u32;
         let Some(time) = time.filter(|time| !time.is_zero()) else { return Ok(None) };
         if workload.engine != EngineChoice::Psync {

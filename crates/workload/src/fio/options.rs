@@ -251,6 +251,12 @@ pub const OPTIONS: &[FioOption] = &[
         "`native`",
         "the initial state of a new file that is only written: space reserved once, or none",
     ),
+    used(
+        "allow_file_create",
+        FLAG,
+        "1",
+        "0 skips the test unless the target is an existing file or a device",
+    ),
     used("overwrite", FLAG, "0", "1 writes a new file once before the measurement"),
     used("rwmixread", "1 to 99", "50", "percentage of reads, for `rw` and `randrw`"),
     used("rwmixwrite", "1 to 99", "50", "percentage of writes, for `rw` and `randrw`"),
@@ -325,6 +331,47 @@ pub const OPTIONS: &[FioOption] = &[
         "`group`",
         "the sections that `exitall` ends; `group` excludes `new_group`",
     ),
+    used(
+        "latency_target",
+        "time, in microseconds without a unit",
+        "none",
+        "before the measurement, each job searches for the largest depth, up to `iodepth`, at which \
+         its I/Os take no longer. The measurement at that depth takes one `latency_window`. A note \
+         reports the depth. Requires an asynchronous `ioengine`",
+    ),
+    used(
+        "latency_window",
+        "time, in microseconds without a unit",
+        "none",
+        "time for which each depth is tried",
+    ),
+    used(
+        "latency_percentile",
+        "1 to 100",
+        "100",
+        "percentage of I/Os that must not exceed `latency_target`",
+    ),
+    used(
+        "steadystate",
+        "`iops`, `iops_slope`, `bw`, `bw_slope`, `lat`, `lat_slope`, with a limit: `iops:10%`, \
+         `bw:1m`; `lat` takes a percentage only",
+        "`iops_slope:0.01%`",
+        "ends the section once the largest deviation from the mean, or the slope per interval, is \
+         below the limit. All jobs of a section are checked together. A note reports whether the \
+         state was reached",
+    )
+    .or(&["ss"]),
+    used(
+        "steadystate_duration",
+        "seconds, a multiple of `steadystate_check_interval`",
+        "0",
+        "window of `steadystate`; 0 disables it",
+    )
+    .or(&["ss_dur"]),
+    used("steadystate_ramp_time", "seconds", "0", "time at the start that is not checked")
+        .or(&["ss_ramp"]),
+    used("steadystate_check_interval", "seconds", "1", "time between two samples")
+        .or(&["ss_interval"]),
     used("ramp_time", "time", "0", "warm-up before the measurement"),
     used(
         "stonewall",
@@ -361,6 +408,27 @@ pub const OPTIONS: &[FioOption] = &[
                                        anyway",
     )
     .alone(),
+    used(
+        "buffer_compress_percentage",
+        "0 to 100",
+        "0",
+        "percentage of zeros in each 4 KiB that is written, after random bytes; 100 writes zeros",
+    ),
+    used("dedupe_percentage", "0 to 100", "0", "percentage of writes that are duplicates"),
+    used(
+        "dedupe_mode",
+        "`repeat`, `working_set`",
+        "`repeat`",
+        "the content of duplicates: that of the last write that was none, or of a random block \
+         among the first ones that were none",
+    ),
+    used(
+        "dedupe_working_set_percentage",
+        "1 to 100",
+        "5",
+        "size of the working set, relative to that of the job",
+    ),
+    used("dedupe_global", FLAG, "0", "all jobs with this flag share one working set"),
     used("randseed", "whole number", "1", "seed of the offsets, the mix and the contents"),
     used(
         "io_submit_mode",

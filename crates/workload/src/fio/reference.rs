@@ -67,8 +67,9 @@ const CLOSING: &str = "
 - **Concurrent sections** have one result each. Their measurements start at the same time, once all of them are warmed up
   (`ramp_time`). Device counters and processor time cannot be attributed to one of them, so their results are not used for
   verdicts.
-- **A run has one target.** Sections with different targets are rejected, as are targets in some sections only, and
-  several names joined by colons.
+- **A run has one target.** `--target` replaces the targets of all sections; without it, sections with different targets are
+  rejected, as are targets in some sections only. Several names joined by colons are always rejected, as are different
+  targets of sections that run at the same time.
 - **One sync method per test.** `fsync`, `fdatasync` and `sync` exclude each other.
 - **A sync at depth is not a commit.** As in fio, `libaio` and `io_uring` issue a sync as one more operation while writes
   are in flight, and the sync covers none of those. A TOML plan waits for the writes first unless told not to. fio's
@@ -88,6 +89,10 @@ const CLOSING: &str = "
 - **`verify`** reads the data back after the measured time, one read at a time. These reads are not part of the results. A
   mismatch fails the test.
 - **`trim`** issues one discard at a time; its results are reported as writes.
+- **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that misses the target at
+  depth 1 is measured there; fio fails it if `latency_percentile` is 100. `latency_run` is not supported.
+- **`buffer_compress_percentage`** puts the zeros at the end of each 4 KiB; fio does that in each 512 B
+  (`buffer_compress_chunk`).
 - **Random content that differs in each write** is the default; fio reuses buffers with small changes
   (`scramble_buffers`).
 - **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall is charged to every request that

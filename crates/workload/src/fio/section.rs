@@ -263,6 +263,14 @@ impl Section {
         self.read(key, "a time in seconds, or with us, ms, s, m, h, d", value::time)
     }
 
+    /// A time that is in microseconds if it has no unit.
+    pub fn short_time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
+        self.read(key, "a time in microseconds, or with us, ms, s, m, h, d", |text| {
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            if plain { value::time(&format!("{text}us")) } else { value::time(text) }
+        })
+    }
+
     /// Remarks for the user on accepted settings, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let noted = self.settings.iter().filter(|setting| setting.option.role == Role::Noted);

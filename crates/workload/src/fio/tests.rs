@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, FileOrder, Flow, JobFiles, Limit,
-    Pattern, Rate, RateMin, Room, SizeShare, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until,
-    WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, Dedupe, DedupeSource, EngineChoice, FileOrder,
+    Flow, JobFiles, LatencyTarget, Limit, Pattern, Rate, RateMin, Room, SizeShare, SteadyChange,
+    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -18,7 +18,8 @@ fn only(text: &str) -> Workload {
 }
 
 fn error(text: &str) -> String {
-    Plan::from_fio("job.fio", text, &|_| None).unwrap_err().to_string()
+    let refused = |plan: Plan| plan.targets_differ.map_or(Ok(()), Err);
+    Plan::from_fio("job.fio", text, &|_| None).and_then(refused).unwrap_err().to_string()
 }
 
 #[test]
@@ -46,6 +47,7 @@ fn defaults_are_fio_s() {
     let job = only("[t]\nsize=1m\n");
     assert_eq!((job.pattern, job.block_bytes.get(), job.depth.get()), (Pattern::Read, 4096, 1));
     assert_eq!((job.engine, job.direct, job.invalidate), (EngineChoice::Psync, false, true));
+    assert!(!job.existing_only && only("[t]\nsize=1m\nallow_file_create=0\n").existing_only);
 }
 
 #[test]
@@ -119,7 +121,8 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("rw=write\n"), @"job.fio:1: rw must be in a section; put it under [global] or a job");
     insta::assert_snapshot!(error("[broken\n"), @"job.fio:1: invalid section [broken; expected [name]");
     insta::assert_snapshot!(error(""), @"job.fio:1: no job section; a job begins with its name in brackets, such as [journal]");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\nstonewall\n"), @"job.fio:6: all sections must have the same target, but another section has x");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\nstonewall\n"), @"job.fio:6: target y differs from x of the previous section; give --target to run all sections on one target");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\n"), @"job.fio:6: target y differs from x of the previous section; sections that run at the same time must have the same one");
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x:y\n"), @r#"job.fio:3: filename: "x:y" is a list of targets; expected a single one"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=/x\ndirectory=y\n"), @"job.fio:3: filename: expected a file name in y instead of /x");
     insta::assert_snapshot!(error("[a]\nbs=1000\ndirect=1\nsize=1m\n"), @"job.fio:2: bs: 1000 B is not a multiple of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
@@ -138,8 +141,8 @@ fn a_setting_that_would_be_dropped_in_silence_is_refused() {
     insta::assert_snapshot!(error("[a]\nsize=1m\ninvalidate=no\n"), @r#"job.fio:3: invalidate: "no" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nrwmixread=100\n"), @r#"job.fio:3: rwmixread: "100" is invalid: expected a whole number from 1 to 99"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=${DEV}\n"), @"job.fio:3: filename: the environment variable DEV is not set");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nstonewall\n"), @"job.fio:4: all sections must have the same target; another section has x, this one has none");
-    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\nfilename=x\nstonewall\n"), @"job.fio:5: all sections must have the same target, but another section has none");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nstonewall\n"), @"job.fio:4: target none differs from x of the previous section; give --target to run all sections on one target");
+    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\nfilename=x\nstonewall\n"), @"job.fio:5: target x differs from none of the previous section; give --target to run all sections on one target");
     insta::assert_snapshot!(error("[a]\nbs\u{1b}[31m=4k\n").split(';').next().unwrap_or_default(), @r"job.fio:2: unsupported option `bs\u{1b}[31m`");
     insta::assert_snapshot!(error("include other.fio\n"), @"job.fio:1: unsupported option `include other.fio`; remove it, or see docs/fio.md for the supported options");
 }
@@ -466,6 +469,84 @@ fn discards_are_made_one_at_a_time() {
 }
 
 #[test]
+fn some_writes_are_duplicates() {
+    let text = "[global]\nrw=write\nsize=1m\ndedupe_percentage=40\ndedupe_mode=working_set\n\
+                dedupe_global=1\nbuffer_compress_percentage=50\n\
+                [a]\nnumjobs=3\n[b]\ndedupe_working_set_percentage=50\n[c]\ndedupe_global=0\n\
+                dedupe_mode=repeat\n[d]\ndedupe_percentage=0\nbuffer_compress_percentage=100\n";
+    let plan = Plan::from_fio("f", text, &|_| None).unwrap();
+    let found = plan.tests.iter().map(|test| match &test.work {
+        Work::Blocks(workload) => (workload.dedupe, workload.content),
+        Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+    });
+    let shared = |set, first_job| Dedupe {
+        percent: 40,
+        source: DedupeSource::WorkingSet(set),
+        first_job,
+        shared_jobs: 4,
+    };
+    let source = DedupeSource::Previous;
+    let separate = Dedupe { source, shared_jobs: 0, ..shared(0, 4) };
+    let half = Content::Compressible(50);
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            (Some(shared(5, 0)), half),
+            (Some(shared(50, 3)), half),
+            (Some(separate), half),
+            (None, Content::Zero)
+        ]
+    );
+    insta::assert_snapshot!(error("[a]\nsize=1m\nzero_buffers\ndedupe_percentage=1\n"), @"job.fio:4: zero_buffers and dedupe_percentage exclude each other");
+    insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_percentage=101\n"), @r#"job.fio:3: dedupe_percentage: "101" is invalid: expected a whole number from 0 to 100"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_percentage=60\ndedupe_mode=working_set\ndedupe_working_set_percentage=50\n"), @"job.fio:5: dedupe_working_set_percentage: 50 % of the job's size cannot be unique if 60 % of the writes are duplicates; use at most 40");
+    insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_mode=all\n"), @r#"job.fio:3: dedupe_mode: "all" is invalid: expected one of repeat, working_set"#);
+    insta::assert_snapshot!(error("[a]\nrw=write\nsize=1m\nverify=crc32c\ndedupe_percentage=9\n"), @"job.fio:4: verify: a duplicate cannot hold the checksum of its own block; remove dedupe_percentage");
+}
+
+#[test]
+fn a_latency_target_determines_the_depth() {
+    let text = "[t]\nioengine=libaio\niodepth=8\nsize=1m\nlatency_target=500\nlatency_window=5s\n";
+    let job = only(&format!("{text}latency_percentile=99.9\nruntime=60\n"));
+    let target = LatencyTarget { latency_ns: 500_000, percent: 99.9, window_us: 5_000_000 };
+    assert_eq!(job.latency_target, Some(target));
+    // The search takes no longer than the runtime, the measurement one window.
+    assert_eq!(job.preliminary_time(), Duration::from_mins(1));
+    assert_eq!(job.measured_limit(1 << 20).time(), Some(Duration::from_secs(5)));
+    let endless = only(text);
+    assert_eq!(endless.preliminary_time(), Duration::from_secs(5 * 64));
+    assert_eq!(endless.measured_limit(1 << 20).count(), Some(256));
+    insta::assert_snapshot!(error("[t]\nsize=1m\nlatency_target=5\nlatency_window=5\n"), @"job.fio:3: latency_target: requires an iodepth above 1, and libaio or io_uring");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nioengine=libaio\niodepth=2\nlatency_target=5\n"), @"job.fio:5: latency_target: requires latency_window");
+    insta::assert_snapshot!(error(&format!("{text}ramp_time=1\n")), @"job.fio:5: latency_target: flushmark searches in place of a warm-up; remove ramp_time");
+    insta::assert_snapshot!(error(&format!("{text}latency_percentile=0\n")), @r#"job.fio:7: latency_percentile: "0" is invalid: expected a number from 1 to 100"#);
+}
+
+#[test]
+fn a_steady_state_ends_a_section() {
+    let steady = |text: &str| only(&format!("[t]\nsize=1m\nbs=8k\n{text}")).until_steady;
+    let expected = UntilSteady {
+        quantity: SteadyQuantity::Iops,
+        change: SteadyChange::Deviation,
+        limit: 10.0,
+        percent: true,
+        window_s: 30,
+        ramp_s: 10,
+        interval_s: 1,
+    };
+    assert_eq!(steady("ss=iops:10%\nss_dur=30s\nss_ramp=10s\n"), Some(expected));
+    let slope = steady("ss=bw_slope:80k\nss_dur=1m\nss_interval=2\n").unwrap();
+    assert_eq!((slope.change, slope.limit, slope.percent), (SteadyChange::Slope, 10.0, false));
+    assert_eq!((slope.quantity, slope.window_s, slope.interval_s), (SteadyQuantity::Iops, 60, 2));
+    // fio's default criterion; without a duration nothing is checked.
+    assert_eq!(steady("ss_dur=5\n").map(|steady| steady.limit), Some(0.01));
+    assert_eq!(steady("ss=lat:5%\n"), None);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nss=lat:5\nss_dur=5\n"), @r#"job.fio:3: steadystate: "lat:5" is invalid: expected iops, iops_slope, bw, bw_slope, lat or lat_slope with a limit, such as iops:10%; lat takes a percentage"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nss_dur=5\nss_interval=2\n"), @"job.fio:3: steadystate_duration: 5 s is invalid: expected a multiple of steadystate_check_interval, 2 s, and more than that");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nss_dur=5ms\n"), @r#"job.fio:3: steadystate_duration: "5ms" is invalid: expected a time of at least 0 s, in whole seconds"#);
+}
+
+#[test]
 fn a_rate_in_bytes_is_one_in_operations() {
     let rate = only("[t]\nsize=1m\nbs=8k\nrate=1m\n").rate.unwrap();
     assert_eq!((rate.per_second, rate.arrivals), (128.0, Arrivals::Constant));
@@ -500,6 +581,20 @@ fn sections_without_stonewall_run_at_the_same_time() {
         plan.groups().map(|group| group.iter().map(|test| test.name.as_str()).collect()).collect();
     assert_eq!(groups, [["a", "b"], ["c", "d"]]);
     assert_eq!(plan.requested_time(), Duration::from_secs(3 + 5));
+}
+
+#[test]
+fn a_file_of_another_name_is_laid_out_anew() {
+    let layout = |name: &str| {
+        let section =
+            |name: &str| format!("[{name}]\nrw=write\nsize=1m\nfilename={name}\nstonewall\n");
+        let text = format!("{}{}", section("a"), section("b").replace("=b", &format!("={name}")));
+        match &Plan::from_fio("f", &text, &|_| None).unwrap().tests[1].work {
+            Work::Blocks(workload) => workload.layout,
+            Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+        }
+    };
+    assert_eq!((layout("a"), layout("b")), (Layout::Overwrite, Layout::PreallocatedOnce));
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl Plan {
                 .read("table", |reader, value| reader.word(value, Table::from_name))?
                 .unwrap_or(Table::Tests),
             target: top.read("target", |reader, value| reader.text(value))?,
+            targets_differ: None,
             notes: Vec::new(),
             tests,
         })

@@ -75,43 +75,17 @@ pub fn record(
         setup.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
     let mut mounted = match (&device, setup.filesystem) {
-        (Some(device), Some(filesystem)) => {
-            // Data that was not synced is committed after one second, not five.
-            let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
-            let options = format!("{}{commits}", filesystem.mount_options());
-            Some(MountedFilesystem::mount(
-                device.path(),
-                &directory,
-                filesystem,
-                &options,
-                Blank::GetsAFilesystem,
-            )?)
-        }
+        (Some(device), Some(filesystem)) => Some(mount(device, &directory, filesystem)?),
         _ => None,
     };
     let place = mounted.is_some().then_some(directory.as_path());
-    // Processes that it leaves running, such as a server, are available to the command, and end
-    // with it.
-    let mut prepared = None;
-    if let Some(prepare) = &setup.prepare {
-        let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
-        // Its output is not part of the result.
-        let mut group = start(&words, place, &drive, io::stderr().into())?;
-        let status = group
-            .attend(|| !stop(), |_, pipe| pipe.drain(|_| Ok(())))
-            .map_err(CrashError::call("waiting for the preparation"))?;
-        let status = status.ok_or(CrashError::Stopped)?;
-        if !status.success() {
-            return Err(CrashError::Prepare { command: prepare.clone(), status });
-        }
-        prepared = Some(group);
-    }
+    let prepare = |command: &String| prepared(command, place, &drive, stop);
+    let prepared = setup.prepare.as_ref().map(prepare).transpose()?;
     // The current content is to be safe.
-    if place.is_some() {
-        let opened =
-            std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
-        rustix::fs::syncfs(&opened)
-            .map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
+    if let Some(place) = place {
+        let opened = std::fs::File::open(place);
+        let synced = opened.and_then(|opened| Ok(rustix::fs::syncfs(&opened)?));
+        synced.map_err(CrashError::call("syncing the filesystem"))?;
     }
     let broke_off =
         |source| CrashError::Recording { directory: session.directory().to_owned(), source };
@@ -152,6 +126,39 @@ pub fn record(
     let missing = || io::Error::other("the recording never began");
     let recording = Recording::new(tape.ok_or_else(missing).map_err(broke_off)?);
     Ok(Outcome { recording, status })
+}
+
+fn mount(
+    device: &LoopDevice,
+    directory: &Path,
+    filesystem: Filesystem,
+) -> Result<MountedFilesystem, CrashError> {
+    // Data that was not synced is committed after one second, not five.
+    let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
+    let options = format!("{}{commits}", filesystem.mount_options());
+    let blank = Blank::GetsAFilesystem;
+    Ok(MountedFilesystem::mount(device.path(), directory, filesystem, &options, blank)?)
+}
+
+/// Runs the preparation. Processes that it leaves running, such as a server, are available to the
+/// recorded command, and end with the group.
+fn prepared(
+    command: &str,
+    directory: Option<&Path>,
+    drive: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Group, CrashError> {
+    let words = ["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    // Its output is not part of the result.
+    let mut group = start(&words, directory, drive, io::stderr().into())?;
+    let status = group
+        .attend(|| !stop(), |_, pipe| pipe.drain(|_| Ok(())))
+        .map_err(CrashError::call("waiting for the preparation"))?;
+    let status = status.ok_or(CrashError::Stopped)?;
+    if !status.success() {
+        return Err(CrashError::Prepare { command: command.to_owned(), status });
+    }
+    Ok(group)
 }
 
 fn start(

@@ -616,10 +616,7 @@ fn phase<J: Job>(
             let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
             let job = &mut jobs[(tag >> SLOT_BITS) as usize];
             job.resume(step, world);
-            if job.is_done() {
-                job.leave_flow(world);
-                ends.count(job.index().team, now, phases);
-            }
+            ends.count(job, now, phases, world);
         }
         while let Some((at, job)) = world.dues.take(now) {
             let number = job as usize;
@@ -633,21 +630,15 @@ fn phase<J: Job>(
             } else {
                 job.resume(Step::Due { at }, world);
             }
-            if job.is_done() {
-                job.leave_flow(world);
-                ends.count(job.index().team, now, phases);
-            }
+            ends.count(job, now, phases, world);
         }
         until_look -= 1;
         if until_look == 0 {
             until_look = EVENTS_PER_LOOK;
             let working =
                 world.tallies.iter().zip(&ends.running).filter(|(_, running)| **running > 0);
-            if uninterrupted
-                && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now))))
-            {
-                uninterrupted = false;
-            }
+            let progress = Progress::together(working.map(|(tally, _)| tally.progress(now)));
+            uninterrupted = uninterrupted && look(&progress);
         }
         if (ends.ends_others || !uninterrupted) && !stopped {
             stopped = true;
@@ -655,9 +646,8 @@ fn phase<J: Job>(
                 let was_done = job.is_done() && !std::mem::take(delayed);
                 job.stop();
                 // A job that waits has nothing in flight whose return would be its end.
-                if !was_done && job.is_done() {
-                    job.leave_flow(world);
-                    ends.count(job.index().team, now, phases);
+                if !was_done {
+                    ends.count(job, now, phases, world);
                 }
             }
         }
@@ -680,7 +670,19 @@ struct Endings {
 }
 
 impl Endings {
-    fn count(&mut self, team: usize, now: Ns, phases: &[Option<TeamPhase>]) {
+    /// Counts a job that has just had its turn, if that was its last.
+    fn count<J: Job>(
+        &mut self,
+        job: &mut J,
+        now: Ns,
+        phases: &[Option<TeamPhase>],
+        world: &mut World,
+    ) {
+        if !job.is_done() {
+            return;
+        }
+        job.leave_flow(world);
+        let team = job.index().team;
         self.running[team] -= 1;
         self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);
         if self.running[team] == 0 {

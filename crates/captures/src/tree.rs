@@ -39,7 +39,7 @@ pub enum Content {
 pub struct Malformed {
     /// Line number, starting at 1.
     pub line: usize,
-    /// What is wrong with the line.
+    /// The problem with the line.
     pub because: &'static str,
 }
 

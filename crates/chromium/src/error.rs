@@ -41,7 +41,7 @@ pub enum ChromiumError {
     Late {
         /// Source of the condition.
         what: String,
-        /// How long the test waited.
+        /// The time that the test waited.
         within: std::time::Duration,
     },
     /// A screenshot or PDF could not be written.

@@ -11,7 +11,7 @@ use tungstenite::{Message, WebSocket};
 
 use crate::error::ChromiumError;
 
-/// How long to wait for a condition on the page.
+/// Time-out of a condition on the page.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long the connection may be silent during a wait: a test that hangs would stop all others.
 const SILENCE_MAX: Duration = Duration::from_mins(2);

@@ -33,7 +33,7 @@ const SLACK: f64 = 0.01;
 pub struct Comparison {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// What the candidates are compared with.
+    /// The runs that the candidates are compared with.
     pub baseline: GroupRecord,
     /// The comparison of each candidate with the baseline.
     pub candidates: Vec<Against>,

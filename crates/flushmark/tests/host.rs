@@ -103,7 +103,7 @@ fn holding_c_states_off_is_measured_or_refused_in_one_sentence() {
     } else {
         assert_eq!(measured.code, Some(4), "{}", measured.stderr);
         assert!(measured.stderr.contains("/dev/cpu_dma_latency"), "{}", measured.stderr);
-        // What was found is printed all the same.
+        // The findings are printed all the same.
         assert!(measured.stdout.contains("Good"), "{}", measured.stdout);
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "test files are gone");

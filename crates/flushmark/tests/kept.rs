@@ -443,7 +443,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
     insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` to keep it");
-    // What was acknowledged before is there.
+    // Runs acknowledged before are there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
 

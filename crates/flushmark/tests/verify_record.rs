@@ -127,7 +127,7 @@ fn a_recorder_that_goes_away_ends_the_writing() {
         "{}",
         unreachable.stderr
     );
-    // What was recorded before still counts.
+    // Earlier recordings still count.
     let checked = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);
     assert!(checked.document()["promises"][0]["acknowledged_writes"].as_u64().unwrap() > 0);

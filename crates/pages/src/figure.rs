@@ -16,7 +16,7 @@ pub struct Figure {
     pub id: String,
     /// The caption, which is also its name for a screen reader.
     pub title: String,
-    /// What the chart shows, in one or two sentences.
+    /// One or two sentences about the chart.
     pub summary: String,
     /// The data to draw.
     pub chart: Chart,

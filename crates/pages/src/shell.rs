@@ -7,7 +7,7 @@ use crate::MARKER;
 use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};
 use crate::figure::Figures;
 
-/// Where the style and the scripts of a page are.
+/// The location of a page's style and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assets<'a> {
     /// Embedded in the page, which is then self-contained.
@@ -41,7 +41,7 @@ pub struct Page<'a> {
     pub main: Markup,
     /// The data of the charts in the content.
     pub figures: &'a Figures,
-    /// Where the style and the scripts are.
+    /// Location of the style and the scripts.
     pub assets: Assets<'a>,
 }
 

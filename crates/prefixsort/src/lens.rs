@@ -55,7 +55,7 @@ impl Differences {
     }
 }
 
-/// How windows are made from keys.
+/// Makes windows from keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lens {
     /// The bits of each word that are shown.

@@ -52,7 +52,7 @@ pub struct Completion {
     pub at: Ns,
 }
 
-/// What the drive reports about itself.
+/// The properties that the drive reports.
 #[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -101,7 +101,7 @@ impl Activity {
 
 /// A modelled drive.
 pub trait Device: Send {
-    /// What the drive reports about itself.
+    /// The properties that the drive reports.
     fn identity(&self) -> Identity;
 
     /// Switches the write cache. Its contents are written first, as the standards require. No

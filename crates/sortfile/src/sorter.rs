@@ -50,7 +50,7 @@ impl From<Ended<SortError>> for SortError {
 pub struct Done {
     /// Number of records written, without those left out as equal.
     pub written: u64,
-    /// What was spilled, and where the time went.
+    /// Bytes spilled, and times of the phases.
     pub figures: Figures,
 }
 

@@ -13,7 +13,7 @@ use crate::unwritable::Unwritable;
 pub struct StoreError {
     /// Location of the store, without a password.
     pub store: String,
-    /// What went wrong.
+    /// The cause.
     #[source]
     pub problem: Problem,
 }

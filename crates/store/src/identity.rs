@@ -12,7 +12,7 @@ use crate::list;
 use crate::reading::get;
 use crate::run::RunId;
 
-/// What a store has of a document.
+/// A document as a store has it.
 pub(crate) enum Known {
     No,
     /// All of it, as this run.

@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// All tests of its plan have run.
@@ -244,7 +244,7 @@ fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S
 /// A run with its whole document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
-    /// What the store records of the run.
+    /// The store's own facts about the run.
     pub summary: Summary,
     /// The document as it was measured.
     pub document: RunDocument,

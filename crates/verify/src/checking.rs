@@ -326,7 +326,7 @@ impl Check {
         Ok(self.standing.clone())
     }
 
-    /// How the writer stopped, where that bears on the verdict.
+    /// Notes on the end of the writer, if it bears on the verdict.
     fn cycle_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(cycle) = &self.cycle {

@@ -19,7 +19,7 @@ pub enum ReplaceError {
     InUse {
         /// The file, without symbolic links, or the device as the caller named it.
         path: PathBuf,
-        /// Who uses it; never empty.
+        /// Its users; never empty.
         by: Vec<Occupied>,
     },
     /// The kernel's tables do not show whether the file is in use.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What the name of a model begins with.
+/// The prefix of a model's name.
 const MODEL_SCHEME: &str = "sim:";
 /// The target that takes every request at once and stores nothing.
 const NULL: &str = "null:";

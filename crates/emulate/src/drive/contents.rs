@@ -31,7 +31,7 @@ impl Stamps {
     }
 }
 
-/// Whether writes can be lost.
+/// `true` if writes can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
     /// A cut may take back whatever is in the log.

@@ -31,7 +31,7 @@ impl PowerSupply {
         self.cuts
     }
 
-    /// What the last completed cut did.
+    /// The effects of the last completed cut.
     pub(super) const fn last_cut(&self) -> Option<&Cut> {
         self.last_cut.as_ref()
     }

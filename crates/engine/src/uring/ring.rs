@@ -145,7 +145,7 @@ fn open(entries: u32) -> Result<IoUring, Errno> {
     Err(Errno::INVAL)
 }
 
-/// What the kernel answered.
+/// The kernel's error number.
 fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

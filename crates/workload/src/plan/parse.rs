@@ -532,7 +532,7 @@ impl<'a> Fields<'a> {
         self.check_engine(workload)
     }
 
-    /// What a layout requires of the pattern, of the jobs and of the streams.
+    /// Checks that pattern, jobs and streams suit the layout.
     fn check_layout(&self, workload: &Workload) -> Result<(), PlanError> {
         let pattern = workload.pattern.name();
         if workload.layout != Layout::Overwrite && workload.pattern.reads() {

@@ -138,9 +138,7 @@ impl Crew<'_> {
             .collect();
         let everyone = jobs.len() as u32;
         let tallies: Vec<Arc<Tally>> = jobs.iter().map(|_| Arc::new(Tally::new())).collect();
-        let gate = Gate::default();
-        let halts: Vec<Arc<Stop>> = self.teams.iter().map(|_| Arc::new(Stop::new())).collect();
-        let halt_all = || halts.iter().for_each(|halt| halt.request());
+        let (gate, halts) = (Gate::default(), Halts::new(self.teams.len()));
         let cpus = affinity::allowed();
         let pins = cpus.len() > 1 && jobs.len() <= cpus.len();
         let (sender, receiver) = mpsc::channel();
@@ -154,7 +152,7 @@ impl Crew<'_> {
                     start_delay: team.start_delay,
                     clock,
                     tally: Arc::clone(tally),
-                    halt: Arc::clone(&halts[index]),
+                    halt: Arc::clone(&halts.0[index]),
                     gate: &gate,
                     announced: false,
                 };
@@ -174,7 +172,7 @@ impl Crew<'_> {
                 {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        halt_all();
+                        halts.request();
                         gate.open(clock.ticks());
                         let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
                         return Err(EngineError::Threads {
@@ -194,7 +192,7 @@ impl Crew<'_> {
             });
             while !gate.wait_for_warm(everyone) {
                 if self.stop.is_requested() {
-                    halt_all();
+                    halts.request();
                 }
             }
             let counters_before = read_counters(self.root, &self.devices);
@@ -212,7 +210,7 @@ impl Crew<'_> {
                         if breaks || self.teams[index].ends_others {
                             // The other jobs would continue on a target that is broken, or are to
                             // end with this one.
-                            halt_all();
+                            halts.request();
                         }
                         teams[index].take(report);
                     }
@@ -220,9 +218,8 @@ impl Crew<'_> {
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
                 if self.stop.is_requested() {
-                    halt_all();
+                    halts.request();
                 }
-                teams.iter_mut().filter(|team| team.working > 0).for_each(Watched::check_steady);
             }
             let cpu = cpu_use_since(cpu_before);
             let counters = counters_before
@@ -236,7 +233,7 @@ impl Crew<'_> {
     }
 
     /// Splits the tallies among the teams.
-    fn watched(&self, mut tallies: &[Arc<Tally>], halts: &[Arc<Stop>], begun: u64) -> Vec<Watched> {
+    fn watched(&self, mut tallies: &[Arc<Tally>], halts: &Halts, begun: u64) -> Vec<Watched> {
         let of_team = |(team, halt): (&Team, &Arc<Stop>)| {
             let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
             let begun = begun + self.clock.ticks_of(team.start_delay);
@@ -252,7 +249,20 @@ impl Crew<'_> {
                 steady: team.until_steady.map(SteadyCheck::new),
             }
         };
-        self.teams.iter().zip(halts).map(of_team).collect()
+        self.teams.iter().zip(&halts.0).map(of_team).collect()
+    }
+}
+
+/// The requests to stop, one per team.
+struct Halts(Vec<Arc<Stop>>);
+
+impl Halts {
+    fn new(teams: usize) -> Halts {
+        Halts((0..teams).map(|_| Arc::new(Stop::new())).collect())
+    }
+
+    fn request(&self) {
+        self.0.iter().for_each(|halt| halt.request());
     }
 }
 
@@ -295,10 +305,13 @@ impl Watched {
     }
 }
 
-/// Combined progress of all teams.
+/// Combined progress of all teams. Ends those in their steady state.
 fn look(teams: &mut [Watched]) -> Progress {
     let working = teams.iter_mut().filter(|team| team.working > 0);
-    Progress::together(working.map(|team| team.watch.look()))
+    Progress::together(working.map(|team| {
+        team.check_steady();
+        team.watch.look()
+    }))
 }
 
 /// Holds jobs back until all are warmed up and the observer has read its counters.

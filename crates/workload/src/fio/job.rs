@@ -551,7 +551,7 @@ impl Section {
         } else if workload.content == Content::Zero {
             "a block of zeros cannot hold a checksum; remove zero_buffers"
         } else if workload.dedupe.is_some() {
-            "a duplicate cannot hold the checksum of its own block; remove dedupe_percentage"
+            "duplicates cannot hold a checksum; remove dedupe_percentage"
         } else if shared {
             "several jobs overwrite each other's blocks; use numjobs=1"
         } else {

@@ -501,7 +501,7 @@ fn some_writes_are_duplicates() {
     insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_percentage=101\n"), @r#"job.fio:3: dedupe_percentage: "101" is invalid: expected a whole number from 0 to 100"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_percentage=60\ndedupe_mode=working_set\ndedupe_working_set_percentage=50\n"), @"job.fio:5: dedupe_working_set_percentage: 50 % of the job's size cannot be unique if 60 % of the writes are duplicates; use at most 40");
     insta::assert_snapshot!(error("[a]\nsize=1m\ndedupe_mode=all\n"), @r#"job.fio:3: dedupe_mode: "all" is invalid: expected one of repeat, working_set"#);
-    insta::assert_snapshot!(error("[a]\nrw=write\nsize=1m\nverify=crc32c\ndedupe_percentage=9\n"), @"job.fio:4: verify: a duplicate cannot hold the checksum of its own block; remove dedupe_percentage");
+    insta::assert_snapshot!(error("[a]\nrw=write\nsize=1m\nverify=crc32c\ndedupe_percentage=9\n"), @"job.fio:4: verify: duplicates cannot hold a checksum; remove dedupe_percentage");
 }
 
 #[test]

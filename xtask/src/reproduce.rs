@@ -44,7 +44,7 @@ pub fn page() -> anyhow::Result<String> {
              as the tool prints them.\n";
     text += &sections(&all, "slog", slog);
     text += "\n## fsync study\n\nSmall Datum, \"SSDs, power loss protection and fsync latency\": \
-             writes a second, and the mean of the sync. Each test was published twice.\n";
+             writes a second, and the\nmean of the sync. Each test was published twice.\n";
     text += &sections(&all, "fsync study", fsync_study);
     text += "\n## Read scaling\n\nCeph performance (wiki): operations a second by depth, MiB/s for \
              blocks of 4 MiB.\n";
@@ -58,9 +58,11 @@ pub fn page() -> anyhow::Result<String> {
 const INTRODUCTION: &str = "\
 # What the models make of published measurements
 
-Made by `cargo xtask reproduce`; a test holds this page to what it prints. Each published row is the test of the suite that its source's method became, run as
-`flushmark run SUITE --target sim:MODEL` runs it. The parameters are in `crates/catalogue/models`, fitted by `cargo xtask fit MODEL` to these rows and starting from what is
-typical of the drive's class or printed in its datasheet. A model may be off by 30 % in a row, or lie within what the runs of one test span where those differ by more.
+Made by `cargo xtask reproduce`; a test holds this page to what it prints. Each published row is the
+test of the suite that its source's method became, run as `flushmark run SUITE --target sim:MODEL`
+runs it. The parameters are in `crates/catalogue/models`, fitted by `cargo xtask fit MODEL` to these
+rows and starting from what is typical of the drive's class or printed in its datasheet. A model may
+be off by 30 % in a row, or lie within what the runs of one test span where those differ by more.
 
 ";
 

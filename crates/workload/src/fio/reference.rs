@@ -7,9 +7,10 @@ use super::options::{ANYTHING, FioOption, OPTIONS, Role};
 const OPENING: &str = "\
 # fio job files and command lines
 
-`flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments (`#`, `;`), `${NAME}` for
-environment variables, and the options below. Any other option is rejected by name, because silently ignoring an option
-would change what is measured. The [plan file](plan.md) covers everything that flushmark can do.
+`flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
+(`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
+by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
+covers everything that flushmark can do.
 
 ```ini
 [global]
@@ -31,20 +32,21 @@ bs=4k
 iodepth=32
 ```
 
-A complete fio command line goes after `--`. The options of a single test can also be mixed with flushmark's options:
+A complete fio command line goes after `--`. The options of a single test can also be mixed with
+flushmark's options:
 
 ```sh
 flushmark run -- fio -ioengine=libaio -direct=1 -rw=randwrite -bs=4k -fsync=1 -runtime=60 -name=x -filename=/mnt/x
 flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target /mnt
 ```
 
-`filename` and `directory` set the target unless the command line has `--target`. A file that does not exist is not
-created under that name: the test uses a temporary file in that directory instead. A device or an existing file is only
-overwritten with `--destroy-data`, which goes before `--`.
+`filename` and `directory` set the target unless the command line has `--target`. A file that does
+not exist is not created under that name: the test uses a temporary file in that directory instead.
+A device or an existing file is only overwritten with `--destroy-data`, which goes before `--`.
 
-Numbers take fio's suffixes: `k`, `m`, `g`, `t`, `p` are powers of 1024, and `ki`, `KiB`, `MiB` … are powers of **1000**, as
-in fio unless `kb_base=1000` is set. `0x1000` is hexadecimal. Times are in seconds, or have a unit: `us`, `ms`, `s`, `m`, `h`, `d`.
-A flag has no value, or 0 or 1.
+Numbers take fio's suffixes: `k`, `m`, `g`, `t`, `p` are powers of 1024, and `ki`, `KiB`, `MiB` …
+are powers of **1000**, as in fio unless `kb_base=1000` is set. `0x1000` is hexadecimal. Times are
+in seconds, or have a unit: `us`, `ms`, `s`, `m`, `h`, `d`. A flag has no value, or 0 or 1.
 
 ## Supported options
 
@@ -64,39 +66,45 @@ They describe what flushmark does anyway, or do not influence the measurement.
 const CLOSING: &str = "
 ## Differences from fio
 
-- **Concurrent sections** have one result each. Their measurements start at the same time, once all of them are warmed up
-  (`ramp_time`). Device counters and processor time cannot be attributed to one of them, so their results are not used for
-  verdicts.
-- **A run has one target.** `--target` replaces the targets of all sections; without it, sections with different targets are
-  rejected, as are targets in some sections only. Several names joined by colons are always rejected, as are different
-  targets of sections that run at the same time.
+- **Concurrent sections** have one result each. Their measurements start at the same time, once all
+  of them are warmed up (`ramp_time`). Device counters and processor time cannot be attributed to
+  one of them, so their results are not used for verdicts.
+- **A run has one target.** `--target` replaces the targets of all sections; without it, sections
+  with different targets are rejected, as are targets in some sections only. Several names joined by
+  colons are always rejected, as are different targets of sections that run at the same time.
 - **One sync method per test.** `fsync`, `fdatasync` and `sync` exclude each other.
-- **A sync at depth is not a commit.** As in fio, `libaio` and `io_uring` issue a sync as one more operation while writes
-  are in flight, and the sync covers none of those. A TOML plan waits for the writes first unless told not to. fio's
-  `libaio` turns `fdatasync` into `fsync`; flushmark does what the job specifies.
-- **Several files** (`nrfiles`) take turns as in fio, where a sync takes a turn, too: it covers the file that is next, not
-  the one just written, and with two files and `fsync=1` one file is only written and the other only synced. flushmark
-  does the same, and counts no commits. In a TOML plan (`files_per_job`), a sync covers the file of the last write.
+- **A sync at depth is not a commit.** As in fio, `libaio` and `io_uring` issue a sync as one more
+  operation while writes are in flight, and the sync covers none of those. A TOML plan waits for the
+  writes first unless told not to. fio's `libaio` turns `fdatasync` into `fsync`; flushmark does
+  what the job specifies.
+- **Several files** (`nrfiles`) take turns as in fio, where a sync takes a turn, too: it covers the
+  file that is next, not the one just written, and with two files and `fsync=1` one file is only
+  written and the other only synced. flushmark does the same, and counts no commits. In a TOML plan
+  (`files_per_job`), a sync covers the file of the last write.
 - **A pause** (`thinktime`) after the last operation is left out; fio includes it in the runtime.
-- **`exitall`** ends the sections that run at the same time, as `exit_what=stonewall`. fio's groups within them (`new_group`)
-  are rejected, as is `exit_what=all` before a later `stonewall`.
-- **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio reports the latency of
-  the write without its sync, and that of the sync separately.
-- **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless `norandommap` is set).
-- **Without `size`**, a job uses a whole device or existing file and ends after one pass over it, as in fio. In a
-  directory, the jobs share 1 GiB; fio rejects that.
-- **A `size` with `bssplit` or `bsrange`** is converted to a number of operations by the mean block size; fio counts bytes.
-- **`verify`** reads the data back after the measured time, one read at a time. These reads are not part of the results. A
-  mismatch fails the test.
+- **`exitall`** ends the sections that run at the same time, as `exit_what=stonewall`. fio's groups
+  within them (`new_group`) are rejected, as is `exit_what=all` before a later `stonewall`.
+- **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio
+  reports the latency of the write without its sync, and that of the sync separately.
+- **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless
+  `norandommap` is set).
+- **Without `size`**, a job uses a whole device or existing file and ends after one pass over it, as
+  in fio. In a directory, the jobs share 1 GiB; fio rejects that.
+- **A `size` with `bssplit` or `bsrange`** is converted to a number of operations by the mean block
+  size; fio counts bytes.
+- **`verify`** reads the data back after the measured time, one read at a time. These reads are not
+  part of the results. A mismatch fails the test.
 - **`trim`** issues one discard at a time; its results are reported as writes.
-- **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that misses the target at
-  depth 1 is measured there; fio fails it if `latency_percentile` is 100. `latency_run` is not supported.
-- **`buffer_compress_percentage`** puts the zeros at the end of each 4 KiB; fio does that in each 512 B
-  (`buffer_compress_chunk`).
-- **Random content that differs in each write** is the default; fio reuses buffers with small changes
-  (`scramble_buffers`).
-- **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall is charged to every request that
-  it delayed. A mixed pattern with `rate_iops` is rejected: fio applies the rate to reads and writes separately.
+- **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that
+  misses the target at depth 1 is measured there; fio fails it if `latency_percentile` is 100.
+  `latency_run` is not supported.
+- **`buffer_compress_percentage`** puts the zeros at the end of each 4 KiB; fio does that in each
+  512 B (`buffer_compress_chunk`).
+- **Random content that differs in each write** is the default; fio reuses buffers with small
+  changes (`scramble_buffers`).
+- **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall
+  is charged to every request that it delayed. A mixed pattern with `rate_iops` is rejected: fio
+  applies the rate to reads and writes separately.
 - **An environment variable that is not set** is an error; fio substitutes an empty string.
 - **`ioengine=null`** is the target `null:`.
 ";

@@ -8,7 +8,8 @@ use super::value::description;
 const OPENING: &str = "\
 # The plan file
 
-A plan is a TOML file with a list of tests. `flushmark run plan.toml --target DIRECTORY` runs them in order.
+A plan is a TOML file with a list of tests. `flushmark run plan.toml --target DIRECTORY` runs them
+in order.
 
 ```toml
 name = \"nightly\"
@@ -29,12 +30,15 @@ files = { log = { size = \"64MiB\", layout = \"append\" } }
 steps = [\"write log append 2300B\", \"sync log fdatasync\"]
 ```
 
-`flushmark suites SUITE` prints the plan of a built-in suite, which is a good starting point for your
-own. Errors name the file, line, field and value, and what was expected. Editors that support JSON
-Schema can check plans against `schemas/plan-1.json`.
+`flushmark suites SUITE` prints the plan of a built-in suite, which is a good starting point for
+your own. Errors name the file, line, field and value, and what was expected. Editors that support
+JSON Schema can check plans against `schemas/plan-1.json`.
 
 This page and the schema are generated from the parser's table of fields (`cargo xtask docs`).
 ";
+
+/// Columns of the page.
+const WIDTH: usize = 100;
 
 /// The reference page in Markdown.
 pub fn reference() -> String {
@@ -63,9 +67,24 @@ fn describe(field: &Field, page: &mut String) {
         }
         kind => description(*kind),
     };
-    let _ = write!(
-        page,
-        "\n### `{name}`\n\n{meaning}{only}\n\nValue: {kind}. Default: \
-         {default}.\n\n```toml\n{example}\n```\n"
-    );
+    let meaning = wrapped(&format!("{meaning}{only}"));
+    let value = wrapped(&format!("Value: {kind}. Default: {default}."));
+    let _ = write!(page, "\n### `{name}`\n\n{meaning}\n\n{value}\n\n```toml\n{example}\n```\n");
+}
+
+/// A paragraph in lines of at most [`WIDTH`] characters, where its words allow that.
+fn wrapped(paragraph: &str) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in paragraph.split(' ') {
+        let length = word.chars().count();
+        if width > 0 {
+            let fits = width + 1 + length <= WIDTH;
+            lines.push(if fits { ' ' } else { '\n' });
+            width = if fits { width + 1 } else { 0 };
+        }
+        lines += word;
+        width += length;
+    }
+    lines
 }

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# The guest's first and only process: mounts, modules, then commands from the host until the machine ends.
+# The guest's first and only process: mounts, modules, then commands from the host until the machine
+# ends.
 /bin/busybox mkdir -p /bin
 for name in $(/bin/busybox --list); do
     [ -e /bin/$name ] || /bin/busybox ln -s busybox /bin/$name
@@ -25,7 +26,8 @@ cat > /bin/serials <<'SERIALS'
 #!/bin/sh
 for disk in /sys/block/[sv]d* /sys/block/nvme*; do
     place=$(readlink -f $disk)
-    # Page 80h has four bytes before its text; the last is of a USB device, three levels above its SCSI host.
+    # Page 80h has four bytes before its text; the last is of a USB device, three levels above its
+    # SCSI host.
     for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80 ${place%/*/host*}/serial; do
         case $file in *vpd*) skip=5 ;; *) skip=1 ;; esac
         [ -e $file ] && echo $(tail -c +$skip $file | tr -d '\000-\040') /dev/${disk##*/} && break
@@ -52,7 +54,8 @@ while [ -z "$port" ]; do
 done
 exec 3<> $port
 echo ready >&3
-# A request is a line with a script in base64; the answer is a line with its exit code and the lengths of its outputs, followed by the outputs.
+# A request is a line with a script in base64; the answer is a line with its exit code and the
+# lengths of its outputs, followed by the outputs.
 while read -r line <&3; do
     echo "$line" | base64 -d > /run/script
     sh /run/script > /run/stdout 2> /run/stderr < /dev/null 3<&-

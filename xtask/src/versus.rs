@@ -170,7 +170,8 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
     contestants.extend(row.bare.map(Contestant::SystemCalls));
     let mut samples: Vec<Vec<Sample>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds as usize {
-        // The order is reversed in every other round, and begins with the next one after two rounds.
+        // The order is reversed in every other round, and begins with the next one after two
+        // rounds.
         let forward = |turn| (turn + round / 2) % contestants.len();
         let turns = (0..contestants.len()).map(forward);
         let turns: Vec<usize> =

@@ -1,10 +1,10 @@
 //! Every power cut at once: records what a command writes, then serves each state that a power cut
 //! could leave, without copying it, and checks it.
 //!
-//! [`record`] runs the command on a drive that logs its writes and flushes, in the order of what the
-//! command prints. A [`Session`] is the result on disk, which can be resumed. [`states`] derives from
-//! the [`Recording`] the [`State`]s to check, and an [`Explorer`] serves each as a file or mounts its
-//! filesystem, runs the user's [`Check`] on it, and minimises the first failure.
+//! [`record`] runs the command on a drive that logs its writes and flushes, in the order of what
+//! the command prints. A [`Session`] is the result on disk, which can be resumed. [`states`]
+//! derives from the [`Recording`] the [`State`]s to check, and an [`Explorer`] serves each as a
+//! file or mounts its filesystem, runs the user's [`Check`] on it, and minimises the first failure.
 //!
 //! What a volatile cache may lose follows from what a flush promises: everything acknowledged
 //! before the flush arrived is safe, and of everything after it, any part may survive. A write is

@@ -72,8 +72,8 @@ pub struct Libaio {
 }
 
 impl Libaio {
-    /// Creates a context for a job's files and its buffers, which must have `depth` slots. The caller
-    /// keeps both alive, and does not touch the slots while operations are in flight.
+    /// Creates a context for a job's files and its buffers, which must have `depth` slots. The
+    /// caller keeps both alive, and does not touch the slots while operations are in flight.
     ///
     /// # Errors
     /// `EAGAIN` above `/proc/sys/fs/aio-max-nr`, `ENOSYS` if the kernel was built without it.

@@ -27,8 +27,8 @@ pub struct Completion {
 /// Storage that accepts operations and completes them later. Each slot has one block of memory and
 /// at most one operation in flight.
 pub trait Queue {
-    /// Prepares a slot's operation, of at most the slot's size. The kernel does not see it yet. A sync
-    /// covers the file that contains `offset`.
+    /// Prepares a slot's operation, of at most the slot's size. The kernel does not see it yet. A
+    /// sync covers the file that contains `offset`.
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32);
 
     /// Submits the prepared operations, and waits for at least `least` completions or the timeout.

@@ -54,8 +54,8 @@ pub struct UringSetup<'a> {
 
 impl Uring {
     /// Creates a ring of the calling thread for a job's files and its buffers, which must have
-    /// `depth` slots. The caller keeps the buffers alive, and does not touch their slots while operations
-    /// are in flight.
+    /// `depth` slots. The caller keeps the buffers alive, and does not touch their slots while
+    /// operations are in flight.
     ///
     /// # Errors
     /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
@@ -137,7 +137,8 @@ impl Queue for Uring {
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
         let entry = self.block_entry(slot, operation, offset, bytes);
         let entry = entry.user_data(user_data(slot, operation));
-        // SAFETY: a slot is part of the buffers, which the job keeps until it has drained the queue.
+        // SAFETY: a slot is part of the buffers, which the job keeps until it has drained the
+        // queue.
         unsafe {
             if self.linked && operation != Operation::Sync {
                 let sync = self.block_entry(slot, Operation::Sync, offset, 0);

@@ -91,7 +91,8 @@ pub struct WorkloadRecord {
     /// time; absent: 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start_delay_s: f64,
-    /// True if the tests that ran at the same time ended with the first job of this one; absent: no.
+    /// True if the tests that ran at the same time ended with the first job of this one; absent:
+    /// no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub ends_others: bool,
     /// Pauses of each job between its operations; absent: none.

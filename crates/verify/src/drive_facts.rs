@@ -7,7 +7,8 @@ use drive::{BlockDevice, Counters, DeviceNumber, DriveRecord, Place, SystemRoot,
 pub struct DriveFacts {
     /// Model and serial number of each drive; empty if both are unknown.
     pub label: String,
-    /// True if there are drives and all of them report serial numbers, which makes the label unique.
+    /// True if there are drives and all of them report serial numbers, which makes the label
+    /// unique.
     pub has_serials: bool,
     /// Sum of the drives' counts of unsafe shutdowns; `None` if one of them is unknown or not
     /// readable by this user.

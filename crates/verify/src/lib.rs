@@ -7,9 +7,9 @@
 //! every known way (`tests/confusion.rs`).
 //!
 //! [`target`] claims a target, [`Writing`] writes all lanes to it, and a [`Witness`] passes on what
-//! was acknowledged to a [`Recorder`] or into a journal. A [`Check`] reads the target back and judges
-//! it; [`document`] is its result, [`sentences`] puts it into words. [`demo`] runs the whole cycle on
-//! emulated drives. ARCHITECTURE.md lists the steps with their modules.
+//! was acknowledged to a [`Recorder`] or into a journal. A [`Check`] reads the target back and
+//! judges it; [`document`] is its result, [`sentences`] puts it into words. [`demo`] runs the whole
+//! cycle on emulated drives. ARCHITECTURE.md lists the steps with their modules.
 //!
 //! A drive must never be accused falsely. So an obligation exists only if its acknowledgement was
 //! *received* (a message that got lost creates none), or if a surviving record proves it. A lane

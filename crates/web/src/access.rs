@@ -117,8 +117,8 @@ impl Access {
         format!("flushmark_{}", self.address.port())
     }
 
-    /// Decides about a request. Without a token, the `Host` must be a name of this server; with one,
-    /// the token or its cookie must be correct.
+    /// Decides about a request. Without a token, the `Host` must be a name of this server; with
+    /// one, the token or its cookie must be correct.
     pub fn admit(&self, asked: &Credentials<'_>) -> Admission {
         let Some(token) = &self.token else {
             return if asked.host.is_some_and(|host| self.is_our_name(host)) {

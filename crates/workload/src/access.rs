@@ -17,8 +17,8 @@ use crate::sizes::{BlockSizes, SizeShare};
 pub use operations::{Direction, Loop, Operations};
 pub use turns::FileTurns;
 
-/// The part of the target that one job works on. If it spans several files, their blocks are numbered
-/// through ([`JobPart::locate`](crate::JobPart::locate)).
+/// The part of the target that one job works on. If it spans several files, their blocks are
+/// numbered through ([`JobPart::locate`](crate::JobPart::locate)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// Offset of the first block, in bytes.

@@ -58,7 +58,8 @@ pub struct BlockContents {
 }
 
 impl BlockContents {
-    /// The contents of the job numbered `job` within its test, which writes to `part_blocks` blocks.
+    /// The contents of the job numbered `job` within its test, which writes to `part_blocks`
+    /// blocks.
     pub fn new(
         dedupe: Dedupe,
         job: u32,

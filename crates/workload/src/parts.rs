@@ -4,10 +4,10 @@ use crate::blocks::{Room, Sharing, Workload};
 
 /// The byte range of one job: the same range of each of its files.
 ///
-/// The bytes of a job with several files are numbered through, file by file: those of the first file
-/// have their own offsets, those of the next file follow them. A job's blocks can then be drawn,
-/// marked and checked like those of a single file, and only the interface to the kernel translates
-/// such an offset ([`JobPart::locate`]).
+/// The bytes of a job with several files are numbered through, file by file: those of the first
+/// file have their own offsets, those of the next file follow them. A job's blocks can then be
+/// drawn, marked and checked like those of a single file, and only the interface to the kernel
+/// translates such an offset ([`JobPart::locate`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobPart {
     /// Index of the first file in [`Parts::files`].

@@ -1,9 +1,8 @@
 //! io_uring, for depths above 1.
 //!
-//! One system call submits a batch and waits for completions. The files and the buffer
-//! region are registered. A write that must be durable by
-//! itself has `RWF_DSYNC`; a linked sync is a second entry that the kernel starts once the write is
-//! complete.
+//! One system call submits a batch and waits for completions. The files and the buffer region are
+//! registered. A write that must be durable by itself has `RWF_DSYNC`; a linked sync is a second
+//! entry that the kernel starts once the write is complete.
 
 mod durable_write;
 mod ring;

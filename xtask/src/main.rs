@@ -85,14 +85,14 @@ enum Bench {
 #[derive(Debug, Subcommand)]
 enum Peer {
     /// fio from the system's packages; as root, on zram and on a loop device in memory
-    Fio(versus::Options),
+    Fio(versus::fio::Options),
     /// nbdkit from the system's packages: served drives, and crash states compared with copied
     /// images
-    Nbdkit(versus::Options),
+    Nbdkit(versus::nbdkit::Options),
     /// The byte-string sort, with std, published crates, Arrow and reference algorithms
     Sort(versus::sort::Options),
     /// `flushmark verify write` and fio's verification (crc32c, fsync=1), on a file in memory
-    Verify(versus::Options),
+    Verify(versus::verify::Options),
 }
 
 fn main() -> ExitCode {
@@ -123,7 +123,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Bench { what: Bench::Web(options) } => bench::web::run(&options),
-        Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
+        Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),

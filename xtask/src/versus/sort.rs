@@ -5,6 +5,7 @@
 //! fresh copy of the same keys with every contestant, in a different order each time, and each
 //! result is compared with the sorted keys. Medians are compared.
 
+mod builds;
 mod files;
 mod first;
 mod growth;
@@ -62,6 +63,11 @@ pub struct Options {
     #[arg(long)]
     files: bool,
 
+    /// Instead: the sort of another build, a `sortbench` such as that of the version before, on the
+    /// same keys; can be repeated
+    #[arg(long = "build", value_name = "SORTBENCH")]
+    builds: Vec<std::path::PathBuf>,
+
     /// Size of the file, in MiB
     #[arg(long, default_value_t = 1024)]
     mib: u64,
@@ -87,9 +93,16 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             sets.join(", ")
         );
     }
-    let alone = options.cachegrind || options.growth || options.first || options.files;
+    let sets = if options.data.is_empty() { sets } else { options.data.clone() };
+    if !options.builds.is_empty() {
+        builds::run(&runner, options, &sets)?;
+    }
+    let alone = options.cachegrind
+        || options.growth
+        || options.first
+        || options.files
+        || !options.builds.is_empty();
     if options.all || !alone {
-        let sets = if options.data.is_empty() { sets } else { options.data.clone() };
         in_memory::run(&runner, options, options.keys, &sets)?;
         if options.all {
             in_memory::run(&runner, options, MANY, &sets)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use super::{Compared, Options, Wanted, median, print};
+use super::{Compared, Shared, Wanted, and_build, in_turns, print};
 use crate::build;
 use crate::command::{is_there, output};
 
@@ -16,44 +16,60 @@ const SIZE: &str = "256m";
 /// Number of jobs and lanes, each with one commit in flight.
 const JOBS: [(u32, &str); 2] = [(1, "commits, 1 at a time"), (4, "commits, 4 at a time")];
 
-/// Runs both, and prints the table. Fails if fio is missing or a measurement fails, not if a ratio
-/// falls short.
-pub fn run(options: &Options) -> anyhow::Result<()> {
-    if !is_there("fio", &["--version"]) {
-        bail!("fio is missing; install it (apt-get install fio)");
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    shared: Shared,
+
+    /// The fio to compare with
+    #[arg(long, default_value = "fio")]
+    fio: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Program<'a> {
+    Flushmark(&'a Path),
+    Fio(&'a str),
+}
+
+impl Program<'_> {
+    /// Commits per second.
+    fn measure(self, place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
+        match self {
+            Program::Flushmark(binary) => flushmark(binary, place, jobs, seconds),
+            Program::Fio(program) => fio(program, place, jobs, seconds),
+        }
     }
-    build::flushmark()?;
+}
+
+/// Runs both, and prints the table.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if !is_there(&options.fio, &["--version"]) {
+        bail!("{} is missing; install it (apt-get install fio)", options.fio);
+    }
+    let mut contestants = vec![Program::Flushmark(build::flushmark()?), Program::Fio(&options.fio)];
+    contestants.extend(options.shared.builds.iter().map(|build| Program::Flushmark(build)));
     let place = tempfile::tempdir_in("/dev/shm").context("cannot make a directory in memory")?;
     let mut table = Vec::new();
-    for (jobs, row) in JOBS {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for round in 0..options.rounds {
-            if round % 2 == 0 {
-                ours.push(flushmark(place.path(), jobs, options.seconds)?);
-                theirs.push(fio(place.path(), jobs, options.seconds)?);
-            } else {
-                theirs.push(fio(place.path(), jobs, options.seconds)?);
-                ours.push(flushmark(place.path(), jobs, options.seconds)?);
-            }
-            if let (Some(ours), Some(theirs)) = (ours.last(), theirs.last()) {
-                eprintln!("  round {}: {ours:.0} and {theirs:.0} a second", round + 1);
-            }
+    for (jobs, row) in JOBS.into_iter().filter(|(_, row)| options.shared.wants(row)) {
+        eprintln!("{row}");
+        let rate: fn(&f64) -> f64 = |rate| *rate;
+        let samples = in_turns(options.shared.rounds, &contestants, rate, |program| {
+            program.measure(place.path(), jobs, options.shared.seconds)
+        })?;
+        for (program, theirs) in contestants.iter().zip(&samples).skip(1) {
+            let (what, wanted) = match program {
+                Program::Fio(_) => ("commits a second".to_owned(), Wanted::AtLeast(1.0)),
+                Program::Flushmark(build) => (and_build("commits", build), Wanted::BUILD_RATE),
+            };
+            table.push(Compared::medians(row, what, [&samples[0], theirs], rate, wanted));
         }
-        let (ours, theirs) = (median(ours.into_iter()), median(theirs.into_iter()));
-        table.push(Compared {
-            row,
-            what: "commits a second".to_owned(),
-            ours,
-            theirs,
-            wanted: Wanted::AtLeast(1.0),
-        });
     }
     print(&table);
     Ok(())
 }
 
-fn flushmark(place: &Path, lanes: u32, seconds: u32) -> anyhow::Result<f64> {
-    let binary = build::flushmark()?;
+fn flushmark(binary: &Path, place: &Path, lanes: u32, seconds: u32) -> anyhow::Result<f64> {
     let (place, lanes, time) = (place.to_string_lossy(), lanes.to_string(), format!("{seconds}s"));
     let args = ["verify", "write", &place, "--size", SIZE, "--lanes", &lanes, "--time", &time];
     let only_flush = ["--fua-lanes", "0", "--control-lanes", "0", "--quiet"];
@@ -65,7 +81,7 @@ fn flushmark(place: &Path, lanes: u32, seconds: u32) -> anyhow::Result<f64> {
     Ok(commits / f64::from(seconds))
 }
 
-fn fio(place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
+fn fio(program: &str, place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
     let filename = format!("--filename={}", place.join("fio").display());
     let (jobs, runtime, size) =
         (format!("--numjobs={jobs}"), format!("--runtime={seconds}"), format!("--size={SIZE}"));
@@ -87,7 +103,7 @@ fn fio(place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
         "--verify_state_save=0",
     ];
     let rest = [filename.as_str(), &jobs, &runtime, &size, "--output-format=json"];
-    let text = output("fio", &[&work[..], &way, &rest].concat())?;
+    let text = output(program, &[&work[..], &way, &rest].concat())?;
     let document: Value = serde_json::from_str(&text).context("fio printed no JSON")?;
     document["jobs"][0]["write"]["iops"].as_f64().context("fio printed no IOPS")
 }

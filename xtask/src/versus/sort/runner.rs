@@ -10,7 +10,7 @@ use crate::command::output;
 use crate::versus::median;
 
 /// The program, and the processor that it is pinned to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Runner {
     binary: PathBuf,
     cpu: String,
@@ -51,7 +51,12 @@ impl Measured {
 impl Runner {
     /// Builds the program.
     pub fn built(cpu: u32) -> anyhow::Result<Self> {
-        Ok(Self { binary: build::sortbench()?, cpu: cpu.to_string() })
+        Ok(Self::of(build::sortbench()?, cpu))
+    }
+
+    /// The program of another build.
+    pub fn of(binary: PathBuf, cpu: u32) -> Self {
+        Self { binary, cpu: cpu.to_string() }
     }
 
     /// The names of the data sets.

@@ -8,10 +8,11 @@ use std::process::Stdio;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use super::Options;
 use super::rigs::LoopDevice;
-use super::{Compared, Options, Wanted, median, print};
 use crate::build;
 use crate::command::{command, output};
+use crate::versus::{Compared, Wanted, and_build, in_turns, print};
 
 /// Allowed deviation of our rate from fio's.
 const NEAR: f64 = 0.1;
@@ -39,45 +40,32 @@ pub fn compare(options: &Options) -> anyhow::Result<()> {
     let place = Filesystem::make().context("cannot set up a filesystem for the measurements")?;
     let jobs = tempfile::tempdir()?;
     let mut table = Vec::new();
-    let wanted = |name: &str| {
-        options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()))
-    };
-    for (name, text) in JOBS.into_iter().filter(|(name, _)| wanted(name)) {
+    let mut contestants = vec![Program::Flushmark(build::flushmark()?), Program::Fio(&options.fio)];
+    contestants.extend(options.shared.builds.iter().map(|build| Program::Flushmark(build)));
+    for (name, text) in JOBS.into_iter().filter(|(name, _)| options.shared.wants(name)) {
         eprintln!("{name}");
         let file = jobs.path().join("job.fio");
         fs::write(&file, text)?;
-        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        for round in 0..options.rounds {
-            let both = [Program::Flushmark, Program::Fio];
-            for index in [round % 2, (round + 1) % 2] {
-                let program = both[index as usize];
-                let iops = place.measure(program, &file, options)?;
-                match program {
-                    Program::Flushmark => mine.push(iops),
-                    Program::Fio => theirs.push(iops),
-                }
-            }
-            if let (Some(mine), Some(theirs)) = (mine.last(), theirs.last()) {
-                eprintln!("  round {}: {mine:.0} and {theirs:.0} IOPS", round + 1);
-            }
+        let iops: fn(&f64) -> f64 = |iops| *iops;
+        let samples = in_turns(options.shared.rounds, &contestants, iops, |program| {
+            place.measure(*program, &file, options)
+        })?;
+        for (program, theirs) in contestants.iter().zip(&samples).skip(1) {
+            let (what, wanted) = match program {
+                Program::Fio(_) => ("IOPS".to_owned(), Wanted::Within(NEAR)),
+                Program::Flushmark(build) => (and_build("IOPS", build), Wanted::BUILD_RATE),
+            };
+            table.push(Compared::medians(name, what, [&samples[0], theirs], iops, wanted));
         }
-        let (ours, theirs) = (median(mine.into_iter()), median(theirs.into_iter()));
-        table.push(Compared {
-            row: name,
-            what: "IOPS".to_owned(),
-            ours,
-            theirs,
-            wanted: Wanted::Within(NEAR),
-        });
     }
     print(&table);
     Ok(())
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Program {
-    Flushmark,
-    Fio,
+enum Program<'a> {
+    Flushmark(&'a Path),
+    Fio(&'a str),
 }
 
 /// A mounted ext4 on a loop device in memory; unmounted when dropped, before the device is removed.
@@ -100,37 +88,28 @@ impl Filesystem {
     }
 
     /// Reads and writes per second of one run, on an empty filesystem.
-    fn measure(&self, program: Program, job: &Path, options: &Options) -> anyhow::Result<f64> {
+    fn measure(&self, program: Program<'_>, job: &Path, options: &Options) -> anyhow::Result<f64> {
         for entry in fs::read_dir(&self.mounted)? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
                 fs::remove_file(entry.path())?;
             }
         }
-        let (cpu, job, binary) =
-            (options.cpu.to_string(), job.to_string_lossy(), build::flushmark()?.to_string_lossy());
-        let args = match program {
-            Program::Flushmark => {
-                vec![
-                    "-c",
-                    &cpu,
-                    &binary,
-                    "run",
-                    &job,
-                    "--target",
-                    ".",
-                    "--no-store",
-                    "--quiet",
-                    "--format",
-                    "json",
-                ]
+        let (cpu, job) = (options.cpu.to_string(), job.to_string_lossy());
+        let pinned = ["-c", &cpu];
+        let json = ["--target", ".", "--no-store", "--quiet", "--format", "json"];
+        let mut command = match program {
+            Program::Flushmark(binary) => {
+                let binary = binary.to_string_lossy().into_owned();
+                command("taskset", &[&pinned[..], &[&binary, "run", &job], &json].concat())
             }
-            Program::Fio => vec!["-c", &cpu, &options.fio, "--output-format=json", &job],
+            Program::Fio(fio) => {
+                command("taskset", &[&pinned[..], &[fio, "--output-format=json", &job]].concat())
+            }
         };
-        let mut command = command("taskset", &args);
         command
             .current_dir(&self.mounted)
-            .env("SECONDS", options.seconds.to_string())
+            .env("SECONDS", options.shared.seconds.to_string())
             .stderr(Stdio::inherit());
         let run = command.output().context("cannot start taskset")?;
         if !run.status.success() {
@@ -140,8 +119,8 @@ impl Filesystem {
             serde_json::from_slice(&run.stdout).with_context(|| format!("{program:?}: no JSON"))?;
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         Ok(match program {
-            Program::Flushmark => number(&document["results"][0]["iops"]),
-            Program::Fio => {
+            Program::Flushmark(_) => number(&document["results"][0]["iops"]),
+            Program::Fio(_) => {
                 let job = &document["jobs"][0];
                 number(&job["read"]["iops"]) + number(&job["write"]["iops"])
             }

@@ -6,8 +6,9 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::rows::{FullQueue, Row};
-use super::{Options, Sample, median};
+use super::{Options, Sample};
 use crate::command::output;
+use crate::versus::median;
 
 /// The share of a bare loop's rate that the engine must reach.
 pub const SHARE_MIN: f64 = 0.98;

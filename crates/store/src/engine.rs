@@ -49,7 +49,6 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// One row of a result.
 #[derive(Debug)]
 pub(crate) struct Row(pub(crate) Vec<Value>);
 

@@ -13,7 +13,6 @@ use crate::unwritable::Unwritable;
 pub struct StoreError {
     /// Location of the store, without a password.
     pub store: String,
-    /// The cause.
     #[source]
     pub problem: Problem,
 }
@@ -26,7 +25,6 @@ pub enum Problem {
         "does not exist; `flushmark check` and `flushmark run` create it when they store a run"
     )]
     Absent,
-    /// The location is a directory.
     #[error("is a directory; name a file in it, such as results.db")]
     Directory,
     /// The file is not a database.
@@ -73,7 +71,6 @@ pub enum Problem {
     /// An I/O error of the system.
     #[error("cannot be used: {0}")]
     Io(String),
-    /// The URL is invalid.
     #[error("has an invalid URL: {0}; expected postgres://USER@HOST/DATABASE")]
     Url(String),
     /// The connection cannot be encrypted, or the server's certificate cannot be trusted, as the
@@ -101,6 +98,12 @@ pub enum Problem {
     /// The store does not have this run.
     #[error("has no run {0}; `flushmark results list` lists its runs")]
     NoRun(RunId),
+    /// The store has tests of a run that are not in the document which ends it.
+    #[error(
+        "has {stored} tests of run {run}, but its document has {measured}; another program changed \
+         the store"
+    )]
+    MoreTests { run: RunId, stored: usize, measured: usize },
     /// The run is still being measured.
     #[error("cannot delete run {0} while it is being measured; wait for it to finish")]
     Running(RunId),

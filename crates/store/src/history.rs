@@ -15,7 +15,6 @@ pub enum HostScope {
     Own(String),
     /// Runs of the host with this name only.
     Host(String),
-    /// Runs of all hosts.
     All,
 }
 

@@ -13,12 +13,10 @@ pub const SCHEMA: &str = "flushmark/results/1";
 pub struct ListDocument<'a> {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// Summaries of the runs.
     pub runs: &'a [Summary],
 }
 
 impl ListDocument<'_> {
-    /// A document of these runs.
     pub fn of(runs: &[Summary]) -> ListDocument<'_> {
         ListDocument { schema: SCHEMA, runs }
     }

@@ -22,7 +22,6 @@ pub enum Location {
 /// A text that is not the location of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLocation {
-    /// The text is empty.
     #[error(
         "the store has no name; expected a file or a PostgreSQL database: \
          postgres://USER@HOST/DATABASE"

@@ -78,7 +78,6 @@ impl fmt::Display for Tag {
 }
 
 impl Tag {
-    /// The tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -91,7 +90,6 @@ pub struct Origin {
     pub host: Option<String>,
 }
 
-/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -114,7 +112,6 @@ impl State {
     }
 }
 
-/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// All tests of its plan have run.
@@ -150,7 +147,6 @@ pub struct DriveName {
 }
 
 impl DriveName {
-    /// The drives named in a document.
     pub fn of(document: &RunDocument) -> Vec<DriveName> {
         let mut drives: Vec<DriveName> = Vec::new();
         let mut add = |model: Option<String>, serial: Option<String>| {
@@ -178,7 +174,6 @@ impl DriveName {
 /// latency.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Headline {
-    /// Name of the test.
     pub test: String,
     /// True if it is commit latency.
     pub is_commit: bool,
@@ -233,7 +228,6 @@ pub struct Summary {
     pub tags: Vec<Tag>,
     /// The user's note; empty if there is none.
     pub note: String,
-    /// The progress of the run.
     pub state: State,
 }
 
@@ -241,12 +235,10 @@ fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S
     serializer.collect_str(value)
 }
 
-/// A run with its whole document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
     /// The store's own facts about the run.
     pub summary: Summary,
-    /// The document as it was measured.
     pub document: RunDocument,
 }
 

@@ -142,7 +142,11 @@ pub(crate) fn end(
     document: &RunDocument,
     state: State,
 ) -> Result<(), Problem> {
-    tests(engine, id, kept, document.results.get(kept..).unwrap_or_default())?;
+    let measured = document.results.len();
+    let Some(new) = document.results.get(kept..) else {
+        return Err(Problem::MoreTests { run: id, stored: kept, measured });
+    };
+    tests(engine, id, kept, new)?;
     engine.execute(
         "UPDATE headers SET document = $1 WHERE run = $2",
         &[pack_header(document)?.into(), id.0.into()],

@@ -19,12 +19,13 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 18] = [
+pub const CHECKS: [(&str, Check); 19] = [
     ("reading creates no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
     ("a document comes back equal", a_document_comes_back_equal),
     ("a run grows test by test", a_run_grows_test_by_test),
+    ("a shorter document ends no run", a_document_with_fewer_tests_than_the_store_has_ends_no_run),
     ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
     ("a run without a test is removed", a_run_without_a_test_is_taken_away),
     ("the same document is kept once", the_same_document_is_kept_once),
@@ -123,6 +124,27 @@ fn a_run_grows_test_by_test(place: &Place) {
     let kept = reader.get(id).unwrap();
     same(&kept.document, &whole);
     assert_eq!(kept.summary.state, State::Interrupted);
+}
+
+fn a_document_with_fewer_tests_than_the_store_has_ends_no_run(place: &Place) {
+    let mut store = open(&place.here);
+    let whole = checked();
+    let begun = RunDocument { results: Vec::new(), findings: Vec::new(), ..whole.clone() };
+    let id = store.begin(&begun, &from("db1")).unwrap();
+    for result in &whole.results[..2] {
+        store.append(id, result).unwrap();
+    }
+    let shorter = RunDocument { results: whole.results[..1].to_vec(), ..whole.clone() };
+    let error = store.finish(id, &shorter, End::Complete).unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "has 2 tests of run 1, but its document has 1; another program changed the store"
+        ),
+        "{error}"
+    );
+    assert_eq!(store.get(id).unwrap().summary.state, State::Running);
+    store.finish(id, &whole, End::Complete).unwrap();
+    same(&store.get(id).unwrap().document, &whole);
 }
 
 fn a_run_whose_process_is_gone_was_interrupted(place: &Place) {

@@ -47,7 +47,6 @@ impl Rig {
     }
 }
 
-/// The result of a rig.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub passed: u64,

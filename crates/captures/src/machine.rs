@@ -59,7 +59,6 @@ impl Machine {
         self
     }
 
-    /// Writes a file of a device.
     pub fn attribute(&self, device: &str, file: &str, content: impl AsRef<[u8]>) -> &Self {
         self.file(&format!("sys/devices/{device}/{file}"), content)
     }

@@ -25,7 +25,6 @@ pub struct Entry {
     pub content: Content,
 }
 
-/// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A file with this text, including its last newline.

@@ -39,9 +39,7 @@ pub enum Class {
     ConsumerSata,
     /// The local drives of a cloud machine, whose content is lost when the machine is deleted.
     CloudLocal,
-    /// A network volume of a cloud.
     CloudVolume,
-    /// A rotating disk.
     Disk,
     /// A USB stick or memory card.
     UsbStick,

@@ -109,7 +109,6 @@ pub enum BadDriveFile {
     /// A row with a wrong value, or with values that contradict each other.
     #[error("row {row} of table `{table}`: {what}")]
     Row {
-        /// Name of the table.
         table: String,
         /// Number of the row, from 1.
         row: usize,

@@ -91,7 +91,6 @@ impl Filesystem {
 pub enum Parameters {
     /// Flash with a page-mapping translation layer.
     SolidState(SolidState),
-    /// A rotating disk.
     Disk(Disk),
     /// Flash whose translation layer maps whole erase blocks: a USB stick or memory card.
     Stick(Stick),
@@ -101,7 +100,6 @@ pub enum Parameters {
     Array(Array),
 }
 
-/// A solid-state drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SolidState {
@@ -115,7 +113,6 @@ pub struct SolidState {
     pub flush: Flush,
     /// The behaviour of a write with forced unit access.
     pub fua: Fua,
-    /// The flash memory.
     pub flash: Flash,
 }
 
@@ -125,7 +122,6 @@ pub struct SolidState {
 pub struct Link {
     /// Maximum number of commands in the drive: 32 with SATA's NCQ, thousands with NVMe.
     pub queue_depth: u32,
-    /// Throughput of the link.
     pub mb_per_s: f64,
     /// True if it carries both directions at once, as PCI Express does and SATA does not.
     pub full_duplex: bool,
@@ -176,7 +172,6 @@ pub struct Flush {
 pub enum WaitsFor {
     /// Nothing, because the cache is protected.
     Nothing,
-    /// The data in the cache.
     Data,
     /// The data and the mapping table.
     Map,
@@ -225,7 +220,6 @@ pub struct Flash {
     pub dies: u32,
     /// Number of channels that the dies share.
     pub channels: u32,
-    /// Throughput of one channel.
     pub channel_mb_per_s: f64,
     /// Bytes that one die programs at once: all planes, all bits of a word line.
     pub program: Bytes,
@@ -259,7 +253,6 @@ pub struct Slc {
     pub program_us: f64,
 }
 
-/// A rotating disk.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
@@ -279,7 +272,6 @@ pub struct Disk {
     pub inner_mb_per_s: f64,
     /// Electronics overhead per command.
     pub command_us: f64,
-    /// Throughput of the link.
     pub link_mb_per_s: f64,
     /// Maximum number of commands in the drive.
     pub queue_depth: u32,
@@ -303,7 +295,6 @@ pub struct Stick {
     pub command_us: f64,
     /// Throughput of writes into an open block.
     pub write_mb_per_s: f64,
-    /// Throughput of reads.
     pub read_mb_per_s: f64,
     /// Throughput of copying what was not overwritten when a block is closed.
     pub copy_mb_per_s: f64,
@@ -315,7 +306,6 @@ pub struct Stick {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// Size of the volume.
     pub capacity_gb: f64,
     /// Maximum number of commands in the volume.
     pub queue_depth: u32,
@@ -326,7 +316,6 @@ pub struct Volume {
     /// The unit in which the volume is spread over servers: the units of a command travel in
     /// parallel.
     pub unit: Bytes,
-    /// Throughput of one unit.
     pub unit_mb_per_s: f64,
     /// Throughput of all units together.
     pub link_mb_per_s: f64,
@@ -359,18 +348,15 @@ const fn is_yes(value: &bool) -> bool {
 pub struct Array {
     /// The distribution of data over the members.
     pub level: Level,
-    /// Number of members.
     pub members: u32,
     /// Bytes on one member before the next one follows.
     pub chunk: Bytes,
     /// True if stripes are written to a journal first, so a power loss leaves none half changed.
     #[serde(default)]
     pub journal: bool,
-    /// The drive that each member is.
     pub member: Box<Parameters>,
 }
 
-/// A RAID level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {

@@ -41,7 +41,6 @@ static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
         .collect()
 });
 
-/// All built-in models.
 pub fn models() -> &'static [Model] {
     &MODELS
 }

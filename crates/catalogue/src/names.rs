@@ -5,21 +5,17 @@ use crate::file::drives;
 use crate::model::Model;
 use crate::models::models;
 
-/// No drive of the catalogue has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown drive `{name}`{}; run `flushmark catalogue` for a list", suggestion(.nearest))]
 pub struct NoSuchDrive {
-    /// The unknown name.
     pub name: String,
     /// Similar names, the most likely first; at most three.
     pub nearest: Vec<&'static str>,
 }
 
-/// No built-in model has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown model `{name}`{}; run `flushmark models` for a list", suggestion(.nearest))]
 pub struct NoSuchModel {
-    /// The unknown name.
     pub name: String,
     /// Similar names, the most likely first; at most three.
     pub nearest: Vec<&'static str>,

@@ -25,7 +25,6 @@ pub struct Row {
     pub write_cache: WriteCache,
     /// Operations per second.
     pub iops: Option<f64>,
-    /// Throughput.
     pub mib_per_s: Option<f64>,
     /// Mean latency of the write, in microseconds; in a flush table (`diskinfo -S`) it includes the
     /// flush.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Why Chromium did not do what a test requested.
 #[derive(Debug, thiserror::Error)]
 pub enum ChromiumError {
-    /// Chromium is not installed.
     #[error("`chromium` not found in PATH; on Debian, run apt-get install chromium")]
     NotInstalled,
     /// The process could not be started.
@@ -17,7 +16,6 @@ pub enum ChromiumError {
     /// It does not respond, or a promise that a script awaits is never resolved.
     #[error("chromium has not responded for {0:?}")]
     Unanswered(std::time::Duration),
-    /// The connection broke.
     #[error("the connection to chromium broke: {0}")]
     Connection(#[from] Box<tungstenite::Error>),
     /// It rejected a command.
@@ -25,13 +23,11 @@ pub enum ChromiumError {
     Refused {
         /// The rejected DevTools method.
         method: String,
-        /// Chromium's error message.
         message: String,
     },
     /// A script on the page threw an exception.
     #[error("the script `{script}` threw: {message}")]
     Threw {
-        /// Source of the script.
         script: String,
         /// The exception as text.
         message: String,
@@ -47,7 +43,6 @@ pub enum ChromiumError {
     /// A screenshot or PDF could not be written.
     #[error("cannot write {path}: {error}")]
     Keep {
-        /// Path of the file.
         path: PathBuf,
         /// The system's error.
         error: std::io::Error,

@@ -39,7 +39,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of this name.
     #[must_use]
     pub const fn named(name: &'static str) -> Self {
         Self { name }

@@ -55,7 +55,6 @@ pub enum NoInterval {
     NoSeries,
     /// A single run has too few seconds.
     TooShort {
-        /// Seconds that the run has.
         seconds: usize,
         /// Seconds that are needed.
         least: usize,

@@ -35,14 +35,12 @@ pub struct Comparison {
     pub schema: String,
     /// The runs that the candidates are compared with.
     pub baseline: GroupRecord,
-    /// The comparison of each candidate with the baseline.
     pub candidates: Vec<Against>,
 }
 
 /// One candidate compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
-    /// The runs of the candidate.
     pub candidate: GroupRecord,
     /// Tests that both sides have, in the baseline's order.
     pub tests: Vec<TestComparison>,
@@ -81,22 +79,18 @@ pub struct MetricComparison {
     pub metric: Metric,
     /// Unit of the values: `1/s`, `MiB/s`, `s` or `us`.
     pub unit: &'static str,
-    /// Value of the baseline.
     pub baseline: f64,
-    /// Value of the candidate.
     pub candidate: f64,
     /// Candidate divided by baseline; `null` if the baseline is 0.
     pub ratio: Option<f64>,
     /// The ratio's 95 % confidence interval; `null` without a series.
     pub interval: Option<Interval>,
-    /// Verdict on the difference.
     pub verdict: Verdict,
 }
 
 /// The range of a ratio at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
-    /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -286,7 +280,6 @@ impl TestComparison {
         }
     }
 
-    /// The comparison of one metric.
     pub fn metric(&self, metric: Metric) -> Option<&MetricComparison> {
         self.metrics.iter().find(|compared| compared.metric == metric)
     }

@@ -36,14 +36,12 @@ pub enum Limit {
     Value(f64),
 }
 
-/// One limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// The figure that is limited.
     pub metric: Metric,
     /// The side of the limit that fails.
     pub order: Order,
-    /// The limit itself.
     pub limit: Limit,
     /// The condition as the user wrote it.
     pub text: String,
@@ -73,26 +71,19 @@ impl std::error::Error for ConditionError {}
 /// A test that exceeded a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exceeded<'a> {
-    /// The limit that was exceeded.
     pub condition: &'a Condition,
-    /// Label of the candidate.
     pub candidate: &'a str,
-    /// Name of the test.
     pub test: &'a str,
-    /// The comparison of the figure.
     pub figure: &'a MetricComparison,
 }
 
 /// A test of the baseline that could not be checked against a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unchecked<'a> {
-    /// The limit.
     pub condition: &'a Condition,
     /// Label of the candidate that lacks the figure.
     pub candidate: &'a str,
-    /// Name of the test.
     pub test: &'a str,
-    /// The reason.
     pub because: Missing<'a>,
 }
 

@@ -37,7 +37,6 @@ pub struct GroupRecord {
 }
 
 impl Group<'_> {
-    /// The group as recorded in the document.
     pub fn record(&self) -> GroupRecord {
         let distinct = |text: fn(&RunDocument) -> &String| {
             let mut texts: Vec<String> = Vec::new();

@@ -10,18 +10,14 @@ pub enum Operation {
     Commit,
     /// A write without its sync.
     Write,
-    /// A sync call.
     Sync,
-    /// A read.
     Read,
 }
 
 /// A figure of a latency distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// Arithmetic mean.
     Mean,
-    /// Median.
     P50,
     /// 90th percentile.
     P90,
@@ -38,7 +34,6 @@ pub enum Metric {
     Iops,
     /// Data read and written, MiB per second.
     MibPerS,
-    /// Commits per second.
     CommitsPerS,
     /// Time of a sort from its first record to its last row, in seconds.
     SortS,
@@ -132,7 +127,6 @@ impl Metric {
         }
     }
 
-    /// The metric with this name.
     pub fn named(name: &str) -> Option<Metric> {
         Metric::all().find(|metric| metric.name() == name)
     }

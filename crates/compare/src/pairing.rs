@@ -21,7 +21,6 @@ pub(crate) struct Pair<'a> {
 /// A test without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
-    /// Name of the test.
     pub test: String,
     /// Why it has no counterpart.
     #[serde(flatten)]

@@ -287,7 +287,6 @@ pub struct Lost {
     pub write: usize,
     /// Offset on the drive, in bytes.
     pub offset: u64,
-    /// Length in bytes.
     pub bytes: u64,
     /// True if only a part of it was lost.
     pub torn: bool,

@@ -10,7 +10,6 @@
 //! before the flush arrived is safe, and of everything after it, any part may survive. A write is
 //! torn only where the drive does not write atomically.
 
-#![allow(missing_docs, reason = "an internal crate, where many names need no sentence")]
 #![warn(unreachable_pub)]
 
 mod check;

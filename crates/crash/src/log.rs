@@ -20,7 +20,6 @@ pub enum Entry {
     Write {
         /// Offset on the drive, in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
         /// Position of the data in the log file.
         data_at: u64,
@@ -29,7 +28,6 @@ pub enum Entry {
     Zeros {
         /// Offset on the drive, in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
     /// A flush: everything before it is safe from here on.

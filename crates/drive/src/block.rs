@@ -42,9 +42,7 @@ pub struct BlockDevice {
     pub vendor: Option<String>,
     /// The drive's serial number, if this user may read it.
     pub serial: Option<String>,
-    /// Firmware revision.
     pub firmware: Option<String>,
-    /// Size in bytes.
     pub size_bytes: Option<u64>,
     /// True if the kernel refuses writes.
     pub read_only: Option<bool>,

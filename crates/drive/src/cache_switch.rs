@@ -64,7 +64,6 @@ pub struct CacheSwitch<C> {
     record: LockedRecord,
 }
 
-/// The outcome of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switched {
     /// The cache already was in that state; nothing was changed or recorded.

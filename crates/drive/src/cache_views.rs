@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, BlockDevice, CacheReading, Usage, WriteCache};
 
-/// The three views.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheViews {
-    /// The drive's answer.
     pub drive: Answer<CacheReading>,
     /// The kernel's belief.
     pub kernel: KernelView,
@@ -54,14 +52,11 @@ pub struct KernelView {
     pub cache_type: Option<String>,
 }
 
-/// The view of one mounted filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesystemView {
-    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,
-    /// Filesystem type.
     pub fs_type: String,
     /// The mount option that suppresses flushes; `None` where it sends them.
     pub flushes_disabled_by: Option<String>,
@@ -70,7 +65,6 @@ pub struct FilesystemView {
     pub stopped_by: Option<String>,
 }
 
-/// A disagreement between the views.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Disagreement {
@@ -83,7 +77,6 @@ pub enum Disagreement {
     FlushesInVain,
     /// A filesystem sends no flushes to a drive that caches.
     FilesystemSendsNoFlushes {
-        /// Mount point of the filesystem.
         mount_point: String,
         /// The mount option that suppresses flushes.
         option: String,

@@ -21,13 +21,11 @@ use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
 pub struct Counters {
     /// Reads completed; merged reads count as one.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Time spent on reads, in ms.
     pub read_ms: u64,
     /// Writes completed; merged writes count as one.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Time spent on writes, in ms.
     pub write_ms: u64,

@@ -54,7 +54,6 @@ impl From<DeviceNumber> for String {
     }
 }
 
-/// A malformed device number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid device number `{0}`; expected MAJOR:MINOR, such as `8:1`")]
 pub struct NotADeviceNumber(String);

@@ -10,17 +10,12 @@ use crate::DeviceNumber;
 /// Why a required fact could not be read. Optional facts are `None` instead.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The path does not exist.
     #[error("{} does not exist: name an existing directory, regular file or block device", .path.display())]
-    NoSuchPath {
-        /// The path that was given.
-        path: PathBuf,
-    },
+    NoSuchPath { path: PathBuf },
 
     /// The path may exist, but this user has no access.
     #[error("cannot access {}: {source}", .path.display())]
     Inaccessible {
-        /// The path that was given.
         path: PathBuf,
         /// The kernel's error.
         source: io::Error,

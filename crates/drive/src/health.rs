@@ -27,12 +27,10 @@ pub struct Health {
     pub unsafe_shutdowns: Option<u64>,
     /// Number of power-ons.
     pub power_cycles: Option<u64>,
-    /// Hours powered on.
     pub power_on_hours: Option<u64>,
     /// Data that the drive could not return (NVMe), pending or uncorrectable sectors (ATA), or
     /// uncorrected errors (SCSI).
     pub media_errors: Option<u64>,
-    /// Degrees Celsius.
     pub temperature_celsius: Option<i16>,
     /// True if the drive itself warns that it is failing.
     pub failing: Option<bool>,

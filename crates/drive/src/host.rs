@@ -55,7 +55,6 @@ pub struct HostFacts {
     /// Power-saving settings.
     #[serde(default)]
     pub power: PowerFacts,
-    /// NUMA nodes.
     #[serde(default)]
     pub numa_nodes: Vec<NumaNode>,
     /// Storage controllers on PCI.
@@ -64,7 +63,6 @@ pub struct HostFacts {
     /// Software RAID arrays.
     #[serde(default)]
     pub arrays: Vec<Array>,
-    /// Settings of each disk.
     #[serde(default)]
     pub disks: Vec<DiskSettings>,
     /// Mounted filesystems on block devices.
@@ -79,15 +77,11 @@ pub struct HostFacts {
 pub enum Virtualisation {
     /// Amazon's Nitro or Xen instances.
     AmazonEc2,
-    /// Google Compute Engine.
     GoogleCompute,
     /// Microsoft Hyper-V, including Azure.
     HyperV,
-    /// VMware.
     VmWare,
-    /// VirtualBox.
     VirtualBox,
-    /// Xen.
     Xen,
     /// QEMU or KVM, and the clouds built on them.
     Kvm,

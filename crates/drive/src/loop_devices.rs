@@ -41,7 +41,6 @@ impl LoopDevice {
     }
 }
 
-/// All attached loop devices.
 pub(crate) fn attached(root: &SystemRoot) -> Vec<LoopDevice> {
     let devices = root.attributes("sys/class/block");
     let names = devices.entries("").into_iter().filter(|name| name.starts_with("loop"));

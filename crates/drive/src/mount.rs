@@ -28,7 +28,6 @@ pub struct Mount {
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub root: PathBuf,
-    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,

@@ -28,14 +28,12 @@ use crate::{DeviceNumber, DriveError, MountTable, SystemRoot};
 #[serde(rename_all = "kebab-case", tag = "by")]
 #[non_exhaustive]
 pub enum Occupied {
-    /// A filesystem on it is mounted.
     #[error("{} is mounted on {}", .device.display(), .mount_point.display())]
     Mount {
         /// The requested device, a partition of it, or a device stacked on it.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// Mount point of the filesystem.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         mount_point: PathBuf,
@@ -43,11 +41,9 @@ pub enum Occupied {
     /// It is one of the devices of a mounted filesystem.
     #[error("{} belongs to the Btrfs filesystem {uuid}, which is mounted", .device.display())]
     Btrfs {
-        /// The member device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// UUID of the filesystem.
         uuid: String,
     },
     /// The kernel uses it for swap.
@@ -77,7 +73,6 @@ pub enum Occupied {
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// The loop device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
@@ -87,11 +82,9 @@ pub enum Occupied {
     /// attached; the kernel could not be asked.
     #[error("{} is attached to {}, which leads to this file here", .loop_device.display(), .backing_file.display())]
     LoopByName {
-        /// The file.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         file: PathBuf,
-        /// The loop device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
@@ -103,11 +96,9 @@ pub enum Occupied {
     /// Another loop device presents the same part of the same file.
     #[error("{} shows the same file as {}", .other.display(), .loop_device.display())]
     SharedFile {
-        /// The requested loop device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
-        /// The other one.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         other: PathBuf,
@@ -116,7 +107,6 @@ pub enum Occupied {
     /// program.
     #[error("{} is claimed for exclusive use by another program or filesystem", .device.display())]
     Claim {
-        /// The claimed device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,

@@ -21,7 +21,6 @@ pub struct Place {
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// The kind of file.
     pub kind: PlaceKind,
     /// The raw block device itself, or the device of the filesystem that contains the path; the
     /// latter may be anonymous.
@@ -57,7 +56,6 @@ pub enum PlaceKind {
 pub enum Backing {
     /// A block device, with all its layers.
     BlockDevice(Box<BlockDevice>),
-    /// No block device was found.
     NoBlockDevice(NoBlockDevice),
 }
 
@@ -66,10 +64,7 @@ pub enum Backing {
 #[serde(rename_all = "kebab-case", tag = "because")]
 pub enum NoBlockDevice {
     /// tmpfs, ramfs: nothing here is ever durable.
-    Memory {
-        /// Type of the filesystem.
-        fs_type: String,
-    },
+    Memory { fs_type: String },
     /// An overlay of directories, such as the root of a container.
     Overlay {
         /// The directory that takes the writes, with its path on the host.
@@ -78,16 +73,10 @@ pub enum NoBlockDevice {
         upper: Option<PathBuf>,
     },
     /// NFS, SMB, CephFS...: the drive is on another machine.
-    Network {
-        /// Type of the filesystem.
-        fs_type: String,
-    },
+    Network { fs_type: String },
     /// 9p, virtiofs, FUSE...: another program serves the files, and where it stores them is
     /// unknown.
-    Served {
-        /// Type of the filesystem.
-        fs_type: String,
-    },
+    Served { fs_type: String },
     /// ZFS pools devices, and lists them in no file of procfs or sysfs.
     Pool {
         /// Name of the dataset.
@@ -100,7 +89,6 @@ pub enum NoBlockDevice {
     },
     /// None of the above.
     Unresolved {
-        /// Type of the filesystem.
         fs_type: String,
         /// The mounted source: a device, a share or a word.
         source: String,

@@ -29,7 +29,6 @@ pub enum Transport {
     Virtio,
     /// A disk of Microsoft Hyper-V or Azure.
     HyperV,
-    /// A disk of Xen.
     Xen,
     /// Persistent memory (`/dev/pmem0`).
     Pmem,
@@ -43,9 +42,7 @@ pub enum Transport {
     DeviceMapper,
     /// Software RAID.
     Md,
-    /// bcache.
     Bcache,
-    /// DRBD.
     Drbd,
     /// A network block device.
     Nbd,

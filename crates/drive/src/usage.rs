@@ -28,11 +28,9 @@ pub struct Usage {
     pub name: String,
     /// The kind of layer, if this is one: `lvm`, `crypt`, `raid1`.
     pub layer: Option<String>,
-    /// Size in bytes.
     pub size_bytes: Option<u64>,
     /// The kernel's view of its cache; a partition inherits this from its disk.
     pub write_cache: Option<WriteCache>,
-    /// Mounted filesystems on it.
     pub mounts: Vec<MountedOn>,
     /// Position on the disk, if this is a partition.
     pub partition: Option<Partition>,
@@ -44,10 +42,8 @@ pub struct Usage {
     pub parts: Vec<Usage>,
 }
 
-/// A mounted filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MountedOn {
-    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,

@@ -17,7 +17,6 @@ const NBD_PORT: u16 = 10809;
 /// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A unix socket.
     Unix(PathBuf),
     /// Host and port.
     Tcp(String, u16),
@@ -39,7 +38,6 @@ pub enum AddressError {
     /// The system call failed.
     #[error("cannot listen on `{address}`: {source}")]
     System {
-        /// The address that was tried.
         address: Address,
         /// The kernel's error.
         source: io::Error,
@@ -92,7 +90,6 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// The address as an NBD URI.
     pub fn uri(&self) -> String {
         match self {
             Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),

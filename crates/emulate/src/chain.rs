@@ -14,9 +14,7 @@ use crate::fuse::server;
 /// Filesystems that can be created on an emulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
-    /// ext4.
     Ext4,
-    /// XFS.
     Xfs,
 }
 
@@ -57,7 +55,6 @@ pub enum ChainError {
     /// A command exited with an error.
     #[error("`{command}` failed: {said}")]
     Failed {
-        /// The command line.
         command: String,
         /// The first line of its error output.
         said: String,
@@ -71,7 +68,6 @@ pub enum ChainError {
         found.name(), wanted.name(), found.name()
     )]
     OtherFilesystem {
-        /// The filesystem on the drive.
         found: Filesystem,
         /// The filesystem requested with `--fs`.
         wanted: Filesystem,
@@ -184,7 +180,6 @@ impl LoopDevice {
         Ok(device)
     }
 
-    /// Path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }

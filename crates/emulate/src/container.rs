@@ -35,7 +35,6 @@ pub enum ContainerError {
     #[error("`{}` stores a drive of {stored_bytes} bytes ({model}), but this one has \
              {wanted_bytes}: choose another file, or add `,capacity={stored_bytes}` to the model", path.display())]
     OtherSize {
-        /// The file.
         path: PathBuf,
         /// Model of the stored drive.
         model: String,
@@ -49,12 +48,7 @@ pub enum ContainerError {
     InUse(PathBuf),
     /// The kernel uses it: a loop device, a mounted filesystem, swap.
     #[error("`{}` is in use and will not be overwritten: {}; choose another file", path.display(), sentence(occupied))]
-    Occupied {
-        /// The file.
-        path: PathBuf,
-        /// Its users.
-        occupied: Vec<Occupied>,
-    },
+    Occupied { path: PathBuf, occupied: Vec<Occupied> },
     /// The users of the file cannot be determined.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -67,7 +61,6 @@ pub enum ContainerError {
     /// A system call failed.
     #[error("`{}` cannot store a drive", path.display())]
     System {
-        /// The file.
         path: PathBuf,
         /// The kernel's error.
         source: io::Error,

@@ -15,7 +15,6 @@ pub enum CutAfter {
     Writes(u64),
     /// After this many acknowledged flushes.
     Flushes(u64),
-    /// After this time.
     Time(Duration),
     /// After a random, exponentially distributed time with this mean.
     Random(Duration),

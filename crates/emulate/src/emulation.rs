@@ -38,7 +38,6 @@ use access::{Access, PrivateDirectory, SocketFiles};
 /// The drive to emulate.
 #[derive(Debug, Clone)]
 pub enum Model {
-    /// A modelled drive.
     Modelled(Box<Machine>),
     /// A drive of this size that takes no time.
     Ideal {
@@ -48,7 +47,6 @@ pub enum Model {
 }
 
 impl Model {
-    /// Name of the model.
     pub fn name(&self) -> &str {
         match self {
             Model::Modelled(machine) => &machine.model.model,
@@ -56,7 +54,6 @@ impl Model {
         }
     }
 
-    /// The seed given with the model.
     pub const fn seed(&self) -> u64 {
         match self {
             Model::Modelled(machine) => machine.seed,
@@ -91,7 +88,6 @@ impl Model {
 /// Endpoints to access the drive other than NBD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Files {
-    /// None.
     #[default]
     None,
     /// A file in this directory, which becomes a FUSE mount.
@@ -102,7 +98,6 @@ pub enum Files {
     Mounted(PathBuf, Filesystem),
 }
 
-/// Configuration of an emulation.
 #[derive(Debug, Clone)]
 pub struct EmulationConfig {
     /// The drive to emulate.
@@ -119,7 +114,6 @@ pub struct EmulationConfig {
     pub after: Option<CutAfter>,
     /// Percentage of the drive to precondition at the start.
     pub fill_percent: f64,
-    /// Address of the NBD server.
     pub nbd: Option<Address>,
     /// File, loop device and filesystem.
     pub files: Files,
@@ -152,24 +146,15 @@ pub enum EmulateError {
     #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such \
              as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
     TooSmall {
-        /// The requested filesystem.
         filesystem: Filesystem,
         /// Size of the drive.
         capacity_bytes: u64,
     },
-    /// Root is needed.
     #[error("{0} needs root; without root, use --nbd or --fuse")]
     Root(&'static str),
     /// The lie would be about a promise that the drive never makes.
     #[error("{lie} has no effect on {model}: {because}; omit --lie {lie}, or choose another model")]
-    NothingToLieAbout {
-        /// Name of the lie.
-        lie: &'static str,
-        /// Name of the model.
-        model: String,
-        /// Reason.
-        because: &'static str,
-    },
+    NothingToLieAbout { lie: &'static str, model: String, because: &'static str },
     /// A system call failed.
     #[error("{what}")]
     System {
@@ -207,7 +192,6 @@ impl EmulateError {
 /// A notification from an emulated drive.
 #[derive(Debug)]
 pub enum Notification {
-    /// An event of the drive.
     Drive(Event),
     /// Nothing happened in time.
     Nothing,

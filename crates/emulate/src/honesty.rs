@@ -31,7 +31,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All fault classes.
     pub const ALL: [Fault; 7] = [
         Fault::BitCorruption,
         Fault::Shorn,
@@ -80,7 +79,6 @@ pub enum Lie {
     Fault(Fault, f64),
 }
 
-/// An invalid lie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLie {
     /// Unknown name.
@@ -181,7 +179,6 @@ impl Honesty {
         *self == Honesty::default()
     }
 
-    /// The probability of a fault.
     pub fn chance(&self, fault: Fault) -> f64 {
         self.faults.iter().find(|(other, _)| *other == fault).map_or(0.0, |(_, chance)| *chance)
     }

@@ -24,7 +24,6 @@ enum Medium {
 }
 
 impl Image {
-    /// An empty image in memory.
     pub fn in_memory(bytes: u64) -> Image {
         let pieces = bytes.div_ceil(PIECE_BYTES) as usize;
         Image {
@@ -39,7 +38,6 @@ impl Image {
         Image { bytes, medium: Medium::File(file) }
     }
 
-    /// Size of the image.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }

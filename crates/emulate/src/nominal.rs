@@ -15,7 +15,6 @@ const BLOCK_BYTES: u64 = 4096;
 /// Median latencies of single 4 KiB commands at depth 1, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Nominal {
-    /// Latency of a write.
     pub write_ns: Ns,
     /// Latency of the flush after it; 0 if none is sent.
     pub flush_ns: Ns,

@@ -79,16 +79,8 @@ const PROBE: usize = 1;
 
 #[derive(Debug)]
 enum Client {
-    Nbd {
-        connection: Box<Connection>,
-        drive: usize,
-        /// The events watched on its socket.
-        watched: epoll::EventFlags,
-    },
-    Control {
-        stream: UnixStream,
-        line: Vec<u8>,
-    },
+    Nbd { connection: Box<Connection>, drive: usize, watched: epoll::EventFlags },
+    Control { stream: UnixStream, line: Vec<u8> },
 }
 
 /// State of the loop device or filesystem on top of the drive.
@@ -131,11 +123,9 @@ pub struct Server {
 /// Endpoints through which a drive is served.
 #[derive(Debug, Default)]
 pub struct Endpoints {
-    /// Listener of the NBD server.
     pub nbd: Option<Listener>,
     /// A mounted FUSE directory.
     pub directory: Option<Directory>,
-    /// The control socket.
     pub control: Option<UnixListener>,
 }
 

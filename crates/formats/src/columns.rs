@@ -8,7 +8,6 @@ use measurement::{
 /// A cell; `None` if there is no value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Text.
     Text(Option<String>),
     /// A count or a number of bytes.
     Whole(Option<u64>),
@@ -25,9 +24,7 @@ pub struct Row<'a> {
     pub run: u64,
     /// Number of the test in its run, from 1.
     pub number: u64,
-    /// Document of the run.
     pub document: &'a RunDocument,
-    /// Result of the test.
     pub result: &'a TestResult,
 }
 
@@ -116,7 +113,6 @@ macro_rules! columns {
     };
 }
 
-/// All columns, in order.
 pub fn columns() -> Vec<Column> {
     let mut columns = Vec::from(WORK);
     columns.extend(LATENCIES.as_flattened());

@@ -7,7 +7,6 @@ use crate::origin::Origin;
 /// Why a text was not imported, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The text is empty.
     #[error("it is empty")]
     Empty,
     /// The file is compressed and must be unpacked first.

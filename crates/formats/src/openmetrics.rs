@@ -88,7 +88,6 @@ struct Family {
 
 type Figure = fn(&TestResult) -> Option<f64>;
 
-/// The metrics of each test.
 const TESTS: [(Family, Figure); 10] = [
     (
         Family {

@@ -7,7 +7,6 @@ use std::fmt;
 pub enum Origin {
     /// flushmark itself: a result document.
     Flushmark,
-    /// fio, JSON or JSON+.
     FioJson,
     /// fio's normal text output.
     FioText,

@@ -10,7 +10,6 @@ const COMMITS_MIN: u64 = 20;
 /// other job to share a flush with.
 const LOST_FLUSHES_MAX: f64 = 0.02;
 
-/// The path of a sync.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPath {
     InMemory {

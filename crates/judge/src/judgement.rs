@@ -16,7 +16,6 @@ use crate::probes::probes;
 pub struct Judgement {
     /// Most serious first.
     pub findings: Vec<Finding>,
-    /// A grade for every use.
     pub fitness: BTreeMap<Use, Fitness>,
 }
 

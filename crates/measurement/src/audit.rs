@@ -32,7 +32,6 @@ pub struct AuditLine {
 pub enum HostGrade {
     /// May lose data.
     Dangerous,
-    /// Costs latency.
     CostsLatency,
     /// Nothing to do.
     Good,

@@ -30,7 +30,6 @@ pub struct Skipped {
     pub because: String,
 }
 
-/// The outcome of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It ran. An interrupted or failed test also counts, with what it measured until then.

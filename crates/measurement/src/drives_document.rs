@@ -8,7 +8,6 @@ use crate::finding::Finding;
 /// The name and version of the document.
 pub const SCHEMA: &str = "flushmark/drives/1";
 
-/// The drives of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DrivesDocument {
     /// Always [`SCHEMA`].

@@ -34,7 +34,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// A number with its unit.
     pub fn number(what: impl Into<String>, value: f64, unit: impl Into<String>) -> Evidence {
         Evidence { what: what.into(), value: value.into(), unit: unit.into() }
     }
@@ -45,7 +44,6 @@ impl Evidence {
     }
 }
 
-/// Certainty of a finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -73,7 +73,6 @@ fn dense() -> Dense {
 pub struct HistogramError(String);
 
 impl Histogram {
-    /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram::default()
     }
@@ -249,11 +248,8 @@ impl JsonSchema for Histogram {
 /// A latency distribution in a few figures, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
-    /// Arithmetic mean.
     pub mean: f64,
-    /// Smallest.
     pub min: f64,
-    /// Median.
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
@@ -263,9 +259,7 @@ pub struct LatencySummary {
     pub p99_9: f64,
     /// 99.99th percentile.
     pub p99_99: f64,
-    /// Largest.
     pub max: f64,
-    /// Number of latencies.
     pub count: u64,
 }
 

@@ -32,14 +32,12 @@ pub struct CStateEffect {
     pub path: String,
     /// Rounds of each setting; the figures are medians over them.
     pub rounds: u32,
-    /// One entry for each test.
     pub tests: Vec<Effect>,
 }
 
 /// One test under both settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Name of the test.
     pub test: String,
     /// Median latency with the host's own settings, in microseconds.
     pub before_us: f64,

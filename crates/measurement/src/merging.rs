@@ -33,7 +33,6 @@ pub enum MergeError {
          another"
     )]
     Workload {
-        /// Name of the test.
         test: String,
         /// The first field of the workload that differs.
         field: String,
@@ -48,7 +47,6 @@ pub enum MergeError {
          added up"
     )]
     NoHistogram {
-        /// Name of the test.
         test: String,
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
@@ -59,7 +57,6 @@ pub enum MergeError {
          percentiles of some operations are not those of all"
     )]
     OnlyCounted {
-        /// Name of the test.
         test: String,
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
@@ -67,7 +64,6 @@ pub enum MergeError {
     /// The series have different intervals.
     #[error("the series of `{test}` have different intervals: {first_s} s and {other_s} s")]
     Interval {
-        /// Name of the test.
         test: String,
         /// Interval of the first result, in seconds.
         first_s: f64,
@@ -76,10 +72,7 @@ pub enum MergeError {
     },
     /// A test is missing from some of the runs.
     #[error("`{test}` is missing from some of the results")]
-    Missing {
-        /// Name of the test.
-        test: String,
-    },
+    Missing { test: String },
     /// The runs differ in suite, target or the like.
     #[error(
         "the results are of different kinds: `{field}` is {first} in one and {other} in another"

@@ -66,7 +66,6 @@ pub struct DeviceProof {
     /// Completed write requests after the kernel merged or split them; the kernel counts a flush
     /// request as a write of no bytes.
     pub writes: u64,
-    /// Bytes written to the device.
     pub bytes_written: u64,
     /// Completed FLUSH CACHE commands; `null` on kernels older than 5.5, which do not count them.
     pub flushes: Option<u64>,

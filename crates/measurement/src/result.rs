@@ -375,7 +375,6 @@ pub struct CpuUse {
 /// Complete distributions, in nanoseconds; `null` for operations that the test does not have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histograms {
-    /// Latencies of reads.
     pub read: Option<Histogram>,
     /// Latencies of writes, without a sync that follows them.
     pub write: Option<Histogram>,
@@ -393,7 +392,6 @@ impl Histograms {
     }
 }
 
-/// One test's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestResult {
     /// The test's name in its plan.
@@ -418,9 +416,7 @@ pub struct TestResult {
     pub in_flight: Option<f64>,
     /// Commits per second; `null` if nothing was made durable.
     pub commits_per_s: Option<f64>,
-    /// Read latency, in microseconds.
     pub read_us: Option<LatencySummary>,
-    /// Write latency, in microseconds.
     pub write_us: Option<LatencySummary>,
     /// Latency of the sync call, in microseconds, if it is separate from the write.
     pub sync_us: Option<LatencySummary>,
@@ -440,7 +436,6 @@ pub struct TestResult {
     pub sort: Option<SortFigures>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
-    /// Why the test ended.
     pub ended: Ended,
     /// Differences from what was requested, with reasons; one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

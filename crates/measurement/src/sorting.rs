@@ -7,7 +7,6 @@ use workload::{SortKeys, SortWork, SyncMethod};
 /// Parameters of a sort that other workloads do not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SortRecord {
-    /// The kind of keys.
     pub keys: SortKeys,
     /// Memory of each job.
     pub memory_bytes: u64,
@@ -39,15 +38,12 @@ impl SortRecord {
 pub struct SortFigures {
     /// Number of sorts that were added up.
     pub sorts: u64,
-    /// Number of records sorted.
     pub records: u64,
     /// Bytes of their keys and payloads.
     pub bytes: u64,
     /// Runs written, including those merged from other runs.
     pub runs: u64,
-    /// Bytes written to the target.
     pub written_bytes: u64,
-    /// Bytes read from the target.
     pub read_bytes: u64,
     /// Processor seconds spent generating the records, which is not part of the sort.
     pub input_s: f64,

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
 
-/// Rounds per window.
 const WINDOW_ROUNDS: usize = 5;
 /// The most rounds that a run is divided into.
 const ROUNDS_MAX: usize = 25;

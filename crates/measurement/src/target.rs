@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The target of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRecord {
     /// The target as the user wrote it.
@@ -49,7 +48,6 @@ impl TargetKind {
         TargetKind::Unknown,
     ];
 
-    /// The name in documents.
     pub fn name(&self) -> &str {
         match self {
             TargetKind::Directory => "directory",

@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 /// A file that every page needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asset {
-    /// File name.
     pub name: &'static str,
     /// Media type, such as `text/css`.
     pub media_type: &'static str,
@@ -15,7 +14,6 @@ pub struct Asset {
     pub text: &'static str,
 }
 
-/// The style sheet.
 pub const STYLE: Asset = Asset {
     name: "flushmark.css",
     media_type: "text/css; charset=utf-8",

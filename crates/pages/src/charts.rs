@@ -13,13 +13,11 @@ pub mod scaling;
 pub mod sort_time;
 pub mod write_cache;
 
-/// The data of a chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Chart {
     /// Median, 99th percentile and largest latency of each test.
     Glance(glance::Glance),
-    /// Latency by percentile.
     Percentiles(percentiles::Percentiles),
     /// Latency distribution second by second.
     HeatMap(heat_map::HeatMap),
@@ -46,11 +44,9 @@ impl Chart {
     }
 }
 
-/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Microseconds.
     Us,
     /// Operations or commits per second.
     PerS,
@@ -67,11 +63,8 @@ pub struct Curve {
     pub steps: Vec<String>,
     /// The figure that is plotted.
     pub what: String,
-    /// Unit of the values.
     pub unit: Unit,
-    /// Measured lines.
     pub lines: Vec<Line>,
-    /// Published lines for comparison.
     pub published: Vec<Line>,
 }
 
@@ -126,7 +119,6 @@ impl Curve {
 }
 
 impl Unit {
-    /// A value with its unit.
     pub fn words(self, value: f64) -> String {
         match self {
             Unit::Us => workload::number::latency(value),

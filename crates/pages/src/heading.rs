@@ -30,7 +30,6 @@ impl Level {
         Level(if self.0 < Level::DEEPEST { self.0 + 1 } else { self.0 })
     }
 
-    /// A heading of this level.
     pub fn heading(self, look: Look, id: Option<&str>, words: &Markup) -> Markup {
         let class = match look {
             Look::Run => "run-name",

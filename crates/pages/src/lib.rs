@@ -55,7 +55,6 @@ const MARKER_WITHIN_BYTES: usize = 1024;
 pub struct Run<'a> {
     /// The name given by the user: a file name, a tag.
     pub label: String,
-    /// The result document of the run.
     pub document: &'a RunDocument,
 }
 

@@ -30,14 +30,12 @@ impl<'a> Assets<'a> {
     }
 }
 
-/// The parts of a page.
 #[derive(Debug)]
 pub struct Page<'a> {
     /// Title for the browser's tab.
     pub title: &'a str,
     /// Markup above the content: a server's navigation.
     pub above: Markup,
-    /// The content.
     pub main: Markup,
     /// The data of the charts in the content.
     pub figures: &'a Figures,
@@ -45,7 +43,6 @@ pub struct Page<'a> {
     pub assets: Assets<'a>,
 }
 
-/// The page as HTML.
 pub fn html(page: &Page<'_>) -> String {
     let has_charts = !page.figures.is_empty();
     html! {

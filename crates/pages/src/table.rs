@@ -5,7 +5,6 @@ use maud::{Markup, html};
 /// A table with its columns, and rows of the same length. The first column names the row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// Column headings.
     pub columns: Vec<String>,
     /// Cells, row by row.
     pub rows: Vec<Vec<String>>,

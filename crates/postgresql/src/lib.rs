@@ -129,7 +129,6 @@ impl Server {
         self.directory.path().join("authority.crt")
     }
 
-    /// The server's certificate.
     pub fn certificate(&self) -> PathBuf {
         self.directory.path().join("server.crt")
     }
@@ -209,7 +208,6 @@ impl Server {
         }
     }
 
-    /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
         self.url_with(PASSWORD_IN_URL, database)
     }

@@ -42,7 +42,6 @@ impl Bar {
         move |bytes| bar.set_prefix(format!(", {} spilled", BinaryBytes(bytes)))
     }
 
-    /// Advances by this many bytes.
     pub fn advance(&self, what: &'static str, bytes: u64) {
         if self.begun.elapsed() > SHORT {
             self.bar.set_message(what);

@@ -49,6 +49,8 @@
 //!   does not touch key memory.
 //! - Key memory is prefetched (`partition`): the largest gain of all, since a key that is not in
 //!   the cache costs as much as twenty comparisons of windows.
+
+#![warn(missing_docs)]
 #![allow(
     clippy::inline_always,
     reason = "called in the innermost loops; measured: without inlining, each window costs a call"

@@ -8,7 +8,6 @@ use crate::look::{Look, paint};
 /// The measured and the modelled rate of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitRow {
-    /// The name of the test.
     pub test: String,
     /// Measured operations per second.
     pub measured: f64,

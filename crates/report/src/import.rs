@@ -7,14 +7,12 @@ use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
-/// An imported file.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportedFile<'a> {
     /// Name as given on the command line.
     pub name: &'a str,
     /// Tool that wrote it, with the format: `fio (JSON)`.
     pub tool: &'a str,
-    /// Runs found in the file.
     pub documents: &'a [RunDocument],
     /// Remarks on skipped tests and messages in the file.
     pub remarks: &'a [String],

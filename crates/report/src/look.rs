@@ -10,11 +10,8 @@ pub struct Palette {
     pub strong: Style,
     /// Labels, units and asides.
     pub faint: Style,
-    /// Good news.
     pub good: Style,
-    /// Warnings.
     pub warning: Style,
-    /// Bad news.
     pub bad: Style,
 }
 
@@ -47,7 +44,6 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// The look of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Colours and styles.

@@ -98,7 +98,6 @@ fn limit(figures: &SortFigures, medium: Medium) -> String {
 /// A column of a table of sorts, used for terminal, Markdown and HTML.
 #[derive(Debug, Clone, Copy)]
 pub struct SortColumn {
-    /// Heading of the column.
     pub name: &'static str,
     /// Rank for dropping the column on a narrow terminal; highest first.
     pub(crate) leaves: Option<u8>,

@@ -21,16 +21,13 @@ const LABEL: usize = 13;
 pub struct TargetFact {
     /// For example `filesystem` or `write cache`; empty if it continues the previous line.
     pub label: &'static str,
-    /// The fact as text.
     pub words: String,
-    /// Severity of the fact.
     pub weight: Weight,
 }
 
 /// The severity of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Normal.
     Plain,
     /// The numbers may be misleading.
     Warning,

@@ -18,11 +18,9 @@ use crate::place::{device, directory, drive};
 /// A machine and what was measured on it.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// One result for each test that was measured.
     pub results: Vec<TestResult>,
     /// The storage under the target.
     pub place: Option<Place>,
-    /// Facts about the host.
     pub host: HostFacts,
 }
 

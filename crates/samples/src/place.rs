@@ -78,7 +78,6 @@ pub fn directory(
     }
 }
 
-/// A whole device.
 pub fn device(device: BlockDevice) -> Place {
     Place {
         path: device.path.clone(),

@@ -50,7 +50,6 @@ pub fn result(name: &str, us: f64, seconds: usize, seed: u64) -> TestResult {
     TestResult::new(name, Measured { elapsed_s: seconds as f64, histograms, series, ..base })
 }
 
-/// A run with these results.
 pub fn run(results: Vec<TestResult>) -> RunDocument {
     RunDocument { results, ..modelled() }
 }

@@ -26,7 +26,6 @@ const JOURNAL_BYTES: u64 = 1 << 30;
 /// The header block that the journal writes before data and parity.
 const JOURNAL_BLOCK_BYTES: u64 = 4096;
 
-/// An array.
 pub struct Array {
     layout: Layout,
     members: Vec<Box<dyn Device>>,
@@ -165,7 +164,6 @@ impl Array {
         self.lost[member] = true;
     }
 
-    /// The members.
     pub fn members(&self) -> &[Box<dyn Device>] {
         &self.members
     }

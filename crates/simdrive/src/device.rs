@@ -20,7 +20,6 @@ pub type Stamp = u64;
 pub struct Request {
     /// The host's identifier, which is part of the completion.
     pub id: u32,
-    /// The operation.
     pub op: Op,
     /// Offset in bytes; a multiple of a sector.
     pub offset: u64,
@@ -35,7 +34,6 @@ pub struct Request {
 /// Kinds of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Reads a range.
     Read,
     /// Writes a range.
     Write,
@@ -48,7 +46,6 @@ pub enum Op {
 pub struct Completion {
     /// The identifier of the command.
     pub id: u32,
-    /// Time of completion.
     pub at: Ns,
 }
 
@@ -56,7 +53,6 @@ pub struct Completion {
 #[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Capacity in bytes.
     pub capacity_bytes: u64,
     /// The drive reports a volatile cache that is on, so the host sends flushes.
     pub volatile_cache: bool,
@@ -77,7 +73,6 @@ pub struct Activity {
     pub reads: u64,
     /// Number of completed writes.
     pub writes: u64,
-    /// Bytes of the completed writes.
     pub written_bytes: u64,
     /// Number of completed flushes.
     pub flushes: u64,

@@ -29,7 +29,6 @@ const MEDIUM_SECTOR_BYTES: u64 = 4096;
 /// Read-ahead of the track buffer.
 const READ_AHEAD_BYTES: u64 = 2 << 20;
 
-/// A rotating disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
     capacity_bytes: u64,

@@ -49,12 +49,10 @@ impl<E> Default for Agenda<E> {
 }
 
 impl<E> Agenda<E> {
-    /// An empty agenda.
     pub const fn new() -> Agenda<E> {
         Agenda { next: None, later: BinaryHeap::new(), entered: 0 }
     }
 
-    /// Adds an event.
     #[inline]
     pub fn enter(&mut self, at: Ns, event: E) {
         let entry = Entry { at, order: self.entered, event };
@@ -66,7 +64,6 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// The time of the next event.
     #[inline]
     pub fn next_at(&self) -> Option<Ns> {
         self.next.as_ref().map(|entry| entry.at)

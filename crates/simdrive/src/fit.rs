@@ -40,7 +40,6 @@ const COUPLED: [(&str, &str, bool); 9] = [
     ("drive.flush.journal_us", "drive.flush.map_page_us", false),
     ("drive.seek_mean_us", "drive.write_settle_us", false),
 ];
-/// Number of passes of a fit.
 pub const PASSES: usize = FACTORS.len();
 /// Minimum improvement of the misfit, as a fraction; anything smaller is chance.
 const GAIN_MIN: f64 = 0.003;
@@ -52,10 +51,8 @@ const OUTLIER: f64 = 0.1;
 /// Additional weight of an error beyond the limit.
 const EXCESS_WEIGHT: f64 = 20.0;
 
-/// The result of a fit.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// The fitted model.
     pub model: Model,
     /// The samples, with the results of the fitted model.
     pub comparisons: Vec<Comparison>,

@@ -47,15 +47,12 @@ const SUPERBLOCKS_MIN: u64 = 400;
 pub struct Shape {
     /// Units of 4 KiB visible to the host.
     pub units: u64,
-    /// One program of multi-bit flash.
     pub multi: Program,
     /// One-bit flash, if there is any.
     pub slc: Option<SlcShape>,
-    /// Number of dies.
     pub dies: u32,
     /// Programs per erase block of one die.
     pub programs_per_block: u32,
-    /// Time of one erase.
     pub erase_ns: Ns,
     /// Spare flash, as a fraction of the visible capacity.
     pub spare: f64,
@@ -87,18 +84,14 @@ impl Shape {
 /// One program of one die.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// Number of units.
     pub units: u32,
-    /// Duration.
     pub ns: Ns,
 }
 
 /// The geometry of one-bit flash.
 #[derive(Debug, Clone, Copy)]
 pub struct SlcShape {
-    /// One program.
     pub program: Program,
-    /// Capacity in bytes.
     pub size_bytes: u64,
     /// Bytes that are initially free.
     pub free_bytes: u64,
@@ -135,7 +128,6 @@ pub struct Wear {
     pub moved_units: u64,
     /// Slots left empty because a word line had to be written early.
     pub padded_units: u64,
-    /// Erased superblocks.
     pub erases: u64,
     /// Erase counts of the least and the most worn superblock.
     pub erases_range: (u32, u32),
@@ -148,7 +140,6 @@ impl Wear {
     }
 }
 
-/// The flash of a drive.
 #[derive(Debug, Clone)]
 pub struct Flash {
     shape: Shape,
@@ -387,7 +378,6 @@ impl Flash {
         self.waiting_bytes.saturating_sub(programmed)
     }
 
-    /// The contents of a unit.
     pub fn contents(&self, unit: Unit) -> Sectors {
         match (&self.contents, self.map.get(unit)) {
             (Some(contents), Some(slot)) => contents.at(slot),
@@ -395,7 +385,6 @@ impl Flash {
         }
     }
 
-    /// Cuts the power.
     pub fn power_cut(&mut self, now: Ns, protected: bool, chance: &mut Xoshiro256PlusPlus) {
         if let Some(contents) = &mut self.contents {
             contents.cut(now, protected, chance, |unit| self.map.get(unit));

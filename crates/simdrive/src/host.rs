@@ -31,31 +31,26 @@ const COPY_MB_PER_S: f64 = 8000.0;
 /// (`balance_dirty_pages`; the kernel's limit is a fraction of memory).
 const DIRTY_BYTES_MAX: u64 = 1 << 30;
 
-/// A write to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
     /// Index of the file.
     pub file: usize,
     /// Offset in bytes.
     pub offset: u64,
-    /// Length in bytes.
     pub bytes: u64,
     /// The durability guarantee on return.
     pub durable: Durable,
-    /// The content.
     pub stamp: Stamp,
 }
 
 /// A system call of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// Reads from a file.
     Read {
         /// Index of the file.
         file: usize,
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
     /// Writes to a file.
@@ -67,7 +62,6 @@ pub enum Call {
         /// `fdatasync` instead of `fsync`.
         data_only: bool,
     },
-    /// `fsync` of the directory.
     SyncDirectory,
     /// Sets a file's length.
     Truncate {
@@ -88,7 +82,6 @@ pub enum Call {
 /// The durability guarantee of a single write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
-    /// None.
     No,
     /// `O_DSYNC`, `RWF_DSYNC`.
     Data {
@@ -163,7 +156,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with these files.
     pub fn new(host: &model::Host, block: BlockLayer, files: Vec<File>, journal_base: u64) -> Host {
         Host {
             block,
@@ -184,7 +176,6 @@ impl Host {
         }
     }
 
-    /// The block layer, with its counters.
     pub const fn block_layer(&self) -> &BlockLayer {
         &self.block
     }
@@ -233,7 +224,6 @@ impl Host {
         self.entering.enter(now + processor.max(1), index);
     }
 
-    /// The time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<Ns> {
         match (self.entering.next_at(), self.block.next_event()) {
@@ -345,7 +335,6 @@ impl Host {
         }
     }
 
-    /// The metadata changes of a write.
     fn change_metadata(&mut self, file: usize, offset: u64, bytes: u64) {
         let now = self.now;
         let this = &mut self.files[file];

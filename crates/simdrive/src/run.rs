@@ -285,7 +285,6 @@ impl Machine {
         Ok(self.measure(teams, drive, files, jobs, look))
     }
 
-    /// Checks that the model can run a workload.
     fn check(&self, workload: &Workload) -> Result<(), NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if workload.layout.starts_over() && !on_filesystem {

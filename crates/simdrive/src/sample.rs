@@ -14,7 +14,6 @@ pub const ERROR_MAX: f64 = 0.30;
 /// A test with its measured result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The test that was measured.
     pub test: Test,
     /// The measured result.
     pub figure: Figure,
@@ -52,7 +51,6 @@ impl Figure {
 /// A sample with a model's result of the same test.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The measured sample.
     pub sample: Sample,
     /// The model's result.
     pub result: TestResult,
@@ -80,13 +78,7 @@ impl Comparison {
 pub enum NoComparison {
     /// The model cannot run a test.
     #[error("{test}: {because}")]
-    Skipped {
-        /// The name of the test.
-        test: String,
-        /// The reason.
-        because: String,
-    },
-    /// The model is impossible.
+    Skipped { test: String, because: String },
     #[error(transparent)]
     Impossible(#[from] Impossible),
 }

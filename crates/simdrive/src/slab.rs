@@ -9,7 +9,6 @@ pub struct Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// An empty slab.
     pub const fn new() -> Slab<T> {
         Slab { entries: Vec::new(), free: Vec::new() }
     }

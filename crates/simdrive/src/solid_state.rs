@@ -33,7 +33,6 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// Units of 4 KiB mapped by one page of the mapping table: 4 KiB of 4-byte entries.
 const MAP_PAGE_UNITS: u32 = 1024;
 
-/// A solid-state drive.
 #[derive(Debug, Clone)]
 pub struct SolidState {
     capacity_bytes: u64,

@@ -18,7 +18,6 @@ pub enum BadTarget {
     /// The value is invalid for its key.
     #[error("invalid value `{key}={value}`; expected {takes}")]
     Value {
-        /// The key of the setting.
         key: String,
         /// The value as given by the user.
         value: String,

@@ -20,7 +20,6 @@ impl Speed {
         Speed { ps_per_byte: ((1e6 / mb_per_s).round() as u64).max(1) }
     }
 
-    /// The time for `bytes` bytes.
     #[inline]
     pub const fn time(self, bytes: u64) -> Ns {
         bytes * self.ps_per_byte / 1000

@@ -18,7 +18,6 @@ use crate::events::Agenda;
 use crate::medium::Medium;
 use crate::time::{Ns, Speed, from_us};
 
-/// A cloud volume.
 #[derive(Debug, Clone)]
 pub struct Volume {
     capacity_bytes: u64,

@@ -31,7 +31,6 @@ pub struct Contestant {
     pub name: &'static str,
     /// A description for users.
     pub what: &'static str,
-    /// The form of its input.
     pub input: Input,
     pub(crate) run: Run,
 }
@@ -55,7 +54,6 @@ pub(crate) type Run = for<'k> fn(&[&'k [u8]], &mut Stopwatch) -> Vec<&'k [u8]>;
 const STACK_BYTES: usize = 256 << 20;
 
 impl Contestant {
-    /// The contestant with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().chain([&IDLE]).find(|contestant| contestant.name == name)
     }
@@ -95,7 +93,6 @@ pub const IDLE: Contestant = Contestant {
     run: |keys, watch| in_place(keys, watch, |_| ()),
 };
 
-/// Our sort.
 pub const OURS: Contestant = Contestant {
     name: "prefixsort",
     what: "ours",

@@ -49,7 +49,6 @@ const fn shuffled(
     DataSet { name, what, key_bytes, order: Order::Shuffled, write }
 }
 
-/// All data sets.
 pub const DATA_SETS: [DataSet; 21] = [
     shuffled("uniform-8", "8 random bytes", 8, uniform::eight),
     shuffled("uniform-16", "16 random bytes", 16, uniform::sixteen),
@@ -114,7 +113,6 @@ pub const DATA_SETS: [DataSet; 21] = [
 ];
 
 impl DataSet {
-    /// The data set with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         DATA_SETS.iter().find(|set| set.name == name)
     }

@@ -12,9 +12,7 @@ use crate::data::{DataSet, Keys, Random};
 /// The times of a contestant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Its name.
     pub name: String,
-    /// The form of its input.
     pub input: Input,
     /// Nanoseconds per key of each repetition; only one if the contestant is far slower than the
     /// first.
@@ -30,7 +28,6 @@ pub enum MeasureError {
          run its tests to find out why"
     )]
     NotSorted {
-        /// Name of the contestant.
         contestant: &'static str,
         /// Name of the data set.
         data: &'static str,

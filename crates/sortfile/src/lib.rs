@@ -24,6 +24,8 @@
 //! | `sorter` | the sorter, from readers to a writer |
 //! | `check` | checking whether records are sorted |
 
+#![warn(missing_docs)]
+
 mod check;
 mod field;
 mod order;

@@ -6,7 +6,6 @@ use crate::system;
 
 /// A mount that is unmounted at the end.
 pub struct Mount {
-    /// The directory on which it is mounted.
     pub path: PathBuf,
     directory: Option<tempfile::TempDir>,
 }
@@ -32,7 +31,6 @@ impl Mount {
         }
     }
 
-    /// The directory as text.
     pub fn text(&self) -> &str {
         self.path.to_str().unwrap()
     }

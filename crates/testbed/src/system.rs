@@ -36,7 +36,6 @@ pub fn install(file: &Path, place: &Path) {
     system("install", &["-m", "755", file.to_str().unwrap(), place.to_str().unwrap()]).unwrap();
 }
 
-/// The entries of a directory.
 pub fn entries(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()

@@ -33,7 +33,6 @@ const EXAMPLES: usize = 5;
 pub enum Source {
     Recorder(String),
     Journal(PathBuf),
-    /// Not recorded.
     Nobody,
 }
 

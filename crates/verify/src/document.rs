@@ -22,13 +22,10 @@ pub struct VerifyDocument {
     pub flushmark: String,
     /// The target as the user wrote it.
     pub target: String,
-    /// The run that was checked.
     pub run: RunRecord,
     /// The place where acknowledgements were recorded.
     pub heard_by: HeardBy,
-    /// The verdict.
     pub result: CycleResult,
-    /// Signs that the power was cut.
     pub cut: Vec<SignRecord>,
     /// Reasons why the run proves nothing, if any.
     pub void: Vec<VoidRecord>,
@@ -52,7 +49,6 @@ pub struct VerifyDocument {
     pub loss_per_cut_below: Option<f64>,
 }
 
-/// The run that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Sixteen hexadecimal digits.
@@ -69,7 +65,6 @@ pub struct RunRecord {
     pub fua_method: SyncMethod,
     /// Path of FUA writes to the kernel.
     pub fua_path: FuaPath,
-    /// Size of a record in bytes.
     pub record_bytes: u64,
     /// The logical block size in bytes, which is the unit of atomic writes.
     pub sector_bytes: u32,
@@ -97,7 +92,6 @@ pub struct SignRecord {
     /// The evidence for a power cut.
     #[serde(flatten)]
     pub sign: Sign,
-    /// The sign as a sentence.
     pub sentence: String,
 }
 
@@ -107,7 +101,6 @@ pub struct VoidRecord {
     /// The kind of reason.
     #[serde(flatten)]
     pub why: Void,
-    /// The reason as a sentence.
     pub sentence: String,
 }
 
@@ -124,11 +117,9 @@ pub struct Promise {
 /// All records of one class and one kind of lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
-    /// The class of violation.
     pub class: Class,
     /// The way in which their lanes make writes durable.
     pub kind: LaneKind,
-    /// Number of records.
     pub records: u64,
     /// Number of affected sectors in these records.
     pub sectors: u64,

@@ -122,7 +122,6 @@ pub enum VerifyError {
         /// Size of the run.
         needed_bytes: u64,
     },
-    /// The file is not a journal.
     #[error("{} is not a journal of flushmark verify; name a file that `verify write --journal` or \
              `verify record --journal` created", .path.display())]
     NoJournal { path: PathBuf },

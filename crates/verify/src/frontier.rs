@@ -14,7 +14,6 @@ struct Cell {
     lease: AtomicU64,
 }
 
-/// The frontiers of all lanes.
 #[derive(Debug)]
 pub struct Frontiers(Vec<Cell>);
 

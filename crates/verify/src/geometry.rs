@@ -21,7 +21,6 @@ pub(crate) const FIRST_SLOT_BYTES: u64 = 1 << 20;
 pub(crate) const SUPERBLOCK_BYTES: u64 = 4096;
 /// Addresses of the superblock and its copy.
 pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
-/// The largest record.
 pub(crate) const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// More lanes would be more threads than useful.
 pub(crate) const LANES_MAX: u16 = 256;
@@ -89,7 +88,6 @@ pub struct Geometry {
     pub sector_bytes: u32,
     /// Sectors per record; a record is at most 1 MiB.
     pub record_sectors: u16,
-    /// Slots per lane.
     pub slots_per_lane: u32,
     /// Number of lanes that flush; they come first.
     pub flush_lanes: u16,
@@ -101,7 +99,6 @@ pub struct Geometry {
     pub writes_per_sync: u16,
 }
 
-/// An impossible layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ImpossibleGeometry(pub String);

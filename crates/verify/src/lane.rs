@@ -30,7 +30,6 @@ pub struct Lane<'a> {
     evidence: u64,
 }
 
-/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stepped {
     /// A record was written that is not synced yet, or never will be.

@@ -21,7 +21,6 @@ pub(crate) fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u6
         .collect()
 }
 
-/// The first lease of every lane.
 pub(crate) fn first(lanes: u16) -> Vec<(u16, u64)> {
     (0..lanes).map(|lane| (lane, AHEAD)).collect()
 }

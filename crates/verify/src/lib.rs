@@ -16,7 +16,6 @@
 //! has nothing in flight when it syncs, because a flush covers completed writes only. And a lane
 //! stops at its first error, because a failed sync covers nothing, even if a later one succeeds.
 
-#![allow(missing_docs, reason = "an internal crate, where many names need no sentence")]
 #![warn(unreachable_pub)]
 
 mod aligned;

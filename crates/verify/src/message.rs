@@ -58,7 +58,6 @@ pub enum Message {
     Fetch,
     /// A part of that record, with the time at which it was received.
     Entry {
-        /// Microseconds.
         at_us: u64,
         message: Box<Message>,
     },

@@ -2,12 +2,9 @@
 
 use crate::loss_bound::loss_per_cut_below;
 
-/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The run.
     pub run_id: u64,
-    /// The verdict.
     pub result: CycleResult,
     /// True if only the user's statement shows that the power was cut.
     pub on_word: bool,
@@ -19,7 +16,6 @@ pub struct Outcome {
     pub ages: Vec<AgeCount>,
 }
 
-/// The result of a cycle.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
@@ -48,7 +44,6 @@ pub enum CycleResult {
 pub struct AgeCount {
     /// The maximum age in milliseconds; `None` for all older ones.
     pub up_to_ms: Option<u32>,
-    /// Number of obligations.
     pub obligations: u64,
     /// Number of these that were broken.
     pub broken: u64,

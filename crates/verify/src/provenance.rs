@@ -23,7 +23,6 @@ pub enum Origin {
         address_bytes: u64,
         version: u32,
     },
-    /// All bits zero.
     Zeros,
     /// All bits one, as in erased flash.
     Ones,
@@ -55,7 +54,6 @@ pub struct Attribution {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspects<'a> {
     pub run_id: u64,
-    /// Address of the sector.
     pub address_bytes: u64,
     /// Versions of this sector that may exist, the most likely first.
     pub versions: &'a [u32],

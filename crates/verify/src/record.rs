@@ -54,7 +54,6 @@ pub struct Header {
     pub lane: u16,
     /// Index of the sector within its record.
     pub sector: u16,
-    /// Number of sectors in the record.
     pub sectors: u16,
     pub run_id: u64,
     pub target_id: u32,
@@ -143,7 +142,6 @@ impl Header {
         bytes
     }
 
-    /// The payload that belongs to the header.
     pub fn payload(&self) -> Payload {
         Payload::new(self.run_id, self.address_bytes, self.version)
     }

@@ -124,7 +124,6 @@ pub struct Circumstances {
 }
 
 impl RunHeader {
-    /// Encodes the header.
     pub fn write(&self, out: &mut Writer) {
         let geometry = &self.geometry;
         out.u64(self.run_id)

@@ -23,7 +23,6 @@ pub enum Operation {
     Sync,
 }
 
-/// The schedule of one lane.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     slots: u64,

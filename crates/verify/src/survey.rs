@@ -102,7 +102,6 @@ pub struct Survey {
     pub traces: Vec<Trace>,
 }
 
-/// The survey was stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stopped;
 

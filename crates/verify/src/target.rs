@@ -29,7 +29,6 @@ pub const SIZE_BYTES: u64 = 256 << 20;
 /// The smallest logical block of Linux.
 const SECTOR_BYTES: u32 = 512;
 
-/// A target that is claimed for writing.
 #[derive(Debug)]
 pub struct WriteTarget {
     /// The target as the user wrote it.

@@ -32,7 +32,6 @@ pub(crate) struct Circumstance {
     pub flush_lanes: u16,
     /// Number of records that the run cannot have written, and the address of the first.
     pub never_issued: Option<(u64, u64)>,
-    /// Number of acknowledged writes.
     pub acknowledged_writes: u64,
     /// The drive's activity when power was lost.
     pub at_cut: AtCut,
@@ -43,7 +42,6 @@ pub(crate) struct Circumstance {
 pub(crate) enum AtCut {
     /// It may have been executing a flush, which also saves the writes of control lanes.
     Flush,
-    /// No flush was in progress.
     #[default]
     NoFlush,
 }
@@ -63,10 +61,7 @@ pub enum Sign {
     /// The drive counted an unsafe shutdown.
     Counted { before: u64, now: u64 },
     /// Writes of control lanes are missing, which only the drive can have lost.
-    ControlLost {
-        /// Number of slots.
-        slots: u64,
-    },
+    ControlLost { slots: u64 },
     /// The recorder's cut command succeeded, and the run was interrupted.
     Recorder,
     /// The user states it.
@@ -74,7 +69,6 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// The sign as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Sign::Counted { before, now } => {
@@ -146,11 +140,9 @@ pub enum Void {
         /// The minimum number of flushes for so many syncs.
         least: u64,
     },
-    /// Nothing was acknowledged.
     NothingAcknowledged,
     /// Records were found that the run cannot have written: a bug in flushmark.
     NeverIssued {
-        /// Number of sectors.
         sectors: u64,
         /// Address of the first one.
         first_bytes: u64,
@@ -158,7 +150,6 @@ pub enum Void {
 }
 
 impl Void {
-    /// The reason as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Void::NoUnsafeShutdown { count } => format!(

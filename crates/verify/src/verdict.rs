@@ -85,11 +85,9 @@ impl Class {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub class: Class,
-    /// The lane of the record.
     pub lane: u16,
     /// The way in which that lane makes writes durable.
     pub kind: LaneKind,
-    /// Address of the record.
     pub address_bytes: u64,
     /// Affected sectors, by their number among all slots' sectors.
     pub sectors: Vec<u64>,
@@ -107,7 +105,6 @@ pub struct Finding {
 /// The exact observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
-    /// An older version.
     Older,
     /// A record of this older run.
     OtherRun(u64),
@@ -210,7 +207,6 @@ impl Verdict {
     }
 }
 
-/// The requirements on one lane.
 #[derive(Debug, Clone, Copy)]
 struct LaneDuty {
     schedule: Schedule,

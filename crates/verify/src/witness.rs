@@ -300,7 +300,6 @@ fn extend(frontiers: &Frontiers, lane: u16, seq: u64, run: &RunHeader) {
     }
 }
 
-/// Reads messages from a connection.
 #[derive(Debug)]
 pub(crate) struct MessageReader {
     stream: TcpStream,

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    /// Process id.
     pub process: u32,
     /// When the run began (RFC 3339).
     pub started_at: String,
@@ -17,7 +15,6 @@ pub struct Running {
     pub run: Option<i64>,
     /// The store that keeps the run, if any, as the user would name it.
     pub store: Option<String>,
-    /// Name of the running test.
     pub test: String,
     /// Position of the running test in the plan, from 1.
     pub position: usize,
@@ -43,7 +40,6 @@ pub enum Phase {
     Preparing,
     /// Running, not yet measured.
     WarmingUp,
-    /// Being measured.
     Measuring {
         /// Seconds measured so far, in the target's time.
         elapsed_s: f64,

@@ -389,7 +389,6 @@ impl Access for Sequence {
 /// The block order of a workload.
 #[derive(Debug)]
 pub enum Order {
-    /// Sequential blocks.
     Sequential(Sequential),
     /// Streams that take turns.
     Streams(Streams),
@@ -399,11 +398,9 @@ pub enum Order {
     Strided(Strided),
     /// A list of blocks.
     Sequence(Sequence),
-    /// Uniformly random.
     Random(Random),
     /// Random with uneven popularity.
     Popular(Popular),
-    /// Random by zone.
     Zoned(Zoned),
     /// In several files that take turns.
     Files(FileTurns),
@@ -418,7 +415,6 @@ impl Order {
         Order::within(workload, region, || generator(seed, job))
     }
 
-    /// The order within one file.
     fn within(
         workload: &Workload,
         region: Region,
@@ -502,7 +498,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes for one job of a workload.
     pub fn new(sizes: BlockSizes, seed: u64, job: u32) -> Sizes {
         Sizes { generator: generator(seed ^ SIZE_STREAM, job), sizes }
     }
@@ -568,13 +563,11 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// The gaps for one job of a workload.
     pub fn new(seed: u64, job: u32, rate: Rate) -> Gaps {
         let mean_s = 1.0 / rate.per_second;
         Gaps { generator: generator(seed ^ GAP_STREAM, job), arrivals: rate.arrivals, mean_s }
     }
 
-    /// The next gap in seconds.
     pub fn next_s(&mut self) -> f64 {
         match self.arrivals {
             Arrivals::Constant => self.mean_s,

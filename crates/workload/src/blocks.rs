@@ -83,7 +83,6 @@ pub enum Area {
         /// Size of the test files, all jobs together.
         file_bytes: u64,
     },
-    /// A number of bytes.
     Bytes(u64),
     /// A percentage of the target, 1 to 100: of the size of a device or file; in a directory, of
     /// the space available for tests.
@@ -238,7 +237,6 @@ pub enum Content {
 /// The end of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// After a duration.
     Time(Duration),
     /// After this many operations of each job (turns of the loop, for a step program).
     Count(u64),
@@ -263,7 +261,6 @@ pub enum Until {
 }
 
 impl Limit {
-    /// The time limit, if there is one.
     pub const fn time(self) -> Option<Duration> {
         match self {
             Limit::Time(time) | Limit::TimeAndCount { time, .. } => Some(time),
@@ -271,7 +268,6 @@ impl Limit {
         }
     }
 
-    /// The count limit, if there is one.
     pub const fn count(self) -> Option<u64> {
         match self {
             Limit::Count(count) | Limit::TimeAndCount { count, .. } => Some(count),
@@ -390,7 +386,6 @@ pub enum SyncTiming {
 #[expect(clippy::struct_excessive_bools, reason = "independent fields of a plan")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// The access pattern.
     pub pattern: Pattern,
     /// Percentage of reads, 1 to 99; only used by mixed patterns.
     pub read_percent: u8,
@@ -404,7 +399,6 @@ pub struct Workload {
     pub depth: Depth,
     /// Independent submitters.
     pub jobs: Jobs,
-    /// The sync method.
     pub sync: SyncMethod,
     /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Ignored if each
     /// write syncs itself.

@@ -74,7 +74,6 @@ impl BlockContents {
         BlockContents { dedupe, draws, job, set_blocks: set_blocks.max(1), unique: 0 }
     }
 
-    /// The content of the next write.
     pub fn next_content(&mut self) -> BlockContent {
         let own = |number| BlockContent { job: self.job, number };
         if self.draws.next_u64() % 100 >= u64::from(self.dedupe.percent) {

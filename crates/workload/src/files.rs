@@ -14,12 +14,10 @@ pub struct JobFiles {
     pub order: FileOrder,
     /// Operations of a turn; a sync counts as one if it takes a turn.
     pub turn: u32,
-    /// The file that a sync covers.
     pub synced: SyncedFile,
 }
 
 impl JobFiles {
-    /// A single file.
     pub const ONE: JobFiles =
         JobFiles { per_job: 1, order: FileOrder::RoundRobin, turn: 1, synced: SyncedFile::Written };
     /// The largest number of files of a job.

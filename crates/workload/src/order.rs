@@ -39,7 +39,6 @@ pub enum BlockOrder {
     Zones(Vec<Zone>),
 }
 
-/// A zone of [`BlockOrder::Zones`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Zone {
     /// Percentage of the draws.

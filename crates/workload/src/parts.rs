@@ -66,7 +66,6 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Number of files of each job.
     pub fn files_per_job(&self) -> u32 {
         self.jobs.first().map_or(1, |part| part.files)
     }

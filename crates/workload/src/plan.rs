@@ -67,7 +67,6 @@ impl Table {
         Table::SortSpill,
     ];
 
-    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Table::Tests => "tests",
@@ -89,7 +88,6 @@ impl Table {
     }
 }
 
-/// The work of one test.
 #[expect(clippy::large_enum_variant, reason = "nearly all tests are block patterns")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {

@@ -11,9 +11,7 @@ use crate::size::format_bytes;
 pub struct BlockSizes {
     /// Random blocks begin on multiples of this many bytes.
     pub align_bytes: u32,
-    /// Sizes of reads.
     pub reads: Vec<SizeShare>,
-    /// Sizes of writes.
     pub writes: Vec<SizeShare>,
 }
 

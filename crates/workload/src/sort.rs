@@ -10,7 +10,6 @@ use crate::blocks::{BlockBytes, Jobs};
 use crate::size::format_bytes;
 use crate::sync::{SyncCall, SyncMethod};
 
-/// The kind of keys to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SortKeys {
@@ -43,7 +42,6 @@ impl SortKeys {
 /// a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SortWork {
-    /// The kind of keys to sort by.
     pub keys: SortKeys,
     /// Bytes of all records of all jobs, keys and payloads.
     pub size_bytes: u64,
@@ -68,7 +66,6 @@ impl SortWork {
     /// The smallest memory budget: 4 MiB.
     pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
 
-    /// Bytes of records of each job.
     pub fn size_per_job_bytes(&self) -> u64 {
         self.size_bytes / u64::from(self.jobs.get())
     }

@@ -25,7 +25,6 @@ pub struct UntilSteady {
     pub interval_s: u32,
 }
 
-/// The quantity that becomes steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SteadyQuantity {

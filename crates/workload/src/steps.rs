@@ -36,10 +36,8 @@ pub enum Placement {
     Same,
 }
 
-/// A file of a step program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSpec {
-    /// The name that steps use.
     pub name: String,
     /// Range of `seq` and `rand`, and the size at which `append` starts over.
     pub size_bytes: u64,
@@ -69,7 +67,6 @@ pub enum Step {
     Sync {
         /// Index of the file.
         file: usize,
-        /// The system call.
         call: SyncCall,
     },
     /// Sets a file's length.
@@ -116,13 +113,10 @@ pub enum StepError {
     Form {
         /// The line as written.
         line: String,
-        /// The expected form of the step.
         form: &'static str,
     },
-    /// The file is not declared.
     #[error("unknown file `{name}`; this test's files are {declared}")]
     UnknownFile {
-        /// The name in the step.
         name: String,
         /// The declared names, separated by commas.
         declared: String,
@@ -136,7 +130,6 @@ pub enum StepError {
          file with open = \"o_dsync\")"
     )]
     SyncCall(String),
-    /// The size is not valid.
     #[error(transparent)]
     Size(#[from] InvalidSize),
     /// A size or a repetition is out of range.
@@ -144,9 +137,7 @@ pub enum StepError {
     Range {
         /// The name of the quantity.
         what: &'static str,
-        /// The valid range.
         range: &'static str,
-        /// The value as written.
         value: String,
     },
 }
@@ -308,12 +299,10 @@ impl StepProgram {
             && self.files.iter().all(|file| file.layout == Layout::Overwrite)
     }
 
-    /// Bytes of all files of one job.
     pub fn size_per_job_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Bytes written in one turn.
     pub fn turn_bytes(&self) -> u64 {
         let written = |step: &Step| match *step {
             Step::Write { bytes, times, .. } => u64::from(bytes) * u64::from(times),

@@ -30,7 +30,6 @@ const SUITES: [Suite; 15] = suites![
     "sort-spill",
 ];
 
-/// Every built-in plan.
 pub fn all() -> Vec<Plan> {
     SUITES.iter().filter_map(|(name, _)| named(name)).collect()
 }

@@ -36,7 +36,6 @@ pub enum SyncMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenFlag {
-    /// `O_SYNC`
     OSync,
     /// `O_DSYNC`
     ODsync,
@@ -46,9 +45,7 @@ pub enum OpenFlag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncCall {
-    /// `fsync(2)`
     Fsync,
-    /// `fdatasync(2)`
     Fdatasync,
 }
 

@@ -13,11 +13,9 @@ use crate::command::output;
 
 /// Tests in the report, for which the limits below apply.
 const TESTS: usize = 36;
-/// Limit on making it.
 const MAKING_MAX: Duration = Duration::from_secs(1);
 /// Limit on opening it, until the charts in view are drawn.
 const OPENING_MAX: Duration = Duration::from_secs(1);
-/// Limit on its size.
 const SIZE_MAX_BYTES: u64 = 3 << 20;
 /// True once the charts in the first view are drawn and the page has loaded.
 const DRAWN: &str = "document.readyState === 'complete' && [...document.querySelectorAll('[data-figure]')]

@@ -72,7 +72,6 @@ impl Default for Options {
     }
 }
 
-/// The durability setting of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// An acknowledged transaction is on the drive.
@@ -120,7 +119,6 @@ impl Variant {
     }
 }
 
-/// The directories of a database.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// On the drive.

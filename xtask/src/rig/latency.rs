@@ -162,7 +162,6 @@ impl NotReplayed {
     }
 }
 
-/// The published rows of a drive.
 fn rows(
     drive: &Drive,
     program: &Path,

@@ -17,10 +17,8 @@ pub enum SwitchError {
         /// The path that the user named.
         device: PathBuf,
     },
-    /// The drive is in use.
     #[error("{} is in use: {}; switching its cache loses no data: pass --in-use to allow it", .device.display(), list(.by))]
     InUse {
-        /// The drive.
         device: PathBuf,
         /// Its users: mounts, holders, swap, claims.
         by: Vec<Occupied>,
@@ -28,21 +26,16 @@ pub enum SwitchError {
     /// The drive contains data.
     #[error("{} contains {}; switching its cache loses no data: pass --in-use to allow it", .device.display(), list(.what))]
     Signed {
-        /// The drive.
         device: PathBuf,
         /// Signatures found on the drive.
         what: Vec<Signature>,
     },
     /// The drive has no volatile cache.
     #[error("{} has no volatile write cache, so there is nothing to switch", .device.display())]
-    NoCache {
-        /// The drive.
-        device: PathBuf,
-    },
+    NoCache { device: PathBuf },
     /// The drive reports that its cache cannot be switched.
     #[error("{} has its write cache {} and cannot switch it", .device.display(), if *.on { "on" } else { "off" })]
     Fixed {
-        /// The drive.
         device: PathBuf,
         /// Current state of the cache.
         on: bool,
@@ -55,7 +48,6 @@ pub enum SwitchError {
         .device.display(), if *.on { "on" } else { "off" }
     )]
     SaidAndDidNot {
-        /// The drive.
         device: PathBuf,
         /// The requested state.
         on: bool,
@@ -67,19 +59,11 @@ pub enum SwitchError {
          /sys/block/{}/device/rescan) and repeat",
         .device.display(), .device.file_name().unwrap_or_default().display()
     )]
-    KernelWouldNotFlush {
-        /// The drive.
-        device: PathBuf,
-    },
+    KernelWouldNotFlush { device: PathBuf },
     /// The switch failed, and so did the attempt to undo it.
     #[error("{cause}; the state of its write cache is now unknown: run `flushmark cache restore \
              {}` to restore it", .device.display())]
-    LeftUncertain {
-        /// The drive.
-        device: PathBuf,
-        /// The first error.
-        cause: Box<SwitchError>,
-    },
+    LeftUncertain { device: PathBuf, cause: Box<SwitchError> },
     /// Several attached drives match a record.
     #[error("several attached drives match {drive}: {}; its record is kept: name the drive that \
              you mean", list(.paths))]

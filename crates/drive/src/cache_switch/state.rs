@@ -40,7 +40,6 @@ pub struct Change {
     /// True if the kernel sent no flushes although the cache was on. Such a state was found before
     /// the change, and may be restored.
     pub was_unflushed: bool,
-    /// The origin of the change.
     pub by: By,
     /// Process that made the change.
     pub pid: u32,
@@ -62,14 +61,12 @@ impl Change {
 #[serde(deny_unknown_fields)]
 pub struct Record {
     schema: String,
-    /// The drive that was changed.
     pub drive: Identity,
     /// Its changes, the oldest first; never empty on disk.
     pub changes: Vec<Change>,
 }
 
 impl Record {
-    /// A record of a drive and its changes.
     pub fn new(drive: Identity, changes: Vec<Change>) -> Record {
         Record { schema: SCHEMA.to_owned(), drive, changes }
     }
@@ -108,7 +105,6 @@ pub enum StateError {
         path: PathBuf,
         /// The drive that the record describes.
         other: String,
-        /// The drive that was requested.
         drive: String,
     },
     /// A record cannot be written or read. Nothing is changed then.
@@ -138,7 +134,6 @@ impl StateDir {
         StateDir(directory.into())
     }
 
-    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -249,7 +244,6 @@ fn take(lock: &File) -> rustix::io::Result<()> {
 /// A record found in the directory.
 #[derive(Debug)]
 pub struct StoredRecord {
-    /// Path of the file.
     pub path: PathBuf,
     /// The content, or what is wrong with it.
     pub record: Result<Record, String>,

@@ -10,10 +10,7 @@ use super::CommandError;
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer<T> {
     /// The drive answered.
-    Told {
-        /// The answer.
-        told: T,
-    },
+    Told { told: T },
     /// Only root may ask.
     NeedsRoot,
     /// The drive has no such information, or was not asked.
@@ -40,7 +37,6 @@ impl<T> From<Result<T, CommandError>> for Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// The answer, if there is one.
     pub fn told(&self) -> Option<&T> {
         match self {
             Answer::Told { told } => Some(told),

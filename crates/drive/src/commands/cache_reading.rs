@@ -14,7 +14,6 @@ pub struct CacheReading {
     pub switchable: bool,
     /// The fate of the setting in a power cycle.
     pub after_power_cycle: AfterPowerCycle,
-    /// The source of this reading.
     pub told_by: ToldBy,
 }
 
@@ -34,7 +33,6 @@ pub enum AfterPowerCycle {
     Unknown,
 }
 
-/// The source of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBy {

@@ -61,9 +61,7 @@ pub struct NvmeCommand {
     pub opcode: u8,
     /// Namespace identifier: 0 for none, FFFFFFFFh for all.
     pub namespace: u32,
-    /// Command Dword 10.
     pub dword10: u32,
-    /// Command Dword 11.
     pub dword11: u32,
 }
 

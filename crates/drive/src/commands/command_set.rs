@@ -8,7 +8,6 @@ use crate::{BlockDevice, Transport};
 /// A device's command set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandSet {
-    /// NVMe admin commands.
     Nvme,
     /// SCSI commands, which may carry ATA commands.
     Scsi(Ata),

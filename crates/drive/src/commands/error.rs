@@ -8,14 +8,10 @@ use std::path::PathBuf;
 pub enum CommandError {
     /// This user may not send commands to drives.
     #[error("{} takes commands only from root: run flushmark with sudo", .device.display())]
-    NeedsRoot {
-        /// The drive.
-        device: PathBuf,
-    },
+    NeedsRoot { device: PathBuf },
     /// This kind of device does not know the command.
     #[error("{} does not support that: {because}", .device.display())]
     NotSupported {
-        /// The drive.
         device: PathBuf,
         /// The reason, as half a sentence.
         because: String,
@@ -23,33 +19,25 @@ pub enum CommandError {
     /// The drive rejected the command.
     #[error("{} refused {command}: {answer}", .device.display())]
     Refused {
-        /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,
         /// Sense data or status, in words.
         answer: String,
     },
-    /// The answer is invalid.
     #[error("{} gave an invalid answer to {command}: {what}", .device.display())]
     InvalidAnswer {
-        /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,
         /// The flaw in the answer, as half a sentence.
         what: String,
     },
-    /// The drive is gone.
     #[error("{} is gone: it was unplugged, or its driver gave up on it", .device.display())]
-    Gone {
-        /// The drive.
-        device: PathBuf,
-    },
+    Gone { device: PathBuf },
     /// The kernel could not send the command.
     #[error("cannot send {command} to {}: {source}", .device.display())]
     Io {
-        /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,

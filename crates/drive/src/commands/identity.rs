@@ -8,15 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct DriveIdentity {
     /// Model, not truncated.
     pub model: Option<String>,
-    /// Serial number.
     pub serial: Option<String>,
-    /// Firmware revision.
     pub firmware: Option<String>,
     /// Rotation speed, or solid state.
     pub rotation: Option<Rotation>,
 }
 
-/// Rotation of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {

@@ -49,14 +49,12 @@ pub struct IdleFacts {
     pub states: Vec<IdleState>,
 }
 
-/// One idle state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
     /// `POLL`, `C1`, `C6`...
     pub name: String,
     /// Time to wake up from it.
     pub exit_latency_us: Option<u64>,
-    /// True if it was disabled.
     pub disabled: bool,
 }
 
@@ -115,10 +113,8 @@ pub struct SataLink {
     pub policy: String,
 }
 
-/// One NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNode {
-    /// Its number.
     pub node: u32,
     /// Its processors, a list such as `0-15`; empty for a node that has only memory.
     pub cpus: String,
@@ -135,9 +131,7 @@ pub struct Controller {
     pub vendor_id: u16,
     /// PCI device ID.
     pub device_id: u16,
-    /// The bound driver.
     pub driver: Option<String>,
-    /// NUMA node of the controller.
     pub numa_node: Option<u32>,
     /// Kernel names of the attached disks.
     pub disks: Vec<String>,
@@ -176,7 +170,6 @@ pub struct Array {
     pub sync_action: Option<String>,
 }
 
-/// The host's settings for one disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskSettings {
     /// Kernel name.
@@ -189,16 +182,13 @@ pub struct DiskSettings {
     pub scheduler: Option<String>,
     /// NUMA node of its controller.
     pub numa_node: Option<u32>,
-    /// The interrupts of its queues.
     pub interrupts: Vec<Interrupt>,
     /// The kind of virtual disk, if a hypervisor provides it.
     pub virtual_disk: Option<VirtualDisk>,
 }
 
-/// One interrupt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interrupt {
-    /// Its number.
     pub number: u32,
     /// Its name in `/proc/interrupts`: `nvme0q1`.
     pub name: String,
@@ -211,9 +201,7 @@ pub struct Interrupt {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum VirtualDisk {
-    /// virtio-blk.
     VirtioBlk,
-    /// virtio-scsi.
     VirtioScsi,
     /// An emulated IDE or AHCI controller.
     EmulatedAta,
@@ -232,7 +220,6 @@ pub enum VirtualDisk {
 /// A mounted filesystem on a block device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesystemFacts {
-    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,

@@ -69,7 +69,6 @@ const _: () = assert!(size_of::<LoopInfo>() == 232);
 /// offset, limit. Smaller than `PIPE_BUF`, so it arrives in one piece.
 type Answer = [u64; 6];
 
-/// A loop device's node.
 pub(super) struct Node {
     pub(super) path: PathBuf,
     /// The node must have this number from sysfs: in a container, names may differ.

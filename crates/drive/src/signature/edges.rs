@@ -43,7 +43,6 @@ impl DeviceEdges {
         Ok(DeviceEdges { len_bytes, head, tail })
     }
 
-    /// Size of the device, in bytes.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }

@@ -5,10 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A signature and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signature {
-    /// The kind of content.
     pub kind: SignatureKind,
     /// Start of the magic number (or of the structure that contains it), in bytes from the device's
     /// start.

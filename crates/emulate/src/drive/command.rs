@@ -12,10 +12,8 @@ pub enum Command<'a> {
     Read {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
-    /// Writes.
     Write {
         /// Offset in bytes.
         offset: u64,
@@ -28,7 +26,6 @@ pub enum Command<'a> {
     Zero {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
         /// Forced unit access: safe when acknowledged.
         fua: bool,
@@ -40,7 +37,6 @@ pub enum Command<'a> {
     Trim {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
         /// Safe when acknowledged: takes as long as a flush.
         fua: bool,
@@ -55,30 +51,23 @@ pub enum Refused {
     /// The drive is off, or dead.
     #[error("the drive has no power")]
     NoPower,
-    /// The drive has become read-only.
     #[error("the drive is read-only since its last power cut")]
     ReadOnly,
     /// The command goes beyond the drive's end.
     #[error("the drive ends at {capacity_bytes} bytes")]
-    BeyondEnd {
-        /// Its size.
-        capacity_bytes: u64,
-    },
+    BeyondEnd { capacity_bytes: u64 },
     /// The command does not cover whole sectors.
     #[error("the drive has sectors of {SECTOR_BYTES} bytes")]
     Alignment,
     /// Only flash wears out.
     #[error("this drive has no flash that would wear")]
     DoesNotWear,
-    /// The image failed.
     #[error("the image file failed: {0}")]
     Image(#[from] io::Error),
 }
 
-/// A finished command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
-    /// Tag of the command.
     pub tag: u64,
     /// Time at which the model finished it.
     pub at: Ns,

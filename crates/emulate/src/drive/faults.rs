@@ -24,10 +24,8 @@ const CHOSEN_BYTES_MAX: usize = 256 << 20;
 /// Positions of recent writes, where a misdirected write may land.
 const PLACES: usize = 1024;
 
-/// An injected fault.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct InjectedFault {
-    /// Class of the fault.
     pub fault: Fault,
     /// Intended offset of the damaged write, in bytes; 0 for the whole drive.
     pub offset: u64,
@@ -53,7 +51,6 @@ struct Doomed {
     before: BTreeMap<u64, Box<[u8]>>,
 }
 
-/// The fault injector of one drive.
 #[derive(Debug)]
 pub(super) struct Faults {
     chances: Vec<(Fault, f64)>,
@@ -66,7 +63,6 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// The injector for a drive of this honesty.
     pub(super) fn new(honesty: &Honesty, seed: u64) -> Faults {
         Faults {
             chances: honesty.faults.clone(),

@@ -46,7 +46,6 @@ impl Commands {
         self.in_progress.insert(command)
     }
 
-    /// A command in progress.
     #[inline]
     pub(super) fn get_mut(&mut self, id: u32) -> &mut InProgress {
         self.in_progress.get_mut(id)

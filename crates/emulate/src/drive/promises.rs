@@ -61,7 +61,6 @@ struct Promise {
     single: Vec<Stamp>,
 }
 
-/// The promises of one drive.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     /// The delay by which promises are early.

@@ -2,11 +2,9 @@
 
 use super::faults::InjectedFault;
 
-/// Power state of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Power {
-    /// In operation.
     On,
     /// Power was cut; the drive can be switched on again.
     Off,
@@ -24,26 +22,20 @@ pub struct Cut {
     pub lost_unflushed: u64,
     /// Number of writes with lost data that the drive had called safe: lies.
     pub lost_promised: u64,
-    /// InjectedFault faults.
     pub injected: Vec<InjectedFault>,
 }
 
 /// A drive's state and counters.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Status {
-    /// Its power state.
     pub power: Power,
     /// True if it refuses writes.
     pub read_only: bool,
     /// Its lies, as typed on the command line.
     pub honesty: String,
-    /// Size of the drive.
     pub capacity_bytes: u64,
-    /// Reads completed.
     pub reads: u64,
-    /// Writes completed.
     pub writes: u64,
-    /// Bytes of completed writes.
     pub written_bytes: u64,
     /// Flushes acknowledged, including ignored ones.
     pub flushes: u64,

@@ -13,10 +13,8 @@ use super::wire::{
 /// The node of the first file; the directory's node is the one before.
 pub const FIRST_FILE: u64 = ROOT + 1;
 
-/// FileFacts about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Size of the file.
     pub bytes: u64,
     /// The handle for new opens. Requests with an older handle are refused: the content that they
     /// belong to no longer exists.
@@ -29,7 +27,7 @@ pub trait Files {
     fn find(&self, name: &[u8]) -> Option<u64>;
     /// Node and name of the listed files.
     fn listed(&self) -> Vec<(u64, String)>;
-    /// FileFacts about the file with this node, if there is one.
+    /// Facts about the file with this node, if there is one.
     fn facts(&self, node: u64) -> Option<FileFacts>;
 }
 
@@ -43,25 +41,20 @@ pub enum Wanted<'a> {
         /// Length in bytes; not zero.
         bytes: u32,
     },
-    /// Write data.
     Write {
         /// Offset in bytes.
         offset: u64,
-        /// Data to write.
         data: &'a [u8],
     },
     /// Punch a hole.
     Trim {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
-    /// Fill a range with zeros.
     Zero {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
     /// Make all written data durable.
@@ -73,7 +66,6 @@ pub enum Wanted<'a> {
 pub enum Next<'a> {
     /// Send this reply.
     Answer(Vec<u8>),
-    /// Send no reply.
     NoReply,
     /// The server has to execute this and reply.
     Do(Wanted<'a>),

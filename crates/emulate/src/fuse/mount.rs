@@ -39,7 +39,6 @@ pub enum MountError {
     /// The directory cannot be used.
     #[error("cannot mount on `{}`: {because}", directory.display())]
     Directory {
-        /// The directory.
         directory: PathBuf,
         /// The kernel's error.
         because: io::Error,
@@ -52,15 +51,12 @@ pub enum MountError {
     #[error("`{}` is mounted by an emulated drive that is stopped: choose another directory, or \
              continue that drive with `kill -CONT {process}`", directory.display())]
     Stopped {
-        /// The directory.
         directory: PathBuf,
         /// Process that serves it.
         process: u32,
     },
-    /// Mounting failed.
     #[error("cannot mount `{}`: {because}", directory.display())]
     Failed {
-        /// The directory.
         directory: PathBuf,
         /// The error of the system call or of `fusermount3`.
         because: String,
@@ -231,7 +227,6 @@ pub(crate) fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
 }
 
 impl Mounted {
-    /// Path of the mount point.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

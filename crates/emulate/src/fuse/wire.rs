@@ -31,7 +31,6 @@ pub enum Error {
     Unsupported = 95,
 }
 
-/// A request of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The kernel's ID of the request; 0 for requests without a reply.
@@ -40,7 +39,6 @@ pub struct Request<'a> {
     pub node: u64,
     /// The handle returned by OPEN; 0 for requests without an open file.
     pub handle: u64,
-    /// Operation.
     pub op: Op<'a>,
 }
 
@@ -51,7 +49,6 @@ pub enum Op<'a> {
     Init {
         /// Major version of the kernel's protocol.
         major: u32,
-        /// Minor version.
         minor: u32,
         /// Capabilities.
         flags: u32,
@@ -65,9 +62,7 @@ pub enum Op<'a> {
         /// True if the size is to change.
         size: bool,
     },
-    /// Open a file.
     Open,
-    /// Open a directory.
     OpenDirectory,
     /// List names.
     ReadDirectory {
@@ -76,27 +71,21 @@ pub enum Op<'a> {
         /// Room for the reply.
         bytes: u32,
     },
-    /// Read data.
     Read {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u32,
     },
-    /// Write data.
     Write {
         /// Offset in bytes.
         offset: u64,
-        /// Data to write.
         data: &'a [u8],
     },
-    /// Flush.
     Fsync,
     /// Punch a hole or write zeros.
     Fallocate {
         /// Offset in bytes.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
         /// `FALLOCATE_*` flags.
         mode: u32,
@@ -164,10 +153,8 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_ne_bytes(bytes))
 }
 
-/// Attributes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Node of the file.
     pub node: u64,
     /// Size of the file.
     pub bytes: u64,
@@ -202,14 +189,12 @@ pub fn answer(unique: u64, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// An error reply.
 pub fn refusal(unique: u64, error: Error) -> Vec<u8> {
     let mut out = answer(unique, |_| ());
     out[4..8].copy_from_slice(&(-(error as i32)).to_ne_bytes());
     out
 }
 
-/// The reply to INIT.
 pub fn init(unique: u64, kernel_flags: u32) -> Vec<u8> {
     // ASYNC_READ, BIG_WRITES, ASYNC_DIO, PARALLEL_DIROPS, MAX_PAGES.
     let wanted = 1 | 1 << 5 | 1 << 15 | 1 << 18 | 1 << 22;

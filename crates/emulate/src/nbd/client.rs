@@ -12,7 +12,6 @@ const GREETING_BYTES: usize = 18;
 /// The reply to EXPORT_NAME without padding: size and flags.
 const EXPORT_BYTES: usize = 10;
 
-/// A connected client.
 #[derive(Debug)]
 pub struct Client<S> {
     stream: S,

@@ -7,7 +7,6 @@ use super::wire::{
     answer, chunk, command, command_flag, handshake, info, option, transmission,
 };
 
-/// The exported drive.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
@@ -50,11 +49,9 @@ impl Export {
 pub struct Request {
     /// The client's ID of the request, returned in the reply.
     pub cookie: u64,
-    /// Kind of the request.
     pub kind: Kind,
     /// Offset in bytes.
     pub offset: u64,
-    /// Length in bytes.
     pub bytes: u32,
     /// Forced unit access: safe when replied.
     pub fua: bool,
@@ -62,22 +59,16 @@ pub struct Request {
     pub no_hole: bool,
 }
 
-/// Kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Reads.
     Read,
     /// Writes the attached data.
     Write,
-    /// Flushes.
     Flush,
-    /// Trims.
     Trim,
-    /// Writes zeros.
     WriteZeroes,
 }
 
-/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
     /// More input is needed: this many bytes in total, from the beginning of the input.
@@ -98,7 +89,6 @@ enum Phase {
     Over,
 }
 
-/// The state of a session.
 #[derive(Debug, Clone)]
 pub struct Session {
     export: Export,

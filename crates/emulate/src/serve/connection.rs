@@ -49,7 +49,6 @@ pub enum ConnectionState {
     Closed,
 }
 
-/// One client.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub socket: Socket,

@@ -12,9 +12,7 @@ use std::time::Duration;
 pub enum Order {
     /// Report state and counters.
     Status,
-    /// Cut the power.
     Cut,
-    /// Restore the power.
     PowerOn,
     /// Overwrite the drive randomly this many times, in no time, to age it.
     Wear(f64),
@@ -22,7 +20,6 @@ pub enum Order {
     Fill(f64),
 }
 
-/// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown order `{0}`; expected status, cut, power-on, wear N (overwrites of the whole drive, \

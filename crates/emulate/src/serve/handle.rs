@@ -12,11 +12,9 @@ use crate::drive::Cut;
 
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Serve this client.
     Admit(Socket),
     /// Serve this client with the probe drive.
     Measure(Socket),
-    /// Set the cost of NBD.
     NbdFloor(TransportCosts),
     /// Set the cost of FUSE.
     DirectoryFloor(TransportCosts),
@@ -32,10 +30,8 @@ pub(super) enum Message {
     Stop,
 }
 
-/// An event from a server.
 #[derive(Debug)]
 pub enum Event {
-    /// The power was cut.
     Cut(Cut),
     /// The power was restored.
     PoweredOn {
@@ -48,7 +44,6 @@ pub enum Event {
     Unmounted,
 }
 
-/// A handle to a running server.
 #[derive(Debug)]
 pub struct Handle {
     pub(super) messages: Sender<Message>,
@@ -102,7 +97,6 @@ impl Handle {
         answered.recv().ok()
     }
 
-    /// Stops the server.
     pub fn stop(&self) {
         self.tell(Message::Stop);
     }

@@ -8,9 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 /// A listening socket for NBD clients.
 #[derive(Debug)]
 pub enum Listener {
-    /// A unix socket.
     Unix(UnixListener),
-    /// TCP.
     Tcp(TcpListener),
 }
 
@@ -39,12 +37,9 @@ impl AsFd for Listener {
     }
 }
 
-/// A connected socket.
 #[derive(Debug)]
 pub enum Socket {
-    /// A unix socket.
     Unix(UnixStream),
-    /// TCP.
     Tcp(TcpStream),
 }
 

@@ -7,7 +7,6 @@ use super::latency::Timed;
 use super::options::Options;
 use crate::foreign::{ForeignTest, Latencies};
 
-/// One direction of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Direction {
     /// Operations completed.
@@ -43,7 +42,6 @@ pub struct Job {
     /// Failed I/Os that were ignored (`continue_on_error`).
     pub failed_ios: u64,
     pub read: Direction,
-    /// Writes.
     pub write: Direction,
     /// Completed trims; their other figures are not imported.
     pub trims: u64,
@@ -55,7 +53,6 @@ pub struct Job {
     pub sync: Timed,
     /// Commits, which only flushmark's own export contains.
     pub commits: u64,
-    /// Latencies of commits.
     pub commit: Timed,
     /// User-mode CPU time of all its processes.
     pub user_s: f64,
@@ -122,7 +119,6 @@ impl Job {
         }
     }
 
-    /// Converts the job to a test.
     pub fn result(mut self) -> TestResult {
         self.set_verification_aside();
         let elapsed_s = self.runtime_ms() as f64 / 1e3;

@@ -7,11 +7,8 @@ use crate::foreign::Latencies;
 /// The latencies of one kind as fio reports them, converted to nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timed {
-    /// Minimum.
     pub min_ns: f64,
-    /// Maximum.
     pub max_ns: f64,
-    /// Arithmetic mean.
     pub mean_ns: f64,
     /// Number of latencies. fio's text output and fio before 3 do not report it; it is then the
     /// number of

@@ -11,16 +11,13 @@ use crate::origin::Origin;
 /// Name of the total that fio's client adds to the machines' reports.
 pub const ALL_CLIENTS: &str = "All clients";
 
-/// The report of one fio process.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// fio's version string.
     pub version: Option<String>,
     /// Its jobs, without a client's total.
     pub jobs: Vec<Job>,
     /// Block devices used.
     pub disks: Vec<String>,
-    /// Time of the report.
     pub reported: Option<Timestamp>,
     /// How long fio had been running, rounded to a second, if reported.
     pub elapsed_s: Option<u64>,
@@ -183,14 +180,12 @@ fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
     jobs.into_iter().enumerate().map(test).collect()
 }
 
-/// The target of a job, if reported.
 fn target(job: &Job) -> Option<TargetRecord> {
     let (path, is_directory) = job.options.place()?;
     let directory = || TargetRecord { given: path.to_owned(), kind: TargetKind::Directory };
     Some(if is_directory { directory() } else { target_of_file(path) })
 }
 
-/// The block device of a job.
 fn device(job: &Job) -> Option<String> {
     job.options.place().and_then(|(path, _)| device_name(path)).map(str::to_owned)
 }

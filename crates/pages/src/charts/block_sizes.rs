@@ -17,7 +17,6 @@ const PUBLISHED_MAX: usize = 6;
 pub struct NamedRun<'a> {
     /// Name for the legend.
     pub name: String,
-    /// Results of the run.
     pub results: &'a [TestResult],
 }
 
@@ -72,7 +71,6 @@ pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
     .collect()
 }
 
-/// A commit of one size.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     block_bytes: u64,

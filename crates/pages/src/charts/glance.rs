@@ -17,15 +17,12 @@ pub struct Glance {
 /// The latencies of a test in three figures, in µs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// Name of the test.
     pub name: String,
     /// Anchor of the test's section.
     pub anchor: String,
-    /// Median.
     pub p50_us: f64,
     /// 99th percentile.
     pub p99_us: f64,
-    /// Largest.
     pub max_us: f64,
 }
 

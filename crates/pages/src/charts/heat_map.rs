@@ -21,7 +21,6 @@ const COLUMNS_MAX: usize = folding::ROWS_MAX;
 pub struct HeatMap {
     /// Seconds per column.
     pub column_s: f64,
-    /// Number of columns.
     pub columns: usize,
     /// The lowest bin that occurs; it begins at 10^(bin/10) ns.
     pub lowest_bin: u32,

@@ -31,7 +31,6 @@ const ROWS: [(&str, f64); 9] = [
 /// Distributions, and published means.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Measured distributions.
     pub lines: Vec<Distribution>,
     /// Published means of the same test.
     pub published: Vec<Published>,
@@ -46,20 +45,16 @@ pub struct Distribution {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A published mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
-    /// Name of the drive.
     pub name: String,
     /// Mean latency of the same test on that drive, in µs.
     pub mean_us: f64,
 }
 
-/// A distribution with its name for the legend.
 pub struct NamedDistribution<'a> {
     /// Name for the legend.
     pub name: String,
-    /// The distribution to draw.
     pub histogram: &'a Histogram,
 }
 

@@ -18,7 +18,6 @@ impl Over {
     /// Both parameters.
     pub const ALL: [Over; 2] = [Over::Depth, Over::Jobs];
 
-    /// The name on the axis.
     pub const fn name(self) -> &'static str {
         match self {
             Over::Depth => "depth",

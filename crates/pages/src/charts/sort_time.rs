@@ -11,7 +11,6 @@ use crate::table::{Table, or_dash};
 /// A bar for each sort, of parts that add up to its time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stacks {
-    /// Names of the sorts.
     pub tests: Vec<String>,
     /// The parts, with the seconds of each sort.
     pub parts: Vec<Line>,

@@ -14,7 +14,6 @@ const LARGE_BYTES: u64 = 1 << 20;
 /// A bar for each test and setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bars {
-    /// Names of the tests.
     pub tests: Vec<String>,
     /// Unit of the bars' lengths.
     pub unit: Unit,

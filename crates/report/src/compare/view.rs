@@ -11,7 +11,6 @@ use crate::columns::NONE;
 /// A candidate compared with its baseline, as texts.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonView<'a> {
-    /// The comparison to show.
     pub against: &'a Against,
     /// Names of the baseline and of the candidate, in this order.
     pub names: [&'a str; 2],

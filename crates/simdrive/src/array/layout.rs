@@ -9,7 +9,6 @@ pub struct Piece {
     pub member: usize,
     /// Offset on the member, in bytes.
     pub offset: u64,
-    /// Length in bytes.
     pub bytes: u64,
     /// Offset in the array, for data.
     pub array_offset: u64,
@@ -19,9 +18,7 @@ pub struct Piece {
 /// (md's left-symmetric).
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// The RAID level.
     pub level: Level,
-    /// Number of members.
     pub members: usize,
     /// Chunk size: bytes on one member before the next follows.
     pub chunk: u64,

@@ -14,7 +14,6 @@ use crate::time::{Ns, from_us};
 /// Number of zones of different density.
 const ZONES: usize = 16;
 
-/// A position on the disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spot {
     /// Track number, from the outer edge.

@@ -32,10 +32,8 @@ const SMALL_BLOCK_BYTES_MAX: u64 = 16 << 10;
 /// The reason why no model can be derived from a result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unfit {
-    /// A smoke run.
     #[error("the numbers of a smoke run are meaningless; run the suite without --smoke")]
     Smoke,
-    /// The target was not a drive.
     #[error("the target `{0}` is not a drive")]
     NoDrive(String),
     /// A measurement that a model requires.

@@ -12,7 +12,6 @@ use crate::time::Ns;
 
 /// Bytes of a unit, the granularity of the translation layer.
 pub const UNIT_BYTES: u64 = 4096;
-/// Number of sectors in a unit.
 pub const SECTORS: usize = (UNIT_BYTES / SECTOR_BYTES) as usize;
 /// The contents of a unit, sector by sector.
 pub type Sectors = [Stamp; SECTORS];
@@ -107,7 +106,6 @@ impl Pending {
 }
 
 impl Contents {
-    /// The contents of a slot.
     pub fn at(&self, slot: Slot) -> Sectors {
         self.cells.at(slot)
     }

@@ -26,7 +26,6 @@ struct Die {
 }
 
 impl Dies {
-    /// Idle dies.
     pub fn new(dies: u32, channels: u32, channel_speed: Speed, read_ns: Ns) -> Dies {
         Dies {
             each: vec![Die::default(); dies as usize],

@@ -38,7 +38,6 @@ enum Leaf {
 }
 
 impl PageMap {
-    /// An empty map.
     pub fn new() -> PageMap {
         PageMap::default()
     }
@@ -53,7 +52,6 @@ impl PageMap {
         self.in_order
     }
 
-    /// The slot of a unit.
     #[inline]
     pub fn get(&self, unit: Unit) -> Option<Slot> {
         let entry = match self.leaves.get((unit >> LEAF_BITS) as usize) {
@@ -119,7 +117,6 @@ impl PageMap {
         self.memory_bytes = self.memory_bytes - old_bytes + bytes;
     }
 
-    /// Memory used, in bytes.
     pub const fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }

@@ -30,7 +30,6 @@ pub struct Bio {
     pub op: Op,
     /// Offset in bytes.
     pub offset: u64,
-    /// Length in bytes.
     pub bytes: u64,
     /// Flush earlier writes first.
     pub preflush: bool,
@@ -162,7 +161,6 @@ impl BlockLayer {
         }
     }
 
-    /// The time of the next event.
     #[inline]
     pub const fn next_event(&self) -> Option<Ns> {
         self.next_event

@@ -12,7 +12,6 @@ pub struct File {
     pub base: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Allocated bytes.
     pub allocated: u64,
     /// Reserved space that was never written; the first write converts it.
     pub unwritten: bool,

@@ -21,7 +21,6 @@ pub struct Changes {
     pub inode: bool,
     /// Allocation: a bitmap, a group descriptor, a superblock counter.
     pub allocation: bool,
-    /// Directory entries.
     pub directory: bool,
 }
 
@@ -56,11 +55,9 @@ enum Phase {
 /// The next write of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The log blocks.
     Log {
         /// Offset from the journal's start.
         offset: u64,
-        /// Length in bytes.
         bytes: u64,
     },
     /// The commit block, with a flush before it and FUA.
@@ -70,7 +67,6 @@ pub enum Wanted {
     },
 }
 
-/// The journal of a filesystem.
 #[derive(Debug)]
 pub struct Journal {
     size_bytes: u64,
@@ -84,7 +80,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal of this size.
     pub const fn new(size_bytes: u64) -> Journal {
         Journal {
             size_bytes,

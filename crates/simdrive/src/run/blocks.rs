@@ -36,7 +36,6 @@ pub struct BlockJob {
     /// Bytes read and written.
     moved: [u64; 2],
     failure: Option<BelowRateMin>,
-    /// Operations counted in the flow.
     flow_operations: u64,
     bounds: Bounds,
     slots: Vec<Slot>,

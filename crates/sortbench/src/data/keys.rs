@@ -22,7 +22,6 @@ impl Keys {
         self.spans.iter().map(|&span| self.key(span)).collect()
     }
 
-    /// Total bytes of all keys.
     pub fn bytes(&self) -> usize {
         self.arena.len()
     }

@@ -20,7 +20,6 @@ pub struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// The measured operations of a job on its part.
     pub const fn new(workload: &'a Workload, part: JobPart, job: u32) -> Operations<'a> {
         Operations { workload, part, measured: true, seed: workload.seed, job }
     }
@@ -64,7 +63,6 @@ impl<'a> Operations<'a> {
         self.workload.layout.starts_over().then(|| self.region().blocks)
     }
 
-    /// The order of blocks.
     pub fn order(&self) -> Order {
         Order::new(self.workload, self.region(), self.part.files, self.seed, self.job)
     }
@@ -103,10 +101,8 @@ impl<'a> Operations<'a> {
 
 /// A loop over operations, which [`Operations::run`] specialises.
 pub trait Loop {
-    /// The result of the loop.
     type End;
 
-    /// Runs it.
     fn run<A: Access, D: Direction>(self, access: A, direction: D) -> Self::End;
 }
 

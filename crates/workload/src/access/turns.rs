@@ -15,7 +15,6 @@ const FILE_STREAM: u64 = 0x6669_6c65;
 #[derive(Debug)]
 pub struct FileTurns {
     files: Vec<FileBlocks>,
-    /// Number of blocks in each file.
     blocks: u64,
     block_bytes: u64,
     choice: Choice,

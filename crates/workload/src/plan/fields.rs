@@ -13,7 +13,6 @@ use crate::write_cache::WriteCache;
 pub enum Kind {
     /// Any text.
     Text,
-    /// One of a list of words.
     Word(fn() -> Vec<&'static str>),
     /// A byte size between two bounds, inclusive.
     Size(u64, u64),
@@ -55,7 +54,6 @@ pub enum Scope {
     File,
 }
 
-/// The definition of a field.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// The key in the TOML file.
@@ -632,7 +630,6 @@ pub fn find(scopes: &[Scope], name: &str) -> Option<&'static Field> {
     FIELDS.iter().find(|field| field.name == name && scopes.contains(&field.scope))
 }
 
-/// The names of all fields in these scopes.
 pub fn names(scopes: &[Scope]) -> Vec<&'static str> {
     FIELDS.iter().filter(|field| scopes.contains(&field.scope)).map(|field| field.name).collect()
 }

@@ -11,7 +11,6 @@ pub struct Postgres;
 
 /// Debian's directory of the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// The administrator of this cluster.
 const ADMINISTRATOR: &str = "postgres";
 
 /// Small, so recovery has little to read, and with a checkpoint every few hundred transactions, so

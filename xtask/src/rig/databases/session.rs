@@ -56,7 +56,6 @@ impl Client {
     }
 }
 
-/// A running database.
 pub struct Session {
     database: &'static dyn Database,
     place: Place,
@@ -115,7 +114,6 @@ impl Session {
         self.ask(self.database.make_table()).map(drop)
     }
 
-    /// Reads every row.
     pub fn rows(&mut self) -> anyhow::Result<BTreeMap<u64, String>> {
         let lines = self.ask(&format!(
             "select number, content from {} order by number;",

@@ -20,7 +20,6 @@ use crate::command;
 /// dozens of transactions on this drive and an occasional checkpoint.
 const LOAD_MS: std::ops::Range<u64> = 20..500;
 
-/// The results of a trial.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub cuts: u32,

@@ -11,7 +11,6 @@ pub struct Kernel {
     pub release: String,
     /// The directory that contains `lib/modules`.
     pub directory: PathBuf,
-    /// The compressed image.
     pub image: PathBuf,
 }
 

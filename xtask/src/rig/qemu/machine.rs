@@ -92,7 +92,6 @@ const DRIVE_BYTES: u64 = 256 << 20;
 /// Number of processors; the second half is on the second node.
 const CPUS: u32 = 4;
 
-/// A description for users.
 pub fn description() -> String {
     let names: Vec<&str> = DRIVES.iter().map(|drive| drive.serial).collect();
     format!("{CPUS} processors on 2 NUMA nodes, drives {}", names.join(" "))

@@ -62,7 +62,6 @@ fn best_batch<'a>(
 }
 
 impl BareLoop<'_> {
-    /// Its name in the table.
     pub fn name(&self) -> &'static str {
         match self {
             BareLoop::Fio { .. } => "IOPS and t/io_uring's",

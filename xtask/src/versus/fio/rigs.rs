@@ -23,7 +23,6 @@ impl Rigs {
         Ok(Rigs { zram: Zram::hot_add(BYTES)?, image: LoopDevice::make()? })
     }
 
-    /// The target of a row.
     pub fn target(&self, rig: Rig) -> &str {
         match rig {
             Rig::Null => "null:",

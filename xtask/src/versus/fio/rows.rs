@@ -1,6 +1,5 @@
 //! The rows of the comparison with fio.
 
-/// The target of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rig {
     /// No target: the overhead of each side.
@@ -24,7 +23,6 @@ pub struct FullQueue {
 
 #[derive(Debug)]
 pub struct Row {
-    /// Its name in the table.
     pub name: &'static str,
     pub rig: Rig,
     /// The fields of our test, in TOML.

@@ -104,7 +104,6 @@ struct Arena {
     end: u64,
 }
 
-/// Loads from the keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct KeyReads {
     bytes: u64,

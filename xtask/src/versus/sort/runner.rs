@@ -59,7 +59,6 @@ impl Runner {
         Self { binary, cpu: cpu.to_string() }
     }
 
-    /// The names of the data sets.
     pub fn data_sets(&self) -> anyhow::Result<Vec<String>> {
         let text = self.run(&["data"])?;
         Ok(text

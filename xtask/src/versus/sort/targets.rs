@@ -34,7 +34,6 @@ pub fn of(data: &str) -> Target {
 }
 
 impl Target {
-    /// The targets for the table.
     pub fn wanted(self) -> String {
         match self.fastest {
             Some(fastest) => format!("{fastest} std {}", self.std),

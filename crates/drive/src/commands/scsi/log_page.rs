@@ -140,7 +140,6 @@ pub mod tests {
         raw_page(number, &body)
     }
 
-    /// A log page with any content.
     pub fn raw_page(number: u8, body: &[u8]) -> Vec<u8> {
         let mut page = vec![number, 0];
         page.extend((body.len() as u16).to_be_bytes());
@@ -148,7 +147,6 @@ pub mod tests {
         page
     }
 
-    /// All log pages of a SAS drive.
     pub fn drive() -> Vec<Vec<u8>> {
         vec![
             raw_page(PAGES, &[0x00, 0x02, 0x03, 0x0D, 0x0E, 0x11, 0x15, 0x18, 0x2F]),

@@ -25,7 +25,6 @@ const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Documents per transaction: enough to make syncs cheap, few enough not to block others for long.
 const BATCH: usize = 64;
 
-/// The content of one file.
 struct FileRead {
     name: String,
     imported: Imported,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{
-    BlockContents, Content, DepthSearch, JobPart, Layout, SyncCall, SyncMethod, Workload,
+    BlockContents, Content, DepthSearch, JobPart, Layout, Operation, SyncCall, SyncMethod, Workload,
 };
 
 use crate::batching::Batching;
@@ -14,8 +14,8 @@ use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
-use crate::discard::DiscardDisk;
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
+use crate::entries::EntryDisk;
 use crate::flow::{FlowCounters, FlowShare};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
@@ -25,7 +25,8 @@ use crate::prepare::{Part, open_part};
 use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
 use crate::readback::Written;
-use crate::target::Target;
+use crate::space::SpaceDisk;
+use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
 use workload::access::{Operations, generator};
 
@@ -77,11 +78,32 @@ impl BlockJob<'_> {
                 Ok(self.queued(NullQueue::new(depth), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
-        let files = self.open()?;
-        if self.workload.pattern.trims() {
-            let failed = |errno| Failure::of("querying the target", errno);
-            return self.blocking(&mut DiscardDisk::new(files).map_err(failed)?, stage);
+        match self.workload.pattern.operation() {
+            Operation::Transfer => self.transferring(self.open()?, depth, stage),
+            Operation::Space(call) => {
+                let failed = |errno| Failure::of("querying the target", errno);
+                let mut disk = SpaceDisk::new(self.open()?, call).map_err(failed)?;
+                self.blocking(&mut disk, stage)
+            }
+            Operation::Entry(call, kind) => {
+                let Opened::Directory { scratch, .. } = self.target.opened() else {
+                    return Err(Failure::of("a directory operation", Errno::NOTDIR));
+                };
+                let prefix = self.files.first().map_or("", |file| &file.name);
+                let bytes = self.workload.block_bytes.get();
+                let mut disk = EntryDisk::new(scratch.directory(), call, kind, prefix, bytes);
+                self.blocking(&mut disk, stage)
+            }
         }
+    }
+
+    /// Reads and writes data.
+    fn transferring(
+        &self,
+        files: OpenFiles,
+        depth: u32,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
         let write_flags = if self.workload.sync == SyncMethod::RwfDsync {
             ReadWriteFlags::DSYNC
         } else {
@@ -132,9 +154,8 @@ impl BlockJob<'_> {
     fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
         let mut draws = generator(self.workload.seed, self.job);
         let block_bytes = self.workload.largest_bytes() as usize;
-        // Discards transfer no data.
-        let content =
-            if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
+        let transfers = self.workload.pattern.transfers();
+        let content = if transfers { self.workload.content } else { Content::Zero };
         let buffers = Buffers::new(slots, block_bytes, content, &mut draws)
             .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
         let Some(dedupe) = self.workload.dedupe else { return Ok(buffers) };

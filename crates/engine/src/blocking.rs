@@ -94,7 +94,7 @@ impl<T: Disk> Blocking<'_, T> {
                 begin = take_due(&mut pace).unwrap_or(now);
                 let moved = self.disk.read(block, offset);
                 now = clock.ticks();
-                Failure::check("read", offset, block_bytes, moved)?;
+                Failure::check(self.disk.read_name(), offset, block_bytes, moved)?;
                 self.tally.read.record(clock.ns(now.saturating_sub(begin)));
                 end.reads += 1;
                 end.read_bytes += block_bytes as u64;

@@ -14,6 +14,11 @@ use crate::open_files::OpenFiles;
 
 /// Blocking storage.
 pub trait Disk {
+    /// The name of a read in errors.
+    fn read_name(&self) -> &'static str {
+        "read"
+    }
+
     /// The name of a write in errors.
     fn write_name(&self) -> &'static str {
         "write"

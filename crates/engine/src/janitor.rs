@@ -26,8 +26,8 @@ pub struct Janitor {
 }
 
 impl Janitor {
-    /// Starts a child that removes the directory `name` within `parent`, including its files (it
-    /// has no subdirectories), when this process ends or the janitor is dropped.
+    /// Starts a child that removes the directory `name` within `parent`, including its files
+    /// and empty subdirectories, when this process ends or the janitor is dropped.
     ///
     /// # Errors
     /// Fails if the system cannot create a pipe or process.
@@ -108,7 +108,7 @@ unsafe fn wait_and_clean_up(
     }
 }
 
-/// Unlinks every file in a directory, without allocating.
+/// Removes every file and empty directory in a directory, without allocating.
 ///
 /// # Safety
 /// `directory` must be an open directory.
@@ -138,7 +138,9 @@ unsafe fn remove_files(directory: libc::c_int) {
                     let length =
                         u16::from_ne_bytes([buffer[start + LENGTH], buffer[start + LENGTH + 1]]);
                     let name = buffer.as_ptr().add(start + NAME);
-                    removed |= libc::unlinkat(directory, name.cast(), 0) == 0;
+                    // Directories, too, which are always empty. `.` and `..` cannot be removed.
+                    removed |= libc::unlinkat(directory, name.cast(), 0) == 0
+                        || libc::unlinkat(directory, name.cast(), libc::AT_REMOVEDIR) == 0;
                     start += usize::from(length).max(1);
                 }
             }
@@ -163,6 +165,9 @@ mod tests {
         fs::create_dir(&inside).unwrap();
         for index in 0..300 {
             fs::write(inside.join(format!("a-file-with-a-longer-name-{index}")), "x").unwrap();
+        }
+        for index in 0..300 {
+            fs::create_dir(inside.join(format!("a-directory-{index}"))).unwrap();
         }
         fs::write(parent.path().join("not-ours"), "x").unwrap();
         let handle = File::open(parent.path()).unwrap();

@@ -40,6 +40,8 @@ pub struct PartSpec {
     /// If set, existing content is overwritten once from this offset on.
     pub precondition: Option<u64>,
     pub content: Content,
+    /// The test leaves the file in a state that is of no use to later tests.
+    pub single_use: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! Runs tests on an opened target, from preparation to results.
 
 mod blocks;
+mod entries;
 mod sort;
 mod steps;
 
@@ -142,18 +143,14 @@ impl Run<'_> {
             let one = match &test.work {
                 Work::Blocks(workload) => {
                     let first_file = if workload.sharing == Sharing::All { 0 } else { files };
-                    self.blocks(
-                        test,
-                        WorkloadRecord::among(test, tests),
-                        workload,
-                        first_file,
-                        &flows,
-                    )?
+                    let record = WorkloadRecord::among(test, tests);
+                    self.blocks(test, record, workload, first_file, &flows)?
                 }
                 Work::Steps(program) => self.steps(test, program)?,
                 Work::Sort(sort) => self.sort(test, sort)?,
             };
-            files += one.specs.len();
+            // Files and directories that are created one by one have no specification.
+            files += one.specs.len().max(test.work.jobs() as usize);
             asked.push(one);
         }
         let specs = merged_specs(asked.iter().flat_map(|one| &one.specs));
@@ -175,8 +172,7 @@ impl Run<'_> {
         let crew = self.crew(ready.iter().map(|one| one.team).collect());
         let CrewEnd { teams, system } =
             crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
-        for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
-            // The next test could not use it.
+        for spec in specs.iter().filter(|spec| spec.single_use) {
             self.target.remove_file(&spec.name);
         }
         let of_test =
@@ -242,7 +238,12 @@ impl Run<'_> {
             commits: histograms.commit.as_ref().map_or(0, measurement::Histogram::count),
             device: None,
         };
-        let written_bytes = total(|end| end.written_bytes);
+        let covers_bytes = match &test.work {
+            Work::Blocks(workload) => workload.pattern.covers_bytes(),
+            Work::Steps(_) | Work::Sort(_) => true,
+        };
+        let bytes = |count| if covers_bytes { total(count) } else { 0 };
+        let written_bytes = bytes(|end| end.written_bytes);
         // With concurrent tests, a device's requests cannot be attributed.
         let counters = system.counters.as_ref().filter(|_| record.beside.is_empty());
         if !record.beside.is_empty() {
@@ -260,7 +261,7 @@ impl Run<'_> {
             engine: carrier.name(),
             elapsed_s,
             turns: is_program.then(|| total(|end| end.turns)),
-            bytes: written_bytes + total(|end| end.read_bytes),
+            bytes: written_bytes + bytes(|end| end.read_bytes),
             histograms,
             series,
             proof,
@@ -289,6 +290,7 @@ fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> 
                 known.unit_bytes = known.unit_bytes.max(spec.unit_bytes);
                 known.direct |= spec.direct;
                 known.invalidate |= spec.invalidate;
+                known.single_use |= spec.single_use;
                 known.precondition = known.precondition.into_iter().chain(spec.precondition).min();
             }
         }

@@ -171,11 +171,14 @@ fn remove_left_overs(parent: &OwnedFd) -> u32 {
     removed
 }
 
-/// Removes a run's directory with its files; returns `true` if it is gone.
+/// Removes a run's directory with its files and empty directories; returns `true` if it is gone.
 fn remove_directory(parent: &OwnedFd, name: &std::ffi::CStr, directory: &OwnedFd) -> bool {
     if let Ok(entries) = Dir::read_from(directory) {
         for entry in entries.flatten() {
-            let _ = unlinkat(directory, entry.file_name(), AtFlags::empty());
+            let name = entry.file_name();
+            if unlinkat(directory, name, AtFlags::empty()).is_err() {
+                let _ = unlinkat(directory, name, AtFlags::REMOVEDIR);
+            }
         }
     }
     unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok()
@@ -190,6 +193,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(parent.path()).unwrap();
         scratch.open("job0", OFlags::RDWR).unwrap();
+        mkdirat(scratch.directory(), "directory", PRIVATE).unwrap();
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
         drop(scratch);
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);

@@ -130,7 +130,7 @@ fn pair(results: &[TestResult], sync: SyncMethod) -> Option<Pair<'_>> {
             let work = &result.workload;
             work.write_cache == setting
                 && work.sync == Some(sync)
-                && work.pattern.is_some_and(workload::Pattern::writes)
+                && work.pattern.is_some_and(|pattern| pattern.writes() && pattern.transfers())
                 && (work.depth, work.jobs, work.sync_every) == (1, 1, 1)
                 && work.block_bytes <= 16 << 10
                 && result.iops > 0.0

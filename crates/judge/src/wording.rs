@@ -1,7 +1,7 @@
 //! Names of operations and settings as shown to the user, and evidence built from results.
 
 use measurement::{Evidence, TestResult};
-use workload::{Submission, SyncMethod, TargetName};
+use workload::{Operation, SpaceCall, Submission, SyncMethod, TargetName};
 
 /// How the user switches a drive's write cache: with a command, or for a model in the target name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
@@ -61,10 +61,13 @@ pub fn operation_name(result: &TestResult) -> String {
     let block = work.block_title();
     let jobs = if work.jobs == 1 { String::new() } else { format!(", {} jobs", work.jobs) };
     let Some(pattern) = work.pattern else { return format!("a turn of {block}{jobs}") };
-    let verb = match pattern {
-        _ if pattern.trims() => "discard",
-        _ if pattern.writes() => "write",
-        _ => "read",
+    let verb = match pattern.operation() {
+        Operation::Transfer if pattern.writes() => "write",
+        Operation::Transfer => "read",
+        Operation::Space(SpaceCall::Discard) => "discard",
+        Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve) => "fallocate",
+        Operation::Space(SpaceCall::Truncate) => return format!("ftruncate{jobs}"),
+        Operation::Entry(..) => return format!("{}{jobs}", pattern.name()),
     };
     match work.sync {
         Some(sync) if sync.is_durable() && pattern.writes() => {
@@ -176,6 +179,17 @@ mod tests {
             let mut discarding = read(80.0).result();
             discarding.workload.pattern = Some(pattern);
             assert_eq!(operation_name(&discarding), "4 KiB discard", "{pattern:?}");
+        }
+        for (pattern, name) in [
+            (Pattern::RandAllocate, "4 KiB fallocate, 2 jobs"),
+            (Pattern::Reserve, "4 KiB fallocate, 2 jobs"),
+            (Pattern::RandTruncate, "ftruncate, 2 jobs"),
+            (Pattern::Create, "create, 2 jobs"),
+            (Pattern::StatDir, "statdir, 2 jobs"),
+        ] {
+            let mut other = read(80.0).jobs(2).result();
+            other.workload.pattern = Some(pattern);
+            assert_eq!(operation_name(&other), name);
         }
     }
 }

@@ -25,8 +25,8 @@ use measurement::{
     WorkloadRecord,
 };
 use workload::{
-    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Parts, Room, Sharing, StepProgram,
-    TargetName, Test, Work, Workload, WriteCache, format_bytes,
+    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Operation, Parts, Room, Sharing,
+    SpaceCall, StepProgram, TargetName, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -294,10 +294,18 @@ impl Machine {
             );
             return Err(NotRun::Skip(because));
         }
-        if workload.pattern.trims() {
-            return Err(NotRun::Skip(
-                "models do not support discards; run it on a directory or a device".to_owned(),
-            ));
+        let what = match workload.pattern.operation() {
+            Operation::Transfer => None,
+            Operation::Space(SpaceCall::Discard) => {
+                Some("discards; run it on a directory or a device")
+            }
+            Operation::Space(_) => Some("fallocate and ftruncate; run it on a directory"),
+            Operation::Entry(..) => {
+                Some("creating, looking up and removing files; run it on a directory")
+            }
+        };
+        if let Some(what) = what {
+            return Err(NotRun::Skip(format!("models do not support {what}")));
         }
         if workload.verify {
             let because = "it reads back what it wrote, but a model does not store data; use \

@@ -74,6 +74,9 @@ ranged!(
     Jobs, u32, "number of jobs", 1, 256, |n| n.to_string()
 );
 
+/// Limit on the files or directories of a job that are created, looked up or removed one by one.
+pub const ENTRIES_MAX: u64 = 1 << 24;
+
 /// The amount of the target that a workload uses, all jobs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Area {
@@ -424,6 +427,9 @@ pub struct Workload {
     pub sharing: Sharing,
     /// The files of each job, where jobs have separate files.
     pub files: JobFiles,
+    /// The number of the file that all jobs share, if it stays for later tests. They find it as
+    /// this one left it, like the `filename` of fio's sections.
+    pub kept_file: Option<usize>,
     /// Offset of the first job's part in its file or device.
     pub offset_bytes: u64,
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
@@ -499,6 +505,7 @@ impl Workload {
             size: Area::DEFAULT,
             sharing: Sharing::None,
             files: JobFiles::ONE,
+            kept_file: None,
             offset_bytes: 0,
             offset_increment_bytes: 0,
             existing_only: false,
@@ -524,6 +531,10 @@ impl Workload {
 
     /// The test's default name.
     pub fn title(&self) -> String {
+        if self.pattern.visits_entries() {
+            let (name, jobs) = (self.pattern.name(), self.jobs.get());
+            return format!("{name} {} entries, jobs {jobs}", self.entries_per_job());
+        }
         let mix = if self.pattern.is_mixed() {
             format!(" {}% reads", self.read_percent)
         } else {
@@ -622,6 +633,12 @@ impl Workload {
     /// number of blocks, and at least one for each stream.
     pub fn size_per_job_bytes(&self, room: Room) -> u64 {
         self.size_per_file_bytes(self.files.per_job, room) * u64::from(self.files.per_job)
+    }
+
+    /// The number of files or directories of each job that a pattern such as `create` visits. Each
+    /// counts as one block.
+    pub fn entries_per_job(&self) -> u64 {
+        self.size_per_job_bytes(Room::Unlimited) / u64::from(self.block_bytes.get())
     }
 
     /// Bytes of each job's part in each of its `files` files.

@@ -69,7 +69,7 @@ pub use latency_target::{DepthSearch, LatencyTarget};
 pub use order::{BlockOrder, Zone};
 pub use pacing::{BelowRateMin, Flow, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};
-pub use pattern::Pattern;
+pub use pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
 pub use sizes::{BlockSizes, SizeShare};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use measurement::{TargetKind, WorkloadRecord};
-use workload::{Area, Commits, JobPart, Layout, Parts, Room, Test, Workload};
+use workload::{Area, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test, Workload};
 
 use super::{Described, NotRun, Planned, Ready, Run};
 use crate::block_job::BlockJob;
@@ -34,6 +34,7 @@ impl Run<'_> {
                 "layout {layout} requires a directory as the target"
             )));
         }
+        self.check_operation(workload)?;
         if workload.existing_only && kind == TargetKind::Directory {
             return Err(NotRun::Skip(
                 "it must not create a file (allow_file_create=0), but its target is a directory; \
@@ -64,13 +65,23 @@ impl Run<'_> {
                 "it uses {percent}% of its target, but null: has no size"
             )));
         }
+        let writes_are_commits = workload.commits() == Commits::EachWrite;
+        let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
+        let described = Described { test, record, carrier, note, writes_are_commits };
+        if workload.pattern.visits_entries() && kind == TargetKind::Directory {
+            let ready = move |_: &[&Part]| self.entries(workload, first_file, flow, described);
+            return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
+        }
         // A device that contains data is neither empty nor reserved.
         let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
         let (layout, first_file) =
             if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
         let parts = workload.parts(is_new, room);
         let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
-            name: format!("{}-{}", layout.name(), first_file + file),
+            name: match workload.kept_file {
+                Some(number) => format!("kept-{number}"),
+                None => format!("{}-{}", layout.name(), first_file + file),
+            },
             size_bytes,
             unit_bytes: workload.unit_bytes(),
             layout,
@@ -78,17 +89,40 @@ impl Run<'_> {
             invalidate: workload.invalidate,
             precondition: workload.precondition.then_some(workload.offset_bytes),
             content: workload.content,
+            single_use: workload.kept_file.is_none()
+                && (layout.needs_new_file() || !workload.pattern.transfers()),
         };
         let specs = parts.files.iter().enumerate().map(spec).collect();
-        let writes_are_commits = workload.commits() == Commits::EachWrite;
-        let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
-        let described = Described { test, record, carrier, note, writes_are_commits };
         Ok(Planned {
             specs,
             ready: Box::new(move |files| {
                 self.blocks_ready(workload, &parts, flow, described, files)
             }),
         })
+    }
+
+    /// Checks that the target has what the operations act on.
+    fn check_operation(&self, workload: &Workload) -> Result<(), NotRun> {
+        let kind = self.target.kind();
+        let because = match workload.pattern.operation() {
+            _ if matches!(kind, TargetKind::Directory | TargetKind::Null) => return Ok(()),
+            Operation::Transfer | Operation::Space(SpaceCall::Discard) => return Ok(()),
+            Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve) => match kind {
+                TargetKind::File => return Ok(()),
+                _ => {
+                    "it reserves space (fallocate), which a device does not support; use a \
+                      directory"
+                }
+            },
+            Operation::Space(SpaceCall::Truncate) => {
+                "it truncates a file, so its target must be a directory, where it creates one"
+            }
+            Operation::Entry(..) => {
+                "it creates, looks up or removes files or directories, which requires a directory \
+                 as the target"
+            }
+        };
+        Err(NotRun::Skip(because.to_owned()))
     }
 
     /// `parts` is what the workload requested, `files` what was prepared.
@@ -125,16 +159,8 @@ impl Run<'_> {
         record.submission = carrier.submission();
         record.size_bytes = placed.span_bytes();
         record.job_files = record.job_files.filter(|_| placed.files_per_job() > 1);
-        let team = Team {
-            jobs: workload.jobs.get(),
-            limit: workload
-                .measured_limit(placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0)),
-            warm_up: workload.preliminary_time(),
-            start_delay: workload.start_delay,
-            ends_others: workload.ends_others,
-            until_steady: workload.until_steady,
-            headline: workload.commits_in(placed.files_per_job()).into(),
-        };
+        let part_bytes = placed.jobs.iter().map(JobPart::total_bytes).max().unwrap_or(0);
+        let team = team(workload, part_bytes, placed.files_per_job());
         let (carrier, clock) = (*carrier, Clock::calibrated());
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let part = placed.jobs[job as usize];
@@ -154,5 +180,18 @@ impl Run<'_> {
             .run(stage)
         });
         Ok(Ready { team, work, described })
+    }
+}
+
+/// The team of a workload whose jobs have parts of at most `part_bytes`.
+pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> Team {
+    Team {
+        jobs: workload.jobs.get(),
+        limit: workload.measured_limit(part_bytes),
+        warm_up: workload.preliminary_time(),
+        start_delay: workload.start_delay,
+        ends_others: workload.ends_others,
+        until_steady: workload.until_steady,
+        headline: workload.commits_in(files_per_job).into(),
     }
 }

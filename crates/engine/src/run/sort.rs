@@ -34,6 +34,7 @@ impl Run<'_> {
             invalidate: true,
             precondition: None,
             content: Content::Zero,
+            single_use: true,
         };
         let specs = (0..sort.jobs.get()).map(part).collect();
         Ok(Planned {

@@ -43,6 +43,7 @@ impl Run<'_> {
                 invalidate: true,
                 precondition: None,
                 content: program.content,
+                single_use: file.layout.needs_new_file(),
             }
         };
         let files = 0..program.files.len();

@@ -121,9 +121,9 @@ impl Options {
     /// The pattern, without a suffix such as in `randwrite:8`.
     pub fn pattern(&self) -> Option<Pattern> {
         let name = self.get("rw")?;
-        // Discards are not imported.
+        // Only reads and writes are imported.
         Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name))
-            .filter(|pattern| !pattern.trims())
+            .filter(|pattern| pattern.transfers())
     }
 
     /// The target's path, and whether it is a directory.

@@ -1,6 +1,6 @@
 //! Every field of a plan file: one table for the parser, the reference page and the JSON Schema.
 
-use crate::blocks::{EngineChoice, Layout, Sharing};
+use crate::blocks::{ENTRIES_MAX, EngineChoice, Layout, Sharing};
 use crate::files::{FileOrder, JobFiles};
 use crate::pattern::Pattern;
 use crate::plan::Table;
@@ -170,8 +170,24 @@ pub const FIELDS: &[Field] = &[
         "required, unless there are steps or a sort",
         "The access pattern: sequential (`read`, `write`, `rw`, `trim`) or random (`randread`, \
          `randwrite`, `randrw`, `randtrim`). `rw` and `randrw` mix reads and writes. `trim` and \
-         `randtrim` discard (`BLKDISCARD` on a device, holes in a file) and count as writes.",
+         `randtrim` discard (`BLKDISCARD` on a device, holes in a file) and count as writes. So do \
+         `allocate`, `reserve` and `truncate`, sequential or random (`randallocate`, …), which \
+         change the space of a file: `fallocate`, `fallocate` without changing the length of the \
+         file, and `ftruncate` to the offset of a block. `create`, `remove`, `mkdir` and `rmdir` \
+         create and remove `entries` files or directories, `stat` and `statdir` look them up; each \
+         operation is one entry, and each entry has its turn once.",
         "pattern = \"randwrite\""
+    ),
+    field!(
+        Test,
+        "entries",
+        Kind::Whole(1, ENTRIES_MAX),
+        "1000",
+        "With `create`, `stat`, `remove`, `mkdir`, `statdir` or `rmdir`: number of files or \
+         directories of each job, in one directory. `block` is the size of the files that `stat` \
+         and `remove` find. Such a test has no warm-up, and ends once each entry has had its turn, \
+         or after `time`.",
+        "entries = 31250"
     ),
     field!(
         Test,
@@ -277,7 +293,8 @@ pub const FIELDS: &[Field] = &[
          grows (`append`), or space that is reserved but never written (`preallocated`); `append` \
          and `preallocated` start over once everything has been written. `preallocated-once` \
          (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not start \
-         over: a second write to the same block is an overwrite.",
+         over: a second write to the same block is an overwrite. With `allocate`, `reserve`, \
+         `truncate` and their random variants, the default is `empty`.",
         "layout = \"append\""
     ),
     field!(

@@ -137,12 +137,18 @@ impl<'a> Fields<'a> {
     }
 
     fn with_defaults(mut self, defaults: &[(&'a str, Value<'a>)]) -> Fields<'a> {
-        // Step programs and sorts have few fields: defaults that only apply to patterns are
+        // Step programs, sorts and patterns of entries have few fields: defaults that only apply to patterns are
         // ignored.
+        let visits_entries = || {
+            let pattern = self.get("pattern")?;
+            Pattern::from_name(pattern.content.as_str()?).filter(|known| known.visits_entries())
+        };
         let own: Option<&[&str]> = if self.get("steps").is_some() {
             Some(&PROGRAM_FIELDS)
         } else if self.get("sort").is_some() {
             Some(&SORT_FIELDS)
+        } else if visits_entries().is_some() {
+            Some(&ENTRY_FIELDS)
         } else {
             None
         };
@@ -347,8 +353,15 @@ impl<'a> Fields<'a> {
 
     fn blocks(&self) -> Result<Workload, PlanError> {
         let pattern = self.word("pattern", Pattern::from_name)?.unwrap_or(Pattern::Read);
+        if pattern.visits_entries() {
+            return self.entries(pattern);
+        }
+        self.refuse("entries", "only valid with create, stat, remove, mkdir, statdir and rmdir")?;
         let sync = self.word("sync", SyncMethod::from_name)?.unwrap_or(SyncMethod::None);
-        let layout = self.word("layout", Layout::from_name)?.unwrap_or(Layout::Overwrite);
+        // Space can only be reserved where there is none yet.
+        let usual_layout =
+            if pattern.transfers() || pattern.trims() { Layout::Overwrite } else { Layout::Empty };
+        let layout = self.word("layout", Layout::from_name)?.unwrap_or(usual_layout);
         let engine = self.word("engine", EngineChoice::from_name)?.unwrap_or(EngineChoice::Auto);
         let out_of_range = |name: &str| self.error(name, "out of range");
         let block = BlockBytes::new(self.size("block")?.unwrap_or(4096))
@@ -362,7 +375,7 @@ impl<'a> Fields<'a> {
             Depth::new(self.whole("depth")?.unwrap_or(1)).map_err(|_| out_of_range("depth"))?;
         workload.jobs = self.jobs()?;
         workload.sync_every = self.whole("sync_every")?.unwrap_or(1) as u32;
-        workload.direct = self.flag("direct")?.unwrap_or(workload.direct);
+        workload.direct = self.flag("direct")?.unwrap_or(usual_layout == Layout::Overwrite);
         workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
         workload.sync_timing = match (self.flag("queue_sync")?, self.flag("drain")?) {
             (Some(true), None) => SyncTiming::Queued,
@@ -394,6 +407,18 @@ impl<'a> Fields<'a> {
         if let Some(percent) = self.whole("read_percent")? {
             workload.read_percent = percent as u8;
         }
+        workload.rate_min = self.size("rate_min")?.map(|bytes| RateMin {
+            read_bytes: bytes,
+            write_bytes: bytes,
+            cycle_ms: RateMin::CYCLE_MS,
+        });
+        self.pace(&mut workload)?;
+        self.check_blocks(&workload)?;
+        Ok(workload)
+    }
+
+    /// The times at which operations start.
+    fn pace(&self, workload: &mut Workload) -> Result<(), PlanError> {
         let arrivals = self.word("arrivals", |name| match name {
             "constant" => Some(Arrivals::Constant),
             "poisson" => Some(Arrivals::Poisson),
@@ -401,11 +426,6 @@ impl<'a> Fields<'a> {
         })?;
         workload.rate = self.read("rate", |reader, value| reader.rate(value))?.map(|per_second| {
             Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) }
-        });
-        workload.rate_min = self.size("rate_min")?.map(|bytes| RateMin {
-            read_bytes: bytes,
-            write_bytes: bytes,
-            cycle_ms: RateMin::CYCLE_MS,
         });
         let every = self.whole("think_every")?.unwrap_or(1) as u32;
         workload.think = self
@@ -418,7 +438,40 @@ impl<'a> Fields<'a> {
         });
         workload.start_delay = self.time("start_delay")?.unwrap_or(workload.start_delay);
         workload.ends_others = self.flag("ends_others")?.unwrap_or(false);
-        self.check_blocks(&workload)?;
+        Ok(())
+    }
+
+    /// A pattern whose operations each visit one file or directory.
+    fn entries(&self, pattern: Pattern) -> Result<Workload, PlanError> {
+        for (name, _) in &self.entries {
+            if !ENTRY_FIELDS.contains(name)
+                && !["name", "pattern", "matrix", "with_previous"].contains(name)
+            {
+                let message = format!("not valid with the pattern {}", pattern.name());
+                return Err(self.error(name, &message));
+            }
+        }
+        let block = BlockBytes::new(self.size("block")?.unwrap_or(4096))
+            .map_err(|error| self.error("block", &error.to_string()))?;
+        let mut workload = Workload::new(pattern, block);
+        workload.jobs = self.jobs()?;
+        let entries = self.whole("entries")?.unwrap_or(DEFAULT_ENTRIES);
+        let jobs = u64::from(workload.jobs.get());
+        workload.size = Area::Bytes(entries * jobs * u64::from(block.get()));
+        workload.direct = false;
+        workload.warm_up = WarmUp::default();
+        workload.passes = Some(1);
+        workload.limit = match self.time("time")? {
+            Some(time) => Limit::TimeAndCount { time, count: entries, until: Until::First },
+            None => Limit::Count(entries),
+        };
+        workload.rest = self.time("rest")?.unwrap_or(workload.rest);
+        workload.seed = self.whole("seed")?.unwrap_or(workload.seed);
+        self.pace(&mut workload)?;
+        self.check_pacing(&workload)?;
+        if workload.rate.is_none() {
+            self.refuse("arrivals", "only valid with rate")?;
+        }
         Ok(workload)
     }
 
@@ -510,7 +563,7 @@ impl<'a> Fields<'a> {
             }
             self.refuse("sync_every", &format!("{pattern} writes no data to sync"))?;
         }
-        self.check_discards(workload)?;
+        self.check_space_calls(workload)?;
         self.check_layout(workload)?;
         self.check_alignment(workload)?;
         self.check_files(workload)?;
@@ -653,9 +706,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A discard is a blocking system call that leaves nothing to sync.
-    fn check_discards(&self, workload: &Workload) -> Result<(), PlanError> {
-        if !workload.pattern.trims() {
+    /// A call that changes the space of a file is blocking, and transfers no data.
+    fn check_space_calls(&self, workload: &Workload) -> Result<(), PlanError> {
+        if workload.pattern.transfers() {
             return Ok(());
         }
         let pattern = workload.pattern.name();
@@ -664,18 +717,27 @@ impl<'a> Fields<'a> {
             return Err(self.error(name, &format!("{pattern} writes no data to sync")));
         }
         if workload.depth > Depth::MIN {
-            return Err(self.error("depth", "discards are issued one at a time; use 1"));
+            let message = format!("{pattern} makes one system call at a time; use 1");
+            return Err(self.error("depth", &message));
         }
         if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
-            return Err(self.error("engine", "discards are blocking system calls; use psync"));
+            let message = format!("{pattern} makes blocking system calls; use psync");
+            return Err(self.error("engine", &message));
         }
-        if workload.layout != Layout::Overwrite {
-            return Err(self.error(
-                "layout",
-                &format!("{pattern} discards blocks that were written; use overwrite"),
-            ));
+        if workload.pattern.trims() {
+            return match workload.layout {
+                Layout::Overwrite => Ok(()),
+                _ => Err(self.error(
+                    "layout",
+                    &format!("{pattern} discards blocks that were written; use overwrite"),
+                )),
+            };
         }
-        Ok(())
+        if workload.layout.starts_over() {
+            let message = format!("{pattern} does not use up a layout that starts over; use empty");
+            return Err(self.error("layout", &message));
+        }
+        self.refuse("direct", &format!("{pattern} bypasses no cache, because it moves no data"))
     }
 
     fn content(&self) -> Result<Content, PlanError> {
@@ -909,6 +971,24 @@ const PROGRAM_FIELDS: [&str; 10] = [
     "seed",
     "repeat",
 ];
+/// Fields of a pattern that also apply to one that visits entries.
+const ENTRY_FIELDS: [&str; 15] = [
+    "entries",
+    "block",
+    "jobs",
+    "rest",
+    "write_cache",
+    "time",
+    "rate",
+    "arrivals",
+    "think_time",
+    "think_every",
+    "flow_weight",
+    "start_delay",
+    "ends_others",
+    "seed",
+    "repeat",
+];
 /// Fields of a pattern that also apply to sorts, and the fields of sorts.
 const SORT_FIELDS: [&str; 11] = [
     "sort",
@@ -929,6 +1009,7 @@ const SORT_SIZE_BYTES: u64 = 1 << 30;
 /// Typical for a sort of this size: PostgreSQL's default is 4 MiB, which is often raised for sorts
 /// of a gibibyte.
 const SORT_MEMORY_BYTES: u64 = 64 << 20;
+const DEFAULT_ENTRIES: u64 = 1000;
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
 

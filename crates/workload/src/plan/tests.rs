@@ -268,6 +268,7 @@ fn around(field: &Field, line: &str) -> String {
         (Scope::File, _) => {
             format!("[[test]]\nsteps = [\"sync f fsync\"]\n[test.files.f]\n{line}\n")
         }
+        (_, "entries") => format!("[[test]]\npattern = \"create\"\n{line}\n"),
         (_, "pattern" | "sort") => format!("[[test]]\n{line}\n"),
         (_, "with_previous") => format!("{write}name = \"first\"\n{write}{line}\n"),
         (_, "memory") => format!("[[test]]\nsort = \"urls\"\n{line}\n"),
@@ -555,4 +556,34 @@ fn a_time_is_numbers_with_units() {
     for text in ["", "5", "s", "5 days", "1.2.3s", "5s,", "-5s", "5s 3"] {
         assert_eq!(duration(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_pattern_of_entries_visits_each_once_and_ignores_defaults_of_blocks() {
+    let plan = parse(
+        "[defaults]\ndepth = 4\nwarm_up = \"1s\"\njobs = 2\n\
+         [[test]]\npattern = \"create\"\nentries = 300\n\
+         [[test]]\npattern = \"remove\"\nblock = \"8KiB\"\ntime = \"2s\"\n",
+    );
+    let jobs: Vec<&Workload> = (plan.tests.iter())
+        .map(|test| match &test.work {
+            Work::Blocks(workload) => workload,
+            Work::Steps(_) | Work::Sort(_) => panic!("{}", test.name),
+        })
+        .collect();
+    assert_eq!((jobs[0].pattern, jobs[0].entries_per_job()), (Pattern::Create, 300));
+    assert_eq!((jobs[1].pattern, jobs[1].entries_per_job()), (Pattern::Remove, 1000));
+    assert_eq!(jobs[0].limit, Limit::Count(300));
+    let (time, count) = (Duration::from_secs(2), 1000);
+    assert_eq!(jobs[1].limit, Limit::TimeAndCount { time, count, until: Until::First });
+    for job in jobs {
+        assert_eq!((job.jobs.get(), job.depth.get(), job.passes), (2, 1, Some(1)));
+        assert!(job.warm_up.0.is_zero() && !job.direct);
+    }
+    let space = parse("[[test]]\npattern = \"allocate\"\n[[test]]\npattern = \"trim\"\n");
+    let layouts = space.tests.iter().map(|test| match &test.work {
+        Work::Blocks(workload) => (workload.layout, workload.direct),
+        Work::Steps(_) | Work::Sort(_) => panic!("{}", test.name),
+    });
+    assert_eq!(layouts.collect::<Vec<_>>(), [(Layout::Empty, false), (Layout::Overwrite, true)]);
 }

@@ -307,3 +307,6 @@ fn device_counts(counters: &Counters) -> DeviceCounts {
         flush_ns: counters.flush_ms.map(|ms| ms * 1_000_000),
     }
 }
+
+#[cfg(test)]
+mod tests;

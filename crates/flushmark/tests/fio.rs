@@ -181,6 +181,14 @@ fn a_discard_needs_leave_and_gives_space_back() {
     assert!(std::fs::read(&file).unwrap()[MIB..3 * MIB].iter().all(|&byte| byte == 0));
     let skipped = json(&["--target", "sim:consumer-nvme"], &["--rw=trim", "--size=1m"]);
     assert!(skipped.stderr.contains("models do not support discards"), "{}", skipped.stderr);
+    for (words, wanted) in [
+        (["--ioengine=falloc", "--rw=write", "--size=1m"], "fallocate and ftruncate"),
+        (["--ioengine=dirstat", "--filesize=4k", "--nrfiles=9"], "creating, looking up and"),
+    ] {
+        let skipped = json(&["--target", "sim:consumer-nvme"], &words);
+        let wanted = format!("models do not support {wanted}");
+        assert!(skipped.stderr.contains(&wanted), "{}", skipped.stderr);
+    }
 }
 
 #[test]

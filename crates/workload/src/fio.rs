@@ -7,18 +7,23 @@
 //! | `command` | parses the words of a command line into sections |
 //! | `value` | numbers and times in fio's notation |
 //! | `job` | builds the workload of a section |
+//! | `entries` | builds the workload of a section that creates, stats or removes files |
+//! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `reference` | generates `docs/fio.md` |
 //!
 //! Unsupported options are rejected by name: silently ignoring an option would change what is
 //! measured.
 
 mod command;
+mod engine;
+mod entries;
 mod job;
 pub mod options;
 mod reference;
 mod section;
 pub mod value;
 
+pub use engine::FioEngine;
 pub use reference::reference;
 
 use self::job::{ExitWhat, Start};
@@ -27,6 +32,7 @@ use self::section::Section;
 use crate::blocks::{Layout, Room, Sharing, Workload};
 use crate::dedupe::Dedupe;
 use crate::files::SyncedFile;
+use crate::pattern::{Operation, SpaceCall};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
 
 /// Looks up an environment variable.
@@ -117,6 +123,9 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         }
         targets.push(wanted);
         let mut workload = section.workload()?;
+        if workload.sharing == Sharing::All {
+            workload.kept_file = targets.iter().position(|target| *target == targets[index]);
+        }
         // fio counts the delay from its own start, and has waited long enough when a later group
         // starts.
         if !workload.start_delay.is_zero() && (ended > 0 || index > 0 && !with_previous) {
@@ -234,7 +243,12 @@ fn is_laid_out_by(earlier: &Test, workload: &Workload) -> bool {
         let last = workload.part_offset_bytes(workload.jobs.get() - 1);
         last.saturating_add(workload.size_per_job_bytes(Room::Unlimited))
     };
+    // A file that is truncated is laid out anew, because its length is unknown.
+    let truncates =
+        |workload: &Workload| workload.pattern.operation() == Operation::Space(SpaceCall::Truncate);
     earlier.sharing == Sharing::All
+        && !truncates(earlier)
+        && !truncates(workload)
         && workload.sharing == Sharing::All
         && end(earlier) >= end(workload)
 }

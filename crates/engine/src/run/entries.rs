@@ -20,7 +20,7 @@ use crate::flow::FlowCounters;
 use crate::prepare::Part;
 use crate::target::Opened;
 
-/// What an empty directory occupies on common filesystems.
+/// Bytes of an empty directory on common filesystems.
 const DIRECTORY_BYTES: u64 = 4096;
 
 impl Run<'_> {

@@ -7,6 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
 use serde_json::{Map, Value, json};
+use workload::fio::FioEngine;
 use workload::{BlockOrder, Pattern, SyncMethod};
 
 use super::bins::gathered;
@@ -151,7 +152,9 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     };
     // A sort writes its runs and reads them again, each sequentially.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
-    let pattern = workload.pattern.unwrap_or(otherwise).name().to_owned();
+    let pattern = workload.pattern.unwrap_or(otherwise);
+    let names = FioEngine::names_of(pattern);
+    let pattern = names.map_or(pattern.name(), |(_, rw)| rw).to_owned();
     set(
         "rw",
         workload.order.skip_bytes().map_or(pattern.clone(), |skip| format!("{pattern}:{skip}")),
@@ -186,10 +189,13 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         Some(SyncMethod::None) | None => None,
     };
     set("direct", u8::from(workload.direct).to_string());
-    set("ioengine", result.engine.clone());
+    set("ioengine", names.map_or_else(|| result.engine.clone(), |(engine, _)| engine.to_owned()));
     // fio's size is per job.
     let each_bytes = workload.size_bytes / u64::from(workload.jobs.max(1));
-    if each_bytes > 0 {
+    if workload.pattern.is_some_and(Pattern::visits_entries) {
+        set("filesize", workload.block_bytes.to_string());
+        set("nrfiles", (each_bytes / workload.block_bytes.max(1)).to_string());
+    } else if each_bytes > 0 {
         set("size", each_bytes.to_string());
     }
     if let Some(rate) = workload.rate {

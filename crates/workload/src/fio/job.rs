@@ -1,5 +1,6 @@
 //! Builds the workload of a section, with fio's defaults.
 
+use super::engine::FioEngine;
 use super::section::Section;
 use super::value;
 use crate::blocks::{
@@ -127,22 +128,36 @@ impl Section {
     /// # Errors
     /// Fails at the first setting that is invalid or contradicts another.
     pub fn workload(&self) -> Result<Workload, PlanError> {
-        let (pattern, skip) = self.pattern()?;
-        let (block, sizes) = self.blocks(pattern)?;
+        let engine = self.engine()?;
+        if let FioEngine::Entries(pattern) = engine {
+            return self.entries(pattern);
+        }
+        self.refuse_create_on_open()?;
+        let (rw, skip) = self.pattern()?;
+        let pattern = engine
+            .pattern(rw)
+            .ok_or_else(|| self.wrong("rw", &format!("rw: {}", engine.takes(rw))))?;
+        let (block, sizes) = self.blocks(rw)?;
         let mut workload = Workload::new(pattern, block);
         workload.sizes = sizes;
         workload.order = self.order(pattern, skip, workload.largest_bytes())?;
-        workload.engine = self.engine()?;
+        workload.engine = engine.interface();
         let depth = self.whole("iodepth", 1, 1024)?.unwrap_or(1);
         // fio's synchronous engines perform one operation at a time and ignore iodepth.
         let depth = if workload.engine == EngineChoice::Psync { 1 } else { depth };
-        let depth = if pattern.trims() { self.trims(&mut workload, depth)? } else { depth };
+        let depth = if pattern.transfers() { depth } else { self.trims(&mut workload, depth)? };
         workload.depth =
             Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         workload.jobs = self.jobs()?;
         workload.files = self.files()?;
         self.flag("stonewall")?;
-        (workload.sync, workload.sync_every) = self.sync(pattern)?;
+        (workload.sync, workload.sync_every) = self.sync(rw)?;
+        if workload.sync.is_durable() && !pattern.transfers() {
+            let key = ["fsync", "fdatasync", "sync"].into_iter().find(|key| self.has(key));
+            let key = key.unwrap_or("sync");
+            let message = format!("{key}: {} writes no data to sync; remove it", pattern.name());
+            return Err(self.wrong(key, &message));
+        }
         // fio's asynchronous engines issue a sync as one more operation (`fio_libaio_prep`,
         // `fio_ioring_prep`).
         if workload.engine != EngineChoice::Psync {
@@ -151,15 +166,15 @@ impl Section {
         if workload.files.per_job > 1 && workload.sync.call().is_some() {
             workload.files.synced = SyncedFile::Next;
         }
-        workload.end_fsync =
-            self.flag("end_fsync")?.unwrap_or(false) && pattern.writes() && !pattern.trims();
-        workload.direct = self.direct()?;
+        workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false) && rw.writes() && !rw.trims();
+        // Neither engine moves data, and fio's falloc ignores the option.
+        workload.direct = self.direct()? && (pattern.transfers() || pattern.trims());
         workload.invalidate = self.flag("invalidate")?.unwrap_or(true);
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
-        workload.dedupe = self.dedupe()?;
+        workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
         workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
-        workload.layout = self.layout(pattern)?;
+        workload.layout = self.layout(rw, engine)?;
         workload.existing_only = self.flag("allow_file_create")? == Some(false);
         if let Some(seed) = self.whole("randseed", 0, u64::MAX >> 1)? {
             workload.seed = seed;
@@ -244,7 +259,10 @@ impl Section {
 
     /// The sizes of reads and writes, as in fio: `bssplit` overrides `bsrange`, which overrides
     /// `bs`.
-    fn blocks(&self, pattern: Pattern) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
+    pub(super) fn blocks(
+        &self,
+        pattern: Pattern,
+    ) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
         let size = |text: &str| Some(BlockBytes::new(value::number(text)?).ok()?.get());
         let single = |text: &str| Some(vec![SizeShare { bytes: size(text)?, weight: 1 }]);
         let bs = self.directions(
@@ -324,11 +342,16 @@ impl Section {
     }
 
     /// The pattern, and the number of bytes that a sequential pattern skips after each block.
-    fn pattern(&self) -> Result<(Pattern, Option<i64>), PlanError> {
-        let patterns = format!("one of {}, readwrite", Pattern::ALL.map(Pattern::name).join(", "));
+    pub(super) fn pattern(&self) -> Result<(Pattern, Option<i64>), PlanError> {
+        let names: Vec<&str> = FioEngine::patterns().map(Pattern::name).collect();
+        let patterns = format!("one of {}, readwrite", names.join(", "));
+        let known = |name: &str| {
+            Pattern::from_name(name)
+                .filter(|pattern| FioEngine::patterns().any(|known| known == *pattern))
+        };
         let pattern = self.read("rw", &patterns, |text| {
             let Some((name, skip)) = text.split_once(':') else {
-                return Some((Pattern::from_name(text)?, None));
+                return Some((known(text)?, None));
             };
             let bytes =
                 |text: &str| value::number(text).and_then(|bytes| i64::try_from(bytes).ok());
@@ -336,7 +359,7 @@ impl Section {
                 Some(back) => -bytes(back)?,
                 None => bytes(skip)?,
             };
-            Some((Pattern::from_name(name)?, Some(skip)))
+            Some((known(name)?, Some(skip)))
         })?;
         Ok(pattern.unwrap_or((Pattern::Read, None)))
     }
@@ -381,7 +404,7 @@ impl Section {
         }
     }
 
-    fn direct(&self) -> Result<bool, PlanError> {
+    pub(super) fn direct(&self) -> Result<bool, PlanError> {
         let (direct, buffered) = (self.flag("direct")?, self.flag("buffered")?);
         // As in fio, the last one takes effect.
         Ok(match self.later("direct", "buffered") {
@@ -390,7 +413,7 @@ impl Section {
         })
     }
 
-    fn read_percent(&self) -> Result<Option<u8>, PlanError> {
+    pub(super) fn read_percent(&self) -> Result<Option<u8>, PlanError> {
         let (reads, writes) = (self.whole("rwmixread", 1, 99)?, self.whole("rwmixwrite", 1, 99)?);
         Ok(match self.later("rwmixread", "rwmixwrite") {
             Some("rwmixwrite") => writes.map(|percent| 100 - percent as u8),
@@ -398,7 +421,7 @@ impl Section {
         })
     }
 
-    fn content(&self) -> Result<Content, PlanError> {
+    pub(super) fn content(&self) -> Result<Content, PlanError> {
         let zero = self.flag("zero_buffers")?.unwrap_or(false);
         let refill = self.flag("refill_buffers")?.unwrap_or(false);
         let compressed = self.whole("buffer_compress_percentage", 0, 100)?.unwrap_or(0) as u8;
@@ -421,7 +444,7 @@ impl Section {
     }
 
     /// The duplicates among the section's writes, without those of other sections.
-    fn dedupe(&self) -> Result<Option<Dedupe>, PlanError> {
+    pub(super) fn dedupe(&self) -> Result<Option<Dedupe>, PlanError> {
         let percent = self.whole("dedupe_percentage", 0, 100)?.unwrap_or(0) as u8;
         let set = self.whole("dedupe_working_set_percentage", 1, 100)?.unwrap_or(5) as u8;
         let source = self.read("dedupe_mode", "one of repeat, working_set", |mode| match mode {
@@ -443,14 +466,14 @@ impl Section {
         Ok((percent > 0).then_some(Dedupe { percent, source, first_job: 0, shared_jobs }))
     }
 
-    fn jobs(&self) -> Result<Jobs, PlanError> {
+    pub(super) fn jobs(&self) -> Result<Jobs, PlanError> {
         let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
         Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))
     }
 
     /// The initial state of a new file (`extend_file` in `filesetup.c`): written once for reads and
     /// with `overwrite`, otherwise the state that `fallocate` leaves.
-    fn layout(&self, pattern: Pattern) -> Result<Layout, PlanError> {
+    pub(super) fn layout(&self, rw: Pattern, engine: FioEngine) -> Result<Layout, PlanError> {
         let overwrite = self.flag("overwrite")?.unwrap_or(false);
         let fallocated = self.read(
             "fallocate",
@@ -461,7 +484,10 @@ impl Section {
                 _ => None,
             },
         )?;
-        if pattern.reads() || pattern.trims() || overwrite {
+        // A file that is only trimmed is written first, so there is something to discard. With
+        // falloc, the space that another section reserves is enough.
+        let trims_data = rw.trims() && engine != FioEngine::Falloc;
+        if rw.reads() || trims_data || overwrite {
             return Ok(Layout::Overwrite);
         }
         Ok(fallocated.unwrap_or(Layout::PreallocatedOnce))
@@ -512,7 +538,7 @@ impl Section {
         Ok(self.read(key, &takes, |value| value::number(value).filter(aligned))?.unwrap_or(0))
     }
 
-    /// Discards are issued one at a time, as by fio's synchronous engines and libaio. Returns the
+    /// Discards and calls without data are issued one at a time, as by fio's synchronous engines and libaio. Returns the
     /// depth.
     fn trims(&self, workload: &mut Workload, depth: u64) -> Result<u64, PlanError> {
         if workload.engine == EngineChoice::IoUring && depth > 1 {
@@ -533,7 +559,7 @@ impl Section {
             "crc32c" | "crc32c-intel" => Some(true),
             _ => None,
         })?;
-        if asked != Some(true) || !workload.pattern.writes() || workload.pattern.trims() {
+        if asked != Some(true) || !workload.pattern.writes() || !workload.pattern.transfers() {
             return match asked {
                 Some(true) => Err(self.wrong(
                     "verify",
@@ -560,7 +586,7 @@ impl Section {
         Err(self.wrong("verify", &format!("verify: {because}")))
     }
 
-    fn rate(&self, workload: &Workload) -> Result<Option<Rate>, PlanError> {
+    pub(super) fn rate(&self, workload: &Workload) -> Result<Option<Rate>, PlanError> {
         let arrivals =
             self.read("rate_process", "one of linear, poisson", |value| match value {
                 "linear" => Some(Arrivals::Constant),
@@ -670,7 +696,7 @@ impl Section {
 
     /// The steady state that ends the section. With one block size, a rate in bytes is steady when
     /// the IOPS are.
-    fn steady(&self, workload: &Workload) -> Result<Option<UntilSteady>, PlanError> {
+    pub(super) fn steady(&self, workload: &Workload) -> Result<Option<UntilSteady>, PlanError> {
         let takes = "iops, iops_slope, bw, bw_slope, lat or lat_slope with a limit, such as \
                      iops:10%; lat takes a percentage";
         let block_bytes = f64::from(workload.block_bytes.get());
@@ -719,7 +745,7 @@ impl Section {
     }
 
     /// The pauses between operations.
-    fn think(&self, workload: &Workload) -> Result<Option<ThinkTime>, PlanError> {
+    pub(super) fn think(&self, workload: &Workload) -> Result<Option<ThinkTime>, PlanError> {
         let time = self.short_time("thinktime")?;
         let every = self.whole("thinktime_blocks", 1, 1_000_000)?.unwrap_or(1) as u32;
         let Some(time) = time.filter(|time| !time.is_zero()) else { return Ok(None) };
@@ -733,7 +759,7 @@ impl Section {
     }
 
     /// The section's share of a flow. As in fio, a weight of 0 is no limit.
-    fn flow(&self) -> Result<Option<Flow>, PlanError> {
+    pub(super) fn flow(&self) -> Result<Option<Flow>, PlanError> {
         let id = self.whole("flow_id", 0, u32::MAX.into())?.unwrap_or(0) as u32;
         let sleep_us = self.whole("flow_sleep", 0, 1_000_000_000)?.unwrap_or(0);
         let weight = self.whole("flow", 0, 1_000_000)?.filter(|&weight| weight > 0);
@@ -754,19 +780,24 @@ impl Section {
         Ok(what.unwrap_or(ExitWhat::Group))
     }
 
-    fn engine(&self) -> Result<EngineChoice, PlanError> {
-        let takes = "one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null";
-        let engine = self.read("ioengine", takes, |value| match value {
-            "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" => Some(EngineChoice::Psync),
-            "io_uring" => Some(EngineChoice::IoUring),
-            "libaio" => Some(EngineChoice::Libaio),
-            "null" => Some(EngineChoice::Auto),
-            _ => None,
-        })?;
-        Ok(engine.unwrap_or(EngineChoice::Psync))
+    fn engine(&self) -> Result<FioEngine, PlanError> {
+        let engine = self.read("ioengine", FioEngine::NAMES, FioEngine::from_name)?;
+        Ok(engine.unwrap_or(FioEngine::Transfer(EngineChoice::Psync)))
     }
 
-    fn sync(&self, pattern: Pattern) -> Result<(SyncMethod, u32), PlanError> {
+    /// Files exist before the measurement, except with an engine that creates them.
+    fn refuse_create_on_open(&self) -> Result<(), PlanError> {
+        match self.flag("create_on_open")? {
+            Some(true) => Err(self.wrong(
+                "create_on_open",
+                "create_on_open: test files are created before the measurement; remove it, or \
+                 measure their creation with ioengine=filecreate",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn sync(&self, pattern: Pattern) -> Result<(SyncMethod, u32), PlanError> {
         let open = self.read("sync", "one of 0, none, 1, sync, dsync", |value| match value {
             "0" | "none" => Some(SyncMethod::None),
             "1" | "sync" => Some(SyncMethod::OSync),

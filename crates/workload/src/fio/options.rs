@@ -193,9 +193,12 @@ pub const OPTIONS: &[FioOption] = &[
     used("buffered", FLAG, "1", "the opposite of `direct`"),
     used(
         "ioengine",
-        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `io_uring`, `libaio`",
+        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `io_uring`, `libaio`; `falloc`, \
+         `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`",
         "`psync`",
-        "the first five are the same engine in flushmark: one `pwritev2` or `preadv2` at a time",
+        "the first five are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
+         `falloc` and `ftruncate` change the space of a file instead of its data. The last six \
+         create, look up or remove `nrfiles` files or directories, see below",
     ),
     used(
         "runtime",
@@ -439,14 +442,25 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     used(
         "nrfiles",
-        "1 to 16384",
+        "1 to 16384; 1 to 16777216 with `filecreate` and similar engines",
         "1",
         "files of each job in a directory, which divide its `size`; ignored with `filename`, as in \
          fio, and on a device \
          or an existing file",
     )
     .or(&["nr_files"]),
-    used("openfiles", "at least `nrfiles`", "`nrfiles`", "all files of a job stay open"),
+    used(
+        "openfiles",
+        "at least `nrfiles`; any number with `filecreate` and similar engines",
+        "`nrfiles`",
+        "all files of a job stay open; a file that is created is closed at once",
+    ),
+    used(
+        "create_on_open",
+        "0; 1 with `filecreate` and similar engines",
+        "0",
+        "files are created before the measurement, except by `filecreate` and `dircreate`",
+    ),
     used(
         "file_service_type",
         "`roundrobin`, `random`, `sequential`; `random:8`",

@@ -95,6 +95,21 @@ const CLOSING: &str = "
 - **`verify`** reads the data back after the measured time, one read at a time. These reads are not
   part of the results. A mismatch fails the test.
 - **`trim`** issues one discard at a time; its results are reported as writes.
+- **`ioengine=falloc`**: a write is a `fallocate` that extends the file, a read one that does not
+  (`FALLOC_FL_KEEP_SIZE`), and a trim punches a hole; on a block device, which supports neither of
+  the first two, a trim is `BLKDISCARD`. All of them are reported as writes. `rw` and `randrw`, which
+  mix them, are rejected.
+- **`ioengine=ftruncate`**: a write truncates or extends the file to the offset of its block, and
+  has no bytes. Only files that flushmark created are truncated, so the target must be a directory.
+  `fsync` with `falloc` or `ftruncate` is rejected; a TOML plan can sync such a change with `steps`.
+- **`filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`**: each of the
+  `nrfiles` files or directories of a job has its turn once, in order, and each operation has a
+  latency. It includes the `close` of a file that is created. Looking up counts as a read, creating
+  and removing as writes, whatever `rw` is; no bytes are counted. Files that are looked up or
+  removed have `filesize` bytes, and are created and synced beforehand. As in fio, options of blocks
+  and data have no effect. `loops` and `time_based` are only valid with `filestat` and `dirstat`.
+- **A `filename` shared by sections** is one file: a section finds it as the previous ones left it,
+  unless it is too small.
 - **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that
   misses the target at depth 1 is measured there; fio fails it if `latency_percentile` is 100.
   `latency_run` is not supported.

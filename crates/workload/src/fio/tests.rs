@@ -111,7 +111,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -809,4 +809,151 @@ fn values_at_the_end_of_their_range_are_taken() {
     assert!(addressed(all - 1024, "offset=1024") && !addressed(all - 1023, "offset=1024"));
     let jobs = "numjobs=2\noffset=512\noffset_increment=2048";
     assert!(addressed(all - 512 - 2 * 2048, jobs) && !addressed(all - 512 - 2 * 2048 + 1, jobs));
+}
+
+#[test]
+fn an_engine_can_change_the_space_of_a_file_instead_of_its_data() {
+    let falloc = |rw: &str| only(&format!("[t]\nsize=1m\nioengine=falloc\n{rw}\n"));
+    for (rw, pattern) in [
+        ("rw=read", Pattern::Reserve),
+        ("rw=randread", Pattern::RandReserve),
+        ("rw=write", Pattern::Allocate),
+        ("rw=randwrite", Pattern::RandAllocate),
+        ("rw=trim", Pattern::Trim),
+        ("rw=randtrim\niodepth=16", Pattern::RandTrim),
+    ] {
+        let job = falloc(rw);
+        assert_eq!((job.pattern, job.depth.get()), (pattern, 1), "{rw}");
+        assert_eq!((job.engine, job.direct), (EngineChoice::Psync, false), "{rw}");
+    }
+    // A read finds a file that was written; a trim, other than that of other engines, does not.
+    let layouts = ["rw=read", "rw=write", "rw=trim"].map(|rw| falloc(rw).layout);
+    let reserved = Layout::PreallocatedOnce;
+    assert_eq!(layouts, [Layout::Overwrite, reserved, reserved]);
+    assert!(!falloc("rw=write\ndirect=1").direct);
+    assert!(falloc("rw=write\nend_fsync=1").end_fsync);
+    assert_eq!(falloc("rw=write\ndedupe_percentage=50").dedupe, None);
+    // fio ignores a sync if nothing is written.
+    assert_eq!(falloc("rw=read\nfsync=1").sync, SyncMethod::None);
+    let truncate = only("[t]\nsize=1m\nioengine=ftruncate\nrw=randwrite\n");
+    assert_eq!((truncate.pattern, truncate.depth.get()), (Pattern::RandTruncate, 1));
+    let error = |lines: &str| error(&format!("[t]\nsize=1m\n{lines}\n"));
+    insta::assert_snapshot!(error("ioengine=falloc\nrw=randrw"), @"job.fio:4: rw: ioengine=falloc does not support randrw; use read, randread, write, randwrite, trim or randtrim");
+    insta::assert_snapshot!(error("ioengine=ftruncate"), @"job.fio:1: rw: ioengine=ftruncate does not support read; use write or randwrite");
+    insta::assert_snapshot!(error("ioengine=ftruncate\nrw=write\nfdatasync=2"), @"job.fio:5: fdatasync: truncate writes no data to sync; remove it");
+    insta::assert_snapshot!(error("ioengine=falloc\nrw=write\nverify=crc32c"), @"job.fio:5: verify: allocate writes no data to read back");
+    insta::assert_snapshot!(error("rw=allocate"), @r#"job.fio:3: rw: "allocate" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
+    insta::assert_snapshot!(error("rw=write\ncreate_on_open=1"), @"job.fio:4: create_on_open: test files are created before the measurement; remove it, or measure their creation with ioengine=filecreate");
+    only("[t]\nsize=1m\ncreate_on_open=0\n");
+}
+
+/// fio's examples/falloc.fio and examples/ftruncate.fio, without their comments.
+#[test]
+fn sections_with_different_engines_share_a_file() {
+    let text = "[global]\nioengine=falloc\niodepth=1\ndirect=0\nbuffered=0\ndirectory=/scratch\n\
+                nrfiles=1\nsize=100M\nfilesize=100M\ngroup_reporting\nfilename=fragmented_file\n\
+                [falloc-fuzzer]\nstonewall\nruntime=10\ntime_based\n\
+                bssplit=4k/10:64k/50:32k/40\nrw=randwrite\nnumjobs=1\n\
+                [punch hole-fuzzer]\nbs=4k\nruntime=10\ntime_based\nrw=randtrim\nnumjobs=2\n\
+                [sequential aio-dio write]\nstonewall\nioengine=libaio\nnumjobs=1\niodepth=128\n\
+                buffered=0\ndirect=1\nrw=write\nbs=64k\n\
+                [sequential buffered read]\nstonewall\nioengine=sync\nbuffered=1\ndirect=0\n\
+                rw=read\nbs=64k\n";
+    let plan = Plan::from_fio("falloc.fio", text, &|_| None).unwrap();
+    assert_eq!(plan.target.as_deref(), Some("/scratch/fragmented_file"));
+    let jobs: Vec<_> = (plan.tests.iter())
+        .map(|test| match &test.work {
+            Work::Blocks(job) => (test.with_previous, job.pattern, job.layout, job.kept_file),
+            Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+        })
+        .collect();
+    let reserved = Layout::PreallocatedOnce;
+    assert_eq!(
+        jobs,
+        [
+            (false, Pattern::RandAllocate, reserved, Some(0)),
+            (true, Pattern::RandTrim, reserved, Some(0)),
+            (false, Pattern::Write, Layout::Overwrite, Some(0)),
+            (false, Pattern::Read, Layout::Overwrite, Some(0)),
+        ]
+    );
+    let text = "[global]\nioengine=ftruncate\ndirectory=/scratch\nsize=102404k ; 100Mb+4k\n\
+                stonewall\nfilename=truncate\nruntime=10s\ntime_based\ndirect=1\nbs=4k\n\
+                [grow-truncate]\nrw=write\n[rand-truncate]\nrw=randwrite\nnorandommap\n";
+    let plan = Plan::from_fio("ftruncate.fio", text, &|_| None).unwrap();
+    for test in &plan.tests {
+        let Work::Blocks(job) = &test.work else { unreachable!("fio has neither steps nor sorts") };
+        // Its length is unknown once it has been truncated.
+        assert_eq!((job.layout, job.kept_file), (reserved, Some(0)), "{}", test.name);
+    }
+    // Sections with other file names have other files, and each job without one its own.
+    let text = "[global]\nsize=1m\nrw=write\nstonewall\n[a]\nfilename=a\n[b]\nfilename=b\n\
+                [c]\nfilename=a\n[d]\n";
+    let plan = Plan::from_fio("j", text, &|_| None).unwrap();
+    let kept = plan.tests.iter().map(|test| match &test.work {
+        Work::Blocks(job) => job.kept_file,
+        Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), [Some(0), Some(1), Some(0), None]);
+}
+
+/// fio's examples/filecreate-ioengine.fio and those for its other engines of this kind.
+#[test]
+fn an_engine_can_create_look_up_or_remove_files() {
+    let create = "[global]\ncreate_on_open=1\nnrfiles=31250\nioengine=filecreate\n\
+                  fallocate=none\nfilesize=4k\nopenfiles=1\n[t0]\n[t1]\n";
+    let plan = Plan::from_fio("f", create, &|_| None).unwrap();
+    assert!(plan.tests.len() == 2 && plan.tests[1].with_previous && plan.target.is_none());
+    let job = only(create);
+    assert_eq!((job.pattern, job.entries_per_job()), (Pattern::Create, 31250));
+    assert_eq!((job.passes, job.limit), (Some(1), Limit::Count(u64::MAX)));
+    assert_eq!((job.warm_up, job.direct), (WarmUp::default(), false));
+    assert_eq!(job.limit_on(job.size_per_job_bytes(Room::Unlimited)), Limit::Count(31250));
+    assert_eq!(job.title(), "create 31250 entries, jobs 1");
+    for (engine, pattern) in [
+        ("filestat", Pattern::Stat),
+        ("filedelete", Pattern::Remove),
+        ("dircreate", Pattern::MkDir),
+        ("dirstat", Pattern::StatDir),
+        ("dirdelete", Pattern::RmDir),
+    ] {
+        let lines = "numjobs=10\nfilesize=4k\nnrfiles=200\nunlink=0\nthread\nbs=4k\niodepth=4\n";
+        let job = only(&format!("[t]\nioengine={engine}\n{lines}"));
+        assert_eq!((job.pattern, job.jobs.get(), job.depth.get()), (pattern, 10, 1), "{engine}");
+        assert_eq!(job.entries_per_job(), 200, "{engine}");
+    }
+    let stat = |lines: &str| only(&format!("[t]\nioengine=filestat\nfilesize=4k\n{lines}\n"));
+    let second = Duration::from_secs(1);
+    let both = |count| Limit::TimeAndCount { time: second, count, until: Until::First };
+    assert_eq!(stat("runtime=1").limit, both(u64::MAX));
+    assert_eq!(stat("runtime=1\nnumber_ios=7").limit, both(7));
+    let timed = stat("runtime=1\ntime_based");
+    assert_eq!((timed.limit, timed.passes), (Limit::Time(second), None));
+    assert_eq!(stat("nrfiles=4\nloops=3").limit_on(4 * 4096), Limit::Count(12));
+    assert_eq!(stat("rate_iops=10").rate.map(|rate| rate.per_second), Some(10.0));
+}
+
+#[test]
+fn an_engine_without_data_refuses_what_would_change_it() {
+    let error = |lines: &str| {
+        error(&format!("[t]\nioengine=filecreate\n{lines}\n")).replace("job.fio:", "")
+    };
+    insta::assert_snapshot!(error(""), @"2: filesize: missing; set the size of each file, such as filesize=4k. fio requires it, too");
+    insta::assert_snapshot!(error("filesize=100"), @r#"3: filesize: "100" is invalid: expected one size from 512 to 64m, such as 4k"#);
+    insta::assert_snapshot!(error("filesize=4k\nsize=1m"), @"4: size: set the size of each file with filesize, and their number with nrfiles");
+    insta::assert_snapshot!(error("filename=x"), @"3: filename: each job has files with separate names; use directory, or --target");
+    insta::assert_snapshot!(error("filesize=4k\nloops=2"), @"4: loops: a file can be created or removed only once; set nrfiles");
+    insta::assert_snapshot!(error("filesize=4k\nruntime=1\ntime_based"), @"5: time_based: a file can be created or removed only once; set nrfiles");
+    insta::assert_snapshot!(error("filesize=4k\nrw=write\nfsync=1"), @"5: fsync: flushmark does not sync entries of directories here; use steps");
+    insta::assert_snapshot!(error("filesize=4k\nrw=write\nend_fsync=1"), @"5: end_fsync: flushmark does not sync entries of directories here; use steps");
+    insta::assert_snapshot!(error("filesize=4k\nnrfiles=16777217"), @r#"4: nrfiles: "16777217" is invalid: expected a whole number from 1 to 16777216"#);
+    insta::assert_snapshot!(error("filesize=4k\nfallocate=maybe"), @r#"4: fallocate: "maybe" is invalid: expected one of native, posix, 1, none, 0; keep and truncate are not supported"#);
+    for key in ["io_size", "offset", "offset_increment", "rate", "rate_min", "latency_target"] {
+        let refused = error(&format!("filesize=4k\n{key}=4k"));
+        assert!(refused.starts_with(&format!("4: {key}: ")), "{refused}");
+    }
+    for line in ["ramp_time=1", "verify=crc32c"] {
+        let refused = error(&format!("filesize=4k\n{line}"));
+        assert!(refused.starts_with("4: "), "{refused}");
+    }
 }

@@ -81,10 +81,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // Ctrl-C ends the measured program; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     build::flushmark()?;
+    let _confined = KernelWorkers::confine(options.cpu)?;
     if options.jobfiles {
         return job_files::compare(options);
     }
-    let _confined = KernelWorkers::confine(options.cpu)?;
     for bench in ["bare_loop", "crate_loop"] {
         shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", bench])?;
     }

@@ -51,25 +51,14 @@ pub(crate) fn cache_setting(
         operation_name(commit.on)
     );
     let lost = unsynced.as_ref().filter(|pair| pair.gain() < UNSYNCED_LOSS);
-    let command = |word: &str| {
-        disks.iter().map(|disk| switch_cache(word, disk)).collect::<Vec<_>>().join(", ")
-    };
     let (id, title, advice) = if gain >= DIFFERENCE_MIN {
-        let price = lost.map_or(String::new(), |pair| {
-            format!(
-                " Unsynced writes fall from {} to {} per second; if those matter more, leave it \
-                 on.",
-                number(pair.on.iops),
-                number(pair.off.iops)
-            )
-        });
         (
             "write-cache-better-off",
             format!(
                 "Commits on {label} are {} times as fast with the write cache off: {rates}.",
                 number(gain)
             ),
-            format!("Switch it off: {}.{price}", command("off")),
+            advice_off(lost, disks),
         )
     } else if gain <= 1.0 / DIFFERENCE_MIN {
         (
@@ -83,29 +72,11 @@ pub(crate) fn cache_setting(
                 .to_owned(),
         )
     } else {
-        let advice = match lost {
-            Some(pair) => format!(
-                "Leave it on: switching it off only slows unsynced writes, from {} to {} per \
-                 second.",
-                number(pair.on.iops),
-                number(pair.off.iops)
-            ),
-            None => "Leave the setting as it is.".to_owned(),
-        };
         (
             "write-cache-makes-no-difference",
             format!("The write cache of {label} makes no difference to commits: {rates}."),
-            advice,
+            advice_either(lost),
         )
-    };
-    let sides = |pair: &Pair<'_>| {
-        [(pair.off, "off"), (pair.on, "on")].map(|(result, setting)| {
-            Evidence::number(
-                format!("{}, cache {setting}", operation_name(result)),
-                result.iops.round(),
-                "IOPS",
-            )
-        })
     };
     let evidence = [by_flush.as_ref(), by_flag.as_ref(), unsynced.as_ref()]
         .into_iter()
@@ -120,6 +91,42 @@ pub(crate) fn cache_setting(
         confidence: if certain { Confidence::High } else { Confidence::Medium },
         doubt: (gain >= DIFFERENCE_MIN).then(|| CACHE_OFF_DOUBT.to_owned()),
         advice,
+    })
+}
+
+/// The advice if commits are faster with the cache off; `lost` are the unsynced writes if they are
+/// much slower then.
+fn advice_off(lost: Option<&Pair<'_>>, disks: &[String]) -> String {
+    let commands: Vec<String> = disks.iter().map(|disk| switch_cache("off", disk)).collect();
+    let price = lost.map_or(String::new(), |pair| {
+        format!(
+            " Unsynced writes fall from {} to {} per second; if those matter more, leave it on.",
+            number(pair.on.iops),
+            number(pair.off.iops)
+        )
+    });
+    format!("Switch it off: {}.{price}", commands.join(", "))
+}
+
+/// The advice if the setting makes no difference to commits.
+fn advice_either(lost: Option<&Pair<'_>>) -> String {
+    match lost {
+        Some(pair) => format!(
+            "Leave it on: switching it off only slows unsynced writes, from {} to {} per second.",
+            number(pair.on.iops),
+            number(pair.off.iops)
+        ),
+        None => "Leave the setting as it is.".to_owned(),
+    }
+}
+
+fn sides(pair: &Pair<'_>) -> [Evidence; 2] {
+    [(pair.off, "off"), (pair.on, "on")].map(|(result, setting)| {
+        Evidence::number(
+            format!("{}, cache {setting}", operation_name(result)),
+            result.iops.round(),
+            "IOPS",
+        )
     })
 }
 

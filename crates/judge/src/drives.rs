@@ -59,106 +59,113 @@ enum Rank {
     Harmless,
 }
 
+const PLP_DOUBT: &str =
+    "A drive with power-loss protection loses nothing because of this; check its datasheet.";
+
 /// The finding for a write cache that drive, kernel and filesystem report differently.
 fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
-    // Sysfs replaces a slash in the name (`cciss!c0d0`).
-    let disk = record.device.name.replace('/', "!");
-    let path = record.device.path.display();
-    let views = views(record);
-    let finding = |id: &str, title: String, advice: String| Finding {
+    match kind {
+        Disagreement::KernelSendsNoFlushes => (Rank::LosesData, kernel_sends_no_flushes(record)),
+        Disagreement::BeliefOverridden => (Rank::LosesData, belief_overridden(record)),
+        Disagreement::FilesystemSendsNoFlushes { mount_point, option } => {
+            (Rank::LosesData, flushes_switched_off(record, &mount_point, &option))
+        }
+        Disagreement::LayerStopsFlushes { mount_point, layer } => {
+            (Rank::LosesData, layer_stops_flushes(record, &mount_point, &layer))
+        }
+        Disagreement::FlushesInVain => (Rank::Harmless, flushes_in_vain(record)),
+    }
+}
+
+/// A finding whose evidence is what drive, kernel and filesystem report.
+fn from_views(record: &DriveRecord, id: &str, title: String, advice: String) -> Finding {
+    Finding {
         id: id.to_owned(),
         title,
-        evidence: views.clone(),
+        evidence: views(record),
         confidence: Confidence::High,
         doubt: None,
         advice,
-    };
-    let plp_doubt = Some(
-        "A drive with power-loss protection loses nothing because of this; check its datasheet."
-            .to_owned(),
-    );
-    let reported = record.cache.kernel.cache_type.as_deref();
-    let switch_to_write_back = format!(
-        "Re-enable flushes with `echo 'write back' > /sys/block/{disk}/queue/write_cache`, or \
-         switch the cache off: `flushmark cache off {path}`."
-    );
-    match kind {
-        Disagreement::KernelSendsNoFlushes => (
-            Rank::LosesData,
-            Finding {
-                doubt: plp_doubt,
-                ..finding(
-                    "kernel-sends-no-flushes",
-                    format!(
-                        "The kernel sends no flushes to {path}, although its volatile write cache \
-                         is on: no fsync is durable."
-                    ),
-                    if reported.is_none_or(|reported| reported.starts_with("write back")) {
-                        switch_to_write_back
-                    } else {
-                        // The driver assumes no cache, and the queue's setting cannot exceed that.
-                        format!(
-                            "Have the driver query the drive again with `echo 1 > \
-                             /sys/block/{disk}/device/rescan`; if that changes nothing, switch the \
-                             cache off: `flushmark cache off {path}`."
-                        )
-                    },
-                )
-            },
-        ),
-        Disagreement::BeliefOverridden => (
-            Rank::LosesData,
-            Finding {
-                doubt: plp_doubt,
-                ..finding(
-                    "cache-belief-overridden",
-                    format!(
-                        "The kernel is configured not to flush {path}, although the drive reports \
-                         a volatile cache."
-                    ),
-                    switch_to_write_back,
-                )
-            },
-        ),
-        Disagreement::FilesystemSendsNoFlushes { mount_point, option } => (
-            Rank::LosesData,
-            finding(
-                "flushes-switched-off",
-                format!(
-                    "No sync on {mount_point} flushes the write cache of {path}: it is mounted \
-                         with `{option}`."
-                ),
-                remedy(&mount_point, &option),
-            ),
-        ),
-        Disagreement::LayerStopsFlushes { mount_point, layer } => (
-            Rank::LosesData,
-            finding(
-                "layer-stops-flushes",
-                format!(
-                    "{layer} drops the flushes that {mount_point} sends to {path}, which \
-                         caches writes."
-                ),
-                format!(
-                    "Run `echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out \
-                     what set it to write through."
-                ),
-            ),
-        ),
-        Disagreement::FlushesInVain => (
-            Rank::Harmless,
-            finding(
-                "flushes-in-vain",
-                format!(
-                    "The kernel still sends flushes to {path}, although its write cache is \
-                         off."
-                ),
-                "Nothing to do: each flush costs one command, and they are needed again once the \
-                 cache is on."
-                    .to_owned(),
-            ),
-        ),
     }
+}
+
+/// The disk's directory in `/sys/block`, where `!` replaces a slash (`cciss!c0d0`).
+fn sysfs_name(record: &DriveRecord) -> String {
+    record.device.name.replace('/', "!")
+}
+
+fn switch_to_write_back(record: &DriveRecord) -> String {
+    format!(
+        "Re-enable flushes with `echo 'write back' > /sys/block/{}/queue/write_cache`, or switch \
+         the cache off: `flushmark cache off {}`.",
+        sysfs_name(record),
+        record.device.path.display()
+    )
+}
+
+fn kernel_sends_no_flushes(record: &DriveRecord) -> Finding {
+    let path = record.device.path.display();
+    let reported = record.cache.kernel.cache_type.as_deref();
+    let advice = if reported.is_none_or(|reported| reported.starts_with("write back")) {
+        switch_to_write_back(record)
+    } else {
+        // The driver assumes no cache, and the queue's setting cannot exceed that.
+        format!(
+            "Have the driver query the drive again with `echo 1 > /sys/block/{}/device/rescan`; \
+             if that changes nothing, switch the cache off: `flushmark cache off {path}`.",
+            sysfs_name(record)
+        )
+    };
+    let title = format!(
+        "The kernel sends no flushes to {path}, although its volatile write cache is on: no fsync \
+         is durable."
+    );
+    Finding {
+        doubt: Some(PLP_DOUBT.to_owned()),
+        ..from_views(record, "kernel-sends-no-flushes", title, advice)
+    }
+}
+
+fn belief_overridden(record: &DriveRecord) -> Finding {
+    let title = format!(
+        "The kernel is configured not to flush {}, although the drive reports a volatile cache.",
+        record.device.path.display()
+    );
+    let advice = switch_to_write_back(record);
+    Finding {
+        doubt: Some(PLP_DOUBT.to_owned()),
+        ..from_views(record, "cache-belief-overridden", title, advice)
+    }
+}
+
+fn flushes_switched_off(record: &DriveRecord, mount_point: &str, option: &str) -> Finding {
+    let title = format!(
+        "No sync on {mount_point} flushes the write cache of {}: it is mounted with `{option}`.",
+        record.device.path.display()
+    );
+    from_views(record, "flushes-switched-off", title, remedy(mount_point, option))
+}
+
+fn layer_stops_flushes(record: &DriveRecord, mount_point: &str, layer: &str) -> Finding {
+    let title = format!(
+        "{layer} drops the flushes that {mount_point} sends to {}, which caches writes.",
+        record.device.path.display()
+    );
+    let advice = format!(
+        "Run `echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out what set it \
+         to write through."
+    );
+    from_views(record, "layer-stops-flushes", title, advice)
+}
+
+fn flushes_in_vain(record: &DriveRecord) -> Finding {
+    let title = format!(
+        "The kernel still sends flushes to {}, although its write cache is off.",
+        record.device.path.display()
+    );
+    let advice = "Nothing to do: each flush costs one command, and they are needed again once the \
+                  cache is on.";
+    from_views(record, "flushes-in-vain", title, advice.to_owned())
 }
 
 /// The command that re-enables flushes on a filesystem.

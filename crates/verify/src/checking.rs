@@ -1,5 +1,7 @@
 //! A check from beginning to end: finds the obligations, reads the target and judges it.
 
+mod notes;
+
 use std::path::{Path, PathBuf};
 
 use drive::SystemRoot;
@@ -17,10 +19,9 @@ use crate::ledger::{Cycle, Ledger};
 use crate::message::Message;
 use crate::outcome::{CycleResult, Outcome, Standing};
 use crate::reading::read_and_judge;
-use crate::run_header::{RunHeader, run_name};
+use crate::run_header::RunHeader;
 use crate::sentences;
 use crate::survey::{Oddity, Survey};
-use crate::target::boot_id;
 use crate::validity::{AtCut, Circumstance, Sign, Void, signs, voids};
 use crate::verdict::{Class, Verdict};
 use crate::witness::Inquiry;
@@ -80,49 +81,10 @@ impl Check {
             }
             target => target?,
         };
-        let (heard_by, ledger, cut_off, inquiry) = match source {
-            Source::Nobody => (HeardBy::Nobody, Ledger::default(), None, None),
-            Source::Journal(path) => {
-                let read = journal::read(path)?;
-                if read.ledger.cycles.is_empty() {
-                    return Err(VerifyError::EmptyJournal { path: path.clone() });
-                }
-                (HeardBy::Journal, read.ledger, read.cut_off, None)
-            }
-            Source::Recorder(address) => {
-                let (inquiry, ledger) = Inquiry::fetch(address)?;
-                (HeardBy::Recorder, ledger, None, Some(inquiry))
-            }
-        };
-        let journal = match source {
-            Source::Journal(path) => Some(path.clone()),
-            _ => None,
-        };
+        let Record { heard_by, ledger, cut_off, inquiry, journal } = Record::of(source)?;
         let standing = ledger.standing();
-        let mut went_back_to = None;
-        let run = match (target.run(), ledger.cycles.last()) {
-            (Ok(found), Some(cycle)) if found.run_id != cycle.run.run_id => {
-                // It is not enough that the journal knows an older run, which may be on another
-                // partition of the same drive.
-                if cycle.run.circumstances.replaces != Some(found.run_id) {
-                    return Err(stranger(&target.path, found, cycle, journal.as_deref(), cut_off));
-                }
-                went_back_to = Some(found.run_id);
-                cycle.run.clone()
-            }
-            (Ok(run), _) => run.clone(),
-            // The journal knows the layout too; the records on the target will show whether they
-            // belong to it.
-            (
-                Err(
-                    VerifyError::NoRun { .. }
-                    | VerifyError::SuperblockDamaged { .. }
-                    | VerifyError::Unreadable { .. },
-                ),
-                Some(cycle),
-            ) => cycle.run.clone(),
-            (Err(error), _) => return Err(error),
-        };
+        let (run, went_back_to) =
+            run_to_check(&target, ledger.cycles.last(), journal.as_deref(), cut_off)?;
         // A typing error must not be recorded in the journal as a dead drive, whatever the user
         // states.
         if target.is_missing() && given != run.circumstances.target {
@@ -174,30 +136,9 @@ impl Check {
         version: &str,
         progress: &mut dyn FnMut(f64) -> bool,
     ) -> Result<VerifyDocument, VerifyError> {
-        let path = self.target.path.clone();
-        let obligations = self.cycle.as_ref().map(|cycle| &cycle.obligations);
-        let (judged, direct) =
-            match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
-                Readable::File(mut disk, direct) => {
-                    self.expect_whole(disk.size_bytes())?;
-                    (read_and_judge(&mut disk, &self.run, obligations, progress), direct)
-                }
-                Readable::Dead(mut disk) => {
-                    (read_and_judge(&mut disk, &self.run, obligations, progress), true)
-                }
-            };
-        let (survey, mut verdict) = judged.map_err(|_| VerifyError::Interrupted)?;
+        let (survey, mut verdict, direct) = self.read(progress)?;
         let superblocks_lost = self.target.superblocks_lost(&self.run);
-        // Without a superblock, the records must show that the target belongs to the journal. If
-        // there are none, it is another target, unless its identity shows otherwise.
-        let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
-            && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
-        let is_known = self.went_back_to.is_some()
-            || self.statement.same_drive
-            || self.target.is_surely_of(&self.run);
-        if superblocks_lost == 2 && nothing_of_it && !is_known {
-            return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
-        }
+        self.expect_own(&survey, superblocks_lost)?;
         if superblocks_lost == 2 && survey.traces.iter().all(|trace| trace.newest == 0) {
             verdict.lose_witnesses(self.went_back_to.is_some());
         }
@@ -211,22 +152,8 @@ impl Check {
         };
         let mut notes = self.notes(root, superblocks_lost, direct, &signs);
         let on_word = signs == [Sign::Word];
-        // What took minutes to read must not be lost because it could not be reported.
-        let mut standing = self.report(&verdict, result, on_word).unwrap_or_else(|error| {
-            notes.push(format!(
-                "the verdict could not be recorded, so it is not counted there: {}",
-                chain(&error)
-            ));
-            let mut standing = self.standing.clone();
-            if self.cycle.as_ref().is_some_and(Cycle::is_unjudged) {
-                standing.unjudged -= 1;
-                standing.count(result, on_word);
-            }
-            standing
-        });
-        if self.heard_by == HeardBy::Nobody {
-            standing.count(result, on_word);
-        }
+        let (standing, unrecorded) = self.count(&verdict, result, on_word);
+        notes.extend(unrecorded);
         Ok(VerifyDocument {
             schema: SCHEMA.to_owned(),
             flushmark: version.to_owned(),
@@ -251,6 +178,72 @@ impl Check {
             ages: verdict.ages,
             standing,
         })
+    }
+
+    /// Reads and judges the whole target; also returns whether it could be read directly.
+    fn read(
+        &self,
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<(Survey, Verdict, bool), VerifyError> {
+        let obligations = self.cycle.as_ref().map(|cycle| &cycle.obligations);
+        let opened = self.target.open_to_read();
+        let (judged, direct) = match opened.map_err(VerifyError::call("open", &self.target.path))? {
+            Readable::File(mut disk, direct) => {
+                self.expect_whole(disk.size_bytes())?;
+                (read_and_judge(&mut disk, &self.run, obligations, progress), direct)
+            }
+            Readable::Dead(mut disk) => {
+                (read_and_judge(&mut disk, &self.run, obligations, progress), true)
+            }
+        };
+        let (survey, verdict) = judged.map_err(|_| VerifyError::Interrupted)?;
+        Ok((survey, verdict, direct))
+    }
+
+    /// Refuses a target that cannot be identified. Without a superblock, the records must show that
+    /// it belongs to the journal. If there are none, it is another target, unless its identity
+    /// shows otherwise.
+    fn expect_own(&self, survey: &Survey, superblocks_lost: usize) -> Result<(), VerifyError> {
+        let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
+            && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
+        let is_known = self.went_back_to.is_some()
+            || self.statement.same_drive
+            || self.target.is_surely_of(&self.run);
+        if superblocks_lost == 2 && nothing_of_it && !is_known {
+            let path = self.target.path.clone();
+            return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
+        }
+        Ok(())
+    }
+
+    /// Reports the verdict where the run is recorded, and returns the counts with it. If that fails,
+    /// it is counted here, with a note: what took minutes to read must not be lost.
+    fn count(
+        &mut self,
+        verdict: &Verdict,
+        result: CycleResult,
+        on_word: bool,
+    ) -> (Standing, Option<String>) {
+        match self.report(verdict, result, on_word) {
+            Ok(mut standing) => {
+                if self.heard_by == HeardBy::Nobody {
+                    standing.count(result, on_word);
+                }
+                (standing, None)
+            }
+            Err(error) => {
+                let mut standing = self.standing.clone();
+                if self.cycle.as_ref().is_some_and(Cycle::is_unjudged) {
+                    standing.unjudged -= 1;
+                    standing.count(result, on_word);
+                }
+                let note = format!(
+                    "the verdict could not be recorded, so it is not counted there: {}",
+                    chain(&error)
+                );
+                (standing, Some(note))
+            }
+        }
     }
 
     /// Refuses a file or partition that was made smaller. A whole drive that comes back smaller has
@@ -324,130 +317,77 @@ impl Check {
         }
         Ok(self.standing.clone())
     }
+}
 
-    /// Notes on the end of the writer, if it bears on the verdict.
-    fn cycle_notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(cycle) = &self.cycle {
-            let lanes = usize::from(self.run.geometry.lanes());
-            // The drive lost power while the host kept running.
-            let all_stopped = cycle.stopped.len() >= lanes;
-            if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
-                notes.push(format!(
-                    "all {lanes} lanes stopped at errors, as they do when only the \
-                                    drive loses power; the first error: {why}"
-                ));
-            } else {
-                notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
+/// Acknowledgements recorded outside the drive, if there are any.
+struct Record {
+    heard_by: HeardBy,
+    ledger: Ledger,
+    cut_off: Option<CutOff>,
+    inquiry: Option<Inquiry>,
+    journal: Option<PathBuf>,
+}
+
+impl Record {
+    fn of(source: &Source) -> Result<Record, VerifyError> {
+        let none = Record {
+            heard_by: HeardBy::Nobody,
+            ledger: Ledger::default(),
+            cut_off: None,
+            inquiry: None,
+            journal: None,
+        };
+        Ok(match source {
+            Source::Nobody => none,
+            Source::Journal(path) => {
+                let read = journal::read(path)?;
+                if read.ledger.cycles.is_empty() {
+                    return Err(VerifyError::EmptyJournal { path: path.clone() });
+                }
+                Record {
+                    heard_by: HeardBy::Journal,
+                    ledger: read.ledger,
+                    cut_off: read.cut_off,
+                    journal: Some(path.clone()),
+                    ..none
+                }
             }
-            if let Some(why) =
-                cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none())
-            {
-                notes.push(format!(
-                    "the writer ended by itself ({why}) before any power cut, so the drive was \
-                     idle when it lost power"
-                ));
+            Source::Recorder(address) => {
+                let (inquiry, ledger) = Inquiry::fetch(address)?;
+                Record { heard_by: HeardBy::Recorder, ledger, inquiry: Some(inquiry), ..none }
             }
-        }
-        notes
+        })
     }
+}
 
-    fn notes(
-        &self,
-        root: &SystemRoot,
-        superblocks_lost: usize,
-        direct: bool,
-        signs: &[Sign],
-    ) -> Vec<String> {
-        let mut notes = Vec::new();
-        notes.extend(match superblocks_lost {
-            0 => None,
-            1 => Some("one of the two superblocks, which were synced before the run began, is \
-                       missing, damaged or older than the run".to_owned()),
-            _ => Some(
-                "both superblocks, which were synced before the run began, are missing, damaged or \
-                 older than the run; the layout is taken from the journal"
-                    .to_owned(),
+/// The run to check, and the run that the target has reverted to instead, if any.
+fn run_to_check(
+    target: &CheckTarget,
+    recorded: Option<&Cycle>,
+    journal: Option<&Path>,
+    cut_off: Option<CutOff>,
+) -> Result<(RunHeader, Option<u64>), VerifyError> {
+    match (target.run(), recorded) {
+        (Ok(found), Some(cycle)) if found.run_id != cycle.run.run_id => {
+            // It is not enough that the journal knows an older run, which may be on another
+            // partition of the same drive.
+            if cycle.run.circumstances.replaces != Some(found.run_id) {
+                return Err(stranger(&target.path, found, cycle, journal, cut_off));
+            }
+            Ok((cycle.run.clone(), Some(found.run_id)))
+        }
+        (Ok(run), _) => Ok((run.clone(), None)),
+        // The journal knows the layout too; the records on the target will show whether they
+        // belong to it.
+        (
+            Err(
+                VerifyError::NoRun { .. }
+                | VerifyError::SuperblockDamaged { .. }
+                | VerifyError::Unreadable { .. },
             ),
-        });
-        if let Some(before) = self.went_back_to {
-            notes.push(format!(
-                "the target has reverted to run {}, which this run had replaced",
-                run_name(before)
-            ));
-        }
-        if self.target.is_missing() {
-            notes.push(format!(
-                "{} does not exist; you state that the drive is dead (--same-drive)",
-                self.target.given
-            ));
-        } else if self.statement.same_drive {
-            notes.push(
-                "you state that this is the drive that was written (--same-drive)".to_owned(),
-            );
-        }
-        if let Some(cut_off) = self.cut_off {
-            let what =
-                if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };
-            notes.push(format!(
-                "the journal {what}: {} bytes after byte {} are ignored, and no obligation is \
-                 derived from them",
-                cut_off.lost_bytes, cut_off.at_bytes
-            ));
-        }
-        let witness = &self.run.circumstances.witness;
-        if self.heard_by == HeardBy::Nobody && !witness.is_empty() {
-            notes.push(format!(
-                "this run was recorded; repeat the check with {witness} to judge all of it"
-            ));
-        }
-        if self.heard_by == HeardBy::Nobody {
-            notes.push(
-                "acknowledgements were not recorded outside the drive, so only obligations \
-                        that surviving records prove are checked: losses at the very end, and a \
-                        drive that reverted as a whole, go unnoticed; use --journal or \
-                        --recorder"
-                    .to_owned(),
-            );
-        }
-        let boot = &self.run.circumstances.boot_id;
-        if !boot.is_empty() && *boot != boot_id(root) && signs.is_empty() {
-            notes.push(
-                "this host has rebooted since the run; that does not show a power cut, \
-                        because a reset does not interrupt the drive's power"
-                    .to_owned(),
-            );
-        }
-        if !boot.is_empty() && *boot == boot_id(root) {
-            notes.push(
-                "this host has not rebooted since the run: if you meant to cut its power \
-                        and not only the drive's, that did not happen"
-                    .to_owned(),
-            );
-        }
-        notes.extend(self.cycle_notes());
-        notes.extend(self.run.fua_caveat().map(str::to_owned));
-        let about = &self.run.circumstances;
-        if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {
-            notes.push(
-                "the drive's count of unsafe shutdowns is unknown (reading it needs root and a \
-                 drive that counts)"
-                    .to_owned(),
-            );
-        }
-        if let Some(why) = self.control_caveat().filter(|_| self.run.geometry.control_lanes > 0) {
-            notes.push(format!(
-                "writes missing from control lanes do not show a power cut here: {why}"
-            ));
-        }
-        if !direct || !about.direct {
-            notes.push(
-                "the filesystem does not support O_DIRECT, so data may have been read from the \
-                 page cache instead of the drive"
-                    .to_owned(),
-            );
-        }
-        notes
+            Some(cycle),
+        ) => Ok((cycle.run.clone(), None)),
+        (Err(error), _) => Err(error),
     }
 }
 
@@ -545,6 +485,7 @@ mod tests {
     use crate::check_target::tests::drive_in_a_file;
     use crate::frontier::Frontier;
     use crate::geometry::tests::small;
+    use crate::target::boot_id;
 
     const NAME: &str = "Micron 5100 (S1)";
 

@@ -7,6 +7,11 @@ use workload::number::{number, span};
 use crate::look::{Look, paint};
 use crate::prose::hanging;
 
+/// Lines of a check's output that are shown.
+const OUTPUT_LINES: usize = 6;
+/// Lost writes that are listed.
+const LOST_SHOWN: usize = 12;
+
 /// The result of a crash test, for [`crash_page`].
 #[derive(Debug, Clone, Serialize)]
 pub struct CrashReport {
@@ -73,70 +78,67 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
     );
     if let Some(failure) = &report.first_failure {
         text += &look.heading("The first failure");
-        let mut add = |label: &str, words: &str| {
+        for (label, words) in failure_lines(report, failure) {
             let first = format!("  {}", paint(look.palette.faint, &format!("{label:<11}")));
-            text += &hanging(&first, 13, words, columns);
-        };
-        let also = if failure.found_in == failure.state {
-            String::new()
-        } else {
-            format!(", found in {}", failure.found_in)
-        };
-        add("state", &format!("{}{also}", failure.state));
-        for line in failure.said.lines().take(6) {
-            add("check", line);
+            text += &hanging(&first, 13, &words, columns);
         }
-        if failure.lost.is_empty() {
-            add("lost", "no write: the check fails although every write is present");
-        }
-        for (index, lost) in failure.lost.iter().take(12).enumerate() {
-            let owners = match lost.owners.as_deref() {
-                Some([]) => ", filesystem metadata or a removed file".to_owned(),
-                Some(owners) => format!(", {}", owners.join(", ")),
-                None => String::new(),
-            };
-            let how = if lost.torn { "torn" } else { "lost" };
-            let words = format!(
-                "write {} of {}: {} bytes at {}{owners}",
-                lost.write, failure.writes, lost.bytes, lost.offset
-            );
-            add(if index == 0 || lost.torn { how } else { "" }, &words);
-        }
-        if failure.lost.len() > 12 {
-            add("", &format!("and {} more", failure.lost.len() - 12));
-        }
-        if failure.lost.iter().any(|lost| lost.owners.is_none()) {
-            match report.filesystem {
-                None => add(
-                    "",
-                    "no filesystem was found on the drive, so the affected files are unknown",
-                ),
-                Some(name) => {
-                    add(
-                        "",
-                        &format!(
-                            "the affected files could not be determined from the {name} on the \
-                             drive"
-                        ),
-                    );
-                }
-            }
-        }
-        add(
-            "again",
-            &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state),
-        );
-        add(
-            "look",
-            &format!(
-                "flushmark crash --resume {} --state '{}' --shell",
-                report.session, failure.state
-            ),
-        );
     }
     let time = span(std::time::Duration::from_secs_f64(report.elapsed_s.max(0.0)));
     text += &hanging("", 0, &format!("{time}; recording and results: {}", report.session), columns);
     look.finish(text)
+}
+
+/// The lines on a failure, each with its label.
+fn failure_lines(report: &CrashReport, failure: &Failure) -> Vec<(&'static str, String)> {
+    let also = if failure.found_in == failure.state {
+        String::new()
+    } else {
+        format!(", found in {}", failure.found_in)
+    };
+    let mut lines = vec![("state", format!("{}{also}", failure.state))];
+    lines.extend(failure.said.lines().take(OUTPUT_LINES).map(|line| ("check", line.to_owned())));
+    lines.extend(lost_lines(report, failure));
+    let again = format!("flushmark crash --resume {} --state '{}'", report.session, failure.state);
+    lines.push(("again", again.clone()));
+    lines.push(("look", again + " --shell"));
+    lines
+}
+
+/// The lines on the writes that were lost or torn.
+fn lost_lines(report: &CrashReport, failure: &Failure) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if failure.lost.is_empty() {
+        let words = "no write: the check fails although every write is present";
+        lines.push(("lost", words.to_owned()));
+    }
+    for (index, lost) in failure.lost.iter().take(LOST_SHOWN).enumerate() {
+        let owners = match lost.owners.as_deref() {
+            Some([]) => ", filesystem metadata or a removed file".to_owned(),
+            Some(owners) => format!(", {}", owners.join(", ")),
+            None => String::new(),
+        };
+        let how = if lost.torn { "torn" } else { "lost" };
+        let words = format!(
+            "write {} of {}: {} bytes at {}{owners}",
+            lost.write, failure.writes, lost.bytes, lost.offset
+        );
+        lines.push((if index == 0 || lost.torn { how } else { "" }, words));
+    }
+    if failure.lost.len() > LOST_SHOWN {
+        lines.push(("", format!("and {} more", failure.lost.len() - LOST_SHOWN)));
+    }
+    if failure.lost.iter().any(|lost| lost.owners.is_none()) {
+        let words = match report.filesystem {
+            None => {
+                "no filesystem was found on the drive, so the affected files are unknown".to_owned()
+            }
+            Some(name) => {
+                format!("the affected files could not be determined from the {name} on the drive")
+            }
+        };
+        lines.push(("", words));
+    }
+    lines
 }
 
 /// Formats a number given by its binary logarithm.

@@ -1,7 +1,7 @@
 //! The drives of a machine: identity, cache state and usage.
 
 use drive::cache_switch::{By, Record};
-use drive::{Answer, BlockDevice, DriveRecord, Health, Usage, WriteCache};
+use drive::{Answer, BlockDevice, DriveRecord, Health, Queue, Usage, WriteCache};
 use measurement::DrivesDocument;
 use workload::number::{about_bytes, capacity};
 
@@ -227,83 +227,101 @@ fn used_for(record: &DriveRecord) -> String {
 fn details(record: &DriveRecord, look: &Look) -> String {
     let device = &record.device;
     let mut text = look.heading(&device.path.display().to_string());
-    let mut add = |label: &str, parts: Vec<Option<String>>| {
-        let words: Vec<String> = parts.into_iter().flatten().collect();
+    let mut add = |label: &str, words: Vec<String>| {
         if !words.is_empty() {
             let label = paint(look.palette.faint, &format!("  {label:<LABEL$}"));
             text += &hanging(&label, LABEL + 2, &words.join(", "), look.columns());
         }
     };
+    add("drive", identity_words(record));
+    add("attached", attachment_words(record));
+    if !device.layers.is_empty() || device.backing_file.is_some() {
+        add("made of", vec![stack_words(device)]);
+    }
+    add("size", size_words(device));
+    add("queue", queue_words(record));
+    add("discard", vec![discard_words(&device.queue)]);
+    add("write cache", vec![cache_words(record)]);
+    add("health", vec![health_words(&record.health)]);
+    if let Some(usage) = &record.usage {
+        for (depth, line) in usage_lines(usage, 0) {
+            add(if depth == 0 { "use" } else { "" }, vec![line]);
+        }
+    }
+    text
+}
+
+fn identity_words(record: &DriveRecord) -> Vec<String> {
+    let device = &record.device;
+    [
+        device.vendor.clone().filter(|vendor| vendor != "ATA"),
+        device.model.clone(),
+        device.serial.as_ref().map(|serial| format!("serial number {serial}")),
+        device.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
+        record.wwn.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn attachment_words(record: &DriveRecord) -> Vec<String> {
+    [
+        Some(transport_words(record.device.transport).to_owned()),
+        record.pci_address.as_ref().map(|address| format!("PCI {address}")),
+        record.numa_node.map(|node| format!("NUMA node {node}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn size_words(device: &BlockDevice) -> Vec<String> {
     let queue = &device.queue;
     let bytes = |what: &str, value: Option<u64>| {
         value.map(|value| format!("{what} {}", workload::format_bytes(value)))
     };
-    add(
-        "drive",
-        vec![
-            device.vendor.clone().filter(|vendor| vendor != "ATA"),
-            device.model.clone(),
-            device.serial.as_ref().map(|serial| format!("serial number {serial}")),
-            device.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
-            record.wwn.clone(),
-        ],
-    );
-    add(
-        "attached",
-        vec![
-            Some(transport_words(device.transport).to_owned()),
-            record.pci_address.as_ref().map(|address| format!("PCI {address}")),
-            record.numa_node.map(|node| format!("NUMA node {node}")),
-        ],
-    );
-    if !device.layers.is_empty() || device.backing_file.is_some() {
-        add("made of", vec![Some(stack_words(device))]);
-    }
-    add(
-        "size",
-        vec![
-            device.size_bytes.map(capacity),
-            bytes("sectors of", queue.logical_block_bytes),
-            bytes("physically", queue.physical_block_bytes),
-            bytes("at best", queue.optimal_io_bytes),
-            bytes("requests up to", queue.max_request_bytes),
-            device.read_only.filter(|read_only| *read_only).map(|_| "read-only".to_owned()),
-            queue.zoned.clone(),
-        ],
-    );
-    add(
-        "queue",
-        vec![
-            queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
-            queue.nr_requests.map(|requests| format!("{requests} requests")),
-            queue.hardware_queues.map(|queues| {
-                format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })
-            }),
-            match (record.poll_queues, queue.polls) {
-                (Some(queues), _) if queues > 0 => Some(format!("{queues} poll queues")),
-                (_, polls) => {
-                    polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned())
-                }
-            },
-            queue.io_timeout_ms.map(|ms| format!("timeout {} s", ms as f64 / 1e3)),
-        ],
-    );
-    let discard = match (queue.discard_max_bytes, queue.discard_granularity_bytes) {
+    [
+        device.size_bytes.map(capacity),
+        bytes("sectors of", queue.logical_block_bytes),
+        bytes("physically", queue.physical_block_bytes),
+        bytes("at best", queue.optimal_io_bytes),
+        bytes("requests up to", queue.max_request_bytes),
+        device.read_only.filter(|read_only| *read_only).map(|_| "read-only".to_owned()),
+        queue.zoned.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn queue_words(record: &DriveRecord) -> Vec<String> {
+    let queue = &record.device.queue;
+    [
+        queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
+        queue.nr_requests.map(|requests| format!("{requests} requests")),
+        queue.hardware_queues.map(|queues| {
+            format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })
+        }),
+        match (record.poll_queues, queue.polls) {
+            (Some(queues), _) if queues > 0 => Some(format!("{queues} poll queues")),
+            (_, polls) => polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned()),
+        },
+        queue.io_timeout_ms.map(|ms| format!("timeout {} s", ms as f64 / 1e3)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn discard_words(queue: &Queue) -> String {
+    match (queue.discard_max_bytes, queue.discard_granularity_bytes) {
         (Some(_), Some(granularity)) => {
             format!("yes, in units of {}", workload::format_bytes(granularity))
         }
         (Some(_), None) => "yes".to_owned(),
         (None, _) => "not supported".to_owned(),
-    };
-    add("discard", vec![Some(discard)]);
-    add("write cache", vec![Some(cache_words(record))]);
-    add("health", vec![Some(health_words(&record.health))]);
-    if let Some(usage) = &record.usage {
-        for (depth, line) in usage_lines(usage, 0) {
-            add(if depth == 0 { "use" } else { "" }, vec![Some(line)]);
-        }
     }
-    text
 }
 
 fn cache_words(record: &DriveRecord) -> String {

@@ -25,7 +25,7 @@ impl Check {
         notes
     }
 
-    /// Whether the target is what was written.
+    /// Notes on the identity of the target.
     fn target_notes(&self, superblocks_lost: usize) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(match superblocks_lost {
@@ -57,7 +57,7 @@ impl Check {
         notes
     }
 
-    /// What was recorded outside the drive.
+    /// Notes on the record of acknowledgements, or its absence.
     fn record_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(cut_off) = self.cut_off {

@@ -70,7 +70,7 @@ pub use inventory::{DriveRecord, Inventory};
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};
-pub use place::{Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
+pub use place::{AtomicWrites, Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
 pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, signatures};
 pub use system_root::SystemRoot;
 pub use transport::Transport;

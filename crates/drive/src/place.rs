@@ -175,6 +175,34 @@ impl DirectIo {
     }
 }
 
+/// The sizes of atomic writes (`RWF_ATOMIC`) to one file or device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtomicWrites {
+    /// The smallest size.
+    pub bytes_min: u32,
+    /// The largest size.
+    pub bytes_max: u32,
+}
+
+impl AtomicWrites {
+    /// Asks the kernel about an open file (`statx` with `STATX_WRITE_ATOMIC`, Linux 6.11); `None`
+    /// if there are none.
+    pub fn of(file: impl AsFd) -> Option<Self> {
+        // Not in rustix 1.1: `include/uapi/linux/stat.h`.
+        let asked = StatxFlags::from_bits_retain(0x0001_0000);
+        let found = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, asked).ok()?;
+        let (bytes_min, bytes_max) =
+            (found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max);
+        let supported = found.stx_mask & asked.bits() != 0 && bytes_max > 0;
+        supported.then_some(AtomicWrites { bytes_min, bytes_max })
+    }
+
+    /// Returns `true` if a block of this size, aligned to it, can be written atomically.
+    pub fn allow(&self, bytes: u32) -> bool {
+        bytes.is_power_of_two() && (self.bytes_min..=self.bytes_max).contains(&bytes)
+    }
+}
+
 impl Place {
     /// Collects everything about `path`: the path on this machine, the rest below `root`.
     ///

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{
-    BlockContents, Content, DepthSearch, JobPart, Layout, Operation, SyncCall, SyncMethod, Workload,
+    BlockContents, CheckTime, Content, DepthSearch, JobPart, Layout, Operation, SyncCall,
+    SyncMethod, Workload,
 };
 
 use crate::batching::Batching;
@@ -14,7 +15,7 @@ use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
-use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
+use crate::disk::{BlockDisk, Disk, FileBacked, FileDisk, NullDisk, Renewal};
 use crate::entries::EntryDisk;
 use crate::flow::{FlowCounters, FlowShare};
 use crate::job::{Failure, JobEnd, Stop, Tally};
@@ -24,7 +25,8 @@ use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
-use crate::readback::Written;
+use crate::readback::Verified;
+use crate::seal::Sealer;
 use crate::space::SpaceDisk;
 use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
@@ -53,6 +55,7 @@ impl BlockJob<'_> {
     /// Sets up, runs the stage, and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
         let mut report = self.carried(stage).unwrap_or_else(Report::failed);
+        report.end.ignored.within_file(&self.part);
         report.end.failure = report.end.failure.map(|failure| failure.within_file(&self.part));
         report
     }
@@ -79,7 +82,7 @@ impl BlockJob<'_> {
             };
         }
         match self.workload.pattern.operation() {
-            Operation::Transfer => self.transferring(self.open()?, depth, stage),
+            Operation::Transfer => self.transferring(self.open()?, stage),
             Operation::Space(call) => {
                 let failed = |errno| Failure::of("querying the target", errno);
                 let mut disk = SpaceDisk::new(self.open()?, call).map_err(failed)?;
@@ -98,25 +101,48 @@ impl BlockJob<'_> {
     }
 
     /// Reads and writes data.
-    fn transferring(
-        &self,
-        files: OpenFiles,
-        depth: u32,
-        stage: Stage<'_>,
-    ) -> Result<Report, Failure> {
-        let write_flags = if self.workload.sync == SyncMethod::RwfDsync {
-            ReadWriteFlags::DSYNC
-        } else {
-            ReadWriteFlags::empty()
-        };
+    fn transferring(&self, files: OpenFiles, stage: Stage<'_>) -> Result<Report, Failure> {
         let renewal = match self.workload.layout {
             Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
             Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.bytes),
         };
-        let mut disk = FileDisk::new(files, write_flags, renewal);
+        let mut disk = FileDisk::new(files, self.write_flags(), renewal);
+        let Some(verification) = &self.workload.verify else { return self.on(&mut disk, stage) };
+        let region = self.operations(Phase::Measurement).region();
+        let earlier = self.target.written_to(&self.files[0].name);
+        let mut disk = Verified::new(disk, verification, region, earlier)
+            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
+        let mut report = self.on(&mut disk, stage)?;
+        if report.end.failure.is_none() {
+            let end = &mut report.end;
+            let on_mismatch =
+                &mut |failure| end.forgive(self.workload, failure).map(|_forgiven| ());
+            match disk.conclude(self.stop, on_mismatch) {
+                Ok(note) => report.notes.push(note),
+                Err(failure) => report.end.failure = Some(failure),
+            }
+        }
+        if verification.time == CheckTime::InLaterTest && self.workload.kept_file.is_some() {
+            self.target.keep_written(&self.files[0].name, disk.into_written());
+        }
+        Ok(report)
+    }
+
+    /// The flags of each write.
+    fn write_flags(&self) -> ReadWriteFlags {
+        let mut flags = ReadWriteFlags::empty();
+        flags.set(ReadWriteFlags::DSYNC, self.workload.sync == SyncMethod::RwfDsync);
+        // Not in rustix 1.1.
+        let atomic = ReadWriteFlags::from_bits_retain(libc::RWF_ATOMIC as u32);
+        if self.workload.atomic { flags | atomic } else { flags }
+    }
+
+    /// Runs the stage on the job's files.
+    fn on<D: FileBacked>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
+        let (depth, write_flags) = (self.workload.depth_effective(), self.write_flags());
         match self.carrier {
-            Carrier::Psync | Carrier::Null => self.blocking(&mut disk, stage),
+            Carrier::Psync | Carrier::Null => self.blocking(disk, stage),
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
@@ -134,7 +160,7 @@ impl BlockJob<'_> {
                             .to_owned(),
                     );
                 }
-                Ok(self.queued(uring, &mut disk, buffers, notes, stage))
+                Ok(self.queued(uring, disk, buffers, notes, stage))
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
@@ -146,7 +172,7 @@ impl BlockJob<'_> {
                     &buffers,
                 )
                 .map_err(|errno| setting_up("libaio", errno))?;
-                Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
+                Ok(self.queued(libaio, disk, buffers, Vec::new(), stage))
             }
         }
     }
@@ -158,6 +184,9 @@ impl BlockJob<'_> {
         let content = if transfers { self.workload.content } else { Content::Zero };
         let buffers = Buffers::new(slots, block_bytes, content, &mut draws)
             .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
+        if let Some(verification) = &self.workload.verify {
+            return Ok(buffers.with_seal(Sealer::new(verification)));
+        }
         let Some(dedupe) = self.workload.dedupe else { return Ok(buffers) };
         let blocks = self.part.total_bytes() / u64::from(self.workload.block_bytes.get());
         let contents = BlockContents::new(dedupe, self.job, blocks, draws);
@@ -173,34 +202,23 @@ impl BlockJob<'_> {
         }
     }
 
-    fn blocking<D: Disk>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
+    fn blocking<D: BlockDisk>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
         let slots = if self.workload.content == Content::Zero { 1 } else { POOL_SLOTS };
         let mut buffers = self.buffers(slots)?;
-        let (mut written, mut flow) = (self.written(), self.flow());
-        let mut report = stage.act(Vec::new(), |phase, bounds, tally, stop| {
+        let mut flow = self.flow();
+        let report = stage.act(Vec::new(), |phase, bounds, tally, stop| {
             let (operations, clock) = (self.operations(phase), self.clock);
-            if let Err(end) = start_over(disk, &operations) {
-                return end;
+            if let Err(failure) = start_over(disk, &operations) {
+                return JobEnd { failure: Some(failure), ..JobEnd::new() };
             }
-            let written = written.as_mut();
             let (disk_now, buffers) = (&mut *disk, &mut buffers);
             let flow = flow.as_mut();
-            let job = Blocking {
-                disk: disk_now,
-                clock,
-                operations,
-                bounds,
-                buffers,
-                tally,
-                stop,
-                written,
-                flow,
-            };
+            let job =
+                Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, flow };
             let end = operations.run(job);
             self.ended(phase, end, disk, tally)
         });
         drop(flow);
-        self.read_back(written, &mut report, disk, &mut buffers);
         Ok(report)
     }
 
@@ -212,29 +230,7 @@ impl BlockJob<'_> {
             .map(|(flow, counters)| FlowShare::new(flow, counters))
     }
 
-    /// A tracker of written blocks, if they are read back.
-    fn written(&self) -> Option<Written> {
-        self.workload.verify.then(|| Written::new(self.operations(Phase::Measurement).region()))
-    }
-
-    /// Reads back what the job has written, after its measured time.
-    fn read_back(
-        &self,
-        written: Option<Written>,
-        report: &mut Report,
-        disk: &mut impl Disk,
-        buffers: &mut Buffers,
-    ) {
-        let Some(written) = written.filter(|_| report.end.failure.is_none()) else { return };
-        match written.read_back(disk, buffers.slot_mut(0), self.stop) {
-            Ok(_) => {
-                report.notes.push("all written blocks were read back and verified".to_owned());
-            }
-            Err(failure) => report.end.failure = Some(failure),
-        }
-    }
-
-    fn queued<Q: Queue, D: Disk>(
+    fn queued<Q: Queue, D: BlockDisk>(
         &self,
         mut queue: Q,
         disk: &mut D,
@@ -244,18 +240,17 @@ impl BlockJob<'_> {
     ) -> Report {
         let depth = self.workload.depth_effective();
         let mut batching = Batching::new(depth, self.clock);
-        let (mut written, mut flow) = (self.written(), self.flow());
+        let mut flow = self.flow();
         let mut search = self
             .workload
             .latency_target
             .map(|target| DepthSearch::new(target, depth, self.clock.ticks_of(target.window())));
         let mut report = stage.act(notes, |phase, bounds, tally, stop| {
             let operations = self.operations(phase);
-            if let Err(end) = start_over(disk, &operations) {
-                return end;
+            if let Err(failure) = start_over(disk, &operations) {
+                return JobEnd { failure: Some(failure), ..JobEnd::new() };
             }
             let (queue, buffers, batching) = (&mut queue, &mut buffers, &mut batching);
-            let written = written.as_mut();
             let end = Queued {
                 queue,
                 disk: &mut *disk,
@@ -267,7 +262,6 @@ impl BlockJob<'_> {
                 buffers,
                 tally,
                 stop,
-                written,
                 flow: flow.as_mut(),
                 search: search.as_mut(),
             }
@@ -278,7 +272,6 @@ impl BlockJob<'_> {
         // Before the buffers, whose memory can be registered with the kernel.
         drop(queue);
         drop(flow);
-        self.read_back(written, &mut report, disk, &mut buffers);
         report
     }
 }
@@ -309,12 +302,11 @@ impl BlockJob<'_> {
 }
 
 /// Resets the layout, so each phase starts with one that is not used up.
-fn start_over(disk: &mut impl Disk, operations: &Operations<'_>) -> Result<(), JobEnd> {
+fn start_over(disk: &mut impl Disk, operations: &Operations<'_>) -> Result<(), Failure> {
     if operations.renew_every().is_none() {
         return Ok(());
     }
-    let failure = |errno| Failure::of("emptying the file", errno);
-    disk.renew().map_err(|errno| JobEnd { failure: Some(failure(errno)), ..JobEnd::new() })
+    disk.renew().map_err(|errno| Failure::of("emptying the file", errno))
 }
 
 fn setting_up(interface: &'static str, errno: Errno) -> Failure {

@@ -7,11 +7,10 @@
 use crate::buffers::{Buffers, PIECE};
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
-use crate::disk::Disk;
+use crate::disk::BlockDisk;
 use crate::flow::FlowShare;
-use crate::job::{Failure, JobEnd, Stop, Tally};
+use crate::job::{Failure, Forgiven, JobEnd, Stop, Tally};
 use crate::pace::Pace;
-use crate::readback::{self, Written};
 use workload::access::{Access, Direction, Loop, Operations};
 use workload::{Bounds, Commits};
 
@@ -27,13 +26,11 @@ pub struct Blocking<'a, D> {
     pub tally: &'a Tally,
     /// Checked after each operation.
     pub stop: &'a Stop,
-    /// Tracks written blocks, if they are read back afterwards.
-    pub written: Option<&'a mut Written>,
     /// The job's share of a flow, if it is limited.
     pub flow: Option<&'a mut FlowShare>,
 }
 
-impl<T: Disk> Loop for Blocking<'_, T> {
+impl<T: BlockDisk> Loop for Blocking<'_, T> {
     type End = JobEnd;
 
     /// Runs until the bounds, a stop, or an error.
@@ -44,7 +41,8 @@ impl<T: Disk> Loop for Blocking<'_, T> {
     }
 }
 
-impl<T: Disk> Blocking<'_, T> {
+impl<T: BlockDisk> Blocking<'_, T> {
+    #[expect(clippy::too_many_lines, reason = "the parts of the loop share all of its state")]
     fn repeat(
         &mut self,
         mut access: impl Access,
@@ -55,7 +53,7 @@ impl<T: Disk> Blocking<'_, T> {
         let workload = self.operations.workload();
         let (sync, sync_every) = (workload.sync.call(), workload.sync_every);
         let syncs_commit = self.operations.commits() == Commits::EachSync;
-        let (usual_bytes, verify) = (workload.block_bytes.get() as usize, workload.verify);
+        let usual_bytes = workload.block_bytes.get() as usize;
         let mut sizes = self.operations.sizes();
         let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let renew_every = self.operations.renew_every().unwrap_or(u64::MAX);
@@ -94,25 +92,40 @@ impl<T: Disk> Blocking<'_, T> {
                 begin = take_due(&mut pace).unwrap_or(now);
                 let moved = self.disk.read(block, offset);
                 now = clock.ticks();
-                Failure::check(self.disk.read_name(), offset, block_bytes, moved)?;
+                let done = Failure::check(self.disk.read_name(), offset, block_bytes, moved);
+                if let Err(failure) = done {
+                    let resumed = self.ignore(failure, &mut checkpoints, now, end)?;
+                    let Some(resumed) = resumed else { return Ok(()) };
+                    now = resumed;
+                    continue;
+                }
                 self.tally.read.record(clock.ns(now.saturating_sub(begin)));
                 end.reads += 1;
                 end.read_bytes += block_bytes as u64;
+                if T::VERIFIES {
+                    let block = &self.buffers.slot_mut(0)[..block_bytes];
+                    let checked = self.disk.has_read(block, offset);
+                    checked.or_else(|failure| end.forgive(workload, failure).map(drop))?;
+                    now = clock.ticks();
+                }
             } else {
                 let block = &mut self.buffers.next_stamped(offset)[..block_bytes];
-                if verify {
-                    readback::seal(block);
-                }
                 begin = take_due(&mut pace)
                     .unwrap_or_else(|| if restamp { clock.ticks() } else { now });
                 let moved = self.disk.write(block, offset);
                 now = clock.ticks();
-                Failure::check(self.disk.write_name(), offset, block_bytes, moved)?;
+                let done = Failure::check(self.disk.write_name(), offset, block_bytes, moved);
+                if let Err(failure) = done {
+                    let resumed = self.ignore(failure, &mut checkpoints, now, end)?;
+                    let Some(resumed) = resumed else { return Ok(()) };
+                    now = resumed;
+                    continue;
+                }
                 self.tally.write.record(clock.ns(now.saturating_sub(begin)));
                 end.writes += 1;
                 end.written_bytes += block_bytes as u64;
-                if let Some(written) = &mut self.written {
-                    written.note(offset);
+                if T::VERIFIES {
+                    self.disk.has_written(block, offset);
                 }
                 if let Some(call) = sync {
                     if unsynced == 0 {
@@ -134,6 +147,11 @@ impl<T: Disk> Blocking<'_, T> {
                         now = durable;
                     }
                 }
+                if T::VERIFIES && self.disk.check_is_due() {
+                    let on_mismatch = &mut |failure| end.forgive(workload, failure).map(drop);
+                    self.disk.check_written(self.stop, on_mismatch)?;
+                    now = clock.ticks();
+                }
                 until_renewal -= 1;
                 if until_renewal == 0 {
                     until_renewal = renew_every;
@@ -148,6 +166,29 @@ impl<T: Disk> Blocking<'_, T> {
                 }
             }
         }
+    }
+}
+
+impl<T: BlockDisk> Blocking<'_, T> {
+    /// Continues after a failed operation, if the workload ignores such failures. Returns the time
+    /// at which the job continues; `None` if it ends.
+    #[cold]
+    fn ignore(
+        &mut self,
+        failure: Failure,
+        checkpoints: &mut Checkpoints<'_>,
+        now: u64,
+        end: &mut JobEnd,
+    ) -> Result<Option<u64>, Failure> {
+        if end.forgive(self.operations.workload(), failure)? == Forgiven::Full {
+            return Ok(None);
+        }
+        self.bounds = self.bounds.without_one();
+        checkpoints.leave_one_out();
+        if checkpoints.reached(now, end.reads + end.writes) || self.stop.is_requested() {
+            return checkpoints.pass(now, end, self.stop);
+        }
+        Ok(Some(now))
     }
 }
 
@@ -168,19 +209,19 @@ mod tests {
     use rustix::io::Errno;
     use workload::{
         Arrivals, BlockBytes, BlockSizes, Content, JobPart, Layout, Limit, Pattern, Rate,
-        SizeShare, SyncCall, SyncMethod, Workload,
+        SizeShare, SyncCall, SyncMethod, Tolerance, Workload,
     };
 
     use super::*;
-    use crate::disk::NullDisk;
     use crate::disk::failing::FailingDisk;
+    use crate::disk::{Disk, NullDisk};
     use workload::access::generator;
 
     fn writes() -> Workload {
         Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap())
     }
 
-    fn run(disk: &mut impl Disk, workload: &Workload, limit: Limit) -> (JobEnd, Tally) {
+    fn run(disk: &mut impl BlockDisk, workload: &Workload, limit: Limit) -> (JobEnd, Tally) {
         let tally = Tally::new();
         let mut buffers = Buffers::new(4, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let clock = Clock::calibrated();
@@ -195,7 +236,6 @@ mod tests {
             buffers,
             tally: &tally,
             stop: &stop,
-            written: None,
             flow: None,
         };
         (operations.run(job), tally)
@@ -220,6 +260,52 @@ mod tests {
         assert_eq!((end.writes, end.syncs), (4, 3));
         assert_eq!(tally.commit.count(), 3);
         assert_eq!(end.failure, Some(Failure::of("fdatasync", Errno::IO)));
+    }
+
+    /// Every third request fails.
+    struct EveryThird(u64);
+
+    impl BlockDisk for EveryThird {}
+
+    impl Disk for EveryThird {
+        fn read(&mut self, block: &mut [u8], _: u64) -> Result<usize, Errno> {
+            Ok(block.len())
+        }
+
+        fn write(&mut self, block: &[u8], _: u64) -> Result<usize, Errno> {
+            self.0 += 1;
+            if self.0.is_multiple_of(3) { Err(Errno::NOSPC) } else { Ok(block.len()) }
+        }
+
+        fn sync(&mut self, _: SyncCall, _: u64) -> Result<(), Errno> {
+            Ok(())
+        }
+
+        fn renew(&mut self) -> Result<(), Errno> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn ignored_errors_are_counted_and_are_part_of_the_count() {
+        let mut workload = writes();
+        workload.tolerance = Tolerance { writes: vec![28], ..Tolerance::default() };
+        let mut disk = EveryThird(0);
+        let (end, tally) = run(&mut disk, &workload, Limit::Count(30));
+        assert_eq!((end.writes, tally.write.count(), disk.0, end.failure), (20, 20, 30, None));
+        let notes: Vec<String> = end.ignored.notes().collect();
+        assert!(notes[0].starts_with("write errors that were counted and ignored: 10;"));
+    }
+
+    #[test]
+    fn a_full_disk_is_the_end_of_a_job_that_fills_it() {
+        let mut workload = writes();
+        workload.fills = true;
+        let (end, _) = run(&mut EveryThird(0), &workload, Limit::Count(30));
+        assert_eq!((end.writes, end.filled, end.failure), (2, true, None));
+        workload.fills = false;
+        let (end, _) = run(&mut EveryThird(0), &workload, Limit::Count(30));
+        assert!(end.failure.is_some());
     }
 
     #[test]
@@ -259,6 +345,7 @@ mod tests {
     #[test]
     fn an_offered_load_is_kept_and_a_stall_is_charged_to_what_it_delayed() {
         struct Stalling(u32);
+        impl BlockDisk for Stalling {}
         impl Disk for Stalling {
             fn read(&mut self, block: &mut [u8], _: u64) -> Result<usize, Errno> {
                 Ok(block.len())

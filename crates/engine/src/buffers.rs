@@ -9,6 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use workload::{BlockContents, Content};
 
+use crate::seal::Sealer;
+
 /// Granularity of drives that compress or deduplicate.
 pub const PIECE: usize = 4096;
 /// Bytes of a stamp: the write number, then the offset, both little-endian.
@@ -20,8 +22,21 @@ pub struct Buffers {
     length: usize,
     slot_bytes: usize,
     content: Content,
-    duplicates: Option<BlockContents>,
+    marking: Marking,
     writes: u64,
+}
+
+/// The bytes of a block that change before each write.
+#[derive(Debug)]
+enum Marking {
+    /// Nothing: zeros.
+    None,
+    /// Its stamps.
+    Stamps,
+    /// All of it: the next of these contents.
+    Contents(BlockContents),
+    /// A seal, which makes damage visible.
+    Seal(Sealer),
 }
 
 // SAFETY: the memory belongs exclusively to this value; the pointer is never shared outside of its
@@ -51,15 +66,22 @@ impl Buffers {
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
         // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
-        let (memory, duplicates) = (memory.cast(), None);
-        let mut buffers = Buffers { memory, length, slot_bytes, content, duplicates, writes: 0 };
+        let memory = memory.cast();
+        let marking = if content == Content::Zero { Marking::None } else { Marking::Stamps };
+        let mut buffers = Buffers { memory, length, slot_bytes, content, marking, writes: 0 };
         fill(buffers.all_mut(), content, generator);
         Ok(buffers)
     }
 
     /// Fills each block that is written with the next of these contents, instead of a stamp.
     pub fn with_duplicates(mut self, contents: BlockContents) -> Buffers {
-        self.duplicates = Some(contents);
+        self.marking = Marking::Contents(contents);
+        self
+    }
+
+    /// Seals each block that is written.
+    pub fn with_seal(mut self, sealer: Sealer) -> Buffers {
+        self.marking = Marking::Seal(sealer);
         self
     }
 
@@ -71,11 +93,18 @@ impl Buffers {
         self.slot_bytes.next_multiple_of(PIECE)
     }
 
-    #[expect(unsafe_code, reason = "a view of the owned mapping")]
+    #[inline]
     fn all_mut(&mut self) -> &mut [u8] {
+        self.all_and_marking().0
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "a view of the owned mapping")]
+    fn all_and_marking(&mut self) -> (&mut [u8], &mut Marking) {
         // SAFETY: the mapping is `length` bytes, readable, writable, initialised by the kernel, and
-        // borrowed mutably through `self`.
-        unsafe { std::slice::from_raw_parts_mut(self.memory, self.length) }
+        // borrowed mutably through `self`. It does not overlap with the marking.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.memory, self.length) };
+        (all, &mut self.marking)
     }
 
     /// A slot as a read buffer.
@@ -91,12 +120,21 @@ impl Buffers {
         let number = self.writes;
         self.writes += 1;
         let content = self.content;
-        let drawn = self.duplicates.as_mut().map(BlockContents::next_content);
-        let block = self.slot_mut(slot);
-        match drawn {
-            Some(drawn) => fill(block, content, &mut drawn.bytes()),
-            None if content == Content::Zero => {}
-            None => stamp(block, number, offset),
+        let (start, bytes) = (slot * self.stride(), self.slot_bytes);
+        let (all, marking) = self.all_and_marking();
+        let block = &mut all[start..start + bytes];
+        match marking {
+            Marking::None => {}
+            Marking::Stamps => stamp(block, number, offset),
+            Marking::Contents(contents) => {
+                fill(block, content, &mut contents.next_content().bytes());
+            }
+            Marking::Seal(sealer) => {
+                if !sealer.fills() {
+                    stamp(block, number, offset);
+                }
+                sealer.seal(block, number, offset);
+            }
         }
         block
     }
@@ -132,13 +170,19 @@ impl Drop for Buffers {
 /// Writes the number and the offset into each 4 KiB of a block.
 #[inline]
 fn stamp(block: &mut [u8], number: u64, offset: u64) {
-    let mut mark = [0; STAMP];
     for (index, piece) in block.chunks_mut(PIECE).enumerate() {
-        mark[..8].copy_from_slice(&number.to_le_bytes());
-        mark[8..].copy_from_slice(&(offset + (index * PIECE) as u64).to_le_bytes());
-        let room = piece.len().min(STAMP);
-        piece[..room].copy_from_slice(&mark[..room]);
+        stamp_header(piece, number, offset + (index * PIECE) as u64);
     }
+}
+
+/// Writes the number and the offset to the start of a piece.
+#[inline]
+pub fn stamp_header(piece: &mut [u8], number: u64, offset: u64) {
+    let mut mark = [0; STAMP];
+    mark[..8].copy_from_slice(&number.to_le_bytes());
+    mark[8..].copy_from_slice(&offset.to_le_bytes());
+    let room = piece.len().min(STAMP);
+    piece[..room].copy_from_slice(&mark[..room]);
 }
 
 /// Fills memory with the given content; the memory must be zeroed.

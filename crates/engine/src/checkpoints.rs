@@ -61,6 +61,12 @@ impl<'a> Checkpoints<'a> {
         };
     }
 
+    /// An operation was ignored, so the job has one less to do.
+    pub fn leave_one_out(&mut self) {
+        self.bounds = self.bounds.without_one();
+        self.find_nearest();
+    }
+
     /// Returns `true` at the nearest checkpoint of a job that has done `ops` operations by `now`.
     #[inline]
     pub const fn reached(&self, now: u64, ops: u64) -> bool {

@@ -10,7 +10,9 @@ use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync, ftruncate};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
 use workload::SyncCall;
 
+use crate::job::{Failure, Stop};
 use crate::open_files::OpenFiles;
+use crate::readback::OnMismatch;
 
 /// Blocking storage.
 pub trait Disk {
@@ -49,6 +51,36 @@ pub trait Disk {
     fn renew(&mut self) -> Result<(), Errno>;
 }
 
+/// The disk of a block pattern, whose blocks can be checked.
+pub trait BlockDisk: Disk {
+    /// The disk checks blocks; otherwise the loops omit the calls that serve this.
+    const VERIFIES: bool = false;
+
+    /// Checks a block that has been read.
+    ///
+    /// # Errors
+    /// Fails if it is not what was written there.
+    fn has_read(&mut self, _block: &[u8], _offset: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Remembers a block that has been written.
+    fn has_written(&mut self, _block: &[u8], _offset: u64) {}
+
+    /// Returns `true` once enough blocks have been written to check them.
+    fn check_is_due(&self) -> bool {
+        false
+    }
+
+    /// Reads back the written blocks that are not yet checked, with nothing in flight.
+    ///
+    /// # Errors
+    /// Fails as `on_mismatch` does.
+    fn check_written(&mut self, _stop: &Stop, _on_mismatch: OnMismatch<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
 /// The method that restores the initial state of each file's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
@@ -73,9 +105,17 @@ impl FileDisk {
     pub const fn new(files: OpenFiles, write_flags: ReadWriteFlags, renewal: Renewal) -> FileDisk {
         FileDisk { files, write_flags, renewal }
     }
+}
 
-    /// The files, for a queue that accesses them asynchronously.
-    pub const fn files(&self) -> &OpenFiles {
+/// A disk whose files a queue can access asynchronously.
+pub trait FileBacked: BlockDisk {
+    fn files(&self) -> &OpenFiles;
+}
+
+impl BlockDisk for FileDisk {}
+
+impl FileBacked for FileDisk {
+    fn files(&self) -> &OpenFiles {
         &self.files
     }
 }
@@ -156,6 +196,8 @@ impl Disk for NullDisk {
     }
 }
 
+impl BlockDisk for NullDisk {}
+
 /// An in-memory variant of `null:` that returns the blocks written to it.
 #[derive(Debug, Default)]
 pub struct MemoryDisk(HashMap<u64, Box<[u8]>>);
@@ -192,7 +234,7 @@ impl Disk for MemoryDisk {
 pub mod failing {
     //! A disk that fails after a number of requests.
 
-    use super::{Disk, Errno, SyncCall};
+    use super::{BlockDisk, Disk, Errno, SyncCall};
 
     /// Accepts `requests` requests, then fails with `error`.
     #[derive(Debug)]
@@ -212,6 +254,8 @@ pub mod failing {
             }
         }
     }
+
+    impl BlockDisk for FailingDisk {}
 
     impl Disk for FailingDisk {
         fn read(&mut self, block: &mut [u8], _offset: u64) -> Result<usize, Errno> {

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::{Errno, pwrite};
 use workload::{EntryCall, EntryKind, SyncCall};
 
-use crate::disk::Disk;
+use crate::disk::{BlockDisk, Disk};
 
 /// A name that ends with a number.
 #[derive(Debug)]
@@ -132,6 +132,8 @@ impl<'a> EntryDisk<'a> {
         EntryDisk { directory, call, kind, name, block_bytes }
     }
 }
+
+impl BlockDisk for EntryDisk<'_> {}
 
 impl Disk for EntryDisk<'_> {
     fn read_name(&self) -> &'static str {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use measurement::SortFigures;
 use rustix::io::Errno;
-use workload::{BelowRateMin, JobPart};
+use workload::{BelowRateMin, ErrorKind, JobPart, Workload};
 
 use crate::recorder::Recorder;
 
@@ -66,6 +66,10 @@ pub struct JobEnd {
     pub read_bytes: u64,
     /// Bytes of the completed writes.
     pub written_bytes: u64,
+    /// Errors that were ignored.
+    pub ignored: IgnoredErrors,
+    /// The job ended because the disk was full, as its workload expects.
+    pub filled: bool,
     /// The breakdown of a sort's time.
     pub sort: Option<Box<SortFigures>>,
     /// The error that ended the job.
@@ -81,9 +85,83 @@ impl JobEnd {
             turns: 0,
             read_bytes: 0,
             written_bytes: 0,
+            ignored: IgnoredErrors::new(),
+            filled: false,
             sort: None,
             failure: None,
         }
+    }
+
+    /// Decides what a failure does to a job of this workload.
+    ///
+    /// # Errors
+    /// Returns the failure if it ends the job.
+    #[cold]
+    pub fn forgive(&mut self, workload: &Workload, failure: Failure) -> Result<Forgiven, Failure> {
+        let Some((kind, number)) = failure.kind() else { return Err(failure) };
+        let is_full = || number.is_some_and(|number| DISK_FULL.contains(&number));
+        if workload.fills && kind == ErrorKind::Write && is_full() {
+            self.filled = true;
+            return Ok(Forgiven::Full);
+        }
+        if !workload.tolerance.ignores(kind, number) {
+            return Err(failure);
+        }
+        self.ignored.add(kind, 1, &failure);
+        Ok(Forgiven::Ignored(kind))
+    }
+}
+
+/// The errors of a write that finds the disk full.
+const DISK_FULL: [i32; 2] = [Errno::NOSPC.raw_os_error(), Errno::DQUOT.raw_os_error()];
+
+/// The outcome of a failure that does not fail the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forgiven {
+    /// The job continues.
+    Ignored(ErrorKind),
+    /// The disk is full, which is the job's normal end.
+    Full,
+}
+
+/// The errors that a job or a test ignored.
+#[derive(Debug, Clone, Default)]
+pub struct IgnoredErrors(Vec<(ErrorKind, u64, Failure)>);
+
+impl IgnoredErrors {
+    pub const fn new() -> IgnoredErrors {
+        IgnoredErrors(Vec::new())
+    }
+
+    fn add(&mut self, kind: ErrorKind, errors: u64, first: &Failure) {
+        match self.0.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, count, _)) => *count += errors,
+            None => self.0.push((kind, errors, first.clone())),
+        }
+    }
+
+    /// The errors of several jobs.
+    pub fn sum<'a>(jobs: impl Iterator<Item = &'a IgnoredErrors>) -> IgnoredErrors {
+        let mut sum = IgnoredErrors::new();
+        for (kind, count, first) in jobs.flat_map(|job| &job.0) {
+            sum.add(*kind, *count, first);
+        }
+        sum
+    }
+
+    /// The first error of each kind with its offset translated to that within its file.
+    pub fn within_file(&mut self, part: &JobPart) {
+        for (_, _, first) in &mut self.0 {
+            *first = first.clone().within_file(part);
+        }
+    }
+
+    /// One sentence for each kind of error.
+    pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().map(|(kind, count, first)| {
+            let kind = kind.name();
+            format!("{kind} that were counted and ignored: {count}; the first: {first}")
+        })
     }
 }
 
@@ -126,6 +204,27 @@ impl Failure {
     /// An error that belongs to no single block.
     pub const fn of(operation: &'static str, errno: Errno) -> Failure {
         Failure::Errno { operation, offset: None, errno }
+    }
+
+    /// The kind of operation that failed and the kernel's error number, if a workload can ignore
+    /// such failures.
+    fn kind(&self) -> Option<(ErrorKind, Option<i32>)> {
+        match self {
+            // Only operations of a job's pattern have an offset, and the reads of a check.
+            Failure::Errno { operation: "reading back", .. }
+            | Failure::Errno { offset: None, .. } => None,
+            Failure::Errno { operation, errno, .. } => {
+                let is_read = matches!(*operation, "read" | "stat");
+                let kind = if is_read { ErrorKind::Read } else { ErrorKind::Write };
+                Some((kind, Some(errno.raw_os_error())))
+            }
+            // A write is cut short where the space ends.
+            Failure::Short { operation: "write", .. } => {
+                Some((ErrorKind::Write, Some(Errno::NOSPC.raw_os_error())))
+            }
+            Failure::Mismatch { .. } => Some((ErrorKind::Mismatch, None)),
+            _ => None,
+        }
     }
 
     /// Returns `true` if the target is broken, and not only slow.
@@ -237,7 +336,32 @@ pub fn plain(errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use workload::{BlockBytes, Pattern, Tolerance};
+
     use super::*;
+
+    #[test]
+    fn only_what_the_workload_lists_is_ignored_and_counted() {
+        let mut workload = Workload::new(Pattern::Write, BlockBytes::new(4096).unwrap());
+        workload.tolerance = Tolerance { writes: vec![28], ..Tolerance::default() };
+        let write = |errno| Failure::Errno { operation: "write", offset: Some(4096), errno };
+        let (mut one, mut other) = (JobEnd::new(), JobEnd::new());
+        let short = Failure::Short { operation: "write", offset: 0, moved: 512, asked: 4096 };
+        let ignored = Ok(Forgiven::Ignored(ErrorKind::Write));
+        assert_eq!(one.forgive(&workload, write(Errno::NOSPC)), ignored);
+        assert_eq!(one.forgive(&workload, short.clone()), ignored);
+        assert_eq!(other.forgive(&workload, write(Errno::NOSPC)), ignored);
+        for fatal in [write(Errno::IO), Failure::of("fsync", Errno::NOSPC)] {
+            assert_eq!(one.forgive(&workload, fatal.clone()), Err(fatal));
+        }
+        let damaged = Failure::Mismatch { offset: 0, mismatch: "checksum mismatch" };
+        assert_eq!(one.forgive(&workload, damaged.clone()), Err(damaged));
+        let sum = IgnoredErrors::sum([&one, &other].into_iter().map(|end| &end.ignored));
+        insta::assert_snapshot!(sum.notes().collect::<String>(), @"write errors that were counted and ignored: 3; the first: write at offset 4096 failed: the disk is full (ENOSPC)");
+        workload.fills = true;
+        assert_eq!(one.forgive(&workload, short), Ok(Forgiven::Full));
+        assert!(one.filled);
+    }
 
     #[test]
     fn failures_are_sentences() {

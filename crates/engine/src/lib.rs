@@ -16,6 +16,7 @@
 //! | sorts of more than fits in memory, with runs on the target | `spilling` |
 //! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //! | selects the number of completions per wait | `batching` |
+//! | verification: what blocks contain, and when they are checked | `seal`, `readback` |
 //!
 //! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
 //! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and `libaio` (the
@@ -49,6 +50,7 @@ mod readback;
 mod recorder;
 mod run;
 mod scratch;
+mod seal;
 mod space;
 mod spilling;
 mod stepping;

@@ -23,6 +23,7 @@ const PAGE_BYTES: u64 = 4096;
 const TOTAL_BYTES_MIN: u64 = 1 << 20;
 
 /// A requested part of the target, for one job or one file of a step program.
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other")]
 #[derive(Debug, Clone)]
 pub struct PartSpec {
     /// File name in a directory.
@@ -42,6 +43,11 @@ pub struct PartSpec {
     pub content: Content,
     /// The test leaves the file in a state that is of no use to later tests.
     pub single_use: bool,
+    /// An empty file is extended to its size, without space, because it is also read.
+    pub sparse: bool,
+    /// It takes nothing from the space that test files may use: it exists, or may use all space of
+    /// the filesystem.
+    pub unbudgeted: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -128,10 +134,12 @@ pub fn prepare(
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 match spec.layout {
+                    Layout::Empty if spec.sparse => {
+                        extend(&file, size_bytes).map_err(failed("extend the test file in"))?;
+                    }
                     Layout::Append | Layout::Empty => {}
                     Layout::Preallocated | Layout::PreallocatedOnce => {
-                        fallocate(&file, FallocateFlags::empty(), 0, size_bytes)
-                            .and_then(|()| fsync(&file))
+                        reserve(&file, size_bytes)
                             .map_err(failed("reserve space (fallocate) in"))?;
                     }
                     Layout::Overwrite => {
@@ -185,6 +193,17 @@ pub fn prepare(
     Ok(Prepared { parts, notes })
 }
 
+/// Extends an empty file without giving it space.
+fn extend(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
+    ftruncate(file, bytes)?;
+    fsync(file)
+}
+
+fn reserve(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
+    fallocate(file, FallocateFlags::empty(), 0, bytes)?;
+    fsync(file)
+}
+
 /// Opens a part's file, with `O_DIRECT` if it is requested and supported by the filesystem.
 ///
 /// # Errors
@@ -223,7 +242,9 @@ fn sizes(
     specs: &[PartSpec],
     notes: &mut Vec<String>,
 ) -> Result<Vec<u64>, EngineError> {
-    let asked: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
+    // A file that is to run into a full filesystem takes nothing from the others' share.
+    let specs_limited = || specs.iter().filter(|spec| !spec.unbudgeted);
+    let asked: u64 = specs_limited().map(|spec| spec.size_bytes).sum();
     let least: u64 = specs.iter().map(|spec| spec.unit_bytes).sum();
     let room = match target.opened() {
         Opened::Null => return Ok(specs.iter().map(|spec| spec.size_bytes).collect()),
@@ -267,6 +288,9 @@ fn sizes(
         }
     ));
     let share = |spec: &PartSpec| {
+        if spec.unbudgeted {
+            return spec.size_bytes;
+        }
         let bytes = (u128::from(spec.size_bytes) * u128::from(room) / u128::from(asked)) as u64;
         (bytes / spec.unit_bytes).max(1) * spec.unit_bytes
     };

@@ -15,12 +15,11 @@ use crate::batching::Batching;
 use crate::buffers::Buffers;
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
-use crate::disk::Disk;
+use crate::disk::BlockDisk;
 use crate::flow::{FlowShare, RETRY};
-use crate::job::{Failure, JobEnd, Stop, Tally};
+use crate::job::{Failure, Forgiven, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
-use crate::readback::{self, Written};
 use workload::access::{Access, Direction, Loop, Operations};
 use workload::{Bounds, Commits, DepthSearch, SyncCall, SyncTiming, Workload};
 
@@ -45,22 +44,20 @@ pub struct Queued<'a, Q, D> {
     pub tally: &'a Tally,
     /// Checked after each batch.
     pub stop: &'a Stop,
-    /// Tracks written blocks, if they are read back afterwards.
-    pub written: Option<&'a mut Written>,
     /// The job's share of a flow, if it is limited.
     pub flow: Option<&'a mut FlowShare>,
     /// Limits the depth; the phase ends once a search has settled.
     pub search: Option<&'a mut DepthSearch>,
 }
 
-impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
+impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
     /// Runs until the bounds, a stop, or an error. Nothing is in flight afterwards.
     pub fn run(self) -> JobEnd {
         let operations = self.operations;
         let workload = operations.workload();
         let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
-        let varied = workload.sizes.is_some() || workload.verify;
+        let varied = workload.sizes.is_some() || T::VERIFIES;
         let checked = workload.rate_min.is_some() || self.flow.is_some() || self.search.is_some();
         if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
@@ -73,7 +70,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
 /// The loop; `PLAIN` omits the features that only some workloads need.
 struct Specialised<T, const PLAIN: bool>(T);
 
-impl<Q: Queue, T: Disk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>, PLAIN> {
+impl<Q: Queue, T: BlockDisk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>, PLAIN> {
     type End = JobEnd;
 
     fn run<A: Access, D: Direction>(self, access: A, direction: D) -> JobEnd {
@@ -88,7 +85,7 @@ impl<Q: Queue, T: Disk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>
     }
 }
 
-impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
+impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
     #[expect(clippy::too_many_lines, reason = "the parts of the loop share all of its state")]
     fn repeat<const PLAIN: bool, A: Access, D: Direction>(
         &mut self,
@@ -101,7 +98,6 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let workload = self.operations.workload();
         let usual_bytes = workload.block_bytes.get();
         let mut sizes = if PLAIN { None } else { self.operations.sizes() };
-        let verify = !PLAIN && workload.verify;
         let undrained = workload.sync_timing == SyncTiming::Undrained && self.depth > 1;
         let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut group = Group::new(&self.operations);
@@ -124,9 +120,12 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 stopping |= search.is_settled();
             }
             let mut has_share = true;
+            let check_due = T::VERIFIES && self.disk.check_is_due();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
             // A sync is also due after the last write.
-            while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {
+            while (room > 0 && (PLAIN || !group.is_full()) && !check_due)
+                || (!PLAIN && group.queues_sync())
+            {
                 if !PLAIN && group.queues_sync() {
                     let Some(slot) = flight.free.pop() else { break };
                     group.note_begin(now);
@@ -153,7 +152,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 let Some(slot) = flight.free.pop() else { break };
                 let reads = direction.next_reads();
                 let (offset, bytes) = match &mut sizes {
-                    None if verify => (flight.next_idle_block(&mut access), usual_bytes),
+                    None if T::VERIFIES => (flight.next_idle_block(&mut access), usual_bytes),
                     None => (access.next(), usual_bytes),
                     Some(sizes) => {
                         let bytes = sizes.next(reads);
@@ -163,7 +162,8 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 if reads {
                     self.queue.push(slot, Operation::Read, offset, bytes);
                 } else {
-                    self.push_write(slot, offset, bytes, verify);
+                    self.buffers.stamped(slot as usize, offset);
+                    self.queue.push(slot, Operation::Write, offset, bytes);
                 }
                 flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
                 if !PLAIN {
@@ -188,6 +188,12 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             if flight.count == 0 {
                 if !PLAIN && group.is_full() {
                     now = self.close(&mut group, &mut access, now, end)?;
+                    continue;
+                }
+                if check_due {
+                    let on_mismatch = &mut |failure| end.forgive(workload, failure).map(drop);
+                    self.disk.check_written(self.stop, on_mismatch)?;
+                    now = clock.ticks();
                     continue;
                 }
                 if !has_share && let Some(flow) = &self.flow {
@@ -219,15 +225,6 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 self.batching.note(now, end.reads + end.writes);
             }
         }
-    }
-
-    #[inline]
-    fn push_write(&mut self, slot: u32, offset: u64, bytes: u32, verify: bool) {
-        let block = self.buffers.stamped(slot as usize, offset);
-        if verify {
-            readback::seal(block);
-        }
-        self.queue.push(slot, Operation::Write, offset, bytes);
     }
 
     /// Submits, and waits for a completion, but no longer than until the next operation is due in
@@ -298,7 +295,12 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             search.note(elapsed);
         }
         let operation = if reads { "read" } else { "write" };
-        Failure::check(operation, offset, bytes as usize, completion.moved)?;
+        if let Err(failure) = Failure::check(operation, offset, bytes as usize, completion.moved) {
+            return self.ignore(failure, end);
+        }
+        if T::VERIFIES {
+            self.verify(completion.slot, reads, offset, bytes, end)?;
+        }
         if reads {
             self.tally.read.record(elapsed);
             end.reads += 1;
@@ -307,11 +309,35 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             self.tally.write.record(elapsed);
             end.writes += 1;
             end.written_bytes += u64::from(bytes);
-            if let Some(written) = &mut self.written {
-                written.note(offset);
-            }
         }
         Ok(())
+    }
+
+    /// Continues after a failed operation, if the workload ignores such failures.
+    #[cold]
+    fn ignore(&mut self, failure: Failure, end: &mut JobEnd) -> Result<(), Failure> {
+        if end.forgive(self.operations.workload(), failure)? == Forgiven::Full {
+            self.bounds = Bounds::PASSED;
+        }
+        Ok(())
+    }
+
+    /// Passes a completed block to a disk that checks blocks.
+    fn verify(
+        &mut self,
+        slot: u32,
+        reads: bool,
+        offset: u64,
+        bytes: u32,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
+        let block = &self.buffers.slot_mut(slot as usize)[..bytes as usize];
+        if !reads {
+            self.disk.has_written(block, offset);
+            return Ok(());
+        }
+        let checked = self.disk.has_read(block, offset);
+        checked.or_else(|failure| end.forgive(self.operations.workload(), failure).map(drop))
     }
 
     /// Called with nothing in flight and a full group of writes: makes them durable, renews a
@@ -549,7 +575,6 @@ mod tests {
             buffers: &mut buffers,
             tally: &tally,
             stop: &Stop::new(),
-            written: None,
             flow: None,
             search: None,
         };

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{
-    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TestResult,
-    WorkloadRecord,
+    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TargetKind,
+    TestResult, WorkloadRecord,
 };
 use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::crew::{Crew, CrewEnd, Report, Stage, SystemUse, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::flow::flows;
-use crate::job::{JobEnd, Stop};
+use crate::job::{IgnoredErrors, JobEnd, Stop};
 use crate::limits;
 use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
 use crate::target::Target;
@@ -137,6 +137,13 @@ impl Run<'_> {
         limits::memory(tests)?;
         let flows = flows(tests);
         let mut asked = Vec::new();
+        if self.target.kind() != TargetKind::Directory && uses_different_files(tests) {
+            return Err(NotRun::Skip(
+                "the tests that run at the same time use different files, which requires a \
+                 directory as the target"
+                    .to_owned(),
+            ));
+        }
         // Number 0 is reserved for a file shared by several jobs.
         let mut files = usize::from(tests.len() > 1);
         for test in tests {
@@ -229,6 +236,10 @@ impl Run<'_> {
             None if self.stop.is_requested() => Ended::Interrupted,
             None => Ended::Limit,
         };
+        notes.extend(IgnoredErrors::sum(ends.iter().map(|end| &end.ignored)).notes());
+        if ends.iter().any(|end| end.filled) {
+            notes.push("ended when the disk was full (fill_device)".to_owned());
+        }
         let total = |count: fn(&JobEnd) -> u64| ends.iter().map(count).sum::<u64>();
         let (histograms, series) = watch.finish(writes_are_commits);
         let proof = Proof {
@@ -277,6 +288,16 @@ impl Run<'_> {
     }
 }
 
+/// Returns `true` if tests share files that stay, but not the same one.
+fn uses_different_files(tests: &[Test]) -> bool {
+    let kept = |test: &Test| match &test.work {
+        Work::Blocks(workload) => workload.kept_file,
+        Work::Steps(_) | Work::Sort(_) => None,
+    };
+    let mut files = tests.iter().filter_map(kept);
+    files.next().is_some_and(|first| files.any(|other| other != first))
+}
+
 /// Merges specs of the same file: each file once, at the largest size required.
 fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
     let mut merged_specs: Vec<PartSpec> = Vec::new();
@@ -291,6 +312,8 @@ fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> 
                 known.direct |= spec.direct;
                 known.invalidate |= spec.invalidate;
                 known.single_use |= spec.single_use;
+                known.sparse |= spec.sparse;
+                known.unbudgeted |= spec.unbudgeted;
                 known.precondition = known.precondition.into_iter().chain(spec.precondition).min();
             }
         }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use workload::{SpaceCall, SyncCall};
 
-use crate::disk::Disk;
+use crate::disk::{BlockDisk, Disk};
 use crate::open_files::OpenFiles;
 
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
@@ -30,6 +30,8 @@ impl SpaceDisk {
         Ok(SpaceDisk { files, call, is_device })
     }
 }
+
+impl BlockDisk for SpaceDisk {}
 
 impl Disk for SpaceDisk {
     fn write_name(&self) -> &'static str {

@@ -4,19 +4,21 @@
 //! unless the user allowed it; targets that are mounted, held or used as swap are refused even
 //! then. A plan that only reads may use any target.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
 use measurement::TargetKind;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use workload::{Plan, Room, Step, TargetName, Test, Work};
+use workload::{BlockBytes, Plan, Room, Step, TargetName, Test, Work};
 
 use crate::error::EngineError;
 use crate::limits;
 use crate::prepare::PartSpec;
+use crate::readback::Written;
 use crate::scratch::Scratch;
 
 /// The planned effects of a plan on its target.
@@ -48,6 +50,10 @@ impl Intent {
 pub struct Target {
     given: String,
     opened: Opened,
+    /// Tests may use all space of a filesystem.
+    may_fill: bool,
+    /// The blocks that a later test checks, by file name.
+    written: Mutex<HashMap<String, Vec<Arc<Written>>>>,
 }
 
 #[derive(Debug)]
@@ -100,7 +106,8 @@ impl Target {
                 }
             }
         };
-        Ok(Target { given: given.to_owned(), opened })
+        let (may_fill, written) = (intent.destroy_data, Mutex::default());
+        Ok(Target { given: given.to_owned(), opened, may_fill, written })
     }
 
     /// The target as given by the user.
@@ -158,6 +165,46 @@ impl Target {
                 others.iter().for_each(|(name, _)| scratch.remove(name));
             }
         }
+    }
+
+    /// The space for a test that is to run into a full filesystem, if the user has allowed that:
+    /// more than there is.
+    pub(crate) fn room_to_fill(&self) -> Option<Room> {
+        let Opened::Directory { place, .. } = &self.opened else { return None };
+        let total = place.space.map(|space| space.total_bytes).filter(|&bytes| bytes > 0);
+        // More by the largest block, so the last write fails even where files need no other space.
+        let beyond = u64::from(BlockBytes::MAX.get());
+        total.filter(|_| self.may_fill).map(|total| Room::Free(total.saturating_add(beyond)))
+    }
+
+    /// Size of one of this run's files.
+    pub(crate) fn file_bytes(&self, name: &str) -> Option<u64> {
+        match &self.opened {
+            Opened::Directory { scratch, .. } => {
+                let mut found = scratch.files_except(|other| other != name);
+                found.pop().map(|(_, bytes)| bytes)
+            }
+            Opened::Null | Opened::Existing(_) => None,
+        }
+    }
+
+    fn written(&self) -> MutexGuard<'_, HashMap<String, Vec<Arc<Written>>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The blocks that tests have written to this file, if a later one checks them.
+    pub(crate) fn written_to(&self, name: &str) -> Vec<Arc<Written>> {
+        self.written().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Keeps what a job has written to this file.
+    pub(crate) fn keep_written(&self, name: &str, written: Written) {
+        self.written().entry(name.to_owned()).or_default().push(Arc::new(written));
+    }
+
+    /// Another test overwrites this file.
+    pub(crate) fn forget_written(&self, name: &str) {
+        self.written().remove(name);
     }
 
     /// Removes one of this run's files.

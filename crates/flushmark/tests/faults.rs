@@ -119,6 +119,65 @@ fn a_full_disk() {
     assert_eq!(entries(&mount.path), ["filler"]);
 }
 
+#[test]
+fn a_full_disk_is_ignored_or_the_end_where_the_job_file_says_so() {
+    const TEST: &str = "a_full_disk_is_ignored_or_the_end_where_the_job_file_says_so";
+    let options = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"];
+    let Some(mount) = Mount::new(TEST, &options) else { return };
+    let run = |words: &[&str], fio: &[&str]| {
+        let all = [&["run", "--quiet", "--format", "json", "--target", mount.text()], words];
+        let command = [&all.concat()[..], &["--"], fio].concat();
+        Run::of(flushmark().args(command).output().unwrap())
+    };
+    let ignoring = [
+        "--rw=randrw",
+        "--bs=64k",
+        "--size=32m",
+        "--create_on_open=1",
+        "--verify=crc32c",
+        "--verify_backlog=16",
+        "--ignore_error=,ENOSPC",
+    ];
+    let full = run(&["--destroy-data"], &ignoring);
+    assert_eq!(full.code, Some(0), "{}", full.stderr);
+    let result = full.document()["results"][0].clone();
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("the disk is full (ENOSPC)"), "{notes}");
+    let proof = &result["proof"];
+    let operations = proof["reads"].as_u64().unwrap() + proof["writes"].as_u64().unwrap();
+    let ignored = format!("ignored: {};", 512 - operations);
+    assert!(operations < 512 && notes.contains(&ignored), "{proof} {notes}");
+    // Half of the free space is never full.
+    let half = run(&[], &ignoring).document()["results"][0].clone();
+    assert!(!half["notes"].to_string().contains("ignored"), "{half}");
+
+    let filling = ["--rw=write", "--bs=64k", "--fill_device=1", "--verify=meta"];
+    let filled = run(&["--destroy-data"], &filling);
+    assert_eq!(filled.code, Some(0), "{}", filled.stderr);
+    let result = filled.document()["results"][0].clone();
+    assert!(result["notes"].to_string().contains("ended when the disk was full"), "{result}");
+    assert!(result["proof"]["writes"].as_u64().unwrap() > 100, "{result}");
+    let half = run(&[], &filling).document()["results"][0].clone();
+    assert!(half["notes"].to_string().contains("at most half of the free space"), "{half}");
+    assert_eq!(entries(&mount.path), [""; 0]);
+}
+
+#[test]
+fn atomic_writes_are_skipped_where_there_are_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    let words = ["run", "--quiet", "--target", target, "--", "--rw=write", "--size=1m"];
+    let all = [&words[..], &["--direct=1", "--atomic=1", "--verify=crc64"]].concat();
+    let run = Run::of(flushmark().args(all).output().unwrap());
+    if run.code == Some(0) {
+        eprintln!(
+            "skipped: atomic_writes_are_skipped_where_there_are_none: this drive has atomic writes"
+        );
+        return;
+    }
+    assert!(run.stderr.contains("cannot write 4 KiB atomically"), "{}", run.stderr);
+}
+
 /// A filesystem of 64 MiB with room for one run and the files that fill it.
 struct Small {
     mount: Mount,

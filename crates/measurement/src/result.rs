@@ -123,10 +123,12 @@ pub struct WorkloadRecord {
     /// The sizes of reads and writes, if they varied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BlockSizes>,
-    /// Whether writes carried a checksum and were read back and checked after the measurement;
-    /// absent: no.
+    /// Blocks were made checkable when written, or checked when read; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub verify: bool,
+    /// Each write was atomic (`RWF_ATOMIC`); absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub atomic: bool,
     /// Names of the tests that ran at the same time on the same target; absent: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
@@ -189,13 +191,15 @@ impl WorkloadRecord {
     }
 
     /// Operations that all jobs together keep in flight at all times; `None` if the workload itself
-    /// sometimes drains the queue (offered load, syncs, layouts that start over).
+    /// sometimes drains the queue (offered load, syncs, layouts that start over) or checks blocks between
+    /// its operations.
     pub fn constant_depth(&self) -> Option<u32> {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
             && self.think.is_none()
             && self.flow.is_none()
             && self.latency_target.is_none()
+            && !self.verify
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
         constant.then_some(self.depth * self.jobs)
@@ -284,6 +288,7 @@ impl WorkloadRecord {
             order: BlockOrder::Plain,
             sizes: None,
             verify: false,
+            atomic: false,
             beside: Vec::new(),
             sort: None,
         }
@@ -340,7 +345,8 @@ impl WorkloadRecord {
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),
-            verify: workload.verify,
+            verify: workload.verify.is_some(),
+            atomic: workload.atomic,
             beside: Vec::new(),
             sort: None,
         }

@@ -307,10 +307,15 @@ impl Machine {
         if let Some(what) = what {
             return Err(NotRun::Skip(format!("models do not support {what}")));
         }
-        if workload.verify {
+        if workload.verify.is_some() {
             let because = "it reads back what it wrote, but a model does not store data; use \
                            `flushmark emulate` for a drive that does";
             return Err(NotRun::Skip(because.to_owned()));
+        }
+        if workload.atomic {
+            return Err(NotRun::Skip(
+                "models have no atomic writes; run it on a device that supports them".to_owned(),
+            ));
         }
         if workload.latency_target.is_some() {
             let because = "models do not search for the depth of a latency target; run it on a \

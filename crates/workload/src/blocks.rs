@@ -15,6 +15,8 @@ use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
 use crate::steady::UntilSteady;
 use crate::sync::{SyncCall, SyncMethod};
+use crate::tolerance::{ErrorKind, Tolerance};
+use crate::verification::Verification;
 
 /// A value is out of range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -465,8 +467,14 @@ pub struct Workload {
     pub until_steady: Option<UntilSteady>,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
-    /// Add a checksum to each write, and check all written blocks after the measurement.
-    pub verify: bool,
+    /// The check of written blocks, if any.
+    pub verify: Option<Verification>,
+    /// Write each block atomically (`RWF_ATOMIC`): after a crash, all of it is there or none.
+    pub atomic: bool,
+    /// The errors that are counted and ignored.
+    pub tolerance: Tolerance,
+    /// A full disk is the normal end of the writes.
+    pub fills: bool,
     /// Seed of offsets, mix, gaps and contents: the same seed issues the same operations.
     pub seed: u64,
     /// The system interface.
@@ -523,7 +531,10 @@ impl Workload {
             latency_target: None,
             until_steady: None,
             end_fsync: false,
-            verify: false,
+            verify: None,
+            atomic: false,
+            tolerance: Tolerance::default(),
+            fills: false,
             seed: 1,
             engine: EngineChoice::Auto,
         }
@@ -647,6 +658,12 @@ impl Workload {
         let parts = if self.sharing == Sharing::None { u64::from(self.jobs.get()) } else { 1 };
         let units = self.size.bytes(room) / parts / u64::from(files) / unit;
         units.max(self.units_min()) * unit
+    }
+
+    /// Returns `true` if a full disk is the end of the job, or an error that it ignores.
+    pub fn expects_full_disk(&self) -> bool {
+        const ENOSPC: i32 = 28;
+        self.fills || self.tolerance.ignores(ErrorKind::Write, Some(ENOSPC))
     }
 
     /// The granularity of a job's part: a block, or the alignment of random blocks if sizes vary.

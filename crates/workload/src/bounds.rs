@@ -14,6 +14,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Bounds that are reached at any time.
+    pub const PASSED: Bounds = Bounds { deadline: 0, count: 0, both: false };
+
     /// Applies a limit from `start` on; `ticks` converts a duration to clock ticks.
     ///
     /// ```
@@ -50,6 +53,14 @@ impl Bounds {
             return Bounds { deadline: 0, count: 0, both: true };
         }
         Bounds { deadline: self.deadline.min(due), count: self.count.min(ops), both: false }
+    }
+
+    /// The same end for a job of which one operation was ignored: it does one less.
+    #[must_use]
+    pub const fn without_one(self) -> Bounds {
+        let unlimited = self.count == u64::MAX;
+        let count = if unlimited { self.count } else { self.count.saturating_sub(1) };
+        Bounds { count, ..self }
     }
 
     /// Number of further operations that may start after `started` of them. Operations in flight
@@ -93,6 +104,13 @@ mod tests {
         assert_eq!(bounds(Limit::Time(TEN)).room(6), u64::MAX - 6);
         let both = bounds(Limit::TimeAndCount { time: TEN, count: 5, until: Until::Both });
         assert_eq!((both.room(6), both.deadline()), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn an_ignored_operation_counts_towards_the_end() {
+        let limited = bounds(Limit::Count(5)).without_one();
+        assert!(!limited.reached(0, 3) && limited.reached(0, 4));
+        assert_eq!(bounds(Limit::Time(TEN)).without_one(), bounds(Limit::Time(TEN)));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `job` | builds the workload of a section |
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
+//! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `reference` | generates `docs/fio.md` |
 //!
 //! Unsupported options are rejected by name: silently ignoring an option would change what is
@@ -22,6 +23,7 @@ pub mod options;
 mod reference;
 mod section;
 pub mod value;
+mod verify;
 
 pub use engine::FioEngine;
 pub use reference::reference;
@@ -34,6 +36,7 @@ use crate::dedupe::Dedupe;
 use crate::files::SyncedFile;
 use crate::pattern::{Operation, SpaceCall};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
+use crate::verification::CheckTime;
 
 /// Looks up an environment variable.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -115,10 +118,11 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
                 );
                 section.error(line.unwrap_or(section.line), &message)
             };
-            if with_previous {
-                return Err(error("sections that run at the same time must have the same one"));
-            }
-            let advice = "give --target to run all sections on one target";
+            let advice = if with_previous {
+                "give --target DIRECTORY, where each of them has its own file"
+            } else {
+                "give --target to run all sections on one target"
+            };
             targets_differ.get_or_insert(error(advice));
         }
         targets.push(wanted);
@@ -162,10 +166,15 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
     lay_out_shared(&mut tests);
+    match_checked_reads(&mut tests, sections)?;
     number_duplicating_jobs(&mut tests);
     notes.sort();
     notes.dedup();
-    let target = targets.swap_remove(0);
+    let directory = common_directory(sections)?;
+    if directory.is_some() {
+        targets_differ = None;
+    }
+    let target = directory.or_else(|| targets.swap_remove(0));
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
     Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
 }
@@ -196,21 +205,97 @@ fn ends_others(index: usize, sections: &[Section]) -> Result<bool, PlanError> {
     Ok(true)
 }
 
+/// The directory that sections with different files have in common.
+fn common_directory(sections: &[Section]) -> Result<Option<String>, PlanError> {
+    let targets = sections.iter().map(Section::target).collect::<Result<Vec<_>, PlanError>>()?;
+    let same = targets.windows(2).all(|pair| {
+        let path = |target: &Option<(usize, String)>| target.as_ref().map(|(_, path)| path.clone());
+        path(&pair[0]) == path(&pair[1])
+    });
+    let mut directories = Vec::new();
+    for section in sections {
+        directories.push(section.text("directory", "the path of a directory")?);
+    }
+    let first = directories.first().cloned().flatten();
+    let common = first.is_some() && directories.iter().all(|directory| *directory == first);
+    Ok(first.filter(|_| common && !same))
+}
+
+/// Checks that each section that verifies its reads has an earlier section that wrote them.
+fn match_checked_reads(tests: &mut [Test], sections: &[Section]) -> Result<(), PlanError> {
+    let blocks = |test: &Test| match &test.work {
+        Work::Blocks(workload) => Some(workload.clone()),
+        Work::Steps(_) | Work::Sort(_) => None,
+    };
+    for index in 0..tests.len() {
+        let Some(reader) = blocks(&tests[index]) else { continue };
+        let Some(reading) = reader.verify.filter(|verify| verify.time == CheckTime::OnRead) else {
+            continue;
+        };
+        let wrong = |message: &str| Err(sections[index].wrong("verify", message));
+        let writes_file = |test: &Test| {
+            blocks(test).filter(|workload| {
+                workload.kept_file == reader.kept_file && workload.pattern.writes()
+            })
+        };
+        let begin = (0..=index).rfind(|&test| !tests[test].with_previous).unwrap_or(0);
+        let end = (index + 1..tests.len())
+            .find(|&test| !tests[test].with_previous)
+            .unwrap_or(tests.len());
+        if let Some(other) = tests[begin..end].iter().find(|test| writes_file(test).is_some()) {
+            return wrong(&format!(
+                "verify: section {} writes the file at the same time as this one checks it; add \
+                 stonewall",
+                other.name
+            ));
+        }
+        let writer = tests[..begin].iter().rev().find_map(|test| Some((test, writes_file(test)?)));
+        let Some((test, writer)) = writer else {
+            return wrong(
+                "verify: no earlier section writes this file, so there is nothing to check it \
+                 against",
+            );
+        };
+        let written = writer.verify.filter(|written| written.time == CheckTime::InLaterTest);
+        match written {
+            Some(written)
+                if reading.understands(&written) && reader.block_bytes == writer.block_bytes =>
+            {
+                if let Work::Blocks(reader) = &mut tests[index].work
+                    && let Some(reading) = &mut reader.verify
+                {
+                    reading.latest &= written.latest;
+                }
+            }
+            _ => {
+                let name = &test.name;
+                return wrong(&format!(
+                    "verify: section {name} writes the file last; it must have do_verify=0 and \
+                     the same verify, verify_pattern, verify_interval and bs as this one"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Before the first section starts, fio lays a file out for all sections that share it. If one of
 /// them finds it filled, so do the others.
 fn lay_out_shared(tests: &mut [Test]) {
     for group in tests.chunk_by_mut(|_, next| next.with_previous) {
-        let sharing = |test: &Test| match &test.work {
-            Work::Blocks(workload) => (workload.sharing == Sharing::All).then_some(workload.layout),
+        let filled = |test: &Test| match &test.work {
+            Work::Blocks(workload) => (workload.sharing == Sharing::All
+                && workload.layout == Layout::Overwrite)
+                .then_some(workload.kept_file),
             Work::Steps(_) | Work::Sort(_) => None,
         };
-        if group.iter().filter_map(sharing).any(|layout| layout == Layout::Overwrite) {
-            for test in group {
-                if let Work::Blocks(workload) = &mut test.work
-                    && workload.sharing == Sharing::All
-                {
-                    workload.layout = Layout::Overwrite;
-                }
+        let filled: Vec<Option<usize>> = group.iter().filter_map(filled).collect();
+        for test in group {
+            if let Work::Blocks(workload) = &mut test.work
+                && workload.sharing == Sharing::All
+                && filled.contains(&workload.kept_file)
+            {
+                workload.layout = Layout::Overwrite;
             }
         }
     }

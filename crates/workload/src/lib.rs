@@ -25,6 +25,8 @@
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the operations that follow from a seed: offsets, mix, sizes and gaps |
 //! | [`dedupe`] | duplicates among the blocks that are written |
+//! | [`verification`] | what makes damage to a block visible, and when blocks are checked |
+//! | [`tolerance`] | errors that do not end a job |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -55,6 +57,8 @@ pub mod steps;
 pub mod suites;
 pub mod sync;
 pub mod target;
+pub mod tolerance;
+pub mod verification;
 pub mod write_cache;
 
 pub use blocks::{
@@ -78,4 +82,6 @@ pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilS
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;
+pub use tolerance::{ErrorKind, Tolerance};
+pub use verification::{CheckTime, FillPattern, Seal, Verification};
 pub use write_cache::WriteCache;

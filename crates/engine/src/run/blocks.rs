@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
+use drive::AtomicWrites;
 use measurement::{TargetKind, WorkloadRecord};
-use workload::{Area, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test, Workload};
+use rustix::fs::OFlags;
+use workload::{
+    Area, CheckTime, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test, Workload,
+    format_bytes,
+};
 
 use super::{Described, NotRun, Planned, Ready, Run};
 use crate::block_job::BlockJob;
@@ -12,7 +17,7 @@ use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::error::EngineError;
 use crate::flow::{FlowCounters, Flows};
-use crate::prepare::{Part, PartSpec};
+use crate::prepare::{Part, PartSpec, open_part};
 use crate::uring::Uring;
 
 impl Run<'_> {
@@ -46,11 +51,12 @@ impl Run<'_> {
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
-        if workload.verify && carrier == Carrier::Null {
+        if workload.verify.is_some() && carrier == Carrier::Null {
             return Err(NotRun::Skip(
                 "it reads back what it wrote, but null: does not store data".to_owned(),
             ));
         }
+        let place = self.place(workload, first_file)?;
         if workload.sync.linked_call().is_some()
             && carrier == Carrier::Null
             && workload.depth_effective() > 1
@@ -59,12 +65,18 @@ impl Run<'_> {
                 "it links a sync to each write, which only io_uring can do".to_owned(),
             ));
         }
-        let room = self.target.room();
-        if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
+        if let (Area::Percent(percent), Room::Unlimited) = (workload.size, place.room) {
             return Err(NotRun::Skip(format!(
                 "it uses {percent}% of its target, but null: has no size"
             )));
         }
+        let half = workload.fills && kind == TargetKind::Directory && !place.unbudgeted;
+        let note = note.or_else(|| {
+            half.then(|| {
+                "fill_device used at most half of the free space; --destroy-data allows all of it"
+                    .to_owned()
+            })
+        });
         let writes_are_commits = workload.commits() == Commits::EachWrite;
         let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
         let described = Described { test, record, carrier, note, writes_are_commits };
@@ -72,17 +84,18 @@ impl Run<'_> {
             let ready = move |_: &[&Part]| self.entries(workload, first_file, flow, described);
             return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
         }
-        // A device that contains data is neither empty nor reserved.
-        let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
-        let (layout, first_file) =
-            if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
+        let FilePlace { is_new, layout, room, .. } = place;
         let parts = workload.parts(is_new, room);
         let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
             name: match workload.kept_file {
-                Some(number) => format!("kept-{number}"),
-                None => format!("{}-{}", layout.name(), first_file + file),
+                Some(number) => kept_name(number),
+                None => format!("{}-{}", layout.name(), place.first_file + file),
             },
-            size_bytes,
+            // A file that is only checked is never extended.
+            size_bytes: match room {
+                Room::Whole(bytes) if place.checked => size_bytes.min(bytes),
+                _ => size_bytes,
+            },
             unit_bytes: workload.unit_bytes(),
             layout,
             direct: workload.direct,
@@ -91,6 +104,8 @@ impl Run<'_> {
             content: workload.content,
             single_use: workload.kept_file.is_none()
                 && (layout.needs_new_file() || !workload.pattern.transfers()),
+            sparse: layout == Layout::Empty && workload.pattern.reads(),
+            unbudgeted: place.unbudgeted,
         };
         let specs = parts.files.iter().enumerate().map(spec).collect();
         Ok(Planned {
@@ -125,6 +140,84 @@ impl Run<'_> {
         Err(NotRun::Skip(because.to_owned()))
     }
 
+    /// Decides which file a workload uses, and how much of it.
+    fn place(&self, workload: &Workload, first_file: usize) -> Result<FilePlace, NotRun> {
+        let kind = self.target.kind();
+        // A device that contains data is neither empty nor reserved.
+        let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
+        let (layout, first_file) =
+            if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
+        let expects_full = layout == Layout::Empty && workload.expects_full_disk();
+        let to_fill = self.target.room_to_fill().filter(|_| expects_full);
+        let (room, unbudgeted) = (to_fill.unwrap_or(self.target.room()), to_fill.is_some());
+        let place = FilePlace { is_new, layout, first_file, room, unbudgeted, checked: false };
+        match workload.verify.map(|verification| verification.time) {
+            Some(CheckTime::InLaterTest) => {
+                if let Some(number) = workload.kept_file {
+                    self.target.forget_written(&kept_name(number));
+                }
+                Ok(place)
+            }
+            Some(CheckTime::OnRead) => {
+                let name = workload.kept_file.map(kept_name).unwrap_or_default();
+                if self.target.written_to(&name).is_empty() {
+                    return Err(NotRun::Skip(
+                        "it checks what an earlier section wrote, but that section did not run"
+                            .to_owned(),
+                    ));
+                }
+                let room = self.target.file_bytes(&name).map_or(place.room, Room::Whole);
+                let layout = Layout::Overwrite;
+                Ok(FilePlace {
+                    checked: true,
+                    unbudgeted: true,
+                    is_new: false,
+                    layout,
+                    room,
+                    ..place
+                })
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Checks that each block can be written atomically.
+    fn expect_atomic(&self, workload: &Workload, files: &[Part]) -> Result<(), NotRun> {
+        let block_bytes = workload.block_bytes.get();
+        let refused = |because: &str| {
+            Err(NotRun::Skip(format!(
+                "atomic: {} cannot write {} atomically: {because}",
+                self.target.given(),
+                format_bytes(block_bytes.into())
+            )))
+        };
+        for part in files {
+            if !part.direct {
+                return refused("atomic writes require direct I/O");
+            }
+            let (file, _) = open_part(self.target, &part.name, true, OFlags::empty())
+                .map_err(|errno| EngineError::opening(self.target.path(), errno))?;
+            match AtomicWrites::of(&file) {
+                Some(atomic) if atomic.allow(block_bytes) => {}
+                Some(AtomicWrites { bytes_min, bytes_max }) => {
+                    return refused(&format!(
+                        "the kernel reports powers of two from {} to {}",
+                        format_bytes(bytes_min.into()),
+                        format_bytes(bytes_max.into())
+                    ));
+                }
+                None => {
+                    return refused(
+                        "the kernel reports no support (statx STATX_WRITE_ATOMIC); it requires a \
+                         drive with atomic writes, and Linux 6.11 for the device itself, 6.13 for \
+                         ext4 or XFS",
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// `parts` is what the workload requested, `files` what was prepared.
     fn blocks_ready<'a>(
         &'a self,
@@ -147,12 +240,19 @@ impl Run<'_> {
         let of_test =
             |&file: &&Part| Part { direct: file.direct && workload.direct, ..file.clone() };
         let files: Vec<Part> = files.iter().map(of_test).collect();
+        for file in files.iter().filter(|file| file.direct) {
+            self.expect_aligned(file, workload.offset_bytes)?;
+            self.expect_aligned(file, workload.offset_increment_bytes)?;
+        }
         if let Some(file) =
             files.iter().find(|file| file.direct && !workload.is_aligned_to(file.alignment_bytes))
         {
             return Err(NotRun::Skip(
                 self.misaligned(u64::from(workload.block_bytes.get()), file.alignment_bytes),
             ));
+        }
+        if workload.atomic {
+            self.expect_atomic(workload, &files)?;
         }
         let Described { record, carrier, .. } = &mut described;
         record.direct = workload.direct && files.iter().all(|file| file.direct);
@@ -194,4 +294,23 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
         until_steady: workload.until_steady,
         headline: workload.commits_in(files_per_job).into(),
     }
+}
+
+/// The file that a workload uses.
+#[derive(Debug, Clone, Copy)]
+struct FilePlace {
+    /// A test file, not a device or an existing file.
+    is_new: bool,
+    layout: Layout,
+    first_file: usize,
+    room: Room,
+    /// It takes nothing from the space that test files may use.
+    unbudgeted: bool,
+    /// It contains what an earlier test wrote, which this one checks.
+    checked: bool,
+}
+
+/// The name of a file that stays for later tests.
+fn kept_name(number: usize) -> String {
+    format!("kept-{number}")
 }

@@ -35,6 +35,8 @@ impl Run<'_> {
             precondition: None,
             content: Content::Zero,
             single_use: true,
+            sparse: false,
+            unbudgeted: false,
         };
         let specs = (0..sort.jobs.get()).map(part).collect();
         Ok(Planned {

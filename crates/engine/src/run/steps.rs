@@ -44,6 +44,8 @@ impl Run<'_> {
                 precondition: None,
                 content: program.content,
                 single_use: file.layout.needs_new_file(),
+                sparse: false,
+                unbudgeted: false,
             }
         };
         let files = 0..program.files.len();

@@ -209,6 +209,7 @@ impl Options {
             order: BlockOrder::Plain,
             sizes: None,
             verify: false,
+            atomic: self.flag("atomic"),
             beside: Vec::new(),
             sort: None,
         }

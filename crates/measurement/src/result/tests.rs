@@ -28,6 +28,7 @@ fn default_values_are_left_out_and_read_back() {
         offset_increment_bytes: 8192,
         end_fsync: true,
         verify: true,
+        atomic: true,
         ..usual.clone()
     };
     let keys = [
@@ -40,6 +41,7 @@ fn default_values_are_left_out_and_read_back() {
         "offset_increment_bytes",
         "end_fsync",
         "verify",
+        "atomic",
     ];
     for (record, written) in [(usual, false), (unusual, true)] {
         let value = serde_json::to_value(&record).unwrap();

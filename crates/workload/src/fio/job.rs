@@ -132,7 +132,6 @@ impl Section {
         if let FioEngine::Entries(pattern) = engine {
             return self.entries(pattern);
         }
-        self.refuse_create_on_open()?;
         let (rw, skip) = self.pattern()?;
         let pattern = engine
             .pattern(rw)
@@ -174,7 +173,8 @@ impl Section {
         workload.content = self.content()?;
         workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
         workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
-        workload.layout = self.layout(rw, engine)?;
+        let laid_out = self.layout(rw, engine)?;
+        workload.layout = self.unprepared(rw)?.unwrap_or(laid_out);
         workload.existing_only = self.flag("allow_file_create")? == Some(false);
         if let Some(seed) = self.whole("randseed", 0, u64::MAX >> 1)? {
             workload.seed = seed;
@@ -209,7 +209,10 @@ impl Section {
                            remove ramp_time";
             return Err(self.wrong("startdelay", message));
         }
-        workload.verify = self.verify(&workload)?;
+        workload.verify = self.verification(&workload)?;
+        workload.atomic = self.atomic(&workload)?;
+        workload.tolerance = self.tolerance()?;
+        workload.fills = self.fills_device(pattern)?;
         if workload.direct && !workload.is_aligned_to(512) {
             let key =
                 ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
@@ -484,9 +487,10 @@ impl Section {
                 _ => None,
             },
         )?;
-        // A file that is only trimmed is written first, so there is something to discard. With
-        // falloc, the space that another section reserves is enough.
-        let trims_data = rw.trims() && engine != FioEngine::Falloc;
+        // A file that is only trimmed is written first, so there is something to discard, unless
+        // the job file says how to make it. With falloc, the space that another section reserves is
+        // enough.
+        let trims_data = rw.trims() && engine != FioEngine::Falloc && fallocated.is_none();
         if rw.reads() || trims_data || overwrite {
             return Ok(Layout::Overwrite);
         }
@@ -533,8 +537,8 @@ impl Section {
     }
 
     fn offset(&self, key: &str, unit: u64) -> Result<u64, PlanError> {
-        let takes = format!("a size that is a multiple of bs, {}", format_bytes(unit));
-        let aligned = |bytes: &u64| bytes.is_multiple_of(unit);
+        let takes = format!("a size that is a multiple of 512, or of bs, {}", format_bytes(unit));
+        let aligned = |bytes: &u64| bytes.is_multiple_of(unit) || bytes.is_multiple_of(512);
         Ok(self.read(key, &takes, |value| value::number(value).filter(aligned))?.unwrap_or(0))
     }
 
@@ -550,40 +554,6 @@ impl Section {
             workload.engine = EngineChoice::Psync;
         }
         Ok(1)
-    }
-
-    fn verify(&self, workload: &Workload) -> Result<bool, PlanError> {
-        let takes = "crc32c or 0; to check after a power cut, run flushmark verify";
-        let asked = self.read("verify", takes, |name| match name {
-            "0" => Some(false),
-            "crc32c" | "crc32c-intel" => Some(true),
-            _ => None,
-        })?;
-        if asked != Some(true) || !workload.pattern.writes() || !workload.pattern.transfers() {
-            return match asked {
-                Some(true) => Err(self.wrong(
-                    "verify",
-                    &format!("verify: {} writes no data to read back", workload.pattern.name()),
-                )),
-                _ => Ok(false),
-            };
-        }
-        let shared = workload.sharing != Sharing::None
-            && workload.jobs > Jobs::MIN
-            && self.has("filename")
-            && workload.offset_increment_bytes < workload.size_per_job_bytes(Room::Unlimited);
-        let because = if workload.sizes.is_some() {
-            "blocks of different sizes overlap; use a single bs"
-        } else if workload.content == Content::Zero {
-            "a block of zeros cannot hold a checksum; remove zero_buffers"
-        } else if workload.dedupe.is_some() {
-            "duplicates cannot hold a checksum; remove dedupe_percentage"
-        } else if shared {
-            "several jobs overwrite each other's blocks; use numjobs=1"
-        } else {
-            return Ok(true);
-        };
-        Err(self.wrong("verify", &format!("verify: {because}")))
     }
 
     pub(super) fn rate(&self, workload: &Workload) -> Result<Option<Rate>, PlanError> {
@@ -785,18 +755,6 @@ impl Section {
         Ok(engine.unwrap_or(FioEngine::Transfer(EngineChoice::Psync)))
     }
 
-    /// Files exist before the measurement, except with an engine that creates them.
-    fn refuse_create_on_open(&self) -> Result<(), PlanError> {
-        match self.flag("create_on_open")? {
-            Some(true) => Err(self.wrong(
-                "create_on_open",
-                "create_on_open: test files are created before the measurement; remove it, or \
-                 measure their creation with ioengine=filecreate",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     pub(super) fn sync(&self, pattern: Pattern) -> Result<(SyncMethod, u32), PlanError> {
         let open = self.read("sync", "one of 0, none, 1, sync, dsync", |value| match value {
             "0" | "none" => Some(SyncMethod::None),
@@ -858,6 +816,7 @@ impl Section {
             }
             (_, Some(file)) => Area::Bytes(file.saturating_mul(files)),
             (Some(area), None) => area,
+            (None, None) if self.fills_device(workload.pattern)? => Area::Percent(100),
             (None, None) => Area::Whole {
                 file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes * files),
             },

@@ -232,10 +232,10 @@ pub const OPTIONS: &[FioOption] = &[
                                            `io_size`",
     ),
     used("number_ios", "whole number", "none", "operations of each job after which it ends"),
-    used("offset", "size", "0", "offset of each job's part in the file"),
+    used("offset", "a multiple of 512 or `bs`", "0", "offset of each job's part in the file"),
     used(
         "offset_increment",
-        "size",
+        "a multiple of 512 or `bs`",
         "0",
         "distance from the start of one job's part to the start \
                                            of the next",
@@ -252,7 +252,8 @@ pub const OPTIONS: &[FioOption] = &[
         "fallocate",
         "`native`, `posix`, `1`, `none`, `0`",
         "`native`",
-        "the initial state of a new file that is only written: space reserved once, or none",
+        "the initial state of a new file that is only written, or only discarded if this is set: \
+         space reserved once, or none",
     ),
     used(
         "allow_file_create",
@@ -395,11 +396,74 @@ pub const OPTIONS: &[FioOption] = &[
     used("end_fsync", FLAG, "0", "ends each job with an `fsync`, within its measured time"),
     used(
         "verify",
-        "`crc32c`, `0`",
+        "`crc32c` or another of fio's checksums, `meta`, `pattern`, `pattern_hdr`, `0`",
         "`0`",
-        "each write contains a checksum; after the measured time, every written block is read back \
-         and checked. \
+        "each block that is written begins with a header: the number of the write, the offset and a \
+         checksum. The checksum is a CRC-32C under any name, because the name changes only what it \
+         costs: `crc32c`, `crc32c-intel`, `crc32`, `crc64`, `crc16`, `crc7`, `xxhash`, `md5`, \
+         `sha1`, `sha256`, `sha512`, `sha3-224`, `sha3-256`, `sha3-384`, `sha3-512`. With `meta`, \
+         it covers the header only, and `pattern` omits the header. \
          `flushmark verify` also checks after a power cut",
+    ),
+    used(
+        "verify_pattern",
+        "up to 64 bytes: `0xdeadbeef`, or a decimal number",
+        "none",
+        "the data after each header, which is compared, too; sets `verify=pattern` if there is no \
+         `verify`",
+    ),
+    used("verify_interval", "a size that divides `bs`, from 64", "`bs`", "distance of two headers"),
+    used(
+        "do_verify",
+        FLAG,
+        "1",
+        "0 does not check what a section writes. A later section with `rw=read` or `rw=randread`, \
+         the same `filename` and the same `verify` options checks the blocks that it reads",
+    ),
+    used(
+        "verify_backlog",
+        "0 to 1000000",
+        "0",
+        "number of writes after which a job reads back the written blocks, within its measured \
+         time; otherwise it does so afterwards",
+    ),
+    used(
+        "verify_write_sequence",
+        FLAG,
+        "1",
+        "a block must contain the last write to it. 0 also accepts earlier ones, which jobs require \
+         that overwrite each other's blocks",
+    ),
+    used(
+        "continue_on_error",
+        "`none`, `read`, `write`, `io`, `verify`, `all`",
+        "`none`",
+        "I/O errors (`EIO`) or mismatches of these operations do not end a job; a note reports \
+         their number and the first",
+    ),
+    used(
+        "ignore_error",
+        "errors of reads, writes, verification: `EAGAIN,ENOSPC:122`",
+        "none",
+        "the errors that do not end a job, instead of `EIO`. With `ENOSPC` for writes and \
+         `--destroy-data`, a file without reserved space (`fallocate=none`, `create_on_open`) may \
+         use all space of its filesystem; otherwise, flushmark uses at most half",
+    ),
+    used(
+        "fill_device",
+        FLAG,
+        "0",
+        "writes until the disk is full, without `size` from the start to the end of a device or \
+         existing file. In a directory, that is half of the free space, or all of it with \
+         `--destroy-data`",
+    )
+    .or(&["fill_fs"]),
+    used(
+        "atomic",
+        FLAG,
+        "0",
+        "each block is written atomically (`RWF_ATOMIC`), with any `ioengine`. Requires `direct=1` \
+         and a drive, a filesystem and a kernel that support it; the test is skipped otherwise",
     ),
     used("invalidate", FLAG, "1", "drops cached pages of the file beforehand"),
     used("zero_buffers", FLAG, "0", "writes zeros").alone(),
@@ -457,9 +521,10 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     used(
         "create_on_open",
-        "0; 1 with `filecreate` and similar engines",
+        FLAG,
         "0",
-        "files are created before the measurement, except by `filecreate` and `dircreate`",
+        "1 does not prepare the file: it has no space at the start, and reads find zeros where \
+         nothing has been written. Engines such as `filecreate` ignore it",
     ),
     used(
         "file_service_type",
@@ -485,6 +550,14 @@ pub const OPTIONS: &[FioOption] = &[
     )
     .or(&["threads"])
     .alone(),
+    accepted("verify_fatal", FLAG, "the first mismatch ends the job unless it is ignored"),
+    accepted("verify_dump", FLAG, "a mismatch is reported with its offset; no block is saved"),
+    accepted(
+        "verify_async",
+        ANYTHING,
+        "the job checks its blocks; the number of threads changes only what that costs",
+    ),
+    accepted("error_dump", FLAG, "ignored errors are counted, and the first one is reported"),
     accepted("norandommap", FLAG, "random blocks repeat, see below").alone(),
     accepted("softrandommap", FLAG, "random blocks repeat, see below"),
     accepted(

@@ -92,8 +92,14 @@ const CLOSING: &str = "
   in fio. In a directory, the jobs share 1 GiB; fio rejects that.
 - **A `size` with `bssplit` or `bsrange`** is converted to a number of operations by the mean block
   size; fio counts bytes.
-- **`verify`** reads the data back after the measured time, one read at a time. These reads are not
-  part of the results. A mismatch fails the test.
+- **`verify`** reads the data back one read at a time. These reads are not part of the results, but
+  those of `verify_backlog` take part of the measured time. The first mismatch fails the test,
+  unless `continue_on_error` ignores it. A section that only reads requires an earlier section that
+  wrote the file; blocks that it had not written are counted in a note and not checked.
+- **Jobs that overwrite each other's blocks** are rejected with `verify`, unless
+  `verify_write_sequence=0` is set; fio warns, and reports mismatches.
+- **Several files of one directory** at the same time are possible with `directory` and different
+  values of `filename`, or with `--target`.
 - **`trim`** issues one discard at a time; its results are reported as writes.
 - **`ioengine=falloc`**: a write is a `fallocate` that extends the file, a read one that does not
   (`FALLOC_FL_KEEP_SIZE`), and a trim punches a hole; on a block device, which supports neither of

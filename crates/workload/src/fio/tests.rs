@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Commits, Content, Dedupe, DedupeSource, EngineChoice, FileOrder,
-    Flow, JobFiles, LatencyTarget, Limit, Pattern, Rate, RateMin, Room, SizeShare, SteadyChange,
-    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
+    Area, Arrivals, BlockOrder, CheckTime, Commits, Content, Dedupe, DedupeSource, EngineChoice,
+    FileOrder, FillPattern, Flow, JobFiles, LatencyTarget, Limit, Pattern, Rate, RateMin, Room,
+    Seal, SizeShare, SteadyChange, SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime,
+    Until, UntilSteady, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -89,10 +90,10 @@ fn targets() {
 
 #[test]
 fn what_is_not_understood_is_refused_by_name() {
-    insta::assert_snapshot!(error("[t]\nsize=1m\nverify_async=4\n"), @"job.fio:3: unsupported option `verify_async`; remove it, or see docs/fio.md for the supported options");
+    insta::assert_snapshot!(error("[t]\nsize=1m\ntrim_backlog=4\n"), @"job.fio:3: unsupported option `trim_backlog` (did you mean `verify_backlog`?); remove it, or see docs/fio.md for the supported options");
     insta::assert_snapshot!(error("[t]\nrw=trimwrite\nsize=1m\n"), @r#"job.fio:2: rw: "trimwrite" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
     insta::assert_snapshot!(error("[t]\nrw=trim\nioengine=io_uring\niodepth=4\nsize=1m\n"), @"job.fio:4: iodepth: flushmark issues one discard at a time; use iodepth=1, or libaio, where fio does the same");
-    insta::assert_snapshot!(error("[t]\nrw=trim\nverify=crc32c\nsize=1m\n"), @"job.fio:3: verify: trim writes no data to read back");
+    insta::assert_snapshot!(error("[t]\nrw=trim\nverify=crc32c\nsize=1m\n"), @"job.fio:3: verify: trim writes no data to read back; use another rw");
     insta::assert_snapshot!(error("[t]\nbs=1k-4k\nsize=1m\n"), @r#"job.fio:2: bs: "1k-4k" is invalid: expected a size from 512 to 64m, such as 4k, or one for reads and one for writes"#);
     insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,8k\nsize=1m\n"), @"job.fio:3: bs: fio aligns reads to 4096 B and writes to 8192 B; set blockalign to use one alignment for both");
     insta::assert_snapshot!(error("[t]\nbssplit=4k/50:8k/40\nsize=1m\n"), @r#"job.fio:2: bssplit: "4k/50:8k/40" is invalid: expected sizes with percentages that add up to 100, such as 4k/60:64k/40"#);
@@ -100,11 +101,11 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrw=randread:8\nsize=1m\n"), @"job.fio:2: rw: a number after randread repeats each random position for several blocks; flushmark draws every block");
     insta::assert_snapshot!(error("[t]\nrw=read:-2k\nsize=1m\n"), @"job.fio:2: rw: a block of 4096 B is larger than the 2048 B to go back");
     insta::assert_snapshot!(error("[t]\nrw=read:x\nsize=1m\n"), @r#"job.fio:2: rw: "read:x" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
-    insta::assert_snapshot!(error("[t]\nverify=md5\nrw=write\nsize=1m\n"), @r#"job.fio:2: verify: "md5" is invalid: expected crc32c or 0; to check after a power cut, run flushmark verify"#);
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nsize=1m\n"), @"job.fio:2: verify: read writes no data to read back");
+    insta::assert_snapshot!(error("[t]\nverify=md4\nrw=write\nsize=1m\n"), @r#"job.fio:2: verify: "md4" is invalid: expected md5, crc64, crc32c, crc32c-intel, crc32, crc16, crc7, xxhash, sha512, sha256, sha1, sha3-224, sha3-256, sha3-384, sha3-512, meta, pattern, pattern_hdr or 0; to check after a power cut, run flushmark verify"#);
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nsize=1m\n"), @"job.fio:2: verify: reads are checked against what an earlier section wrote to the same file; set filename in both");
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: verify: blocks of different sizes overlap; use a single bs");
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nzero_buffers\nsize=1m\n"), @"job.fio:2: verify: a block of zeros cannot hold a checksum; remove zero_buffers");
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs overwrite each other's blocks; use numjobs=1");
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs overwrite each other's blocks; use numjobs=1, a size of at most offset_increment, or verify_write_sequence=0 to check only that each block is whole");
     insta::assert_snapshot!(error("[t]\nrate=1m\nrate_iops=5\nsize=1m\n"), @"job.fio:2: rate and rate_iops exclude each other");
     insta::assert_snapshot!(error("[t]\nrate=1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or rw=write, or a plan in TOML");
     insta::assert_snapshot!(error("[t]\nrate=1p\nsize=1m\n"), @"job.fio:2: rate: 274877906944 operations per second exceed the limit of 10000000");
@@ -122,7 +123,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[broken\n"), @"job.fio:1: invalid section [broken; expected [name]");
     insta::assert_snapshot!(error(""), @"job.fio:1: no job section; a job begins with its name in brackets, such as [journal]");
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\nstonewall\n"), @"job.fio:6: target y differs from x of the previous section; give --target to run all sections on one target");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\n"), @"job.fio:6: target y differs from x of the previous section; sections that run at the same time must have the same one");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\n"), @"job.fio:6: target y differs from x of the previous section; give --target DIRECTORY, where each of them has its own file");
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x:y\n"), @r#"job.fio:3: filename: "x:y" is a list of targets; expected a single one"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=/x\ndirectory=y\n"), @"job.fio:3: filename: expected a file name in y instead of /x");
     insta::assert_snapshot!(error("[a]\nbs=1000\ndirect=1\nsize=1m\n"), @"job.fio:2: bs: 1000 B is not a multiple of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
@@ -254,8 +255,8 @@ fn all_options_that_are_not_understood_are_named_at_once() {
     );
     // An option used in several sections is reported once.
     insta::assert_snapshot!(
-        error("[t]\nprio=1\nsize=1m\natomic=1\n[u]\nprio=2\n[v]\nprio=3\n"),
-        @"job.fio:2: 2 unsupported options: `prio` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for the supported options"
+        error("[t]\nprio=1\nsize=1m\ntrim_percentage=1\n[u]\nprio=2\n[v]\nprio=3\n"),
+        @"job.fio:2: 2 unsupported options: `prio` in lines 2, 6 and 8, `trim_percentage` in line 4; remove them, or see docs/fio.md for the supported options"
     );
     insta::assert_snapshot!(
         error("[t]\nprio=1\n[u]\nprio=2\n"),
@@ -339,7 +340,7 @@ fn jobs_share_what_filename_names() {
         (Sharing::All, 1 << 20)
     );
     assert_eq!([0, 3].map(|job| shared.part_offset_bytes(job)), [16 << 10, (16 + 3 * 64) << 10]);
-    insta::assert_snapshot!(error(&format!("{text}offset=4k\n")), @r#"job.fio:5: offset: "4k" is invalid: expected a size that is a multiple of bs, 8 KiB"#);
+    insta::assert_snapshot!(error(&format!("{text}offset=4100\n")), @r#"job.fio:5: offset: "4100" is invalid: expected a size that is a multiple of 512, or of bs, 8 KiB"#);
 }
 
 #[test]
@@ -841,9 +842,8 @@ fn an_engine_can_change_the_space_of_a_file_instead_of_its_data() {
     insta::assert_snapshot!(error("ioengine=falloc\nrw=randrw"), @"job.fio:4: rw: ioengine=falloc does not support randrw; use read, randread, write, randwrite, trim or randtrim");
     insta::assert_snapshot!(error("ioengine=ftruncate"), @"job.fio:1: rw: ioengine=ftruncate does not support read; use write or randwrite");
     insta::assert_snapshot!(error("ioengine=ftruncate\nrw=write\nfdatasync=2"), @"job.fio:5: fdatasync: truncate writes no data to sync; remove it");
-    insta::assert_snapshot!(error("ioengine=falloc\nrw=write\nverify=crc32c"), @"job.fio:5: verify: allocate writes no data to read back");
+    insta::assert_snapshot!(error("ioengine=falloc\nrw=write\nverify=crc32c"), @"job.fio:5: verify: allocate writes no data to read back; use another rw");
     insta::assert_snapshot!(error("rw=allocate"), @r#"job.fio:3: rw: "allocate" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
-    insta::assert_snapshot!(error("rw=write\ncreate_on_open=1"), @"job.fio:4: create_on_open: test files are created before the measurement; remove it, or measure their creation with ioengine=filecreate");
     only("[t]\nsize=1m\ncreate_on_open=0\n");
 }
 
@@ -956,4 +956,102 @@ fn an_engine_without_data_refuses_what_would_change_it() {
         let refused = error(&format!("filesize=4k\n{line}"));
         assert!(refused.starts_with("4: "), "{refused}");
     }
+}
+
+/// A writing section and one that checks what it reads.
+fn checked(write: &str, read: &str) -> Result<Plan, PlanError> {
+    let text = format!(
+        "[global]\nfilename=f\nverify=meta\nbs=64k\nsize=1m\n[w]\nrw=write\ndo_verify=0\n{write}\n\
+         [r]\nrw=read\nstonewall\n{read}\n"
+    );
+    Plan::from_fio("job.fio", &text, &|_| None)
+}
+
+#[test]
+fn reads_are_checked_against_what_an_earlier_section_wrote() {
+    let plan = checked(
+        "verify_pattern=0xaa55\nverify_interval=512",
+        "verify_pattern=0xaa55\nverify_interval=512",
+    )
+    .unwrap();
+    let verify = |test: &Test| match &test.work {
+        Work::Blocks(workload) => workload.verify.unwrap(),
+        Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+    };
+    let [writer, reader] = [0, 1].map(|index| verify(&plan.tests[index]));
+    let seal = Seal::Header { fill: FillPattern::new(&[0xaa, 0x55]) };
+    assert_eq!((writer.seal, writer.piece_bytes, writer.time), (seal, 512, CheckTime::InLaterTest));
+    assert_eq!((reader.time, reader.latest), (CheckTime::OnRead, true));
+    assert!(!verify(&checked("verify_write_sequence=0", "").unwrap().tests[1]).latest);
+    let error = |write, read| checked(write, read).unwrap_err().to_string();
+    insta::assert_snapshot!(error("verify_interval=512", ""), @"job.fio:3: verify: section w writes the file last; it must have do_verify=0 and the same verify, verify_pattern, verify_interval and bs as this one");
+    insta::assert_snapshot!(error("do_verify=1", ""), @"job.fio:3: verify: section w writes the file last; it must have do_verify=0 and the same verify, verify_pattern, verify_interval and bs as this one");
+    insta::assert_snapshot!(error("filename=g", ""), @"job.fio:3: verify: no earlier section writes this file, so there is nothing to check it against");
+    insta::assert_snapshot!(error("", "stonewall=0"), @"job.fio:3: verify: section w writes the file at the same time as this one checks it; add stonewall");
+}
+
+#[test]
+fn verification_has_a_pattern_and_a_time() {
+    let verify = |text: &str| only(&format!("[t]\nrw=write\nsize=1m\n{text}\n")).verify;
+    assert_eq!(verify("verify=sha512\nverify_backlog=8").unwrap().time, CheckTime::EveryWrites(8));
+    assert_eq!(verify("verify=crc64").unwrap().seal, Seal::Checksum { fill: None });
+    let fill = FillPattern::new(&[0x34, 0x12]).unwrap();
+    assert_eq!(verify("verify_pattern=4660").unwrap().seal, Seal::Pattern(fill));
+    assert_eq!(
+        verify("verify=pattern_hdr\nverify_pattern=0x3412").unwrap().seal,
+        Seal::Header { fill: Some(fill) }
+    );
+    assert_eq!((verify("verify=0"), verify("do_verify=1")), (None, None));
+    let error = |text: &str| error(&format!("[t]\nrw=write\nsize=1m\n{text}\n"));
+    insta::assert_snapshot!(error("verify=pattern"), @"job.fio:4: verify: a pattern requires verify_pattern");
+    insta::assert_snapshot!(error("verify=meta\nverify_pattern=0xabc"), @r#"job.fio:5: verify_pattern: "0xabc" is invalid: expected up to 64 bytes as a hexadecimal number with an even number of digits, such as 0xdeadbeef, or a decimal number"#);
+    insta::assert_snapshot!(error("verify=meta\nverify_interval=1000"), @r#"job.fio:5: verify_interval: "1000" is invalid: expected a size that divides bs, 4 KiB, and is at least 64"#);
+    insta::assert_snapshot!(error("verify=meta\nverify_backlog=1\ndo_verify=0"), @"job.fio:5: verify_backlog: nothing is checked with do_verify=0; remove one of them");
+}
+
+#[test]
+fn ignored_errors_are_fio_s() {
+    let tolerance = |text: &str| only(&format!("[t]\nrw=write\nsize=1m\n{text}\n")).tolerance;
+    let listed = tolerance("continue_on_error=write\nignore_error=,ENOSPC:122");
+    assert_eq!((listed.reads, listed.writes, listed.mismatches), (vec![], vec![28, 122], false));
+    let all = tolerance("continue_on_error=all");
+    assert_eq!((all.reads, all.writes, all.mismatches), (vec![5, 84], vec![5, 84], true));
+    assert!(tolerance("continue_on_error=none").is_empty());
+    let error = |text: &str| error(&format!("[t]\nrw=write\nsize=1m\n{text}\n"));
+    insta::assert_snapshot!(error("ignore_error=,ENOSUCH"), @r#"job.fio:4: ignore_error: ",ENOSUCH" is invalid: expected lists of errors of reads, writes and verification, such as EAGAIN,ENOSPC:122"#);
+    insta::assert_snapshot!(error("continue_on_error=some"), @r#"job.fio:4: continue_on_error: "some" is invalid: expected one of none, read, write, io, verify, all, 0, 1"#);
+}
+
+#[test]
+fn atomic_writes_are_direct_and_aligned() {
+    let job = |text: &str| format!("[t]\nrw=write\nsize=1m\natomic=1\n{text}\n");
+    assert!(only(&job("direct=1")).atomic);
+    assert!(!only("[t]\nrw=read\nsize=1m\natomic=1\n").atomic);
+    insta::assert_snapshot!(error(&job("")), @"job.fio:4: atomic: atomic writes require direct I/O; set direct=1");
+    insta::assert_snapshot!(error(&job("direct=1\nbs=12k")), @"job.fio:4: atomic: the kernel requires one bs that is a power of two");
+    insta::assert_snapshot!(error(&job("direct=1\noffset=512")), @"job.fio:4: atomic: the kernel requires blocks aligned to bs; use an offset and gaps that are multiples of it");
+}
+
+#[test]
+fn files_that_are_not_prepared_are_empty() {
+    let layout = |text: &str| only(&format!("[t]\nsize=1m\n{text}\n")).layout;
+    assert_eq!(layout("rw=randrw\ncreate_on_open=1"), Layout::Empty);
+    assert_eq!(layout("rw=write\nfill_device=1"), Layout::Empty);
+    assert_eq!(layout("rw=trim\nfallocate=none"), Layout::Empty);
+    assert_eq!(layout("rw=trim"), Layout::Overwrite);
+    let fills = only("[t]\nrw=write\nfill_device=1\n");
+    assert_eq!((fills.fills, fills.size), (true, Area::Percent(100)));
+    insta::assert_snapshot!(error("[t]\nrw=read\nsize=1m\ncreate_on_open=1\n"), @"job.fio:4: create_on_open: the new file is empty, so read finds no data in it; remove it");
+}
+
+#[test]
+fn different_files_of_one_directory_run_at_the_same_time() {
+    let text = "[global]\ndirectory=/srv\nsize=1m\nrw=write\n[a]\nfilename=x\n[b]\nfilename=y\n[c]\nfilename=x\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    let file = |test: &Test| match &test.work {
+        Work::Blocks(workload) => workload.kept_file,
+        Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
+    };
+    assert_eq!(plan.tests.iter().map(file).collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
+    assert_eq!((plan.target.as_deref(), plan.targets_differ), (Some("/srv"), None));
 }

@@ -365,7 +365,8 @@ mod tests {
             }
         }
         let mut workload = writes();
-        workload.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Constant });
+        workload.rate =
+            Some(Rate { per_second: 1000.0, reads_per_second: None, arrivals: Arrivals::Constant });
         let begun = std::time::Instant::now();
         let (end, tally) = run(&mut Stalling(0), &workload, Limit::Count(200));
         assert_eq!(end.writes, 200);

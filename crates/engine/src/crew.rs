@@ -10,7 +10,7 @@ use std::time::Duration;
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::{CpuUse, Headline, Progress};
 use rustix::io::Errno;
-use workload::{Bounds, Limit, SteadyCheck, UntilSteady};
+use workload::{Bounds, Ends, Limit, SteadyCheck, UntilSteady};
 
 use crate::affinity;
 use crate::clock::Clock;
@@ -32,8 +32,9 @@ pub struct Team {
     pub warm_up: Duration,
     /// Delay of the measurement after the common start.
     pub start_delay: Duration,
-    /// Once a job has ended, so do those of the other teams.
-    pub ends_others: bool,
+    /// The teams that end once a job has ended.
+    pub ends: Ends,
+    pub group: u32,
     /// The state in which the measurement ends before its limit, if any.
     pub until_steady: Option<UntilSteady>,
     /// The operation whose latency the series follows.
@@ -207,10 +208,13 @@ impl Crew<'_> {
                         let report: Report = report;
                         let breaks =
                             report.end.failure.as_ref().is_some_and(Failure::breaks_target);
-                        if breaks || self.teams[index].ends_others {
+                        for (team, halt) in self.teams.iter().zip(&halts.0) {
                             // The other jobs would continue on a target that is broken, or are to
                             // end with this one.
-                            halts.request();
+                            let own = &self.teams[index];
+                            if breaks || own.ends.reaches(own.group, team.group) {
+                                halt.request();
+                            }
                         }
                         teams[index].take(report);
                     }

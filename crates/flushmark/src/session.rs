@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use judge::{Case, Judgement};
-use measurement::{Ended, Outcome, RunDocument, TestResult};
-use workload::Plan;
+use measurement::{Ended, Outcome, RunDocument, Skipped, TestResult};
+use workload::{Plan, Test};
 
 use crate::bench::{Bench, TargetOptions};
 use crate::exit::{self, ExitStatus};
@@ -122,19 +122,35 @@ impl Session {
         let mut error = None;
         let mut failed = false;
         let mut begun = 0;
-        for tests in plan.groups() {
+        let mut measured: Vec<&Test> = Vec::new();
+        for group_tests in plan.groups() {
             if STOP.is_requested() || failed {
                 break;
             }
-            let group = begun..begun + tests.len();
+            let group = begun..begun + group_tests.len();
             begun = group.end;
+            let mut tests = Vec::new();
+            for test in group_tests {
+                match measured.iter().find(|earlier| prevents(earlier, test)) {
+                    None => tests.push(test.clone()),
+                    Some(earlier) => {
+                        let (test, because) =
+                            (test.name.clone(), format!("{} has ended the run", earlier.name));
+                        let skipped = Outcome::Skipped(Skipped { test, because });
+                        self.take(skipped, progress, &mut done);
+                    }
+                }
+            }
+            if tests.is_empty() {
+                continue;
+            }
             progress.begin(plan, group.clone());
             live.begin(plan, group);
             let mut observe = |seen: &measurement::Progress| {
                 progress.live(seen);
                 live.see(seen);
             };
-            let outcomes = match self.bench.run(tests, &mut observe) {
+            let outcomes = match self.bench.run(&tests, &mut observe) {
                 Ok(Some(outcomes)) => outcomes,
                 Ok(None) => break,
                 Err(cause) => {
@@ -143,18 +159,10 @@ impl Session {
                 }
             };
             for outcome in outcomes {
-                match outcome {
-                    Outcome::Measured(result) => {
-                        failed |= matches!(result.ended, Ended::Failed { .. });
-                        progress.measured(&result);
-                        done(&result);
-                        self.document.results.push(*result);
-                    }
-                    Outcome::Skipped(skipped) => {
-                        progress.skipped(&skipped);
-                        self.document.skipped.push(skipped);
-                    }
+                if let Outcome::Measured(result) = &outcome {
+                    measured.extend(group_tests.iter().filter(|test| test.name == result.test));
                 }
+                failed |= self.take(outcome, progress, &mut done);
             }
         }
         progress.finish();
@@ -176,6 +184,37 @@ impl Session {
         };
         Completed { document: self.document, verdict, error }
     }
+}
+
+impl Session {
+    /// Adds a test's outcome to the document. Returns `true` if the test failed.
+    fn take(
+        &mut self,
+        outcome: Outcome,
+        progress: &Progress,
+        done: &mut impl FnMut(&TestResult),
+    ) -> bool {
+        match outcome {
+            Outcome::Measured(result) => {
+                let failed = matches!(result.ended, Ended::Failed { .. });
+                progress.measured(&result);
+                done(&result);
+                self.document.results.push(*result);
+                failed
+            }
+            Outcome::Skipped(skipped) => {
+                progress.skipped(&skipped);
+                self.document.skipped.push(skipped);
+                false
+            }
+        }
+    }
+}
+
+/// Returns `true` if `later` must not start once `earlier` has ended.
+fn prevents(earlier: &Test, later: &Test) -> bool {
+    let (ends, group) = earlier.work.ends();
+    ends.prevents(group, later.work.ends().1)
 }
 
 /// Adds findings and fitness to the document. A smoke run's numbers are meaningless, so it gets

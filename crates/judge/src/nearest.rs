@@ -354,8 +354,11 @@ mod tests {
             |result| result.workload.order = workload::BlockOrder::SkipBytes(4096),
             |result| {
                 let arrivals = workload::Arrivals::Constant;
-                result.workload.rate =
-                    Some(measurement::result::RateRecord { per_second: 1.0, arrivals });
+                result.workload.rate = Some(measurement::result::RateRecord {
+                    per_second: 1.0,
+                    reads_per_second: None,
+                    arrivals,
+                });
             },
         ];
         for change in others {

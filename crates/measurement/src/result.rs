@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, Dedupe, FileSpec, Flow, JobFiles, Jobs,
+    Arrivals, BlockOrder, BlockSizes, Content, Dedupe, Ends, FileSpec, Flow, JobFiles, Jobs,
     LatencyTarget, Layout, Pattern, Rate, RateMin, Room, Sharing, Submission, SyncMethod,
     SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, format_bytes,
 };
@@ -95,6 +95,13 @@ pub struct WorkloadRecord {
     /// no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub ends_others: bool,
+    /// The tests that ended with the first job of this one, if these were not all that ran at the
+    /// same time; absent: see `ends_others`.
+    #[serde(default, skip_serializing_if = "Ends::is_nothing")]
+    pub ends: Ends,
+    /// The group of the test, for `ends`; absent: 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub group: u32,
     /// Pauses of each job between its operations; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<ThinkTime>,
@@ -161,6 +168,11 @@ fn shares_nothing(sharing: &Sharing) -> bool {
     *sharing == Sharing::None
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_first(value: &u32) -> bool {
+    *value == 0
+}
+
 const fn one() -> u32 {
     1
 }
@@ -180,8 +192,19 @@ fn is_zero(value: &f64) -> bool {
 pub struct RateRecord {
     /// Operations per second of each job.
     pub per_second: f64,
+    /// How many of these were reads, if the reads and the writes of a mix were offered
+    /// independently of each other; absent: each operation was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_per_second: Option<f64>,
     /// Spacing of the operations.
     pub arrivals: Arrivals,
+}
+
+impl RateRecord {
+    const fn of(rate: Rate) -> RateRecord {
+        let Rate { per_second, reads_per_second, arrivals } = rate;
+        RateRecord { per_second, reads_per_second, arrivals }
+    }
 }
 
 impl WorkloadRecord {
@@ -278,6 +301,8 @@ impl WorkloadRecord {
             offset_increment_bytes: 0,
             start_delay_s: 0.0,
             ends_others: false,
+            ends: Ends::Nothing,
+            group: 0,
             think: None,
             flow: None,
             rate_min: None,
@@ -323,9 +348,7 @@ impl WorkloadRecord {
             size_bytes: workload.size_per_job_bytes(Room::Unlimited)
                 * u64::from(workload.jobs.get()),
             write_cache: WriteCache::Unchanged,
-            rate: workload
-                .rate
-                .map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
+            rate: workload.rate.map(RateRecord::of),
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
@@ -335,7 +358,9 @@ impl WorkloadRecord {
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
             start_delay_s: workload.start_delay.as_secs_f64(),
-            ends_others: workload.ends_others,
+            ends_others: matches!(workload.ends, Ends::Concurrent | Ends::Run),
+            ends: Some(workload.ends).filter(|ends| *ends != Ends::Concurrent).unwrap_or_default(),
+            group: workload.group,
             think: workload.think,
             flow: workload.flow,
             rate_min: workload.rate_min,

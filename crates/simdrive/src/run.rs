@@ -25,8 +25,8 @@ use measurement::{
     WorkloadRecord,
 };
 use workload::{
-    BelowRateMin, Bounds, Commits, Flow, JobPart, Layout, Limit, Operation, Parts, Room, Sharing,
-    SpaceCall, StepProgram, TargetName, Test, Work, Workload, WriteCache, format_bytes,
+    BelowRateMin, Bounds, Commits, Ends, Flow, JobPart, Layout, Limit, Operation, Parts, Room,
+    Sharing, SpaceCall, StepProgram, TargetName, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -463,7 +463,8 @@ impl Machine {
                 (!time.is_zero()).then(|| TeamPhase {
                     start: now,
                     bounds: bounds(),
-                    ends_others: false,
+                    ends: Ends::Nothing,
+                    group: 0,
                 })
             };
             let phases: Vec<Option<TeamPhase>> = teams.iter().map(until).collect();
@@ -481,9 +482,8 @@ impl Machine {
         let mut ends = starts.clone();
         if uninterrupted {
             let measured = |(team, &start): (&Team<'_>, &Ns)| {
-                let ends_others =
-                    matches!(&team.test.work, Work::Blocks(workload) if workload.ends_others);
-                Some(TeamPhase { start, bounds: bounds(team.limit, start), ends_others })
+                let (ends, group) = team.test.work.ends();
+                Some(TeamPhase { start, bounds: bounds(team.limit, start), ends, group })
             };
             let phases: Vec<Option<TeamPhase>> = teams.iter().zip(&starts).map(measured).collect();
             let ended = phase(&mut world, &mut jobs, start, &phases, false, look);
@@ -565,8 +565,9 @@ struct PhaseEnd {
 struct TeamPhase {
     start: Ns,
     bounds: Bounds,
-    /// Once a job has ended, so do those of the other teams.
-    ends_others: bool,
+    /// The teams that end once a job has ended.
+    ends: Ends,
+    group: u32,
 }
 
 /// Runs jobs until each has reached the bounds of its team, if any, and has nothing in flight. The
@@ -582,7 +583,7 @@ fn phase<J: Job>(
     let mut now = start;
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
-    let (mut uninterrupted, mut stopped) = (true, false);
+    let (mut uninterrupted, mut stopped) = (true, vec![false; phases.len()]);
     // Pending waits and counters of an earlier phase are obsolete.
     world.flows.clear();
     for job in jobs.iter().filter(|job| phases[job.index().team].is_some()) {
@@ -594,7 +595,7 @@ fn phase<J: Job>(
     let mut ends = Endings {
         running: vec![0; phases.len()],
         teams: vec![start; phases.len()],
-        ends_others: false,
+        to_end: vec![false; phases.len()],
     };
     // The jobs that have not begun.
     let mut delayed = vec![false; jobs.len()];
@@ -652,9 +653,12 @@ fn phase<J: Job>(
             let progress = Progress::together(working.map(|(tally, _)| tally.progress(now)));
             uninterrupted = uninterrupted && look(&progress);
         }
-        if (ends.ends_others || !uninterrupted) && !stopped {
-            stopped = true;
+        // A job that is stopped here can end further ones.
+        while let Some(ending) = ends.next_to_end(&mut stopped, uninterrupted) {
             for (job, delayed) in jobs.iter_mut().zip(&mut delayed) {
+                if job.index().team != ending {
+                    continue;
+                }
                 let was_done = job.is_done() && !std::mem::take(delayed);
                 job.stop();
                 // A job that waits has nothing in flight whose return would be its end.
@@ -677,11 +681,19 @@ struct Endings {
     running: Vec<usize>,
     /// When each team was done.
     teams: Vec<Ns>,
-    /// The jobs that are still running are to end.
-    ends_others: bool,
+    /// The jobs of each team that are still running are to end.
+    to_end: Vec<bool>,
 }
 
 impl Endings {
+    /// The next team that is to end and is not marked in `stopped`, which it then is. An
+    /// interruption ends all.
+    fn next_to_end(&self, stopped: &mut [bool], uninterrupted: bool) -> Option<usize> {
+        let team = (0..stopped.len())
+            .find(|&team| !stopped[team] && (self.to_end[team] || !uninterrupted));
+        team.inspect(|&team| stopped[team] = true)
+    }
+
     /// Counts a job that has just had its turn, if that was its last.
     fn count<J: Job>(
         &mut self,
@@ -696,7 +708,11 @@ impl Endings {
         job.leave_flow(world);
         let team = job.index().team;
         self.running[team] -= 1;
-        self.ends_others |= phases[team].is_some_and(|phase| phase.ends_others);
+        if let Some(own) = phases[team] {
+            for (to_end, other) in self.to_end.iter_mut().zip(phases) {
+                *to_end |= other.is_some_and(|other| own.ends.reaches(own.group, other.group));
+            }
+        }
         if self.running[team] == 0 {
             self.teams[team] = now;
         }

@@ -96,7 +96,8 @@ fn what_a_model_needs_is_asked_for() {
         |result| result.workload.direct = false,
         |result| {
             let arrivals = Arrivals::Constant;
-            result.workload.rate = Some(RateRecord { per_second: 10.0, arrivals });
+            result.workload.rate =
+                Some(RateRecord { per_second: 10.0, reads_per_second: None, arrivals });
         },
         |result| result.workload.layout = Some(Layout::Append),
         |result| result.workload.sharing = Sharing::All,

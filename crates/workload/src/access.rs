@@ -528,19 +528,40 @@ pub fn below(generator: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
 /// offsets.
 const MIX_STREAM: u64 = 0x6d69_7800;
 const GAP_STREAM: u64 = 0x6761_7000;
+const WRITE_GAP_STREAM: u64 = 0x7767_6170;
 const SIZE_STREAM: u64 = 0x7369_7a65;
+
+/// Whether each operation of a mix is a read.
+#[derive(Debug)]
+pub enum Mix {
+    /// Each operation is drawn.
+    Drawn(DrawnMix),
+    /// The operation that is due first, where reads and writes have one rate each.
+    Offered(OfferedMix),
+}
+
+impl Mix {
+    /// Returns `true` if the next operation is a read.
+    pub fn next_reads(&mut self) -> bool {
+        match self {
+            Mix::Drawn(mix) => mix.next_reads(),
+            Mix::Offered(mix) => mix.next().reads,
+        }
+    }
+}
 
 /// Draws whether each operation of a mix is a read.
 #[derive(Debug)]
-pub struct Mix {
+pub struct DrawnMix {
     generator: Xoshiro256PlusPlus,
     read_percent: u64,
 }
 
-impl Mix {
+impl DrawnMix {
     /// The mix for one job of a workload, with this percentage of reads.
-    pub fn new(seed: u64, job: u32, read_percent: u8) -> Mix {
-        Mix { generator: generator(seed ^ MIX_STREAM, job), read_percent: u64::from(read_percent) }
+    pub fn new(seed: u64, job: u32, read_percent: u8) -> DrawnMix {
+        let generator = generator(seed ^ MIX_STREAM, job);
+        DrawnMix { generator, read_percent: u64::from(read_percent) }
     }
 
     /// Returns `true` if the next operation is a read.
@@ -556,19 +577,98 @@ impl Mix {
 
 /// The gaps between a job's offered operations.
 #[derive(Debug)]
-pub struct Gaps {
+pub enum Gaps {
+    /// All operations arrive in one stream.
+    Together(Stream),
+    /// Reads and writes arrive independently of each other.
+    Apart(OfferedMix),
+}
+
+impl Gaps {
+    pub fn new(seed: u64, job: u32, rate: Rate) -> Gaps {
+        match OfferedMix::new(seed, job, rate) {
+            None => Gaps::Together(Stream::new(seed ^ GAP_STREAM, job, rate.per_second, rate)),
+            Some(mut mix) => {
+                // The first operation is due at once; this is what follows it.
+                mix.next();
+                Gaps::Apart(mix)
+            }
+        }
+    }
+
+    pub fn next_s(&mut self) -> f64 {
+        match self {
+            Gaps::Together(stream) => stream.next_s(),
+            Gaps::Apart(mix) => mix.next().gap_s,
+        }
+    }
+}
+
+/// Reads and writes that arrive independently of each other, in the order in which they are due.
+#[derive(Debug)]
+pub struct OfferedMix {
+    reads: Stream,
+    writes: Stream,
+    /// Seconds from the previous operation to the next read and the next write.
+    read_in_s: f64,
+    write_in_s: f64,
+}
+
+/// An operation of an [`OfferedMix`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrival {
+    /// Seconds since the previous one was due.
+    pub gap_s: f64,
+    /// It is a read.
+    pub reads: bool,
+}
+
+impl OfferedMix {
+    /// The operations of one job, if its reads and writes have one rate each.
+    pub fn new(seed: u64, job: u32, rate: Rate) -> Option<OfferedMix> {
+        let reads = rate.reads_per_second?;
+        Some(OfferedMix {
+            reads: Stream::new(seed ^ GAP_STREAM, job, reads, rate),
+            writes: Stream::new(seed ^ WRITE_GAP_STREAM, job, rate.per_second - reads, rate),
+            read_in_s: 0.0,
+            write_in_s: 0.0,
+        })
+    }
+
+    /// The next operation.
+    pub fn next(&mut self) -> Arrival {
+        let reads = self.read_in_s <= self.write_in_s;
+        let gap_s = self.read_in_s.min(self.write_in_s);
+        self.read_in_s -= gap_s;
+        self.write_in_s -= gap_s;
+        if reads {
+            self.read_in_s = self.reads.next_s();
+        } else {
+            self.write_in_s = self.writes.next_s();
+        }
+        Arrival { gap_s, reads }
+    }
+}
+
+/// Operations that arrive at one rate.
+#[derive(Debug)]
+pub struct Stream {
     generator: Xoshiro256PlusPlus,
     arrivals: Arrivals,
     mean_s: f64,
 }
 
-impl Gaps {
-    pub fn new(seed: u64, job: u32, rate: Rate) -> Gaps {
-        let mean_s = 1.0 / rate.per_second;
-        Gaps { generator: generator(seed ^ GAP_STREAM, job), arrivals: rate.arrivals, mean_s }
+impl Stream {
+    fn new(seed: u64, job: u32, per_second: f64, rate: Rate) -> Stream {
+        Stream {
+            generator: generator(seed, job),
+            arrivals: rate.arrivals,
+            mean_s: 1.0 / per_second,
+        }
     }
 
-    pub fn next_s(&mut self) -> f64 {
+    /// The next gap in seconds.
+    fn next_s(&mut self) -> f64 {
         match self.arrivals {
             Arrivals::Constant => self.mean_s,
             Arrivals::Poisson => {
@@ -735,7 +835,7 @@ mod tests {
     #[test]
     fn each_seed_and_job_has_its_own_draws() {
         let seeds = || std::iter::once(0).chain((0..64).map(|bit| 1_u64 << bit));
-        let rate = Rate { per_second: 1.0, arrivals: Arrivals::Poisson };
+        let rate = Rate { per_second: 1.0, reads_per_second: None, arrivals: Arrivals::Poisson };
         let share = |bytes| SizeShare { bytes, weight: 1 };
         let sizes = BlockSizes {
             align_bytes: 1,
@@ -744,7 +844,7 @@ mod tests {
         };
         let mut seen = std::collections::HashSet::new();
         for (seed, job) in seeds().map(|seed| (seed, 0)).chain([(0, 1), (0, 2)]) {
-            let mut mix = Mix::new(seed, job, 50);
+            let mut mix = DrawnMix::new(seed, job, 50);
             let mut drawn = Sizes::new(sizes.clone(), seed, job);
             let mut gaps = Gaps::new(seed, job, rate);
             let mixed: Vec<u64> = (0..64).map(|_| u64::from(mix.next_reads())).collect();
@@ -854,7 +954,7 @@ mod tests {
     }
 
     fn gaps(arrivals: Arrivals) -> Vec<f64> {
-        let mut gaps = Gaps::new(3, 0, Rate { per_second: 1e6, arrivals });
+        let mut gaps = Gaps::new(3, 0, Rate { per_second: 1e6, reads_per_second: None, arrivals });
         (0..100_000).map(|_| gaps.next_s()).collect()
     }
 
@@ -880,9 +980,32 @@ mod tests {
     }
 
     #[test]
+    fn reads_and_writes_with_one_rate_each_arrive_at_these_rates() {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let rate = Rate { per_second: 400.0, reads_per_second: Some(100.0), arrivals };
+            let (mut mix, mut gaps) = (OfferedMix::new(3, 0, rate).unwrap(), Gaps::new(3, 0, rate));
+            let arrived: Vec<Arrival> = (0..40_000).map(|_| mix.next()).collect();
+            let reads = arrived.iter().filter(|arrival| arrival.reads).count();
+            assert!(reads.abs_diff(10_000) < 400, "{arrivals:?}: {reads}");
+            let total: f64 = arrived.iter().map(|arrival| arrival.gap_s).sum();
+            assert!((total / 100.0 - 1.0).abs() < 0.03, "{arrivals:?}: {total}");
+            // The gaps are those between the same operations: the first one is due at once.
+            assert_eq!(arrived[0].gap_s.to_bits(), 0.0f64.to_bits());
+            assert!(arrived[1..].iter().all(|arrival| arrival.gap_s == gaps.next_s()));
+        }
+        let rate =
+            Rate { per_second: 4.0, reads_per_second: Some(1.0), arrivals: Arrivals::Constant };
+        let mut mix = OfferedMix::new(1, 0, rate).unwrap();
+        let reads = [0; 8].map(|_| mix.next().reads);
+        assert_eq!(reads.iter().filter(|reads| **reads).count(), 2, "{reads:?}");
+        let none = Rate { reads_per_second: None, ..rate };
+        assert!(OfferedMix::new(1, 0, none).is_none());
+    }
+
+    #[test]
     fn a_mix_has_its_share_of_reads() {
         for percent in [1, 30, 99] {
-            let mut mix = Mix::new(1, 0, percent);
+            let mut mix = DrawnMix::new(1, 0, percent);
             let reads = (0..100_000).filter(|_| mix.next_reads()).count();
             // Four standard deviations are at most 580.
             assert!(reads.abs_diff(usize::from(percent) * 1000) < 580, "{percent}: {reads}");

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dedupe::Dedupe;
+use crate::ending::Ends;
 use crate::files::JobFiles;
 use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
@@ -309,6 +310,10 @@ pub struct WarmUp(pub Duration);
 pub struct Rate {
     /// Operations offered per second by each job; above 0, at most 10 million.
     pub per_second: f64,
+    /// How many of these are reads, if the reads and the writes of a mix are offered independently
+    /// of each other. Otherwise each operation of a mix is drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_per_second: Option<f64>,
     /// The spacing of the times at which operations are due.
     pub arrivals: Arrivals,
 }
@@ -445,8 +450,10 @@ pub struct Workload {
     pub rest: Duration,
     /// Delay of the first operation. The tests that run at the same time do not wait.
     pub start_delay: Duration,
-    /// Once a job has ended, so do those of the tests that run at the same time.
-    pub ends_others: bool,
+    /// The tests that end once a job has ended.
+    pub ends: Ends,
+    /// Its group, within which [`Ends::Group`] ends tests.
+    pub group: u32,
     /// The end of the measurement.
     pub limit: Limit,
     /// A job also ends once it has transferred the size of its part this many times.
@@ -520,7 +527,8 @@ impl Workload {
             precondition: false,
             rest: Duration::ZERO,
             start_delay: Duration::ZERO,
-            ends_others: false,
+            ends: Ends::Nothing,
+            group: 0,
             limit: Limit::Time(Duration::from_secs(5)),
             passes: None,
             warm_up: WarmUp(Duration::from_millis(500)),

@@ -28,11 +28,12 @@ mod verify;
 pub use engine::FioEngine;
 pub use reference::reference;
 
-use self::job::{ExitWhat, Start};
+use self::job::Start;
 use self::section::Section;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
 use crate::dedupe::Dedupe;
+use crate::ending::Ends;
 use crate::files::SyncedFile;
 use crate::pattern::{Operation, SpaceCall};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
@@ -138,7 +139,7 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
                            of concurrent sections can have one; remove it, or stonewall";
             return Err(section.wrong("startdelay", message));
         }
-        workload.ends_others = ends_others(index, sections)?;
+        (workload.ends, workload.group) = (ends(index, sections)?, group(&sections[..=index])?);
         section.check_accepted()?;
         if !with_previous {
             ended = tests.len();
@@ -179,30 +180,24 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
 }
 
-/// Returns `true` if the section ends those that run at the same time. As in fio, `exitall` in one
-/// section applies to all.
-fn ends_others(index: usize, sections: &[Section]) -> Result<bool, PlanError> {
-    let (section, what) = (&sections[index], sections[index].exit_what()?);
-    section.flag("exitall")?;
-    if !sections.iter().any(|section| section.flag("exitall") == Ok(Some(true))) {
-        return Ok(false);
+/// The sections that end with the first job of one. As in fio, `exitall` in one section applies to
+/// all.
+fn ends(index: usize, sections: &[Section]) -> Result<Ends, PlanError> {
+    let what = sections[index].exit_what()?;
+    sections[index].flag("exitall")?;
+    let exits = sections.iter().any(|section| section.flag("exitall") == Ok(Some(true)));
+    Ok(if exits { what } else { Ends::Nothing })
+}
+
+/// The number of the last section's group: each begins with `new_group` or `stonewall`.
+fn group(sections: &[Section]) -> Result<u32, PlanError> {
+    let mut group = 0;
+    for (index, section) in sections.iter().enumerate() {
+        let begins =
+            section.flag("new_group")? == Some(true) || section.flag("stonewall")? == Some(true);
+        group += u32::from(begins && index > 0);
     }
-    let mut following =
-        (index + 1..sections.len()).map(|later| sections[later].starts(&sections[..later]));
-    if what == ExitWhat::All && following.any(|start| start == Ok(Start::Alone)) {
-        let message = "exit_what: flushmark runs the sections after a stonewall in any case; use \
-                       exit_what=stonewall";
-        return Err(section.wrong("exit_what", message));
-    }
-    if what == ExitWhat::Group
-        && let Some(other) =
-            sections.iter().find(|section| section.flag("new_group") == Ok(Some(true)))
-    {
-        let message = "new_group: exitall ends all sections that run at the same time in \
-                       flushmark; add exit_what=stonewall";
-        return Err(other.wrong("new_group", message));
-    }
-    Ok(true)
+    Ok(group)
 }
 
 /// The directory that sections with different files have in common.

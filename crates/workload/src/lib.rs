@@ -27,6 +27,7 @@
 //! | [`dedupe`] | duplicates among the blocks that are written |
 //! | [`verification`] | what makes damage to a block visible, and when blocks are checked |
 //! | [`tolerance`] | errors that do not end a job |
+//! | [`ending`] | the tests that end with the first job of another one: [`Ends`] |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -40,6 +41,7 @@ pub mod blocks;
 mod bounds;
 mod commits;
 pub mod dedupe;
+pub mod ending;
 pub mod files;
 pub mod fio;
 pub mod latency_target;
@@ -68,6 +70,7 @@ pub use blocks::{
 pub use bounds::Bounds;
 pub use commits::Commits;
 pub use dedupe::{BlockContents, Dedupe, DedupeSource};
+pub use ending::Ends;
 pub use files::{FileOrder, JobFiles, SyncedFile};
 pub use latency_target::{DepthSearch, LatencyTarget};
 pub use order::{BlockOrder, Zone};

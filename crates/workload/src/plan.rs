@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Area, Limit, Room, WarmUp, Workload};
+use crate::ending::Ends;
 use crate::sort::SortWork;
 use crate::steps::StepProgram;
 use crate::write_cache::WriteCache;
@@ -125,6 +126,14 @@ impl Work {
             Work::Blocks(workload) => workload.rest,
             Work::Steps(_) => Duration::ZERO,
             Work::Sort(sort) => sort.rest,
+        }
+    }
+
+    /// The tests that end once a job has ended, and the group of the test among them.
+    pub const fn ends(&self) -> (Ends, u32) {
+        match self {
+            Work::Blocks(workload) => (workload.ends, workload.group),
+            Work::Steps(_) | Work::Sort(_) => (Ends::Nothing, 0),
         }
     }
 

@@ -290,7 +290,8 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
         limit: workload.measured_limit(part_bytes),
         warm_up: workload.preliminary_time(),
         start_delay: workload.start_delay,
-        ends_others: workload.ends_others,
+        ends: workload.ends,
+        group: workload.group,
         until_steady: workload.until_steady,
         headline: workload.commits_in(files_per_job).into(),
     }

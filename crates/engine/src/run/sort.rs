@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use measurement::{Headline, TargetKind, WorkloadRecord};
-use workload::{Content, Layout, SortWork, Test, format_bytes};
+use workload::{Content, Ends, Layout, SortWork, Test, format_bytes};
 
 use super::{Described, NotRun, Planned, Ready, Run};
 use crate::carrier::Carrier;
@@ -81,7 +81,8 @@ impl Run<'_> {
             limit,
             warm_up,
             start_delay: Duration::ZERO,
-            ends_others: false,
+            ends: Ends::Nothing,
+            group: 0,
             until_steady: None,
             headline: Headline::Operations,
         };

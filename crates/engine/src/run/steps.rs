@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use measurement::{Headline, TargetKind, WorkloadRecord};
-use workload::{Step, StepProgram, Test};
+use workload::{Ends, Step, StepProgram, Test};
 
 use super::{Described, NotRun, Planned, Ready, Run};
 use crate::carrier::Carrier;
@@ -77,7 +77,8 @@ impl Run<'_> {
             limit,
             warm_up,
             start_delay,
-            ends_others: false,
+            ends: Ends::Nothing,
+            group: 0,
             until_steady: None,
             headline: Headline::Turns,
         };

@@ -6,8 +6,8 @@ use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
 use workload::{
-    Arrivals, BlockOrder, Content, FileOrder, JobFiles, Pattern, Sharing, Submission, SyncMethod,
-    SyncedFile, WriteCache,
+    Arrivals, BlockOrder, Content, Ends, FileOrder, JobFiles, Pattern, Sharing, Submission,
+    SyncMethod, SyncedFile, WriteCache,
 };
 
 /// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
@@ -187,6 +187,7 @@ impl Options {
             write_cache: WriteCache::Unchanged,
             rate: rate.map(|per_second| RateRecord {
                 per_second: per_second as f64,
+                reads_per_second: None,
                 arrivals: Arrivals::Constant,
             }),
             seed: self.whole("randseed").unwrap_or(0),
@@ -199,6 +200,8 @@ impl Options {
             offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
             start_delay_s: 0.0,
             ends_others: false,
+            ends: Ends::Nothing,
+            group: 0,
             dedupe: None,
             latency_target: None,
             until_steady: None,

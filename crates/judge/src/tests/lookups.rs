@@ -17,8 +17,11 @@ const OTHER_WORK: [Change; 4] = [
     |result| result.workload.jobs = 2,
     |result| result.workload.depth = 2,
     |result| {
-        result.workload.rate =
-            Some(measurement::result::RateRecord { per_second: 1.0, arrivals: Arrivals::Poisson });
+        result.workload.rate = Some(measurement::result::RateRecord {
+            per_second: 1.0,
+            reads_per_second: None,
+            arrivals: Arrivals::Poisson,
+        });
     },
     |result| result.workload.block_bytes = 16385,
 ];

@@ -62,6 +62,7 @@ fn unrelated_tests(like: &TestResult) -> Vec<TestResult> {
         changed(&|odd| {
             odd.workload.rate = Some(measurement::result::RateRecord {
                 per_second: 1.0,
+                reads_per_second: None,
                 arrivals: Arrivals::Constant,
             });
         }),

@@ -1,6 +1,6 @@
 //! The operations of one job, and loops over them that are compiled once per kind.
 
-use super::{Access, Gaps, Mix, Order, Region, Sizes};
+use super::{Access, DrawnMix, Gaps, Mix, OfferedMix, Order, Region, Sizes};
 use crate::blocks::Workload;
 use crate::commits::Commits;
 use crate::pacing::RateMin;
@@ -74,7 +74,11 @@ impl<'a> Operations<'a> {
 
     /// The mix of reads and writes.
     pub fn mix(&self) -> Mix {
-        Mix::new(self.seed, self.job, self.workload.reads_percent())
+        let offered = self.workload.rate.filter(|_| self.workload.pattern.is_mixed());
+        match offered.and_then(|rate| OfferedMix::new(self.seed, self.job, rate)) {
+            Some(mix) => Mix::Offered(mix),
+            None => Mix::Drawn(DrawnMix::new(self.seed, self.job, self.workload.reads_percent())),
+        }
     }
 
     /// The gaps between offered operations, if the workload offers a load.
@@ -88,13 +92,16 @@ impl<'a> Operations<'a> {
         match (self.order(), self.workload.reads_percent()) {
             (Order::Sequential(access), 100) => body.run(access, Reads),
             (Order::Sequential(access), 0) => body.run(access, Writes),
-            (Order::Sequential(access), _) => body.run(access, self.mix()),
             (Order::Random(access), 100) => body.run(access, Reads),
             (Order::Random(access), 0) => body.run(access, Writes),
-            (Order::Random(access), _) => body.run(access, self.mix()),
             (order, 100) => body.run(order, Reads),
             (order, 0) => body.run(order, Writes),
-            (order, _) => body.run(order, self.mix()),
+            (order, _) => match (order, self.mix()) {
+                (Order::Sequential(access), Mix::Drawn(mix)) => body.run(access, mix),
+                (Order::Random(access), Mix::Drawn(mix)) => body.run(access, mix),
+                (order, Mix::Drawn(mix)) => body.run(order, mix),
+                (order, Mix::Offered(mix)) => body.run(order, mix),
+            },
         }
     }
 }
@@ -139,12 +146,20 @@ impl Direction for Writes {
     }
 }
 
-impl Direction for Mix {
+impl Direction for DrawnMix {
     const WRITES: bool = true;
 
     #[inline]
     fn next_reads(&mut self) -> bool {
-        Mix::next_reads(self)
+        DrawnMix::next_reads(self)
+    }
+}
+
+impl Direction for OfferedMix {
+    const WRITES: bool = true;
+
+    fn next_reads(&mut self) -> bool {
+        self.next().reads
     }
 }
 

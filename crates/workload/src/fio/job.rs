@@ -8,6 +8,7 @@ use crate::blocks::{
     Sharing, SyncTiming, Until, WarmUp, Workload,
 };
 use crate::dedupe::{Dedupe, DedupeSource};
+use crate::ending::Ends;
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
@@ -31,17 +32,6 @@ pub enum Start {
     Alone,
     /// At the same time as the previous section.
     WithPrevious,
-}
-
-/// The sections that end once a job of one section has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitWhat {
-    /// Those of the same group.
-    Group,
-    /// Those that run at the same time.
-    Concurrent,
-    /// All, including those that have not started.
-    All,
 }
 
 impl Section {
@@ -198,6 +188,10 @@ impl Section {
         }
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
         workload.rate = self.rate(&workload)?;
+        if let Some(Rate { per_second, reads_per_second: Some(reads), .. }) = workload.rate {
+            // As in fio, the rates of a mix override its percentage of reads.
+            workload.read_percent = (100.0 * reads / per_second).round().clamp(1.0, 99.0) as u8;
+        }
         workload.rate_min = self.rate_min(&workload)?;
         workload.think = self.think(&workload)?;
         workload.latency_target = self.latency_target(&workload)?;
@@ -323,14 +317,16 @@ impl Section {
         Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, reads, writes })))
     }
 
-    /// A value for reads, then, separated by commas, one for writes and one for trims. A value that
-    /// is left out is that of reads; an empty one keeps its default.
+    /// A value for reads, then, separated by commas, one for writes and one for trims; returns that
+    /// of reads, and that of trims or else writes. A value that is left out is the one before it;
+    /// an empty one keeps its default.
     fn directions<T: Clone>(
         &self,
         key: &str,
         takes: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<[Option<T>; 2], PlanError> {
+        let second = if self.pattern()?.0.trims() { 2 } else { 1 };
         let values = self.read(key, takes, |text| {
             let parts: Vec<&str> = text.split(',').collect();
             if parts.len() > 3 || parts.iter().all(|part| part.is_empty()) {
@@ -338,8 +334,8 @@ impl Section {
             }
             let one = |part: &str| if part.is_empty() { Some(None) } else { read(part).map(Some) };
             let all = parts.iter().map(|part| one(part)).collect::<Option<Vec<Option<T>>>>()?;
-            let reads = all[0].clone();
-            Some([reads.clone(), all.get(1).cloned().unwrap_or(reads)])
+            let changes = all.get(second).or(all.last()).cloned().flatten();
+            Some([all[0].clone(), changes])
         })?;
         Ok(values.unwrap_or([None, None]))
     }
@@ -563,37 +559,14 @@ impl Section {
                 "poisson" => Some(Arrivals::Poisson),
                 _ => None,
             })?;
-        let rate = self
-            .whole("rate_iops", 0, 10_000_000)?
-            .filter(|&rate| rate > 0)
-            .map(|rate| rate as f64);
-        let bytes =
-            self.read("rate", "one number of bytes per second, such as 10m", value::number)?;
-        let rate = match (rate, bytes.filter(|&bytes| bytes > 0)) {
-            (Some(_), Some(_)) => {
-                return Err(self.wrong("rate", "rate and rate_iops exclude each other"));
-            }
-            (None, Some(_)) if workload.sizes.is_some() => {
-                return Err(
-                    self.wrong("rate", "rate: invalid with several block sizes; use rate_iops")
-                );
-            }
-            (None, Some(bytes)) => Some(bytes as f64 / f64::from(workload.block_bytes.get())),
-            (rate, None) => rate,
-        };
-        if let Some(per_second) = rate.filter(|&rate| rate > RATE_MAX) {
-            let message = format!(
-                "rate: {per_second:.0} operations per second exceed the limit of {RATE_MAX:.0}"
-            );
-            return Err(self.wrong("rate", &message));
-        }
+        let rate = self.offered(workload)?;
         let offloaded =
             self.read("io_submit_mode", "one of inline, offload", |value| match value {
                 "inline" => Some(false),
                 "offload" => Some(true),
                 _ => None,
             })?;
-        let Some(per_second) = rate else {
+        let Some((per_second, reads_per_second)) = rate else {
             if offloaded == Some(true) {
                 let message = "io_submit_mode: flushmark has no submission threads and needs none \
                                with rate_iops; \
@@ -602,18 +575,58 @@ impl Section {
             }
             return Ok(None);
         };
-        if workload.pattern.is_mixed() {
-            let key = if self.has("rate_iops") { "rate_iops" } else { "rate" };
-            // fio paces each direction separately, which also overrides rwmixread.
+        let arrivals = arrivals.unwrap_or(Arrivals::Constant);
+        Ok(Some(Rate { per_second, reads_per_second, arrivals }))
+    }
+
+    /// The operations offered per second, and of a mix how many of these are reads. As in fio, each
+    /// direction has its own rate.
+    fn offered(&self, workload: &Workload) -> Result<Option<(f64, Option<f64>)>, PlanError> {
+        let takes = "a whole number from 0 to 10000000, or one for reads and one for writes";
+        let operations = self.directions("rate_iops", takes, |text| {
+            value::number(text).filter(|rate| *rate as f64 <= RATE_MAX)
+        })?;
+        let takes = "bytes per second, such as 10m, or one number for reads and one for writes";
+        let bytes = self.directions("rate", takes, value::number)?;
+        let limits = |rates: &[Option<u64>; 2]| rates.iter().flatten().any(|rate| *rate > 0);
+        let (key, rates) = match (limits(&operations), limits(&bytes)) {
+            (true, true) => {
+                return Err(self.wrong("rate", "rate and rate_iops exclude each other"));
+            }
+            (false, true) if workload.sizes.is_some() => {
+                return Err(
+                    self.wrong("rate", "rate: invalid with several block sizes; use rate_iops")
+                );
+            }
+            (false, true) => ("rate", bytes),
+            (_, false) => ("rate_iops", operations),
+        };
+        let block_bytes = if key == "rate" { workload.block_bytes.get() } else { 1 };
+        let [reads, writes] = rates
+            .map(|rate| rate.filter(|&rate| rate > 0))
+            .map(|rate| rate.map(|rate| rate as f64 / f64::from(block_bytes)));
+        let rate = match (workload.pattern.reads(), workload.pattern.writes()) {
+            (true, true) => match (reads, writes) {
+                (Some(reads), Some(writes)) => Some((reads + writes, Some(reads))),
+                (None, None) => None,
+                _ => {
+                    let message = format!(
+                        "{key}: a rate for one direction of a mix needs one for the other; give \
+                         both, as in {key}=1000,1000"
+                    );
+                    return Err(self.wrong(key, &message));
+                }
+            },
+            (true, false) => reads.map(|reads| (reads, None)),
+            (false, _) => writes.map(|writes| (writes, None)),
+        };
+        if let Some((per_second, _)) = rate.filter(|&(rate, _)| rate > RATE_MAX) {
             let message = format!(
-                "{key}: fio applies the rate to reads and writes separately, flushmark to both \
-                 together; use rw=read or \
-                 rw=write, or a plan in TOML"
+                "{key}: {per_second:.0} operations per second exceed the limit of {RATE_MAX:.0}"
             );
             return Err(self.wrong(key, &message));
         }
-        let arrivals = arrivals.unwrap_or(Arrivals::Constant);
-        Ok(Some(Rate { per_second, arrivals }))
+        Ok(rate)
     }
 
     /// The rate below which the job fails.
@@ -629,9 +642,20 @@ impl Section {
             return Ok(None);
         }
         if let Some(rate) = workload.rate {
-            let bytes = rate.per_second * f64::from(workload.block_bytes.get());
-            let required = if workload.pattern.writes() { write_bytes } else { read_bytes };
-            if workload.sizes.is_none() && required as f64 > bytes {
+            let (reads, writes) = match rate.reads_per_second {
+                Some(reads) => (reads, rate.per_second - reads),
+                None => (rate.per_second, rate.per_second),
+            };
+            let bytes = |per_second: f64| per_second * f64::from(workload.block_bytes.get());
+            let required = [
+                (workload.pattern.reads(), read_bytes, bytes(reads)),
+                (workload.pattern.writes(), write_bytes, bytes(writes)),
+            ];
+            let exceeding = (required.into_iter())
+                .find(|&(occurs, required, bytes)| occurs && required as f64 > bytes);
+            if workload.sizes.is_none()
+                && let Some((_, required, bytes)) = exceeding
+            {
                 let message =
                     format!("rate_min: {required} B/s exceeds the offered rate of {bytes:.0} B/s");
                 return Err(self.wrong("rate_min", &message));
@@ -740,14 +764,14 @@ impl Section {
     ///
     /// # Errors
     /// Fails if the value is invalid.
-    pub fn exit_what(&self) -> Result<ExitWhat, PlanError> {
+    pub fn exit_what(&self) -> Result<Ends, PlanError> {
         let what = self.read("exit_what", "one of group, stonewall, all", |text| match text {
-            "group" => Some(ExitWhat::Group),
-            "stonewall" => Some(ExitWhat::Concurrent),
-            "all" => Some(ExitWhat::All),
+            "group" => Some(Ends::Group),
+            "stonewall" => Some(Ends::Concurrent),
+            "all" => Some(Ends::Run),
             _ => None,
         })?;
-        Ok(what.unwrap_or(ExitWhat::Group))
+        Ok(what.unwrap_or(Ends::Group))
     }
 
     fn engine(&self) -> Result<FioEngine, PlanError> {

@@ -266,17 +266,16 @@ pub const OPTIONS: &[FioOption] = &[
     used("rwmixwrite", "1 to 99", "50", "percentage of writes, for `rw` and `randrw`"),
     used(
         "rate_iops",
-        "one number, up to 10000000",
+        "a number up to 10000000; two, as with `bs`",
         "unlimited",
-        "operations offered per second by \
-        each job",
+        "operations offered per second by each job. As in fio, a rate applies to each direction of \
+         a mix, so `rwmixread` has no effect",
     ),
     used(
         "rate",
-        "one number of bytes per second",
+        "bytes per second; two, as with `bs`",
         "unlimited",
-        "the same in bytes; requires a \
-        single block size",
+        "the same in bytes; requires a single block size",
     ),
     used(
         "rate_process",
@@ -331,10 +330,19 @@ pub const OPTIONS: &[FioOption] = &[
         .alone(),
     used(
         "exit_what",
-        "`group`, `stonewall`; `all` in the last group",
+        "`group`, `stonewall`, `all`",
         "`group`",
-        "the sections that `exitall` ends; `group` excludes `new_group`",
+        "the sections that `exitall` ends: those of the same group, those that run at the same \
+         time, or all, including later ones",
     ),
+    used(
+        "new_group",
+        FLAG,
+        "0",
+        "begins a group for `exit_what=group`, as does `stonewall`; each section is a separate test \
+         in any case",
+    )
+    .alone(),
     used(
         "latency_target",
         "time, in microseconds without a unit",
@@ -541,7 +549,6 @@ pub const OPTIONS: &[FioOption] = &[
                                                 job",
     ),
     accepted("group_reporting", FLAG, "the jobs of a section are always reported together").alone(),
-    accepted("new_group", FLAG, "each section is a separate test").alone(),
     accepted(
         "thread",
         FLAG,

@@ -82,8 +82,6 @@ const CLOSING: &str = "
   written and the other only synced. flushmark does the same, and counts no commits. In a TOML plan
   (`files_per_job`), a sync covers the file of the last write.
 - **A pause** (`thinktime`) after the last operation is left out; fio includes it in the runtime.
-- **`exitall`** ends the sections that run at the same time, as `exit_what=stonewall`. fio's groups
-  within them (`new_group`) are rejected, as is `exit_what=all` before a later `stonewall`.
 - **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio
   reports the latency of the write without its sync, and that of the sync separately.
 - **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless
@@ -124,8 +122,7 @@ const CLOSING: &str = "
 - **Random content that differs in each write** is the default; fio reuses buffers with small
   changes (`scramble_buffers`).
 - **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall
-  is charged to every request that it delayed. A mixed pattern with `rate_iops` is rejected: fio
-  applies the rate to reads and writes separately.
+  is charged to every request that it delayed.
 - **An environment variable that is not set** is an error; fio substitutes an empty string.
 - **`ioengine=null`** is the target `null:`.
 ";

@@ -107,7 +107,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nzero_buffers\nsize=1m\n"), @"job.fio:2: verify: a block of zeros cannot hold a checksum; remove zero_buffers");
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs overwrite each other's blocks; use numjobs=1, a size of at most offset_increment, or verify_write_sequence=0 to check only that each block is whole");
     insta::assert_snapshot!(error("[t]\nrate=1m\nrate_iops=5\nsize=1m\n"), @"job.fio:2: rate and rate_iops exclude each other");
-    insta::assert_snapshot!(error("[t]\nrate=1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or rw=write, or a plan in TOML");
+    insta::assert_snapshot!(error("[t]\nrate=,1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: a rate for one direction of a mix needs one for the other; give both, as in rate=1000,1000");
     insta::assert_snapshot!(error("[t]\nrate=1p\nsize=1m\n"), @"job.fio:2: rate: 274877906944 operations per second exceed the limit of 10000000");
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
@@ -152,8 +152,9 @@ fn a_setting_that_would_be_dropped_in_silence_is_refused() {
 fn values_outside_of_their_range_are_refused() {
     insta::assert_snapshot!(error("[a]\nnumjobs=257\nsize=1m\n"), @r#"job.fio:2: numjobs: "257" is invalid: expected a whole number from 1 to 256"#);
     insta::assert_snapshot!(error("[a]\nrw=write\nfsync=1000001\nsize=1m\n"), @r#"job.fio:3: fsync: "1000001" is invalid: expected a whole number from 0 to 1000000"#);
-    insta::assert_snapshot!(error("[a]\nrate_iops=10m,1\nsize=1m\n"), @r#"job.fio:2: rate_iops: "10m,1" is invalid: expected a whole number from 0 to 10000000"#);
-    insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=100\nsize=1m\n"), @"job.fio:3: rate_iops: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or rw=write, or a plan in TOML");
+    insta::assert_snapshot!(error("[a]\nrate_iops=10m,1\nsize=1m\n"), @r#"job.fio:2: rate_iops: "10m,1" is invalid: expected a whole number from 0 to 10000000, or one for reads and one for writes"#);
+    insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=100,0\nsize=1m\n"), @"job.fio:3: rate_iops: a rate for one direction of a mix needs one for the other; give both, as in rate_iops=1000,1000");
+    insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=9000000\nsize=1m\n"), @"job.fio:3: rate_iops: 18000000 operations per second exceed the limit of 10000000");
     insta::assert_snapshot!(error("[a]\nsize=1k\n"), @r#"job.fio:2: size: "1k" is invalid: expected a size of at least one block, such as 1g, or 1% to 100%"#);
     insta::assert_snapshot!(error("[a]\nsize=4096p\nnumjobs=4\n"), @"job.fio:2: size: the sum of size, offset and offset_increment of all jobs is too large to address");
     insta::assert_snapshot!(error("[a]\nsize=1m\nramp_time=1.5\n"), @r#"job.fio:3: ramp_time: "1.5" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
@@ -211,7 +212,10 @@ fn buffers_rate_and_warm_up() {
     assert_eq!(only("[t]\nsize=1m\nrefill_buffers\n").content, Content::Random);
     assert_eq!(only("[t]\nsize=1m\n").content, Content::Random);
     let job = only("[t]\nsize=1m\nrw=write\nrate_iops=1k\nramp_time=500ms\ninvalidate=0\n");
-    assert_eq!(job.rate, Some(Rate { per_second: 1024.0, arrivals: Arrivals::Constant }));
+    assert_eq!(
+        job.rate,
+        Some(Rate { per_second: 1024.0, reads_per_second: None, arrivals: Arrivals::Constant })
+    );
     assert_eq!(job.warm_up, WarmUp(Duration::from_millis(500)));
     assert!(!job.invalidate);
     assert_eq!(only("[t]\nsize=1m\nrate_iops=0\n").rate, None);
@@ -631,7 +635,10 @@ fn what_is_accepted_is_checked_and_noted() {
     insta::assert_snapshot!(error("[t]\nsize=1m\nio_submit_mode=offload\n"), @"job.fio:3: io_submit_mode: flushmark has no submission threads and needs none with rate_iops; without rate_iops, use inline");
     let rate =
         only("[t]\nsize=1m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\n").rate;
-    assert_eq!(rate, Some(Rate { per_second: 50.0, arrivals: Arrivals::Poisson }));
+    assert_eq!(
+        rate,
+        Some(Rate { per_second: 50.0, reads_per_second: None, arrivals: Arrivals::Poisson })
+    );
 }
 
 #[test]
@@ -707,16 +714,20 @@ fn sections_start_late_pause_and_end_each_other() {
     assert_eq!(rate_min("rate_min=0"), None);
     let ends = |text: &str| {
         let plan = Plan::from_fio("j", text, &|_| None).unwrap();
-        let ends =
-            |test: &Test| matches!(&test.work, Work::Blocks(workload) if workload.ends_others);
-        plan.tests.iter().map(ends).collect::<Vec<_>>()
+        plan.tests.iter().map(|test| test.work.ends()).collect::<Vec<_>>()
     };
     // One section sets it for all, as in fio.
     assert_eq!(
-        ends("[a]\nsize=1m\n[b]\nsize=1m\nexitall\nexit_what=stonewall\n[c]\nsize=1m\nstonewall\n"),
-        [true; 3]
+        ends("[a]\nexitall\n[b]\nexit_what=stonewall\n[c]\nstonewall\nexit_what=all\n"),
+        [(Ends::Group, 0), (Ends::Concurrent, 0), (Ends::Run, 1)]
     );
-    assert_eq!(ends("[a]\nsize=1m\n[b]\nsize=1m\nexit_what=all\n"), [false; 2]);
+    assert_eq!(ends("[a]\n[b]\nexit_what=all\n"), [(Ends::Nothing, 0); 2]);
+    // `new_group` begins a group, and so does `stonewall`; the first section begins none.
+    let groups: Vec<u32> = ends("[a]\nnew_group\n[b]\n[c]\nnew_group\n[d]\nstonewall\n[e]\n")
+        .into_iter()
+        .map(|(_, group)| group)
+        .collect();
+    assert_eq!(groups, [0, 0, 1, 2, 2]);
     let flow = |text: &str| only(&format!("[t]\nsize=1m\n{text}\n")).flow;
     assert_eq!(flow("flow=8\nflow_sleep=1000"), Some(Flow { id: 0, weight: 8, sleep_us: 1000 }));
     assert_eq!((flow("flow=2\nflow_id=3").map(|flow| flow.id), flow("flow=0")), (Some(3), None));
@@ -731,13 +742,27 @@ fn sections_start_late_pause_and_end_each_other() {
     insta::assert_snapshot!(error("[t]\nsize=1m\nrate=1k\nrate_min=2k\n"), @"job.fio:4: rate_min: 2048 B/s exceeds the offered rate of 1024 B/s");
     insta::assert_snapshot!(error("[t]\nsize=1m\nrate_min=2k\nrate_cycle=0\n"), @r#"job.fio:4: rate_cycle: "0" is invalid: expected a number of milliseconds from 1 to 3600000"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nexitall\nexit_what=some\n"), @r#"job.fio:4: exit_what: "some" is invalid: expected one of group, stonewall, all"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nexitall\nexit_what=all\n[b]\nstonewall\nsize=1m\n"), @"job.fio:4: exit_what: flushmark runs the sections after a stonewall in any case; use exit_what=stonewall");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nexitall\n[b]\nnew_group\nsize=1m\n"), @"job.fio:5: new_group: exitall ends all sections that run at the same time in flushmark; add exit_what=stonewall");
 }
 
 fn command(words: &str) -> Result<Plan, String> {
     let words: Vec<&str> = words.split(' ').collect();
     Plan::from_fio_command(&words, &|_| None).map_err(|error| error.to_string())
+}
+
+#[test]
+fn each_direction_has_its_rate() {
+    let rate = |text: &str| {
+        let job = only(&format!("[t]\nsize=1m\n{text}\n"));
+        (job.rate.map(|rate| (rate.per_second, rate.reads_per_second)), job.read_percent)
+    };
+    assert_eq!(rate("rw=randrw\nrate=4k,12k,1k"), (Some((4.0, Some(1.0))), 25));
+    assert_eq!(rate("rw=randrw\nrate_iops=100\nrwmixread=70"), (Some((200.0, Some(100.0))), 50));
+    assert_eq!(rate("rw=read\nrate_iops=100,200,300"), (Some((100.0, None)), 50));
+    assert_eq!(rate("rw=write\nrate_iops=100,200,300"), (Some((200.0, None)), 50));
+    assert_eq!(rate("rw=trim\nrate_iops=100,200,300"), (Some((300.0, None)), 50));
+    assert_eq!((rate("rw=write\nrate_iops=100,"), rate("rw=rw\nrate=0")), ((None, 50), (None, 50)));
+    // The floor is compared with the rate of its direction.
+    insta::assert_snapshot!(error("[t]\nrw=rw\nsize=1m\nrate=8k,4k\nrate_min=6k\n"), @"job.fio:5: rate_min: 6144 B/s exceeds the offered rate of 4096 B/s");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing,
     Streams, Submission, SyncTiming, Until, WarmUp, Workload,
 };
+use crate::ending::Ends;
 use crate::files::{FileOrder, JobFiles, SyncedFile};
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
@@ -425,7 +426,8 @@ impl<'a> Fields<'a> {
             _ => None,
         })?;
         workload.rate = self.read("rate", |reader, value| reader.rate(value))?.map(|per_second| {
-            Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) }
+            let arrivals = arrivals.unwrap_or(Arrivals::Constant);
+            Rate { per_second, reads_per_second: None, arrivals }
         });
         let every = self.whole("think_every")?.unwrap_or(1) as u32;
         workload.think = self
@@ -437,7 +439,9 @@ impl<'a> Fields<'a> {
             sleep_us: 0,
         });
         workload.start_delay = self.time("start_delay")?.unwrap_or(workload.start_delay);
-        workload.ends_others = self.flag("ends_others")?.unwrap_or(false);
+        if self.flag("ends_others")? == Some(true) {
+            workload.ends = Ends::Concurrent;
+        }
         Ok(())
     }
 

@@ -134,7 +134,8 @@ fn every_field_reaches_the_workload() {
     wanted.limit =
         Limit::TimeAndCount { time: Duration::from_mins(90), count: 1000, until: Until::Both };
     wanted.warm_up = WarmUp(Duration::ZERO);
-    wanted.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Poisson });
+    wanted.rate =
+        Some(Rate { per_second: 1000.0, reads_per_second: None, arrivals: Arrivals::Poisson });
     wanted.seed = 42;
     wanted.engine = EngineChoice::Libaio;
     assert_eq!(workload, wanted);

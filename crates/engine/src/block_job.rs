@@ -23,6 +23,7 @@ use crate::libaio::Libaio;
 use crate::open_files::OpenFiles;
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
+use crate::priorities::{self, Prioritised};
 use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
 use crate::readback::Verified;
@@ -73,8 +74,9 @@ impl BlockJob<'_> {
 
     fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
         let depth = self.workload.depth_effective();
+        priorities::apply(&self.workload.priorities)?;
         if self.carrier == Carrier::Null {
-            return if depth == 1 {
+            return if depth == 1 && !self.workload.priorities.vary() {
                 self.blocking(&mut NullDisk, stage)
             } else {
                 let buffers = self.buffers(depth as usize)?;
@@ -251,6 +253,8 @@ impl BlockJob<'_> {
                 return JobEnd { failure: Some(failure), ..JobEnd::new() };
             }
             let (queue, buffers, batching) = (&mut queue, &mut buffers, &mut batching);
+            let mut priorities =
+                operations.priorities().map(|draws| Prioritised::new(draws, depth));
             let end = Queued {
                 queue,
                 disk: &mut *disk,
@@ -263,9 +267,12 @@ impl BlockJob<'_> {
                 tally,
                 stop,
                 flow: flow.as_mut(),
+                priorities: priorities.as_mut(),
                 search: search.as_mut(),
             }
             .run();
+            let priorities = priorities.map_or(Vec::new(), Prioritised::latencies);
+            let end = JobEnd { priorities, ..end };
             self.ended(phase, end, disk, tally)
         });
         report.notes.extend(search.map(|search| search.outcome()));

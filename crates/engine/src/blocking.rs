@@ -72,8 +72,8 @@ impl<T: BlockDisk> Blocking<'_, T> {
             let (offset, block_bytes) = match &mut sizes {
                 None => (access.next(), usual_bytes),
                 Some(sizes) => {
-                    let bytes = sizes.next(reads);
-                    (access.next_of(u64::from(bytes)), bytes as usize)
+                    let (offset, bytes) = sizes.next_block(reads, &mut access);
+                    (offset, bytes as usize)
                 }
             };
             if let Some(pace) = &mut pace {
@@ -323,7 +323,8 @@ mod tests {
         let mut workload = writes();
         let share = |bytes, weight| SizeShare { bytes, weight };
         let writes = vec![share(512, 50), share(4096, 50)];
-        workload.sizes = Some(BlockSizes { align_bytes: 512, reads: writes.clone(), writes });
+        workload.sizes =
+            Some(BlockSizes { align_bytes: 512, coarse: None, reads: writes.clone(), writes });
         let (end, _) = run(&mut NullDisk, &workload, Limit::Count(1000));
         assert_eq!(end.writes, 1000);
         // Half of the writes are 4 KiB.

@@ -70,6 +70,9 @@ pub fn choose(
             "only io_uring can link a sync to a write, as required by {}",
             workload.sync.name()
         ))),
+        EngineChoice::Psync if workload.priorities.vary() => Err(Refusal::Skip(
+            "only io_uring and libaio can give single I/Os a priority".to_owned(),
+        )),
         EngineChoice::IoUring | EngineChoice::Libaio if workload.think.is_some() => {
             Err(Refusal::Skip(
                 "a job that pauses between operations (think_time) requires psync".to_owned(),
@@ -81,7 +84,9 @@ pub fn choose(
             Ok(()) => Ok((Carrier::IoUring, None)),
             Err(errno) => Err(Refusal::Missing { engine: "io_uring", errno }),
         },
-        EngineChoice::Auto if depth == 1 && !linked => Ok((Carrier::Psync, None)),
+        EngineChoice::Auto if depth == 1 && !linked && !workload.priorities.vary() => {
+            Ok((Carrier::Psync, None))
+        }
         EngineChoice::Auto => match probe() {
             Ok(()) => Ok((Carrier::IoUring, None)),
             Err(errno) if linked => Err(Refusal::Skip(format!(
@@ -115,7 +120,9 @@ fn absence_reason(errno: Errno) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Depth, Pattern, SyncMethod};
+    use workload::{
+        BlockBytes, Depth, IoPriority, Pattern, PriorityClass, PriorityShare, SyncMethod,
+    };
 
     use super::*;
 
@@ -135,6 +142,13 @@ mod tests {
         // A job drains its writes before each sync: depth 32 with fsync=1 is depth 1.
         assert_eq!(chosen(32, SyncMethod::Fsync), Carrier::Psync);
         assert_eq!(chosen(1, SyncMethod::LinkedFsync), Carrier::IoUring);
+        let mut prioritised = at_depth(1, SyncMethod::None);
+        let priority = IoPriority { class: PriorityClass::Idle, level: 0, hint: 0 };
+        prioritised.priorities.reads = vec![PriorityShare { bytes: None, percent: 1, priority }];
+        assert_eq!(choose(&prioritised, None, || Ok(())).unwrap().0, Carrier::IoUring);
+        let refused = choose(&prioritised, Some(EngineChoice::Psync), || Ok(())).unwrap_err();
+        let because = "only io_uring and libaio can give single I/Os a priority".to_owned();
+        assert_eq!(refused, Refusal::Skip(because));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use measurement::SortFigures;
+use measurement::{PriorityLatency, SortFigures};
 use rustix::io::Errno;
-use workload::{BelowRateMin, ErrorKind, JobPart, Workload};
+use workload::{BelowRateMin, ErrorKind, IoPriority, JobPart, Workload};
 
 use crate::recorder::Recorder;
 
@@ -72,6 +72,8 @@ pub struct JobEnd {
     pub filled: bool,
     /// The breakdown of a sort's time.
     pub sort: Option<Box<SortFigures>>,
+    /// Latencies by priority, if some I/Os have a separate one.
+    pub priorities: Vec<PriorityLatency>,
     /// The error that ended the job.
     pub failure: Option<Failure>,
 }
@@ -88,6 +90,7 @@ impl JobEnd {
             ignored: IgnoredErrors::new(),
             filled: false,
             sort: None,
+            priorities: Vec::new(),
             failure: None,
         }
     }
@@ -181,6 +184,8 @@ pub enum Failure {
         interface: &'static str,
         errno: Errno,
     },
+    /// The kernel does not permit an I/O priority.
+    Priority { priority: IoPriority, errno: Errno },
     /// Fewer bytes were transferred than requested, without an error.
     Short {
         operation: &'static str,
@@ -295,6 +300,14 @@ impl std::fmt::Display for Failure {
                      a lower depth"
                 )
             }
+            Failure::Priority { priority, errno } => {
+                write!(f, "setting the I/O priority {priority} failed: {}", plain(*errno))?;
+                match *errno {
+                    Errno::PERM => f.write_str("; class realtime requires root (CAP_SYS_NICE)"),
+                    Errno::INVAL => f.write_str("; this kernel supports no hints"),
+                    _ => Ok(()),
+                }
+            }
             Failure::Short { operation, offset, moved, asked } => {
                 // The causes named by write(2) and read(2). No error number distinguishes them.
                 let cause =
@@ -336,7 +349,7 @@ pub fn plain(errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Pattern, Tolerance};
+    use workload::{BlockBytes, Pattern, PriorityClass, Tolerance};
 
     use super::*;
 
@@ -376,6 +389,10 @@ mod tests {
         insta::assert_snapshot!(interface("libaio", Errno::AGAIN), @"setting up libaio failed: the system limit on requests in flight (fs.aio-max-nr) is reached; raise the limit, or use fewer jobs or a lower depth");
         insta::assert_snapshot!(interface("io_uring", Errno::NOMEM), @"setting up io_uring failed: the limit on locked memory (ulimit -l) is reached, or memory is exhausted; raise the limit, or use fewer jobs or a lower depth");
         insta::assert_snapshot!(interface("io_uring", Errno::INVAL), @"setting up io_uring failed: invalid argument");
+        let priority = IoPriority { class: PriorityClass::Realtime, level: 0, hint: 0 };
+        let refused = |errno| Failure::Priority { priority, errno }.to_string();
+        insta::assert_snapshot!(refused(Errno::PERM), @"setting the I/O priority realtime 0 failed: operation not permitted; class realtime requires root (CAP_SYS_NICE)");
+        insta::assert_snapshot!(refused(Errno::INVAL), @"setting the I/O priority realtime 0 failed: invalid argument; this kernel supports no hints");
         let short = Failure::Short { operation: "write", offset: 4096, moved: 512, asked: 4096 };
         insta::assert_snapshot!(short.to_string(), @"write at offset 4096 transferred only 512 of 4096 bytes, as happens when the disk is full");
     }

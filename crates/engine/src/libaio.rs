@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::io::{Errno, ReadWriteFlags};
 
-use workload::{JobPart, SyncCall};
+use workload::{IoPriority, JobPart, SyncCall};
 
 use crate::buffers::Buffers;
 use crate::open_files::OpenFiles;
@@ -21,6 +21,8 @@ const READ: u16 = 0;
 const WRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
+/// `IOCB_FLAG_IOPRIO`: the kernel reads `priority`.
+const HAS_PRIORITY: u32 = 1 << 1;
 
 /// A request (`struct iocb`).
 #[repr(C)]
@@ -140,6 +142,20 @@ impl Queue for Libaio {
         request.offset = offset as i64;
         request.length = u64::from(bytes);
         self.prepared.push(request);
+    }
+
+    fn push_prioritised(
+        &mut self,
+        slot: u32,
+        operation: Operation,
+        offset: u64,
+        bytes: u32,
+        priority: Option<IoPriority>,
+    ) {
+        let request = &mut self.requests[slot as usize];
+        request.priority = priority.map_or(0, |priority| priority.value().cast_signed());
+        request.flags = if priority.is_some() { HAS_PRIORITY } else { 0 };
+        self.push(slot, operation, offset, bytes);
     }
 
     fn submit_and_wait(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno> {

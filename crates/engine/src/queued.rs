@@ -19,6 +19,7 @@ use crate::disk::BlockDisk;
 use crate::flow::{FlowShare, RETRY};
 use crate::job::{Failure, Forgiven, JobEnd, Stop, Tally};
 use crate::pace::Pace;
+use crate::priorities::Prioritised;
 use crate::queue::{Completion, Operation, Queue};
 use workload::access::{Access, Direction, Loop, Operations};
 use workload::{Bounds, Commits, DepthSearch, SyncCall, SyncTiming, Workload};
@@ -46,6 +47,8 @@ pub struct Queued<'a, Q, D> {
     pub stop: &'a Stop,
     /// The job's share of a flow, if it is limited.
     pub flow: Option<&'a mut FlowShare>,
+    /// Draws the priority of each I/O, if some have a separate one.
+    pub priorities: Option<&'a mut Prioritised>,
     /// Limits the depth; the phase ends once a search has settled.
     pub search: Option<&'a mut DepthSearch>,
 }
@@ -57,7 +60,7 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
         let workload = operations.workload();
         let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
-        let varied = workload.sizes.is_some() || T::VERIFIES;
+        let varied = workload.sizes.is_some() || T::VERIFIES || self.priorities.is_some();
         let checked = workload.rate_min.is_some() || self.flow.is_some() || self.search.is_some();
         if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
@@ -154,16 +157,13 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
                 let (offset, bytes) = match &mut sizes {
                     None if T::VERIFIES => (flight.next_idle_block(&mut access), usual_bytes),
                     None => (access.next(), usual_bytes),
-                    Some(sizes) => {
-                        let bytes = sizes.next(reads);
-                        (access.next_of(u64::from(bytes)), bytes)
-                    }
+                    Some(sizes) => sizes.next_block(reads, &mut access),
                 };
                 if reads {
-                    self.queue.push(slot, Operation::Read, offset, bytes);
+                    self.push::<PLAIN>(slot, Operation::Read, offset, bytes);
                 } else {
                     self.buffers.stamped(slot as usize, offset);
-                    self.queue.push(slot, Operation::Write, offset, bytes);
+                    self.push::<PLAIN>(slot, Operation::Write, offset, bytes);
                 }
                 flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
                 if !PLAIN {
@@ -219,11 +219,42 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
             }
             now = clock.ticks();
             while let Some(completion) = self.queue.next_completion() {
+                if !PLAIN {
+                    self.note_priority(completion, now, flight);
+                }
                 self.count(completion, now, flight, end)?;
             }
             if PLAIN {
                 self.batching.note(now, end.reads + end.writes);
             }
+        }
+    }
+
+    #[inline]
+    fn push<const PLAIN: bool>(
+        &mut self,
+        slot: u32,
+        operation: Operation,
+        offset: u64,
+        bytes: u32,
+    ) {
+        if !PLAIN && let Some(priorities) = &mut self.priorities {
+            let priority = priorities.begin(slot, operation == Operation::Read, bytes);
+            self.queue.push_prioritised(slot, operation, offset, bytes, priority);
+        } else {
+            self.queue.push(slot, operation, offset, bytes);
+        }
+    }
+
+    /// Counts a completed read or write among those of its priority.
+    fn note_priority(&self, completion: Completion, now: u64, flight: &Flight) {
+        let slot = &flight.slots[completion.slot as usize];
+        if let Some(priorities) = &self.priorities
+            && !completion.linked_sync
+            && !slot.syncs
+            && completion.moved.is_ok()
+        {
+            priorities.record(completion.slot, self.clock.ns(now.saturating_sub(slot.begun)));
         }
     }
 
@@ -543,7 +574,10 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Content, Depth, JobPart, Limit, Pattern, SyncMethod, Workload};
+    use workload::{
+        BlockBytes, Content, Depth, IoPriority, JobPart, Limit, Pattern, PriorityClass,
+        PriorityDraws, PriorityShare, SyncMethod, Workload,
+    };
 
     use super::*;
     use crate::disk::NullDisk;
@@ -564,6 +598,8 @@ mod tests {
             Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let clock = Clock::calibrated();
         let mut batching = Batching::new(depth, clock);
+        let mut priorities = PriorityDraws::new(&workload.priorities, 1, 0)
+            .map(|draws| Prioritised::new(draws, depth));
         let job = Queued {
             batching: &mut batching,
             queue,
@@ -576,9 +612,11 @@ mod tests {
             tally: &tally,
             stop: &Stop::new(),
             flow: None,
+            priorities: priorities.as_mut(),
             search: None,
         };
-        (job.run(), tally)
+        let end = job.run();
+        (JobEnd { priorities: priorities.map_or(Vec::new(), Prioritised::latencies), ..end }, tally)
     }
 
     /// Completes all operations on each wait, the last request first, and drops completions that
@@ -591,10 +629,24 @@ mod tests {
         answered: u64,
         fail_at: Option<u64>,
         linked: bool,
+        /// Operations that had a priority.
+        prioritised: u64,
         answers: std::collections::VecDeque<Completion>,
     }
 
     impl Queue for Checking {
+        fn push_prioritised(
+            &mut self,
+            slot: u32,
+            operation: Operation,
+            offset: u64,
+            bytes: u32,
+            priority: Option<IoPriority>,
+        ) {
+            self.prioritised += u64::from(priority.is_some());
+            self.push(slot, operation, offset, bytes);
+        }
+
         fn push(&mut self, slot: u32, operation: Operation, _: u64, _: u32) {
             assert!(
                 !self.in_flight.iter().any(|&(other, _)| other == slot),
@@ -698,6 +750,26 @@ mod tests {
                 Some(Failure::Errno { operation: "write", errno: Errno::IO, .. })
             ));
             assert!(queue.in_flight.is_empty());
+        }
+    }
+
+    #[test]
+    fn some_operations_have_a_priority_and_are_counted_apart() {
+        let priority = IoPriority { class: PriorityClass::Idle, level: 7, hint: 0 };
+        for sync in [SyncMethod::None, SyncMethod::LinkedFsync] {
+            let mut workload = writes(sync);
+            workload.priorities.writes = vec![PriorityShare { bytes: None, percent: 20, priority }];
+            let linked = sync == SyncMethod::LinkedFsync;
+            let mut queue = Checking { linked, ..Checking::default() };
+            let (end, tally) = run(&mut queue, 8, &workload, 5000);
+            assert_eq!((end.writes, tally.write.count()), (5000, 5000));
+            let counts: Vec<(bool, Option<IoPriority>, u64)> = (end.priorities.iter())
+                .map(|of| (of.reads, of.priority, of.histogram.count()))
+                .collect();
+            // Four standard deviations are 113.
+            assert!(queue.prioritised.abs_diff(1000) < 113, "{}", queue.prioritised);
+            let others = 5000 - queue.prioritised;
+            assert_eq!(counts, [(false, Some(priority), queue.prioritised), (false, None, others)]);
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{
-    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TargetKind,
-    TestResult, WorkloadRecord,
+    DeviceCounts, DeviceProof, Ended, Outcome, PriorityLatency, Progress, Proof, SortFigures,
+    TargetKind, TestResult, WorkloadRecord,
 };
 use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 
@@ -281,6 +281,8 @@ impl Run<'_> {
             notes,
         };
         let result = TestResult::new(&test.name, measured);
+        let priorities = PriorityLatency::sum(ends.iter().flat_map(|end| &end.priorities));
+        let result = result.with_priorities(priorities);
         match SortFigures::sum(ends.iter().filter_map(|end| end.sort.as_deref().copied())) {
             Some(figures) => result.with_sort(figures),
             None => result,

@@ -13,7 +13,7 @@ use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fixed, FsyncFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{JobPart, SyncCall};
+use workload::{IoPriority, JobPart, SyncCall};
 
 pub use self::durable_write::DurableWrites;
 use self::ring::{Ring, moved};
@@ -103,26 +103,38 @@ impl Uring {
 }
 
 impl Uring {
-    fn block_entry(&self, slot: u32, operation: Operation, offset: u64, bytes: u32) -> Entry {
+    #[inline]
+    fn block_entry(
+        &self,
+        slot: u32,
+        operation: Operation,
+        offset: u64,
+        bytes: u32,
+        priority: u16,
+    ) -> Entry {
         // Registered files have the numbers of the job's files.
         let (file, offset) = self.part.locate(offset);
         let file = Fixed(file);
         let address = self.blocks[slot as usize] as *mut u8;
         let flags = self.write_flags.bits() as i32;
         match (operation, self.registered_buffers) {
-            (Operation::Read, true) => {
-                opcode::ReadFixed::new(file, address, bytes, 0).offset(offset).build()
-            }
+            (Operation::Read, true) => opcode::ReadFixed::new(file, address, bytes, 0)
+                .offset(offset)
+                .ioprio(priority)
+                .build(),
             (Operation::Read, false) => {
-                opcode::Read::new(file, address, bytes).offset(offset).build()
+                opcode::Read::new(file, address, bytes).offset(offset).ioprio(priority).build()
             }
             (Operation::Write, true) => opcode::WriteFixed::new(file, address, bytes, 0)
                 .offset(offset)
                 .rw_flags(flags)
+                .ioprio(priority)
                 .build(),
-            (Operation::Write, false) => {
-                opcode::Write::new(file, address, bytes).offset(offset).rw_flags(flags).build()
-            }
+            (Operation::Write, false) => opcode::Write::new(file, address, bytes)
+                .offset(offset)
+                .rw_flags(flags)
+                .ioprio(priority)
+                .build(),
             (Operation::Sync, _) => {
                 opcode::Fsync::new(file).flags(self.sync.unwrap_or(FsyncFlags::empty())).build()
             }
@@ -130,23 +142,42 @@ impl Uring {
     }
 }
 
-impl Queue for Uring {
+impl Uring {
+    /// Prepares an operation. A priority of 0 is that of the thread.
     #[inline]
     #[expect(unsafe_code, reason = "passes addresses to the kernel")]
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
-        let entry = self.block_entry(slot, operation, offset, bytes);
+    fn prepare(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32, priority: u16) {
+        let entry = self.block_entry(slot, operation, offset, bytes, priority);
         let entry = entry.user_data(user_data(slot, operation));
         // SAFETY: a slot is part of the buffers, which the job keeps until it has drained the
         // queue.
         unsafe {
             if self.linked && operation != Operation::Sync {
-                let sync = self.block_entry(slot, Operation::Sync, offset, 0);
+                let sync = self.block_entry(slot, Operation::Sync, offset, 0, 0);
                 self.ring.prepare(&entry.flags(Flags::IO_LINK));
                 self.ring.prepare(&sync.user_data(user_data(slot, Operation::Sync)));
             } else {
                 self.ring.prepare(&entry);
             }
         }
+    }
+}
+
+impl Queue for Uring {
+    #[inline]
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        self.prepare(slot, operation, offset, bytes, 0);
+    }
+
+    fn push_prioritised(
+        &mut self,
+        slot: u32,
+        operation: Operation,
+        offset: u64,
+        bytes: u32,
+        priority: Option<IoPriority>,
+    ) {
+        self.prepare(slot, operation, offset, bytes, priority.map_or(0, IoPriority::value));
     }
 
     #[inline]

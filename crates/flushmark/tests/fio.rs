@@ -606,6 +606,82 @@ fn a_section_starts_late_and_ends_the_others() {
 }
 
 #[test]
+fn a_section_ends_its_group_or_the_whole_run() {
+    let directory = tempfile::tempdir().unwrap();
+    // `a` ends only its own group, `c` all sections, and `d` never starts.
+    let text = "[global]\nsize=1m\nrw=write\nexitall\n[a]\nnumber_ios=10\n\
+                [b]\nnew_group\nruntime=1\ntime_based\n\
+                [c]\nnew_group\nruntime=2\ntime_based\nexit_what=all\n\
+                [e]\nnew_group\nruntime=60\ntime_based\n[d]\nstonewall\n";
+    for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme,filesystem=ext4"] {
+        let run = job_file(directory.path(), text, target);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let document = run.document();
+        let elapsed_s = |index: usize| document["results"][index]["elapsed_s"].as_f64().unwrap();
+        assert!((0.9..1.9).contains(&elapsed_s(1)), "{target}: {}", elapsed_s(1));
+        assert!((1.9..20.0).contains(&elapsed_s(3)), "{target}: {}", elapsed_s(3));
+        let skipped = serde_json::json!([{"test": "d", "because": "c has ended the run"}]);
+        assert_eq!(document["skipped"], skipped, "{target}");
+        assert_eq!(document["results"][0]["workload"]["ends"], "group");
+        assert_eq!(document["results"][2]["workload"]["ends"], "run");
+        assert_eq!(document["results"][2]["workload"]["group"], 2);
+    }
+}
+
+#[test]
+fn reads_and_writes_of_a_mix_have_one_rate_each() {
+    let directory = tempfile::tempdir().unwrap();
+    for (engine, target) in [
+        ("psync", directory.path().to_str().unwrap()),
+        ("libaio", directory.path().to_str().unwrap()),
+        ("libaio", "sim:consumer-nvme"),
+    ] {
+        let text = format!(
+            "[a]\nioengine={engine}\niodepth=8\nsize=1m\nrw=randrw\nrate_iops=50,200\n\
+             runtime=2\ntime_based\n"
+        );
+        let run = job_file(directory.path(), &text, target);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let result = run.document()["results"][0].clone();
+        let count = |what: &str| result["proof"][what].as_f64().unwrap();
+        // Two seconds, and the operations that are due at the start.
+        assert!((95.0..103.0).contains(&count("reads")), "{engine} {target}: {}", count("reads"));
+        assert!((390.0..404.0).contains(&count("writes")), "{engine} {target}");
+        let rate = &result["workload"]["rate"];
+        assert_eq!((&rate["per_second"], &rate["reads_per_second"]), (&250.0.into(), &50.0.into()));
+    }
+}
+
+#[test]
+fn operations_with_a_priority_are_reported_separately() {
+    let directory = tempfile::tempdir().unwrap();
+    // Class idle needs no privilege.
+    for engine in ["libaio", "io_uring"] {
+        let text = format!(
+            "[a]\nioengine={engine}\niodepth=4\nsize=4m\nrw=randread\nnumber_ios=1000\n\
+             direct=1\nprioclass=2\nprio=6\ncmdprio_percentage=20\ncmdprio_class=3\n"
+        );
+        let run = job_file(directory.path(), &text, directory.path().to_str().unwrap());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let result = run.document()["results"][0].clone();
+        let [idle, usual] = [0, 1].map(|index| result["priorities"][index].clone());
+        assert_eq!(idle["priority"], serde_json::json!({"class": "idle", "level": 0}));
+        assert_eq!(usual["priority"], serde_json::Value::Null);
+        let count = |of: &serde_json::Value| of["latency_us"]["count"].as_u64().unwrap();
+        assert_eq!(count(&idle) + count(&usual), 1000, "{engine}");
+        // Four standard deviations are 51.
+        assert!(count(&idle).abs_diff(200) < 51, "{engine}: {}", count(&idle));
+        let notes = result["notes"].to_string();
+        assert!(notes.contains("reads with priority idle 0: "), "{notes}");
+        assert_eq!(result["workload"]["priorities"]["thread"]["level"], 6);
+    }
+    let text = "[a]\nsize=4m\nprioclass=3\n";
+    let modelled = job_file(directory.path(), text, "sim:consumer-nvme");
+    let skipped = modelled.document()["skipped"].to_string();
+    assert!(skipped.contains("models do not schedule I/Os by priority"), "{skipped}");
+}
+
+#[test]
 fn a_job_thinks_between_its_operations() {
     let directory = tempfile::tempdir().unwrap();
     let words = [

@@ -182,6 +182,7 @@ fn workload_difference(result: &TestResult, row: &Row, raw_device: bool) -> Opti
     let same_direction = pattern.writes() == writes && pattern.reads() == row.pattern.reads();
     // Without O_DIRECT an unsynced operation measures memory.
     let comparable = work.rate.is_none()
+        && work.priorities.is_default()
         && work.order.is_plain()
         && (work.direct || (writes && sync.is_durable()));
     if !(same_size && same_direction && comparable) {
@@ -346,12 +347,17 @@ mod tests {
         let fsync = write(Fsync, 10.0, 20.0).result();
         assert_eq!(far(&fsync, &by(Fsync)), Some(0));
         assert_eq!(far(&fsync, &by(NoSync)), None);
-        let others: [Change; 6] = [
+        let others: [Change; 7] = [
             |result| result.workload.block_bytes = 8192,
             |result| result.workload.depth = 2,
             |result| result.workload.jobs = 2,
             |result| result.workload.pattern = Some(Pattern::RandRead),
             |result| result.workload.order = workload::BlockOrder::SkipBytes(4096),
+            |result| {
+                let class = workload::PriorityClass::Idle;
+                let idle = workload::IoPriority { class, level: 0, hint: 0 };
+                result.workload.priorities.thread = Some(idle);
+            },
             |result| {
                 let arrivals = workload::Arrivals::Constant;
                 result.workload.rate = Some(measurement::result::RateRecord {

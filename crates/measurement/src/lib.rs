@@ -10,6 +10,7 @@
 //! | [`proof`] | what the device counted, against what the workload claims |
 //! | [`result`] | one test's result |
 //! | [`sorting`] | where the time of a sort went: to the sort or to the drive |
+//! | [`priorities`] | latencies by I/O priority |
 //! | [`merging`] | results of the same tests, added up |
 //! | [`finding`] | one conclusion with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | the JSON output of `flushmark drives` and `flushmark host` |
@@ -29,6 +30,7 @@ pub mod histogram;
 pub mod host_document;
 mod json_schema;
 pub mod merging;
+pub mod priorities;
 pub mod progress;
 pub mod proof;
 pub mod result;
@@ -45,6 +47,7 @@ pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
 pub use host_document::HostDocument;
 pub use merging::{FieldDifference, MergeError};
+pub use priorities::PriorityLatency;
 pub use progress::{Headline, Progress};
 pub use proof::{DeviceCounts, DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};

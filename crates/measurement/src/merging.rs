@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::priorities::PriorityLatency;
 use crate::proof::{DeviceProof, Proof};
 use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 use crate::series::Series;
@@ -209,6 +210,7 @@ impl TestResult {
                 .map(|part| part.sort)
                 .collect::<Option<Vec<_>>>()
                 .and_then(crate::sorting::SortFigures::sum),
+            priorities: PriorityLatency::sum(parts.iter().flat_map(|part| &part.priorities)),
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),

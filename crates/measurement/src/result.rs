@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
     Arrivals, BlockOrder, BlockSizes, Content, Dedupe, Ends, FileSpec, Flow, JobFiles, Jobs,
-    LatencyTarget, Layout, Pattern, Rate, RateMin, Room, Sharing, Submission, SyncMethod,
-    SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, format_bytes,
+    LatencyTarget, Layout, Pattern, Priorities, Rate, RateMin, Room, Sharing, Submission,
+    SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::priorities::PriorityLatency;
 use crate::proof::Proof;
 use crate::series::Series;
 use crate::sorting::{SortFigures, SortRecord};
@@ -95,8 +96,7 @@ pub struct WorkloadRecord {
     /// no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub ends_others: bool,
-    /// The tests that ended with the first job of this one, if these were not all that ran at the
-    /// same time; absent: see `ends_others`.
+    /// Which tests `ends_others` ended; absent: all that ran at the same time.
     #[serde(default, skip_serializing_if = "Ends::is_nothing")]
     pub ends: Ends,
     /// The group of the test, for `ends`; absent: 0.
@@ -121,6 +121,9 @@ pub struct WorkloadRecord {
     /// The state in which the measurement would have ended before its limit; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_steady: Option<UntilSteady>,
+    /// I/O priorities of the jobs, and of some of their I/Os; absent: the kernel's default.
+    #[serde(default, skip_serializing_if = "Priorities::is_default")]
+    pub priorities: Priorities,
     /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
@@ -309,6 +312,7 @@ impl WorkloadRecord {
             dedupe: None,
             latency_target: None,
             until_steady: None,
+            priorities: Priorities::default(),
             end_fsync: false,
             order: BlockOrder::Plain,
             sizes: None,
@@ -358,7 +362,7 @@ impl WorkloadRecord {
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
             start_delay_s: workload.start_delay.as_secs_f64(),
-            ends_others: matches!(workload.ends, Ends::Concurrent | Ends::Run),
+            ends_others: !workload.ends.is_nothing(),
             ends: Some(workload.ends).filter(|ends| *ends != Ends::Concurrent).unwrap_or_default(),
             group: workload.group,
             think: workload.think,
@@ -367,6 +371,7 @@ impl WorkloadRecord {
             dedupe: workload.dedupe,
             latency_target: workload.latency_target,
             until_steady: workload.until_steady,
+            priorities: workload.priorities.clone(),
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),
@@ -465,6 +470,9 @@ pub struct TestResult {
     /// Time of a sort, divided into parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortFigures>,
+    /// Latencies by priority, if some I/Os had a separate one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityLatency>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -544,6 +552,7 @@ impl TestResult {
             series,
             proof,
             sort: None,
+            priorities: Vec::new(),
             cpu,
             ended,
             notes,
@@ -554,6 +563,16 @@ impl TestResult {
     #[must_use]
     pub fn with_sort(self, figures: SortFigures) -> TestResult {
         TestResult { sort: Some(figures), steady_state: None, ..self }
+    }
+
+    /// Adds the latencies by priority, with a note for each.
+    #[must_use]
+    pub fn with_priorities(mut self, priorities: Vec<PriorityLatency>) -> TestResult {
+        let all = |latency: &PriorityLatency| {
+            if latency.reads { self.proof.reads } else { self.proof.writes }
+        };
+        self.notes.extend(priorities.iter().map(|latency| latency.sentence(all(latency))));
+        TestResult { priorities, ..self }
     }
 
     /// The workload for comparisons. The submission is dropped unless it changes the commands that

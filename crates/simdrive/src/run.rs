@@ -317,6 +317,11 @@ impl Machine {
                 "models have no atomic writes; run it on a device that supports them".to_owned(),
             ));
         }
+        if !workload.priorities.is_default() {
+            let because = "models do not schedule I/Os by priority; run it on a directory or a \
+                           device";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
         if workload.latency_target.is_some() {
             let because = "models do not search for the depth of a latency target; run it on a \
                            directory or a device";

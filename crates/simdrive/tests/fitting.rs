@@ -12,7 +12,9 @@ use simdrive::fit::measured::{Unfit, samples, start};
 use simdrive::fit::{PASSES, fit, misfit};
 use simdrive::run::{Machine, run_alone};
 use simdrive::sample::{Comparison, Figure, Sample, compare, median_error};
-use workload::{Arrivals, Layout, Limit, Plan, Sharing, SyncMethod, Work};
+use workload::{
+    Arrivals, IoPriority, Layout, Limit, Plan, PriorityClass, Sharing, SyncMethod, Work,
+};
 
 fn model(name: &str) -> Model {
     catalogue::find_model(name).unwrap().clone()
@@ -92,8 +94,12 @@ fn what_a_model_needs_is_asked_for() {
     assert_eq!(without(2), "the measurement of a small read at depth 1");
     assert_eq!(samples(&whole).unwrap().len(), 4);
     // Other kinds of measurements contain no information about the drive.
-    let changes: [fn(&mut TestResult); 11] = [
+    let changes: [fn(&mut TestResult); 12] = [
         |result| result.workload.direct = false,
+        |result| {
+            let idle = IoPriority { class: PriorityClass::Idle, level: 0, hint: 0 };
+            result.workload.priorities.thread = Some(idle);
+        },
         |result| {
             let arrivals = Arrivals::Constant;
             result.workload.rate =

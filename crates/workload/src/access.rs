@@ -494,17 +494,37 @@ impl Access for Order {
 #[derive(Debug)]
 pub struct Sizes {
     generator: Xoshiro256PlusPlus,
-    sizes: BlockSizes,
+    drawn: BlockSizes,
+    region: Region,
 }
 
 impl Sizes {
-    pub fn new(sizes: BlockSizes, seed: u64, job: u32) -> Sizes {
-        Sizes { generator: generator(seed ^ SIZE_STREAM, job), sizes }
+    /// The sizes for one job of a workload, which works on this region.
+    pub fn new(sizes: BlockSizes, region: Region, seed: u64, job: u32) -> Sizes {
+        Sizes { generator: generator(seed ^ SIZE_STREAM, job), drawn: sizes, region }
+    }
+
+    /// The offset and the bytes of the next read or write.
+    pub fn next_block(&mut self, reads: bool, access: &mut impl Access) -> (u64, u32) {
+        let bytes = self.next(reads);
+        let Some(coarse) = self.drawn.coarse.filter(|coarse| coarse.reads == reads) else {
+            return (access.next_of(u64::from(bytes)), bytes);
+        };
+        // Each of the coarser places has as many of the finer ones: draw among these, as many as
+        // there are if the last place is divided as well.
+        let align = u64::from(coarse.bytes);
+        let spare = align - self.region.block_bytes;
+        let drawn = access.next_of(u64::from(bytes).saturating_sub(spare)) - self.region.start;
+        let mut place = drawn - drawn % align;
+        while place > 0 && place + u64::from(bytes) > self.region.end() - self.region.start {
+            place -= align;
+        }
+        (self.region.start + place, bytes)
     }
 
     /// Bytes of the next read or write.
-    pub fn next(&mut self, reads: bool) -> u32 {
-        let shares: &[SizeShare] = if reads { &self.sizes.reads } else { &self.sizes.writes };
+    fn next(&mut self, reads: bool) -> u32 {
+        let shares: &[SizeShare] = if reads { &self.drawn.reads } else { &self.drawn.writes };
         let weight: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();
         let mut drawn = below(&mut self.generator, weight);
         for share in shares {
@@ -513,7 +533,7 @@ impl Sizes {
             }
             drawn -= u64::from(share.weight);
         }
-        shares.last().map_or(self.sizes.align_bytes, |share| share.bytes)
+        shares.last().map_or(self.drawn.align_bytes, |share| share.bytes)
     }
 }
 
@@ -545,7 +565,7 @@ impl Mix {
     pub fn next_reads(&mut self) -> bool {
         match self {
             Mix::Drawn(mix) => mix.next_reads(),
-            Mix::Offered(mix) => mix.next().reads,
+            Mix::Offered(mix) => mix.next_arrival().reads,
         }
     }
 }
@@ -590,7 +610,7 @@ impl Gaps {
             None => Gaps::Together(Stream::new(seed ^ GAP_STREAM, job, rate.per_second, rate)),
             Some(mut mix) => {
                 // The first operation is due at once; this is what follows it.
-                mix.next();
+                mix.next_arrival();
                 Gaps::Apart(mix)
             }
         }
@@ -599,7 +619,7 @@ impl Gaps {
     pub fn next_s(&mut self) -> f64 {
         match self {
             Gaps::Together(stream) => stream.next_s(),
-            Gaps::Apart(mix) => mix.next().gap_s,
+            Gaps::Apart(mix) => mix.next_arrival().gap_s,
         }
     }
 }
@@ -636,7 +656,7 @@ impl OfferedMix {
     }
 
     /// The next operation.
-    pub fn next(&mut self) -> Arrival {
+    pub fn next_arrival(&mut self) -> Arrival {
         let reads = self.read_in_s <= self.write_in_s;
         let gap_s = self.read_in_s.min(self.write_in_s);
         self.read_in_s -= gap_s;
@@ -683,7 +703,10 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sizes::CoarseAlignment;
     use proptest::prelude::*;
+
+    const SMALL: Region = Region { start: 0, blocks: 1000, block_bytes: 512 };
 
     proptest! {
         #[test]
@@ -839,13 +862,14 @@ mod tests {
         let share = |bytes| SizeShare { bytes, weight: 1 };
         let sizes = BlockSizes {
             align_bytes: 1,
+            coarse: None,
             reads: (0..1000).map(share).collect(),
             writes: Vec::new(),
         };
         let mut seen = std::collections::HashSet::new();
         for (seed, job) in seeds().map(|seed| (seed, 0)).chain([(0, 1), (0, 2)]) {
             let mut mix = DrawnMix::new(seed, job, 50);
-            let mut drawn = Sizes::new(sizes.clone(), seed, job);
+            let mut drawn = Sizes::new(sizes.clone(), SMALL, seed, job);
             let mut gaps = Gaps::new(seed, job, rate);
             let mixed: Vec<u64> = (0..64).map(|_| u64::from(mix.next_reads())).collect();
             let drawn: Vec<u64> = (0..64).map(|_| u64::from(drawn.next(true))).collect();
@@ -932,17 +956,52 @@ mod tests {
     fn sizes_are_drawn_by_their_weight() {
         let share = |bytes, weight| SizeShare { bytes, weight };
         let (reads, writes) = (vec![share(512, 10), share(4096, 90)], vec![share(8192, 1)]);
-        let mut sizes = Sizes::new(BlockSizes { align_bytes: 512, reads, writes }, 1, 0);
+        let mut sizes =
+            Sizes::new(BlockSizes { align_bytes: 512, coarse: None, reads, writes }, SMALL, 1, 0);
         let small = (0..10_000).filter(|_| sizes.next(true) == 512).count();
         assert!((900..1100).contains(&small), "{small}");
         assert_eq!(sizes.next(false), 8192);
         let reads = [512, 1024, 2048, 4096].map(|bytes| share(bytes, 1)).to_vec();
-        let mut sizes =
-            Sizes::new(BlockSizes { align_bytes: 512, reads, writes: Vec::new() }, 1, 0);
+        let mut sizes = Sizes::new(
+            BlockSizes { align_bytes: 512, coarse: None, reads, writes: Vec::new() },
+            SMALL,
+            1,
+            0,
+        );
         let drawn: Vec<u32> = (0..10_000).map(|_| sizes.next(true)).collect();
         for bytes in [512, 1024, 2048, 4096] {
             let count = drawn.iter().filter(|drawn| **drawn == bytes).count();
             assert!((2300..2700).contains(&count), "{bytes}: {count}");
+        }
+    }
+
+    #[test]
+    fn each_direction_has_its_alignment() {
+        let share = |bytes, weight| SizeShare { bytes, weight };
+        let coarse = Some(CoarseAlignment { reads: false, bytes: 2048 });
+        let (reads, writes) =
+            (vec![share(512, 1)], vec![share(2048, 1), share(4096, 1), share(8192, 1)]);
+        let sizes = BlockSizes { align_bytes: 512, coarse, reads, writes };
+        // Ten places of 2048 B; a rest of up to three units is only used by the finer direction.
+        for rest in 0..4 {
+            let region = Region { start: 512, blocks: 40 + rest, block_bytes: 512 };
+            let mut sizes = Sizes::new(sizes.clone(), region, 1, 0);
+            let mut random = Random::new(region, generator(1, 0));
+            let mut counts = [0; 10];
+            for _ in 0..20_000 {
+                let (offset, bytes) = sizes.next_block(false, &mut random);
+                assert_eq!((offset - region.start) % 2048, 0);
+                assert!(offset >= region.start && offset + u64::from(bytes) <= region.end());
+                if bytes == 2048 {
+                    counts[((offset - region.start) / 2048) as usize] += 1;
+                }
+            }
+            // Evenly, except for the last place, which also gets what would reach beyond the end.
+            assert!(counts[..9].iter().all(|count| (500..800).contains(count)), "{counts:?}");
+            assert!((500..1300).contains(&counts[9]), "{counts:?}");
+            let drawn: std::collections::HashSet<u64> =
+                (0..2000).map(|_| sizes.next_block(true, &mut random).0).collect();
+            assert_eq!(drawn.len() as u64, region.blocks);
         }
     }
 
@@ -984,19 +1043,20 @@ mod tests {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             let rate = Rate { per_second: 400.0, reads_per_second: Some(100.0), arrivals };
             let (mut mix, mut gaps) = (OfferedMix::new(3, 0, rate).unwrap(), Gaps::new(3, 0, rate));
-            let arrived: Vec<Arrival> = (0..40_000).map(|_| mix.next()).collect();
+            let arrived: Vec<Arrival> = (0..40_000).map(|_| mix.next_arrival()).collect();
             let reads = arrived.iter().filter(|arrival| arrival.reads).count();
             assert!(reads.abs_diff(10_000) < 400, "{arrivals:?}: {reads}");
             let total: f64 = arrived.iter().map(|arrival| arrival.gap_s).sum();
             assert!((total / 100.0 - 1.0).abs() < 0.03, "{arrivals:?}: {total}");
             // The gaps are those between the same operations: the first one is due at once.
             assert_eq!(arrived[0].gap_s.to_bits(), 0.0f64.to_bits());
-            assert!(arrived[1..].iter().all(|arrival| arrival.gap_s == gaps.next_s()));
+            let same = |arrival: &Arrival| arrival.gap_s.to_bits() == gaps.next_s().to_bits();
+            assert!(arrived[1..].iter().all(same));
         }
         let rate =
             Rate { per_second: 4.0, reads_per_second: Some(1.0), arrivals: Arrivals::Constant };
         let mut mix = OfferedMix::new(1, 0, rate).unwrap();
-        let reads = [0; 8].map(|_| mix.next().reads);
+        let reads = [0; 8].map(|_| mix.next_arrival().reads);
         assert_eq!(reads.iter().filter(|reads| **reads).count(), 2, "{reads:?}");
         let none = Rate { reads_per_second: None, ..rate };
         assert!(OfferedMix::new(1, 0, none).is_none());

@@ -12,6 +12,7 @@ use crate::latency_target::LatencyTarget;
 use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
+use crate::priority::Priorities;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
 use crate::steady::UntilSteady;
@@ -472,6 +473,8 @@ pub struct Workload {
     pub latency_target: Option<LatencyTarget>,
     /// The state in which the measurement ends before its limit, if any.
     pub until_steady: Option<UntilSteady>,
+    /// I/O priorities of the jobs, and of some of their I/Os.
+    pub priorities: Priorities,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
     /// The check of written blocks, if any.
@@ -538,6 +541,7 @@ impl Workload {
             rate_min: None,
             latency_target: None,
             until_steady: None,
+            priorities: Priorities::default(),
             end_fsync: false,
             verify: None,
             atomic: false,
@@ -626,7 +630,9 @@ impl Workload {
 
     /// The way its operations reach the kernel, if the workload alone determines it.
     pub fn submission(&self) -> Submission {
-        let needs_queue = self.sync.linked_call().is_some() || self.depth_effective() > 1;
+        let needs_queue = self.sync.linked_call().is_some()
+            || self.priorities.vary()
+            || self.depth_effective() > 1;
         match self.engine {
             EngineChoice::IoUring | EngineChoice::Libaio => Submission::Asynchronous,
             EngineChoice::Auto if needs_queue => Submission::Asynchronous,
@@ -856,6 +862,7 @@ mod tests {
         let share = |bytes| crate::sizes::SizeShare { bytes, weight: 1 };
         BlockSizes {
             align_bytes: 1024,
+            coarse: None,
             reads: vec![share(2048), share(6144)],
             writes: vec![share(8192)],
         }

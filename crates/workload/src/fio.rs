@@ -10,6 +10,7 @@
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
+//! | `priority` | its I/O priorities |
 //! | `reference` | generates `docs/fio.md` |
 //!
 //! Unsupported options are rejected by name: silently ignoring an option would change what is
@@ -20,6 +21,7 @@ mod engine;
 mod entries;
 mod job;
 pub mod options;
+mod priority;
 mod reference;
 mod section;
 pub mod value;

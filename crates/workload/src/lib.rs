@@ -28,6 +28,7 @@
 //! | [`verification`] | what makes damage to a block visible, and when blocks are checked |
 //! | [`tolerance`] | errors that do not end a job |
 //! | [`ending`] | the tests that end with the first job of another one: [`Ends`] |
+//! | [`priority`] | I/O [`Priorities`] of threads and of single I/Os |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -51,6 +52,7 @@ pub mod pacing;
 pub mod parts;
 pub mod pattern;
 pub mod plan;
+pub mod priority;
 pub mod size;
 pub mod sizes;
 pub mod sort;
@@ -78,8 +80,9 @@ pub use pacing::{BelowRateMin, Flow, RateCheck, RateMin, ThinkTime};
 pub use parts::{JobPart, Parts};
 pub use pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 pub use plan::{Plan, Table, Test, Work};
+pub use priority::{IoPriority, Priorities, PriorityClass, PriorityDraws, PriorityShare};
 pub use size::{ByteSize, format_bytes};
-pub use sizes::{BlockSizes, SizeShare};
+pub use sizes::{BlockSizes, CoarseAlignment, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};
 pub use steps::{FileSpec, Placement, Step, StepProgram};

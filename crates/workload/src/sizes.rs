@@ -11,8 +11,21 @@ use crate::size::format_bytes;
 pub struct BlockSizes {
     /// Random blocks begin on multiples of this many bytes.
     pub align_bytes: u32,
+    /// The direction whose blocks begin on multiples of more bytes; `null`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coarse: Option<CoarseAlignment>,
     pub reads: Vec<SizeShare>,
     pub writes: Vec<SizeShare>,
+}
+
+/// The alignment of the reads, or of the writes, where the other direction has a finer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoarseAlignment {
+    /// `true` for reads, `false` for writes.
+    pub reads: bool,
+    /// Random blocks of this direction begin on multiples of this many bytes, which is a multiple
+    /// of the other alignment.
+    pub bytes: u32,
 }
 
 /// One of several block sizes.
@@ -91,6 +104,7 @@ mod tests {
         let share = |bytes, weight| SizeShare { bytes, weight };
         let sizes = BlockSizes {
             align_bytes: 4096,
+            coarse: None,
             reads: vec![share(4096, 3), share(8192, 1)],
             writes: vec![share(65536, 1)],
         };

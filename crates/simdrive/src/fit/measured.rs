@@ -101,6 +101,7 @@ fn is_of_drive(result: &TestResult) -> bool {
     record.pattern.is_some()
         && record.direct
         && record.rate.is_none()
+        && record.priorities.is_default()
         && record.think.is_none()
         && record.flow.is_none()
         && matches!(record.layout, None | Some(Layout::Overwrite))

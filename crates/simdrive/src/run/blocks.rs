@@ -228,8 +228,8 @@ impl BlockJob {
         let (offset, bytes) = match &mut self.sizes {
             None => (self.order.next(), self.region.block_bytes),
             Some(sizes) => {
-                let bytes = u64::from(sizes.next(reads));
-                (self.order.next_of(bytes), bytes)
+                let (offset, bytes) = sizes.next_block(reads, &mut self.order);
+                (offset, u64::from(bytes))
             }
         };
         let (file, within) = self.part.locate(offset);

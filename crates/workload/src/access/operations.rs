@@ -5,6 +5,7 @@ use crate::blocks::Workload;
 use crate::commits::Commits;
 use crate::pacing::RateMin;
 use crate::parts::JobPart;
+use crate::priority::PriorityDraws;
 
 /// The warm-up draws from a separate stream, so the measurement starts with the seed's own offsets.
 const WARM_UP_STREAM: u64 = 0x7761_726d;
@@ -69,7 +70,8 @@ impl<'a> Operations<'a> {
 
     /// The sizes of the operations, if they vary.
     pub fn sizes(&self) -> Option<Sizes> {
-        self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), self.seed, self.job))
+        let sizes = self.workload.sizes.clone()?;
+        Some(Sizes::new(sizes, self.region(), self.seed, self.job))
     }
 
     /// The mix of reads and writes.
@@ -79,6 +81,11 @@ impl<'a> Operations<'a> {
             Some(mix) => Mix::Offered(mix),
             None => Mix::Drawn(DrawnMix::new(self.seed, self.job, self.workload.reads_percent())),
         }
+    }
+
+    /// The priorities of the operations, if some have a separate one.
+    pub fn priorities(&self) -> Option<PriorityDraws> {
+        PriorityDraws::new(&self.workload.priorities, self.seed, self.job)
     }
 
     /// The gaps between offered operations, if the workload offers a load.
@@ -159,7 +166,7 @@ impl Direction for OfferedMix {
     const WRITES: bool = true;
 
     fn next_reads(&mut self) -> bool {
-        self.next().reads
+        self.next_arrival().reads
     }
 }
 

@@ -61,6 +61,7 @@ impl Section {
         workload.think = self.think(&workload)?;
         workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
+        workload.priorities = self.priorities(&workload)?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
         Ok(workload)
     }

@@ -16,7 +16,7 @@ use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::plan::PlanError;
 use crate::size::format_bytes;
-use crate::sizes::{BlockSizes, SizeShare};
+use crate::sizes::{BlockSizes, CoarseAlignment, SizeShare};
 use crate::steady::{SteadyChange, SteadyQuantity, UntilSteady};
 use crate::sync::SyncMethod;
 use crate::target::TargetName;
@@ -207,6 +207,7 @@ impl Section {
         workload.atomic = self.atomic(&workload)?;
         workload.tolerance = self.tolerance()?;
         workload.fills = self.fills_device(pattern)?;
+        workload.priorities = self.priorities(&workload)?;
         if workload.direct && !workload.is_aligned_to(512) {
             let key =
                 ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
@@ -299,28 +300,36 @@ impl Section {
         let smallest = least(&reads).min(least(&writes));
         let align = match align {
             Some(align) => align,
-            None if pattern.is_random() && least(&reads) != least(&writes) => {
-                let message = format!(
-                    "{key}: fio aligns reads to {} B and writes to {} B; set blockalign to use one \
-                     alignment for both",
-                    least(&reads),
-                    least(&writes)
-                );
-                return Err(self.wrong(key, &message));
-            }
             None => smallest,
         };
+        let coarse = CoarseAlignment {
+            reads: least(&reads) > least(&writes),
+            bytes: least(&reads).max(least(&writes)),
+        };
+        let given = self.has("blockalign") || !pattern.is_random() || coarse.bytes == smallest;
+        let coarse = (!given).then_some(coarse);
+        // The numbering of blocks through several files knows one alignment only.
+        let several = coarse.is_some() && self.files()?.per_job > 1;
+        if coarse.is_some_and(|coarse| !coarse.bytes.is_multiple_of(smallest) || several) {
+            let message = format!(
+                "{key}: fio aligns reads to {} B and writes to {} B; set blockalign to use one \
+                 alignment for both",
+                least(&reads),
+                least(&writes)
+            );
+            return Err(self.wrong(key, &message));
+        }
         let block = BlockBytes::new(u64::from(smallest))
             .map_err(|error| self.wrong(key, &error.to_string()))?;
         let uniform =
             align == smallest && reads.iter().chain(&writes).all(|share| share.bytes == smallest);
-        Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, reads, writes })))
+        Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, coarse, reads, writes })))
     }
 
     /// A value for reads, then, separated by commas, one for writes and one for trims; returns that
     /// of reads, and that of trims or else writes. A value that is left out is the one before it;
     /// an empty one keeps its default.
-    fn directions<T: Clone>(
+    pub(super) fn directions<T: Clone>(
         &self,
         key: &str,
         takes: &str,
@@ -605,7 +614,9 @@ impl Section {
         let [reads, writes] = rates
             .map(|rate| rate.filter(|&rate| rate > 0))
             .map(|rate| rate.map(|rate| rate as f64 / f64::from(block_bytes)));
-        let rate = match (workload.pattern.reads(), workload.pattern.writes()) {
+        // The direction is that of `rw`, even if an engine does something else.
+        let (rw, _) = self.pattern()?;
+        let rate = match (rw.reads(), rw.writes()) {
             (true, true) => match (reads, writes) {
                 (Some(reads), Some(writes)) => Some((reads + writes, Some(reads))),
                 (None, None) => None,

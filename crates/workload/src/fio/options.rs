@@ -344,6 +344,37 @@ pub const OPTIONS: &[FioOption] = &[
     )
     .alone(),
     used(
+        "prioclass",
+        "0 to 3",
+        "none",
+        "I/O priority class of each job's thread: 1 realtime (requires root), 0 or 2 best effort, \
+         3 idle",
+    ),
+    used("prio", "0 to 7", "0", "I/O priority level of each job's thread; 0 is the highest"),
+    used("priohint", "0 to 1023", "0", "I/O priority hint of each job's thread"),
+    used(
+        "cmdprio_percentage",
+        "0 to 100; two, as with `bs`",
+        "0",
+        "percentage of I/Os with the priority below instead of that of the thread. Their latencies \
+         are reported separately. Requires `libaio` or `io_uring`",
+    ),
+    used("cmdprio_class", "1 to 3; two, as with `bs`", "1", "priority class of these I/Os"),
+    used("cmdprio", "0 to 7; two, as with `bs`", "0", "priority level of these I/Os"),
+    used(
+        "cmdprio_hint",
+        "0 to 1023; two, as with `bs`",
+        "0",
+        "priority hint of these I/Os, such as the number of a command duration limit",
+    ),
+    used(
+        "cmdprio_bssplit",
+        "`SIZE/PERCENT`, `…/CLASS/LEVEL` or `…/CLASS/LEVEL/HINT`, joined by colons; two, as with \
+         `bs`",
+        "none",
+        "the percentage for each block size, instead of `cmdprio_percentage`",
+    ),
+    used(
         "latency_target",
         "time, in microseconds without a unit",
         "none",
@@ -600,6 +631,7 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("log_avg_msec", ANYTHING, "no log is written"),
     accepted("log_hist_msec", ANYTHING, "no log is written"),
     accepted("log_offset", FLAG, "no log is written"),
+    accepted("log_prio", FLAG, "no log is written"),
     refused("cpus_allowed", "run flushmark under `taskset` instead"),
     refused("output", "put --output FILE before the fio command line to write the result document"),
     refused("output-format", "put --format json, fio or fio+ before the fio command line"),

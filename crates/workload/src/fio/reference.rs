@@ -82,6 +82,11 @@ const CLOSING: &str = "
   written and the other only synced. flushmark does the same, and counts no commits. In a TOML plan
   (`files_per_job`), a sync covers the file of the last write.
 - **A pause** (`thinktime`) after the last operation is left out; fio includes it in the runtime.
+- **The whole run ends** (`exit_what=all`) with the group of sections that ended it: later sections
+  are reported as skipped.
+- **I/O priorities** take effect only if the I/O scheduler or the drive supports them, as with fio.
+  The result document contains the latencies of each priority, and the notes summarise them. Before
+  the measurement, each job checks that the kernel permits its priorities.
 - **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio
   reports the latency of the write without its sync, and that of the sync separately.
 - **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless

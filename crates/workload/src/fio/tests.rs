@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, CheckTime, Commits, Content, Dedupe, DedupeSource, EngineChoice,
-    FileOrder, FillPattern, Flow, JobFiles, LatencyTarget, Limit, Pattern, Rate, RateMin, Room,
-    Seal, SizeShare, SteadyChange, SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime,
-    Until, UntilSteady, WarmUp,
+    Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Content, Dedupe, DedupeSource,
+    EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles, LatencyTarget, Limit,
+    Pattern, PriorityClass, PriorityShare, Rate, RateMin, Room, Seal, SizeShare, SteadyChange,
+    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -95,7 +95,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrw=trim\nioengine=io_uring\niodepth=4\nsize=1m\n"), @"job.fio:4: iodepth: flushmark issues one discard at a time; use iodepth=1, or libaio, where fio does the same");
     insta::assert_snapshot!(error("[t]\nrw=trim\nverify=crc32c\nsize=1m\n"), @"job.fio:3: verify: trim writes no data to read back; use another rw");
     insta::assert_snapshot!(error("[t]\nbs=1k-4k\nsize=1m\n"), @r#"job.fio:2: bs: "1k-4k" is invalid: expected a size from 512 to 64m, such as 4k, or one for reads and one for writes"#);
-    insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,8k\nsize=1m\n"), @"job.fio:3: bs: fio aligns reads to 4096 B and writes to 8192 B; set blockalign to use one alignment for both");
+    insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,6k\nsize=1m\n"), @"job.fio:3: bs: fio aligns reads to 4096 B and writes to 6144 B; set blockalign to use one alignment for both");
     insta::assert_snapshot!(error("[t]\nbssplit=4k/50:8k/40\nsize=1m\n"), @r#"job.fio:2: bssplit: "4k/50:8k/40" is invalid: expected sizes with percentages that add up to 100, such as 4k/60:64k/40"#);
     insta::assert_snapshot!(error("[t]\nbsrange=512-64m\nsize=1g\n"), @r#"job.fio:2: bsrange: "512-64m" is invalid: expected a range of sizes from 512 to 64m with at most 1024 multiples of the first, such as 4k-16k"#);
     insta::assert_snapshot!(error("[t]\nrw=randread:8\nsize=1m\n"), @"job.fio:2: rw: a number after randread repeats each random position for several blocks; flushmark draws every block");
@@ -259,12 +259,12 @@ fn all_options_that_are_not_understood_are_named_at_once() {
     );
     // An option used in several sections is reported once.
     insta::assert_snapshot!(
-        error("[t]\nprio=1\nsize=1m\ntrim_percentage=1\n[u]\nprio=2\n[v]\nprio=3\n"),
-        @"job.fio:2: 2 unsupported options: `prio` in lines 2, 6 and 8, `trim_percentage` in line 4; remove them, or see docs/fio.md for the supported options"
+        error("[t]\nhipri=1\nsize=1m\ntrim_percentage=1\n[u]\nhipri=2\n[v]\nhipri=3\n"),
+        @"job.fio:2: 2 unsupported options: `hipri` in lines 2, 6 and 8, `trim_percentage` in line 4; remove them, or see docs/fio.md for the supported options"
     );
     insta::assert_snapshot!(
-        error("[t]\nprio=1\n[u]\nprio=2\n"),
-        @"job.fio:2: unsupported option `prio` in lines 2 and 4; remove it, or see docs/fio.md for the supported options"
+        error("[t]\nhipri=1\n[u]\nhipri=2\n"),
+        @"job.fio:2: unsupported option `hipri` in lines 2 and 4; remove it, or see docs/fio.md for the supported options"
     );
 }
 
@@ -750,6 +750,17 @@ fn command(words: &str) -> Result<Plan, String> {
 }
 
 #[test]
+fn each_direction_has_its_alignment() {
+    let coarse = |text: &str| only(&format!("[t]\nsize=1m\n{text}\n")).sizes.unwrap().coarse;
+    let of = |reads, bytes| Some(CoarseAlignment { reads, bytes });
+    assert_eq!(coarse("rw=randrw\nbs=4k,8k"), of(false, 8192));
+    assert_eq!(coarse("rw=randrw\nbssplit=64k/40:128k/60,8k/100"), of(true, 65536));
+    assert_eq!(coarse("rw=randrw\nbs=4k,8k\nblockalign=4k"), None);
+    assert_eq!(coarse("rw=rw\nbs=4k,8k"), None);
+    insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,8k\nnrfiles=2\nsize=1m\n"), @"job.fio:3: bs: fio aligns reads to 4096 B and writes to 8192 B; set blockalign to use one alignment for both");
+}
+
+#[test]
 fn each_direction_has_its_rate() {
     let rate = |text: &str| {
         let job = only(&format!("[t]\nsize=1m\n{text}\n"));
@@ -763,6 +774,52 @@ fn each_direction_has_its_rate() {
     assert_eq!((rate("rw=write\nrate_iops=100,"), rate("rw=rw\nrate=0")), ((None, 50), (None, 50)));
     // The floor is compared with the rate of its direction.
     insta::assert_snapshot!(error("[t]\nrw=rw\nsize=1m\nrate=8k,4k\nrate_min=6k\n"), @"job.fio:5: rate_min: 6144 B/s exceeds the offered rate of 4096 B/s");
+}
+
+#[test]
+fn priorities_are_those_of_threads_and_of_single_operations() {
+    use PriorityClass::{BestEffort, Idle, Realtime};
+
+    let priorities =
+        |text: &str| only(&format!("[t]\nsize=4m\nioengine=libaio\n{text}\n")).priorities;
+    let of = |class, level, hint| IoPriority { class, level, hint };
+    let share = |bytes, percent, priority| PriorityShare { bytes, percent, priority };
+    assert_eq!(priorities("prioclass=3").thread, Some(of(Idle, 0, 0)));
+    assert_eq!(priorities("prio=7\npriohint=2").thread, Some(of(BestEffort, 7, 2)));
+    assert!(priorities("cmdprio_class=1\ncmdprio=3\ncmdprio_percentage=0").is_default());
+    let both = priorities("rw=rw\ncmdprio_percentage=20,30\ncmdprio_class=3,2\ncmdprio=1,4");
+    assert_eq!(both.reads, [share(None, 20, of(Idle, 1, 0))]);
+    assert_eq!(both.writes, [share(None, 30, of(BestEffort, 4, 0))]);
+    // What a pattern does not do has no priority.
+    let reads = priorities("cmdprio_percentage=20");
+    assert_eq!((reads.reads, reads.writes), (vec![share(None, 20, of(Realtime, 0, 0))], vec![]));
+    let text = "rw=rw\ncmdprio=3\ncmdprio_bssplit=64k/25/1/1:64k/75/3/2/9:1m/0:2m,1m/10:4k/";
+    let split = priorities(text);
+    assert_eq!(
+        split.reads,
+        [share(Some(65536), 25, of(Realtime, 1, 0)), share(Some(65536), 75, of(Idle, 2, 9))]
+    );
+    assert_eq!(split.writes, [share(Some(1 << 20), 10, of(Realtime, 3, 0))]);
+    let error = |text: &str| error(&format!("[t]\nsize=4m\nioengine=libaio\n{text}\n"));
+    for wrong in [
+        "64k/101",
+        "64k/60:64k/41",
+        "64k/5/1",
+        "64k/5/1/",
+        "64k/5/4/0",
+        "64k/5/1/8",
+        "64k/5/1/0/1024",
+        "64k/5/1/0/0/0",
+        "x/5",
+    ] {
+        let message = error(&format!("cmdprio_bssplit={wrong}"));
+        assert!(message.starts_with("job.fio:4: cmdprio_bssplit: "), "{message}");
+    }
+    insta::assert_snapshot!(error("cmdprio_bssplit=64k/101"), @r#"job.fio:4: cmdprio_bssplit: "64k/101" is invalid: expected sizes with percentages of at most 100 for each size, such as 64k/25:1m/0, each of them also with class 0 to 3 and level 0 to 7, such as 64k/25/1/0, or with a hint up to 1023, such as 64k/25/2/0/1"#);
+    insta::assert_snapshot!(error("cmdprio_bssplit=64k/1\ncmdprio_percentage=2"), @"job.fio:4: cmdprio_bssplit and cmdprio_percentage exclude each other");
+    insta::assert_snapshot!(error("ioengine=psync\ncmdprio_percentage=2"), @"job.fio:5: cmdprio_percentage: requires ioengine=libaio or ioengine=io_uring");
+    insta::assert_snapshot!(error("cmdprio_class=0"), @r#"job.fio:4: cmdprio_class: "0" is invalid: expected a whole number from 1 to 3, or one for reads and one for writes"#);
+    insta::assert_snapshot!(error("prioclass=4"), @r#"job.fio:4: prioclass: "4" is invalid: expected a whole number from 0 to 3"#);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! | the kind of target, and whether writing to it is allowed | `target`; `scratch` and `janitor` for test files that are always removed |
 //! | selects the system interface | `carrier` |
 //! | checks system limits | `limits` |
-//! | prepares each job's part, written once beforehand | `prepare` |
+//! | the part of the target that each job works on, written once beforehand | `part`, `prepare` |
 //! | threads that start together and are sampled once a second | `crew`, `watch`, `affinity` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
 //! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
@@ -43,6 +43,7 @@ mod limits;
 mod open_files;
 mod open_flags;
 mod pace;
+mod part;
 mod prepare;
 mod priorities;
 mod queue;

@@ -23,7 +23,8 @@ use crate::error::EngineError;
 use crate::flow::flows;
 use crate::job::{IgnoredErrors, JobEnd, Stop};
 use crate::limits;
-use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
+use crate::part::{Part, PartSpec};
+use crate::prepare::{Preparation, Prepared, prepare};
 use crate::target::Target;
 
 /// Interval at which a stop is checked during a rest.

@@ -33,7 +33,8 @@ use crate::crew::{Report, Stage};
 use crate::disk::{Disk, FileDisk, MemoryDisk, Renewal};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::open_files::OpenFiles;
-use crate::prepare::{Part, open_part};
+use crate::part::Part;
+use crate::prepare::open_part;
 use crate::target::{Opened, Target};
 
 use records::{Batch, Records};

@@ -13,7 +13,8 @@ use crate::clock::Clock;
 use crate::disk::sync;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::open_flags::open_flags;
-use crate::prepare::{Part, open_part};
+use crate::part::Part;
+use crate::prepare::open_part;
 use crate::target::{Opened, Target};
 use workload::access::{below, generator};
 

@@ -17,7 +17,7 @@ use workload::{BlockBytes, Plan, Room, Step, TargetName, Test, Work};
 
 use crate::error::EngineError;
 use crate::limits;
-use crate::prepare::PartSpec;
+use crate::part::PartSpec;
 use crate::readback::Written;
 use crate::scratch::Scratch;
 

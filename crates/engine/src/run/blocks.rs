@@ -17,7 +17,8 @@ use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::error::EngineError;
 use crate::flow::{FlowCounters, Flows};
-use crate::prepare::{Part, PartSpec, open_part};
+use crate::part::{Part, PartSpec};
+use crate::prepare::open_part;
 use crate::uring::Uring;
 
 impl Run<'_> {

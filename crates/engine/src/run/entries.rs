@@ -17,7 +17,7 @@ use crate::crew::Stage;
 use crate::entries::Entries;
 use crate::error::EngineError;
 use crate::flow::FlowCounters;
-use crate::prepare::Part;
+use crate::part::Part;
 use crate::target::Opened;
 
 /// Bytes of an empty directory on common filesystems.

@@ -10,7 +10,7 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::limits;
-use crate::prepare::{Part, PartSpec};
+use crate::part::{Part, PartSpec};
 use crate::spilling::{self, SortJob};
 
 impl Run<'_> {

@@ -9,7 +9,7 @@ use super::{Described, NotRun, Planned, Ready, Run};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Report, Stage, Team};
-use crate::prepare::{Part, PartSpec};
+use crate::part::{Part, PartSpec};
 use crate::stepping::Stepping;
 
 impl Run<'_> {

@@ -260,7 +260,7 @@ fn all_options_that_are_not_understood_are_named_at_once() {
     // An option used in several sections is reported once.
     insta::assert_snapshot!(
         error("[t]\nhipri=1\nsize=1m\ntrim_percentage=1\n[u]\nhipri=2\n[v]\nhipri=3\n"),
-        @"job.fio:2: 2 unsupported options: `hipri` in lines 2, 6 and 8, `trim_percentage` in line 4; remove them, or see docs/fio.md for the supported options"
+        @"job.fio:2: 2 unsupported options: `hipri` in lines 2, 6 and 8, `trim_percentage` (did you mean `cmdprio_percentage`?) in line 4; remove them, or see docs/fio.md for the supported options"
     );
     insta::assert_snapshot!(
         error("[t]\nhipri=1\n[u]\nhipri=2\n"),

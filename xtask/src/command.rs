@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -33,15 +33,7 @@ pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
 pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
     let output =
         command(program, args).output().with_context(|| format!("cannot start {program}"))?;
-    if !output.status.success() {
-        bail!(
-            "{program} {} ended with {}: {}",
-            args.join(" "),
-            output.status,
-            text_of(&output.stderr).trim()
-        );
-    }
-    Ok(text_of(&output.stdout))
+    stdout_of(program, args, &output)
 }
 
 /// Runs a program and returns its stdout, and the share of one processor that it used between two
@@ -69,6 +61,11 @@ pub fn watched_output(
     let share = watcher
         .join()
         .map_err(|_| anyhow::anyhow!("watching the processor time of {program} failed"))?;
+    Ok((stdout_of(program, args, &output)?, share))
+}
+
+/// The stdout of a program that has succeeded.
+fn stdout_of(program: &str, args: &[&str], output: &Output) -> anyhow::Result<String> {
     if !output.status.success() {
         bail!(
             "{program} {} ended with {}: {}",
@@ -77,7 +74,7 @@ pub fn watched_output(
             text_of(&output.stderr).trim()
         );
     }
-    Ok((text_of(&output.stdout), share))
+    Ok(text_of(&output.stdout))
 }
 
 fn text_of(bytes: &[u8]) -> String {

@@ -6,6 +6,7 @@ mod command;
 mod docs;
 mod fit;
 mod mutants;
+mod packages;
 mod reproduce;
 mod rig;
 mod test;

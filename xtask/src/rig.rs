@@ -12,7 +12,7 @@ pub mod qemu;
 
 use clap::Subcommand;
 
-use crate::test;
+use crate::packages;
 
 #[derive(Debug, Subcommand)]
 pub enum Rig {
@@ -32,15 +32,15 @@ impl Rig {
     pub fn run(&self) -> anyhow::Result<Outcome> {
         match self {
             Rig::Qemu(options) => {
-                test::install(&qemu::PACKAGES)?;
+                packages::install(&qemu::PACKAGES)?;
                 qemu::run(options)
             }
             Rig::Databases(options) => {
-                test::install(&databases::PACKAGES)?;
+                packages::install(&databases::PACKAGES)?;
                 databases::run(options)
             }
             Rig::Latency(options) => {
-                test::install(&latency::PACKAGES)?;
+                packages::install(&latency::PACKAGES)?;
                 latency::run(options)
             }
         }

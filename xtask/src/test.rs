@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use crate::command::{command, is_there, output, shown};
+use crate::packages;
 use crate::rig::{self, Rig};
 
 pub use self::bare_root::enter as enter_bare_root;
@@ -90,7 +91,7 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     if rigs {
         let mut bare = Tally::default();
         steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
-        steps.run("packages", || install(&PACKAGES))?;
+        steps.run("packages", || packages::install(&PACKAGES))?;
         steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
     } else {
         steps.run("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
@@ -185,22 +186,6 @@ fn documentation() -> anyhow::Result<()> {
         bail!("cargo doc ended with {status}");
     }
     Ok(())
-}
-
-/// Installs the Debian packages that are missing.
-pub fn install(packages: &[&str]) -> anyhow::Result<()> {
-    let missing: Vec<&str> = packages
-        .iter()
-        .copied()
-        .filter(|package| !is_there("dpkg-query", &["--status", package]))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    shown("apt-get", &["update", "--quiet"])?;
-    let mut args = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
-    args.extend(missing);
-    shown("apt-get", &args)
 }
 
 /// A line of output from cargo or a test.

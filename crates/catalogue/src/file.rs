@@ -30,12 +30,8 @@ use workload::{ByteSize, Pattern};
 use crate::drive::{Class, Drive, PowerLossProtection};
 use crate::row::{PublishedSync, Row, WriteCache};
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../drives/", $name, ".toml")))),*] };
-}
-
 /// The name and the text of every file in `drives/`.
-const FILES: &[(&str, &str)] = embedded![
+const FILES: &[(&str, &str)] = embedded_files!["drives":
     "crucial-t500-2tb-ext4",
     "gcp-hyperdisk-balanced-1tb-ext4",
     "gcp-local-nvme-x2-raid0-ext4",

@@ -23,6 +23,13 @@
 //! # Ok::<(), catalogue::NoSuchDrive>(())
 //! ```
 
+/// The name and the text of each of these files of a folder.
+macro_rules! embedded_files {
+    [$folder:literal: $($name:literal),* $(,)?] => {
+        &[$(($name, include_str!(concat!("../", $folder, "/", $name, ".toml")))),*]
+    };
+}
+
 pub mod drive;
 pub mod file;
 pub mod model;

@@ -4,12 +4,8 @@ use std::sync::LazyLock;
 
 use crate::model::Model;
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../models/", $name, ".toml")))),*] };
-}
-
 /// The name and the text of every file in `models/`.
-const FILES: &[(&str, &str)] = embedded![
+const FILES: &[(&str, &str)] = embedded_files!["models":
     "cloud-volume",
     "consumer-nvme",
     "consumer-sata",

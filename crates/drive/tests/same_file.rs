@@ -5,25 +5,10 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use drive::{Occupied, Place, SystemRoot, file_occupancy, occupancy};
-
-/// Runs a system program; returns its output on success.
-fn system(program: &str, args: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!(
-            "{program} {}: {}",
-            args.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))
-    }
-}
+use testbed::system;
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()

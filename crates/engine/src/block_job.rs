@@ -32,7 +32,8 @@ use crate::seal::Sealer;
 use crate::space::SpaceDisk;
 use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
-use workload::access::{Operations, generator};
+use workload::access::Operations;
+use workload::random::generator;
 
 /// Blocks that consecutive depth-1 writes rotate through, so neighbouring writes differ in more
 /// than their stamps. Few, so small blocks stay in the L1 cache: a larger pool was measured to cost

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::disk::failing::FailingDisk;
     use crate::disk::{Disk, NullDisk};
-    use workload::access::generator;
+    use workload::random::generator;
 
     fn writes() -> Workload {
         Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap())

@@ -10,12 +10,10 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use workload::{BlockContents, Content};
 
 use crate::seal::Sealer;
+use crate::stamp::stamp_header;
 
 /// Granularity of drives that compress or deduplicate.
 pub const PIECE: usize = 4096;
-/// Bytes of a stamp: the write number, then the offset, both little-endian.
-pub const STAMP: usize = 16;
-
 #[derive(Debug)]
 pub struct Buffers {
     memory: *mut u8,
@@ -175,16 +173,6 @@ fn stamp(block: &mut [u8], number: u64, offset: u64) {
     }
 }
 
-/// Writes the number and the offset to the start of a piece.
-#[inline]
-pub fn stamp_header(piece: &mut [u8], number: u64, offset: u64) {
-    let mut mark = [0; STAMP];
-    mark[..8].copy_from_slice(&number.to_le_bytes());
-    mark[8..].copy_from_slice(&offset.to_le_bytes());
-    let room = piece.len().min(STAMP);
-    piece[..room].copy_from_slice(&mark[..room]);
-}
-
 /// Fills memory with the given content; the memory must be zeroed.
 pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusPlus) {
     let random_bytes = match content {
@@ -201,7 +189,7 @@ pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::access::generator;
+    use workload::random::generator;
     use workload::{Dedupe, DedupeSource};
 
     fn buffers(slots: usize, slot_bytes: usize, content: Content) -> Buffers {

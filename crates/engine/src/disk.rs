@@ -12,7 +12,9 @@ use workload::SyncCall;
 
 use crate::job::{Failure, Stop};
 use crate::open_files::OpenFiles;
-use crate::readback::OnMismatch;
+
+/// Receives each mismatch; an error ends the job.
+pub type OnMismatch<'a> = &'a mut dyn FnMut(Failure) -> Result<(), Failure>;
 
 /// Blocking storage.
 pub trait Disk {

@@ -16,7 +16,7 @@
 //! | sorts of more than fits in memory, with runs on the target | `spilling` |
 //! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //! | selects the number of completions per wait | `batching` |
-//! | verification: what blocks contain, and when they are checked | `seal`, `readback` |
+//! | verification: what blocks contain, and when they are checked | `stamp`, `seal`, `readback` |
 //!
 //! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
 //! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and `libaio` (the
@@ -55,6 +55,7 @@ mod scratch;
 mod seal;
 mod space;
 mod spilling;
+mod stamp;
 mod stepping;
 mod target;
 mod uring;

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::job::Stop;
 use crate::part::{Part, PartSpec};
 use crate::target::{Opened, Target};
-use workload::access::generator;
+use workload::random::generator;
 
 /// Test files are written in chunks of this size, which is large enough for the drive's full
 /// throughput.

@@ -582,7 +582,7 @@ mod tests {
     use super::*;
     use crate::disk::NullDisk;
     use crate::queue::NullQueue;
-    use workload::access::generator;
+    use workload::random::generator;
 
     fn writes(sync: SyncMethod) -> Workload {
         let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap());

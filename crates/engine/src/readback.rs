@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use workload::access::{Region, generator};
+use workload::access::Region;
+use workload::random::generator;
 use workload::{CheckTime, Content, SyncCall, Verification};
 
 use crate::buffers::Buffers;
-use crate::disk::{BlockDisk, Disk, FileBacked};
+use crate::disk::{BlockDisk, Disk, FileBacked, OnMismatch};
 use crate::job::{Failure, Stop};
 use crate::open_files::OpenFiles;
 use crate::seal::Sealer;
@@ -67,9 +68,6 @@ enum Schedule {
     /// Each block that is read, against what earlier jobs wrote.
     OnRead { earlier: Vec<Arc<Written>> },
 }
-
-/// Receives each mismatch; an error ends the job.
-pub type OnMismatch<'a> = &'a mut dyn FnMut(Failure) -> Result<(), Failure>;
 
 /// A disk that verifies.
 #[derive(Debug)]

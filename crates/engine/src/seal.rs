@@ -6,7 +6,7 @@
 
 use workload::{FillPattern, Seal, Verification};
 
-use crate::buffers::{STAMP, stamp_header};
+use crate::stamp::{STAMP, stamp_header};
 
 const CHECKSUM: std::ops::Range<usize> = STAMP..STAMP + 4;
 /// Bytes of a header. The smallest block has room for one.

@@ -16,7 +16,7 @@ use crate::open_flags::open_flags;
 use crate::part::Part;
 use crate::prepare::open_part;
 use crate::target::{Opened, Target};
-use workload::access::{below, generator};
+use workload::random::{below, generator};
 
 pub struct Stepping<'a> {
     target: &'a Target,

@@ -96,7 +96,7 @@ pub struct WorkloadRecord {
     /// no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub ends_others: bool,
-    /// Which tests `ends_others` ended; absent: all that ran at the same time.
+    /// The tests that `ends_others` ended; absent: all that ran at the same time.
     #[serde(default, skip_serializing_if = "Ends::is_nothing")]
     pub ends: Ends,
     /// The group of the test, for `ends`; absent: 0.

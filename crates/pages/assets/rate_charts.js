@@ -154,6 +154,18 @@ const testAxis = (theme, tests, width) => {
   });
 };
 
+// The tooltip of bars that lie in rows, one for each test; `linesOf` gives the lines of a row.
+const barTooltip = (theme, tests, linesOf) => ({
+  ...base(theme).tooltip,
+  trigger: "axis",
+  axisPointer: { type: "shadow", shadowStyle: { color: theme.split, opacity: 0.5 } },
+  formatter: (under) => {
+    if (under.length === 0) return "";
+    const row = under[0].dataIndex;
+    return tip(tests[row], linesOf(row));
+  },
+});
+
 charts.bars = (data, theme, width) => {
   const unit = units[data.unit];
   const values = data.settings.flatMap((setting) => setting.values).filter((value) => value !== null);
@@ -197,21 +209,12 @@ charts.bars = (data, theme, width) => {
       },
       emphasis: { disabled: true },
     })),
-    tooltip: {
-      ...base(theme).tooltip,
-      trigger: "axis",
-      axisPointer: { type: "shadow", shadowStyle: { color: theme.split, opacity: 0.5 } },
-      formatter: (under) => {
-        if (under.length === 0) return "";
-        const row = under[0].dataIndex;
-        const lines = data.settings.map((setting, index) => ({
-          colour: colour(theme, index),
-          name: setting.name,
-          value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
-        }));
-        return tip(data.tests[row], lines);
-      },
-    },
+    tooltip: barTooltip(theme, data.tests, (row) =>
+      data.settings.map((setting, index) => ({
+        colour: colour(theme, index),
+        name: setting.name,
+        value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
+      }))),
   };
 };
 
@@ -243,20 +246,11 @@ charts.stacks = (data, theme, width) => {
       barCategoryGap: "28%",
       emphasis: { disabled: true },
     })),
-    tooltip: {
-      ...base(theme).tooltip,
-      trigger: "axis",
-      axisPointer: { type: "shadow", shadowStyle: { color: theme.split, opacity: 0.5 } },
-      formatter: (under) => {
-        if (under.length === 0) return "";
-        const row = under[0].dataIndex;
-        const lines = data.parts.map((part, index) => ({
-          colour: ink(index),
-          name: part.name,
-          value: latency(part.values[row] * 1e6),
-        }));
-        return tip(data.tests[row], lines);
-      },
-    },
+    tooltip: barTooltip(theme, data.tests, (row) =>
+      data.parts.map((part, index) => ({
+        colour: ink(index),
+        name: part.name,
+        value: latency(part.values[row] * 1e6),
+      }))),
   };
 };

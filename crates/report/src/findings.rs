@@ -7,7 +7,7 @@ use measurement::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 use workload::number::latency;
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::prose::{detail, hanging};
 
 /// All findings: title, evidence, doubt and advice.
 pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
@@ -21,21 +21,10 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
         let title =
             hanging(&format!("{number}{strong}"), number.len(), &finding.title, look.columns());
         text += &format!("{}{strong:#}\n", title.trim_end_matches('\n'));
-        let mut detail = |label: &str, words: &str| {
-            let label = format!("{:4}{label}: ", "");
-            text += &hanging(
-                &paint(look.palette.faint, &label),
-                label.chars().count(),
-                words,
-                look.columns(),
-            );
-        };
-        detail(
-            "because",
-            &finding.evidence.iter().map(evidence_words).collect::<Vec<_>>().join("; "),
-        );
-        detail("confidence", &confidence_words(finding));
-        detail("to do", &finding.advice);
+        let evidence: Vec<String> = finding.evidence.iter().map(evidence_words).collect();
+        text += &detail("because", &evidence.join("; "), look);
+        text += &detail("confidence", &confidence_words(finding), look);
+        text += &detail("to do", &finding.advice, look);
     }
     look.finish(text)
 }

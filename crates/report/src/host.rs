@@ -6,7 +6,7 @@ use workload::number::{latency, number};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::prose::{detail, hanging};
 use crate::target::host_words;
 
 /// Below this factor the difference may be run-to-run variation.
@@ -62,18 +62,9 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
 fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
     let mut text = hanging("  ", 2, &format!("{}: {}", line.subject, line.found), look.columns());
     text = format!("{style}{}{style:#}\n", text.trim_end_matches('\n'));
-    let mut detail = |label: &str, words: &str| {
-        let label = format!("{:4}{label}: ", "");
-        text += &hanging(
-            &paint(look.palette.faint, &label),
-            label.chars().count(),
-            words,
-            look.columns(),
-        );
-    };
-    detail("why", &line.why);
+    text += &detail("why", &line.why, look);
     if !line.advice.is_empty() {
-        detail("to do", &line.advice);
+        text += &detail("to do", &line.advice, look);
     }
     if let Some(command) = &line.command {
         // A command is not wrapped, so that it can be copied.

@@ -1,5 +1,7 @@
 //! Wrapping of sentences into lines.
 
+use crate::look::{Look, paint};
+
 /// Units written after a number and a space; rates (`MiB/s`, `commits/s`) are recognised by their
 /// end.
 const UNITS: [&str; 21] = [
@@ -42,6 +44,12 @@ fn is_number(word: &str) -> bool {
 fn is_unit(word: &str) -> bool {
     let word = word.trim_end_matches([',', ';', '.', ':', ')']);
     word.ends_with("/s") || UNITS.contains(&word)
+}
+
+/// An indented line of a list's entry: a label and its words.
+pub(crate) fn detail(label: &str, words: &str, look: &Look) -> String {
+    let label = format!("{:4}{label}: ", "");
+    hanging(&paint(look.palette.faint, &label), label.chars().count(), words, look.columns())
 }
 
 /// Wraps the text, with `first` before the first line and as many spaces before the others. Every

@@ -55,6 +55,12 @@ struct OpenBlock {
     first: Stamp,
 }
 
+impl OpenBlock {
+    fn new(number: u64, first: Stamp) -> OpenBlock {
+        OpenBlock { number, next: 0, written: 0, before: Vec::new(), first }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     request: Request,
@@ -125,26 +131,14 @@ impl Stick {
                 Some(index) => {
                     let block = self.open.remove(index);
                     self.close(block, &mut now, closing);
-                    OpenBlock {
-                        number,
-                        next: 0,
-                        written: 0,
-                        before: Vec::new(),
-                        first: request.stamp,
-                    }
+                    OpenBlock::new(number, request.stamp)
                 }
                 None => {
                     if self.open.len() == self.open_most {
                         let block = self.open.remove(0);
                         self.close(block, &mut now, closing);
                     }
-                    OpenBlock {
-                        number,
-                        next: 0,
-                        written: 0,
-                        before: Vec::new(),
-                        first: request.stamp,
-                    }
+                    OpenBlock::new(number, request.stamp)
                 }
             };
             // The skipped part is copied from the old block, because pages are written in order.

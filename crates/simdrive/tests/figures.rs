@@ -11,7 +11,7 @@ use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES};
 use simdrive::run::{Machine, run_alone};
 use simdrive::target::SimTarget;
 use workload::Plan;
-use workload::access::{below, generator};
+use workload::random::{below, generator};
 
 fn machine(target: &str) -> Machine {
     let target = SimTarget::split(target).unwrap();

@@ -17,7 +17,7 @@ use simdrive::array::Array as ArrayOfDrives;
 use simdrive::array::layout::Layout;
 use simdrive::assembly::{Assembly, assemble};
 use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES, Stamp};
-use workload::access::below;
+use workload::random::below;
 
 /// The guarantee of a drive for an acknowledged write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

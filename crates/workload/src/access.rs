@@ -7,11 +7,12 @@
 mod operations;
 mod turns;
 
-use rand_core::{Rng as _, SeedableRng as _};
+use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::blocks::{Arrivals, Rate, Workload};
 use crate::order::{BlockOrder, Zone};
+use crate::random::{below, generator};
 use crate::sizes::{BlockSizes, SizeShare};
 
 pub use operations::{Direction, Loop, Operations};
@@ -38,16 +39,6 @@ impl Region {
     fn end(&self) -> u64 {
         self.start + self.blocks * self.block_bytes
     }
-}
-
-/// The generator of one job. A stored seed needs an algorithm that never changes, so it is named:
-/// xoshiro256++. Jobs are 2^128 draws apart and never repeat each other.
-pub fn generator(seed: u64, job: u32) -> Xoshiro256PlusPlus {
-    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
-    for _ in 0..job {
-        generator.jump();
-    }
-    generator
 }
 
 /// Chooses the next block.
@@ -535,13 +526,6 @@ impl Sizes {
         }
         shares.last().map_or(self.drawn.align_bytes, |share| share.bytes)
     }
-}
-
-/// A number below `bound`: the high half of a product (Lemire 2019). Its bias is below `bound` /
-/// 2^64, which is negligible for block counts.
-#[inline]
-pub fn below(generator: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
-    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 /// Separate random streams of a job, so that the mix, the gaps and the sizes do not affect its

@@ -100,7 +100,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::access::generator;
+    use crate::random::generator;
 
     const WRITES: usize = 10_000;
 

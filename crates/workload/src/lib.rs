@@ -24,6 +24,7 @@
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the operations that follow from a seed: offsets, mix, sizes and gaps |
+//! | [`random`] | the random draws of a seed |
 //! | [`dedupe`] | duplicates among the blocks that are written |
 //! | [`verification`] | what makes damage to a block visible, and when blocks are checked |
 //! | [`tolerance`] | errors that do not end a job |
@@ -53,6 +54,7 @@ pub mod parts;
 pub mod pattern;
 pub mod plan;
 pub mod priority;
+pub mod random;
 pub mod size;
 pub mod sizes;
 pub mod sort;

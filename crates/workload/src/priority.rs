@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{below, generator};
+use crate::random::{below, generator};
 
 /// The draws do not affect the offsets.
 const PRIORITY_STREAM: u64 = 0x7072_696f;

@@ -28,7 +28,7 @@ use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
 use super::{Compared, Shared, Wanted, and_build, in_turns, median, print};
 use crate::build;
-use crate::command::{is_there, shown};
+use crate::command::{is_there, output, shown};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -200,4 +200,11 @@ fn best_setup(
         }
     }
     Ok(best.1)
+}
+
+/// Runs a bench of the engine, pinned to a processor; returns its stdout.
+fn engine_bench(name: &str, cpu: &str, args: &[&str]) -> anyhow::Result<String> {
+    let cargo =
+        ["-c", cpu, "cargo", "bench", "--quiet", "--package", "engine", "--bench", name, "--"];
+    output("taskset", &[&cargo[..], args].concat())
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rustix::fs::{fsync, syncfs};
 use rustix::io::Errno;
-use workload::access::generator;
+use workload::random::generator;
 use workload::{EntryCall, EntryKind, JobPart, Operation, Workload};
 
 use super::blocks::team;

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::SortKeys;
-use workload::access::{below, generator};
+use workload::random::{below, generator};
 
 /// Records per batch: a few hundred KiB, generated in a fraction of a millisecond.
 const BATCH: usize = 4096;

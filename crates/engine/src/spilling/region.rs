@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prefixsort::{RunFile, SpillSpace};
 use rustix::io::Errno;
-use workload::access::generator;
+use workload::random::generator;
 use workload::{Content, SyncCall};
 
 use super::span::Span;

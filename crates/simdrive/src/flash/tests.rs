@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
-use workload::access::below;
+use workload::random::below;
 
 use super::*;
 

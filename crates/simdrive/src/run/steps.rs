@@ -2,7 +2,7 @@
 //! order.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use workload::access::{below, generator};
+use workload::random::{below, generator};
 use workload::{
     Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall,
 };

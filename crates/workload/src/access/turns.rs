@@ -2,9 +2,10 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Access, Order, Region, below, generator, scrambled};
+use super::{Access, Order, Region, scrambled};
 use crate::blocks::Workload;
 use crate::files::{FileOrder, SyncedFile};
+use crate::random::{below, generator};
 
 /// A separate random stream of a job, so that the choice of a file does not affect the offsets
 /// within it.

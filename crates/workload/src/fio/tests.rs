@@ -790,7 +790,7 @@ fn priorities_are_those_of_threads_and_of_single_operations() {
     let both = priorities("rw=rw\ncmdprio_percentage=20,30\ncmdprio_class=3,2\ncmdprio=1,4");
     assert_eq!(both.reads, [share(None, 20, of(Idle, 1, 0))]);
     assert_eq!(both.writes, [share(None, 30, of(BestEffort, 4, 0))]);
-    // What a pattern does not do has no priority.
+    // Operations that a pattern never issues have no priority.
     let reads = priorities("cmdprio_percentage=20");
     assert_eq!((reads.reads, reads.writes), (vec![share(None, 20, of(Realtime, 0, 0))], vec![]));
     let text = "rw=rw\ncmdprio=3\ncmdprio_bssplit=64k/25/1/1:64k/75/3/2/9:1m/0:2m,1m/10:4k/";

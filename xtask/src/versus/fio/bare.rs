@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::rows::{FullQueue, Row};
-use super::{Options, Sample};
+use super::{Options, Sample, engine_bench};
 use crate::command::output;
 use crate::versus::median;
 
@@ -93,21 +93,7 @@ impl BareLoop<'_> {
             BareLoop::Crate { depth, writes } => {
                 let (depth, seconds) = (depth.to_string(), seconds.to_string());
                 let what = if *writes { "write" } else { "read" };
-                let cargo = [
-                    "-c",
-                    &cpu,
-                    "cargo",
-                    "bench",
-                    "--quiet",
-                    "--package",
-                    "engine",
-                    "--bench",
-                    "crate_loop",
-                ];
-                let text = output(
-                    "taskset",
-                    &[&cargo[..], &["--", what, target, &seconds, &depth]].concat(),
-                )?;
+                let text = engine_bench("crate_loop", &cpu, &[what, target, &seconds, &depth])?;
                 let line = text.lines().rev().find(|line| line.starts_with('{'));
                 let result: Value =
                     serde_json::from_str(line.context("the crate's loop printed no result")?)?;

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::rows::{Rig, Row};
-use super::{Sample, steady_part};
-use crate::command::{output, watched_output};
+use super::{Sample, engine_bench, steady_part};
+use crate::command::watched_output;
 
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
@@ -71,19 +71,7 @@ pub fn measure(
 pub fn bare(arguments: [&str; 2], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let [what, content] = arguments;
     let (cpu, seconds) = (cpu.to_string(), seconds.to_string());
-    let cargo = [
-        "-c",
-        &cpu,
-        "cargo",
-        "bench",
-        "--quiet",
-        "--package",
-        "engine",
-        "--bench",
-        "bare_loop",
-        "--",
-    ];
-    let text = output("taskset", &[&cargo[..], &[what, target, &seconds, content]].concat())?;
+    let text = engine_bench("bare_loop", &cpu, &[what, target, &seconds, content])?;
     let line = text
         .lines()
         .rev()

@@ -56,11 +56,11 @@ fn no_such_suite_plan_or_engine() {
     assert_eq!(run.code, Some(2));
     insta::assert_snapshot!(run.said(directory.path(), "DIR"), @r#"flushmark: DIR/plan.toml:3: sync: "fsnyc" is invalid: expected one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
     let job = directory.path().join("job.fio");
-    fs::write(&job, "[a]\nsize=1m\nverify=md5\n").unwrap();
+    fs::write(&job, "[a]\nrw=write\nsize=1m\nverify=md55\n").unwrap();
     let run = smoke(job.to_str().unwrap(), ".", &[]);
     assert_eq!(run.code, Some(2));
     assert!(
-        run.stderr.contains("job.fio:3: verify: \"md5\" is invalid: expected crc32c"),
+        run.stderr.contains("job.fio:4: verify: \"md55\" is invalid: expected crc32c"),
         "{}",
         run.stderr
     );

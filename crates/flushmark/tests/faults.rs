@@ -60,7 +60,7 @@ fn no_such_suite_plan_or_engine() {
     let run = smoke(job.to_str().unwrap(), ".", &[]);
     assert_eq!(run.code, Some(2));
     assert!(
-        run.stderr.contains("job.fio:4: verify: \"md55\" is invalid: expected crc32c"),
+        run.stderr.contains("job.fio:4: verify: \"md55\" is invalid: expected md5, crc64, "),
         "{}",
         run.stderr
     );

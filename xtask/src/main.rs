@@ -9,6 +9,7 @@ mod mutants;
 mod packages;
 mod reproduce;
 mod rig;
+mod served;
 mod test;
 mod versus;
 

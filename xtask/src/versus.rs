@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Options of every comparison of flushmark with a peer.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Shared {
-    /// Shared of each row, of which medians are taken
+    /// Rounds of each row, of which medians are taken
     #[arg(long, default_value_t = 5)]
     rounds: u32,
 

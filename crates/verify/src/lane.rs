@@ -119,7 +119,6 @@ impl<'a> Lane<'a> {
         Ok(if durable { Stepped::Committed } else { Stepped::Wrote })
     }
 
-    #[inline]
     fn build(&mut self, index: u32, version: u32) {
         let geometry = &self.run.geometry;
         let header = &mut self.header;

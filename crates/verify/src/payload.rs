@@ -37,7 +37,6 @@ impl Payload {
     }
 
     /// Fills a sector after its header.
-    #[inline]
     pub fn fill(self, body: &mut [u8]) {
         for (index, place) in body.chunks_exact_mut(WORD_BYTES).enumerate() {
             place.copy_from_slice(&mix::mix(self.0, WORDS + index as u64).to_le_bytes());
@@ -45,7 +44,6 @@ impl Payload {
     }
 
     /// Returns whether a sector's body is this payload.
-    #[inline]
     pub fn is(self, body: &[u8]) -> bool {
         let mut difference = 0;
         for (index, place) in body.chunks_exact(WORD_BYTES).enumerate() {

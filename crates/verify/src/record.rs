@@ -148,7 +148,6 @@ impl Header {
 
     /// Builds the whole record in `block`, sector by sector. `self` describes its first sector;
     /// index, count, address and checksums are filled in.
-    #[inline]
     pub fn fill_record(&self, block: &mut [u8], sector_bytes: usize) {
         let sectors = (block.len() / sector_bytes) as u16;
         for (index, sector) in block.chunks_exact_mut(sector_bytes).enumerate() {

@@ -253,7 +253,6 @@ struct Surveyor<'a> {
 
 impl Surveyor<'_> {
     /// The fast path: most sectors are whole.
-    #[inline]
     fn glance(&mut self, number: u64, sector: &[u8]) {
         let geometry = &self.run.geometry;
         let address_bytes = geometry.sector_address_bytes(number);

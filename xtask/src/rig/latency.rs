@@ -10,9 +10,7 @@
 //! drive. fio reports write and sync latency separately; the median of a commit is taken to be the
 //! sum of their medians.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, bail};
 use catalogue::Drive;
@@ -27,7 +25,8 @@ use workload::{SyncMethod, Test, Work, Workload};
 
 use super::Outcome;
 use crate::build;
-use crate::command::{command, output};
+use crate::command::output;
+use crate::served::{Served, Way};
 
 /// Debian packages that the rig needs.
 pub const PACKAGES: [&str; 4] = ["fio", "fuse3", "util-linux", "e2fsprogs"];
@@ -71,9 +70,9 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
         let model_us = commit_us(&machine)?;
         for way in [Way::Nbd, Way::Device] {
-            let served =
-                Served::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
-            let us = served
+            let client =
+                Client::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
+            let us = client
                 .commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
             count(&mut outcome, error, COMMIT_ERROR_MAX);
@@ -209,8 +208,8 @@ fn rows(
         };
         let cache =
             wants_on.map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
-        let served = Served::start(program, &format!("{}{cache}", drive.name), way)?;
-        let emulated = served.row_iops(workload, options.seconds)?;
+        let client = Client::start(program, &format!("{}{cache}", drive.name), way)?;
+        let emulated = client.row_iops(workload, options.seconds)?;
         let (low, high) = sample.span;
         let in_units = |iops: f64| {
             if matches!(sample.figure, Figure::Iops(_)) { iops } else { iops * block_mib }
@@ -245,84 +244,19 @@ fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<TestResult> {
     }
 }
 
-/// The path from fio to a drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Nbd,
-    Device,
-    Mounted,
+/// fio, on a drive that is served.
+struct Client {
+    served: Served,
 }
 
-impl Way {
-    const fn name(self) -> &'static str {
-        match self {
-            Way::Nbd => "NBD",
-            Way::Device => "loop",
-            Way::Mounted => "ext4",
-        }
-    }
-}
-
-struct Served {
-    child: Child,
-    facts: Value,
-    program: PathBuf,
-    _directory: tempfile::TempDir,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = output("kill", &["-TERM", &self.child.id().to_string()]);
-        let _ = self.child.wait();
-    }
-}
-
-impl Served {
-    fn start(program: &Path, model: &str, way: Way) -> anyhow::Result<Served> {
-        let directory = tempfile::tempdir()?;
-        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-        let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
-        std::fs::create_dir(&mount)?;
+impl Client {
+    fn start(program: &Path, model: &str, way: Way) -> anyhow::Result<Client> {
         // Filled as far as the tests work on it, like the model's tests.
-        let mut args = vec![
-            "emulate",
-            model,
-            "--quiet",
-            "--format",
-            "json",
-            "--control",
-            &control,
-            "--fill",
-            FILL_PERCENT,
-        ];
-        match way {
-            Way::Nbd => args.extend(["--nbd", &socket]),
-            Way::Device => args.extend(["--fuse", &mount, "--loop"]),
-            Way::Mounted => args.extend(["--mount", &mount]),
-        }
-        let mut child =
-            command(&program.to_string_lossy(), &args).stdout(Stdio::piped()).spawn()?;
-        let mut text = String::new();
-        for line in BufReader::new(child.stdout.take().context("no stdout")?).lines() {
-            let line = line?;
-            text += &line;
-            if line == "}" {
-                break;
-            }
-        }
-        let facts = serde_json::from_str(&text);
-        let mut served = Served {
-            child,
-            facts: Value::Null,
-            program: program.to_owned(),
-            _directory: directory,
-        };
-        served.facts = facts.with_context(|| format!("{model} could not be emulated"))?;
-        Ok(served)
+        Ok(Client { served: Served::start(program, model, way, FILL_PERCENT)? })
     }
 
     fn target(&self) -> anyhow::Result<Vec<String>> {
-        let fact = |name: &str| self.facts[name].as_str().map(str::to_owned);
+        let fact = |name: &str| self.served.facts()[name].as_str().map(str::to_owned);
         if let Some(directory) = fact("mounted") {
             let file = PathBuf::from(directory).join("area");
             return Ok(vec![
@@ -368,9 +302,13 @@ impl Served {
             ["--name=x", &size, "--rw=write", "--bs=1m", "--fallocate=none", "--end_fsync=1"];
         let args: Vec<&str> = fixed.into_iter().chain(target.iter().map(String::as_str)).collect();
         output("fio", &args)?;
-        let control = self.facts["control"].as_str().context("the drive has no control socket")?;
-        output(&self.program.to_string_lossy(), &["emulate", "ctl", control, "fill", FILL_PERCENT])
-            .map(drop)
+        let control =
+            self.served.facts()["control"].as_str().context("the drive has no control socket")?;
+        output(
+            &self.served.program().to_string_lossy(),
+            &["emulate", "ctl", control, "fill", FILL_PERCENT],
+        )
+        .map(drop)
     }
 
     fn commit_us(&self, flushes: bool, seconds: u32) -> anyhow::Result<f64> {

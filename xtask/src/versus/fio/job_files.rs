@@ -1,5 +1,8 @@
-//! The same job files run by fio and by flushmark, on a private filesystem, to compare how they
-//! interpret a job.
+//! The same job files run by fio and by flushmark, to compare how they interpret a job.
+//!
+//! They run on an ext4 on an emulated drive on which every command takes a fixed time. There, the
+//! rate tells which commands a program sends, and how many at once. In memory it would tell how
+//! much processor time a program takes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +12,19 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::Options;
-use super::rigs::LoopDevice;
 use crate::build;
-use crate::command::{command, output};
+use crate::command::command;
+use crate::served::{Served, Way};
 use crate::versus::{Compared, Wanted, and_build, in_turns, print};
 
 /// Allowed deviation of our rate from fio's.
 const NEAR: f64 = 0.1;
+
+/// Times of the drive that jobs run on. They are far above what the way to an emulated drive takes,
+/// and above what both programs need of the processor, at any depth.
+const COMMAND_US: f64 = 200.0;
+const FLUSH_US: f64 = 800.0;
+const IOPS_MAX: f64 = 4000.0;
 
 /// A job file: its name in the table, and its text. The environment contains `SECONDS`.
 const JOBS: [(&str, &str); 11] = [
@@ -68,23 +77,22 @@ enum Program<'a> {
     Fio(&'a str),
 }
 
-/// A mounted ext4 on a loop device in memory; unmounted when dropped, before the device is removed.
+/// An ext4 on an emulated drive; unmounted when dropped.
 struct Filesystem {
     mounted: PathBuf,
+    _drive: Served,
     _directory: tempfile::TempDir,
-    _device: LoopDevice,
 }
 
 impl Filesystem {
     fn make() -> anyhow::Result<Filesystem> {
-        let device = LoopDevice::make()?;
-        // Otherwise mkfs returns the memory, and the first side to write pays for it.
-        let extended = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
-        output("mkfs.ext4", &["-q", "-F", "-E", extended, &device.device])?;
         let directory = tempfile::tempdir()?;
-        let mounted = directory.path().to_owned();
-        output("mount", &[&device.device, &mounted.to_string_lossy()])?;
-        Ok(Filesystem { mounted, _directory: directory, _device: device })
+        let model = directory.path().join("steady.toml");
+        fs::write(&model, steady_model())?;
+        let drive =
+            Served::start(build::flushmark()?, &model.to_string_lossy(), Way::Mounted, "0")?;
+        let mounted = drive.facts()["mounted"].as_str().context("the drive is not mounted")?;
+        Ok(Filesystem { mounted: mounted.into(), _drive: drive, _directory: directory })
     }
 
     /// Reads and writes per second of one run, on an empty filesystem.
@@ -128,10 +136,16 @@ impl Filesystem {
     }
 }
 
-impl Drop for Filesystem {
-    fn drop(&mut self) {
-        let _ = output("umount", &[&self.mounted.to_string_lossy()]);
-    }
+/// A volume on which a read and a write take [`COMMAND_US`], and a flush [`FLUSH_US`].
+fn steady_model() -> String {
+    format!(
+        "model = \"steady\"\nlabel = \"Fixed times for every command\"\nclass = \
+         \"cloud-volume\"\nbasis = \"invented, to compare job files\"\n\n[drive]\nkind = \
+         \"volume\"\ncapacity_gb = 2.2\nqueue_depth = 128\nfua = false\nwrite_us = \
+         {COMMAND_US:?}\nread_us = {COMMAND_US:?}\nflush_us = {FLUSH_US:?}\nunit = \"1 \
+         MiB\"\nunit_mb_per_s = 1e9\nlink_mb_per_s = 1e9\nsustained_mb_per_s = 1e9\nburst = \
+         \"1 GiB\"\niops_most = {IOPS_MAX:?}\n"
+    )
 }
 
 #[cfg(test)]

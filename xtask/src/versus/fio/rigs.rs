@@ -34,13 +34,13 @@ impl Rigs {
 }
 
 /// A loop device on a file in memory, filled with random data.
-pub struct LoopDevice {
-    pub device: String,
+struct LoopDevice {
+    device: String,
     image: PathBuf,
 }
 
 impl LoopDevice {
-    pub fn make() -> anyhow::Result<LoopDevice> {
+    fn make() -> anyhow::Result<LoopDevice> {
         let image =
             Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
         let memory =

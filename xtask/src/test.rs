@@ -91,33 +91,15 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     if rigs {
         let mut bare = Tally::default();
         steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
-        steps.run("packages", || packages::install(&PACKAGES))?;
+        // Including those of the rigs, since packages cannot be installed side by side.
+        let all = [&PACKAGES[..], &rig::qemu::PACKAGES, &rig::databases::PACKAGES].concat();
+        steps.run("packages", || packages::install(&all))?;
         steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
     } else {
         steps.run("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
     }
     if rigs {
-        let with_components: [(&str, Step); 5] = [
-            ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
-            ("database rig", |tally| {
-                rig(&Rig::Databases(rig::databases::Options::default()), tally)
-            }),
-            ("licences", licences),
-            ("fuzzing", fuzz),
-            ("Miri", miri),
-        ];
-        for (name, work) in with_components {
-            match limit {
-                Some(limit) if steps.begun.elapsed() > limit * 2 / 3 => {
-                    let gone = steps.begun.elapsed().as_secs() / 60;
-                    tally.skips.push(format!(
-                        "{name}: {gone} of {} minutes had passed",
-                        limit.as_secs() / 60
-                    ));
-                }
-                _ => steps.run(name, || work(&mut tally))?,
-            }
-        }
+        steps.side_by_side(WITH_COMPONENTS, limit, &mut tally)?;
     }
     if !tally.skips.is_empty() {
         println!("\n{} skipped:", tally.skips.len());
@@ -135,6 +117,15 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
 
 /// The work of a step, which adds its counts.
 type Step = fn(&mut Tally) -> anyhow::Result<()>;
+
+/// Steps with real components, in two sequences that run at the same time. None of them measures.
+const WITH_COMPONENTS: [&[(&str, Step)]; 2] = [
+    &[
+        ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
+        ("database rig", |tally| rig(&Rig::Databases(rig::databases::Options::default()), tally)),
+    ],
+    &[("licences", licences), ("fuzzing", fuzz), ("Miri", miri)],
+];
 
 #[derive(Debug, Default)]
 struct Tally {
@@ -159,22 +150,67 @@ impl Default for Steps {
 
 impl Steps {
     fn run(&mut self, name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let begun = Instant::now();
-        eprintln!("\n== {name}");
-        work().with_context(|| format!("step {name} failed"))?;
-        self.done.push((name.to_owned(), begun.elapsed()));
-        eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+        self.done.push(timed(name, work)?);
+        Ok(())
+    }
+
+    /// Runs sequences of steps at the same time, each until its first failure. After two thirds of
+    /// the limit, no step begins; it is listed as skipped.
+    fn side_by_side<const N: usize>(
+        &mut self,
+        sequences: [&[(&'static str, Step)]; N],
+        limit: Option<Duration>,
+        tally: &mut Tally,
+    ) -> anyhow::Result<()> {
+        let begun = self.begun;
+        let in_turn = |sequence: &[(&'static str, Step)]| {
+            let (mut done, mut tally) = (Vec::new(), Tally::default());
+            for &(name, work) in sequence {
+                match limit {
+                    Some(limit) if begun.elapsed() > limit * 2 / 3 => tally.skips.push(format!(
+                        "{name}: {} of {} minutes had passed",
+                        begun.elapsed().as_secs() / 60,
+                        limit.as_secs() / 60
+                    )),
+                    _ => done.push(timed(name, || work(&mut tally))?),
+                }
+            }
+            anyhow::Ok((done, tally))
+        };
+        let ended = std::thread::scope(|scope| {
+            let running = sequences.map(|sequence| scope.spawn(move || in_turn(sequence)));
+            running.map(std::thread::ScopedJoinHandle::join)
+        });
+        for sequence in ended {
+            let (done, counts) =
+                sequence.map_err(|_| anyhow::anyhow!("a step stopped unexpectedly"))??;
+            self.done.extend(done);
+            tally.passed += counts.passed;
+            tally.failed += counts.failed;
+            tally.skips.extend(counts.skips);
+        }
         Ok(())
     }
 }
 
+/// Runs a step, and returns its name and how long it took.
+fn timed(
+    name: &str,
+    work: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<(String, Duration)> {
+    let begun = Instant::now();
+    eprintln!("\n== {name}");
+    work().with_context(|| format!("step {name} failed"))?;
+    eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+    Ok((name.to_owned(), begun.elapsed()))
+}
+
 impl fmt::Display for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total: Duration = self.done.iter().map(|(_, time)| *time).sum();
         for (name, time) in &self.done {
             writeln!(f, "{name:<26} {:>5.0} s", time.as_secs_f64())?;
         }
-        write!(f, "{:<26} {:>5.0} s", "total", total.as_secs_f64())
+        write!(f, "{:<26} {:>5.0} s", "total", self.begun.elapsed().as_secs_f64())
     }
 }
 

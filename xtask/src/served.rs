@@ -11,7 +11,7 @@ use crate::command::{command, output};
 
 /// How a program reaches a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Access {
     /// By an NBD socket.
     Nbd,
     /// As a loop device on a file in FUSE.
@@ -20,12 +20,12 @@ pub enum Way {
     Mounted,
 }
 
-impl Way {
+impl Access {
     pub const fn name(self) -> &'static str {
         match self {
-            Way::Nbd => "NBD",
-            Way::Device => "loop",
-            Way::Mounted => "ext4",
+            Access::Nbd => "NBD",
+            Access::Device => "loop",
+            Access::Mounted => "ext4",
         }
     }
 }
@@ -50,7 +50,7 @@ impl Served {
     pub fn start(
         program: &Path,
         model: &str,
-        way: Way,
+        access: Access,
         fill_percent: &str,
     ) -> anyhow::Result<Served> {
         let directory = tempfile::tempdir()?;
@@ -68,10 +68,10 @@ impl Served {
             "--fill",
             fill_percent,
         ];
-        match way {
-            Way::Nbd => args.extend(["--nbd", &socket]),
-            Way::Device => args.extend(["--fuse", &mount, "--loop"]),
-            Way::Mounted => args.extend(["--mount", &mount]),
+        match access {
+            Access::Nbd => args.extend(["--nbd", &socket]),
+            Access::Device => args.extend(["--fuse", &mount, "--loop"]),
+            Access::Mounted => args.extend(["--mount", &mount]),
         }
         let mut child =
             command(&program.to_string_lossy(), &args).stdout(Stdio::piped()).spawn()?;

@@ -26,7 +26,7 @@ use workload::{SyncMethod, Test, Work, Workload};
 use super::Outcome;
 use crate::build;
 use crate::command::output;
-use crate::served::{Served, Way};
+use crate::served::{Access, Served};
 
 /// Debian packages that the rig needs.
 pub const PACKAGES: [&str; 4] = ["fio", "fuse3", "util-linux", "e2fsprogs"];
@@ -62,16 +62,19 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let named =
         |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let mut outcome = Outcome::default();
-    println!("{:<32} {:<6} {:>12} {:>12} {:>8}", "commit p50", "way", "model", "emulated", "error");
+    println!(
+        "{:<32} {:<6} {:>12} {:>12} {:>8}",
+        "commit p50", "access", "model", "emulated", "error"
+    );
     for model in catalogue::models().iter().filter(|model| named(&model.model)) {
         let machine = machine(model);
         if Nominal::of(machine.drive(false)?).commit_ns() < COMMIT_NS_MIN {
             continue;
         }
         let model_us = commit_us(&machine)?;
-        for way in [Way::Nbd, Way::Device] {
+        for access in [Access::Nbd, Access::Device] {
             let client =
-                Client::start(program, &format!("{},capacity={CAPACITY}", model.model), way)?;
+                Client::start(program, &format!("{},capacity={CAPACITY}", model.model), access)?;
             let us = client
                 .commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
@@ -79,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             println!(
                 "{:<32} {:<6} {model_us:>9.1} µs {us:>9.1} µs {:>7.1} %{}",
                 model.model,
-                way.name(),
+                access.name(),
                 error * 100.0,
                 too_far(error, COMMIT_ERROR_MAX)
             );
@@ -200,15 +203,18 @@ fn rows(
             not_replayed.push(NotReplayed::NoSwitch);
             continue;
         }
-        let way =
-            if model.host.filesystem == Filesystem::None { Way::Device } else { Way::Mounted };
+        let access = if model.host.filesystem == Filesystem::None {
+            Access::Device
+        } else {
+            Access::Mounted
+        };
         let modelled = match (modelled(model, &sample)?, sample.figure) {
             (result, Figure::Iops(_)) => result.iops,
             (result, Figure::MibPerS(_)) => result.mib_per_s / block_mib,
         };
         let cache =
             wants_on.map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
-        let client = Client::start(program, &format!("{}{cache}", drive.name), way)?;
+        let client = Client::start(program, &format!("{}{cache}", drive.name), access)?;
         let emulated = client.row_iops(workload, options.seconds)?;
         let (low, high) = sample.span;
         let in_units = |iops: f64| {
@@ -250,9 +256,9 @@ struct Client {
 }
 
 impl Client {
-    fn start(program: &Path, model: &str, way: Way) -> anyhow::Result<Client> {
+    fn start(program: &Path, model: &str, access: Access) -> anyhow::Result<Client> {
         // Filled as far as the tests work on it, like the model's tests.
-        Ok(Client { served: Served::start(program, model, way, FILL_PERCENT)? })
+        Ok(Client { served: Served::start(program, model, access, FILL_PERCENT)? })
     }
 
     fn target(&self) -> anyhow::Result<Vec<String>> {

@@ -130,13 +130,16 @@ impl Drop for Ring {
     }
 }
 
-/// Newest mode first: completions are processed only on request of this thread (6.1), then without
-/// interrupting it (5.19), then the original mode.
+/// Newest mode first: without an array of indices that entries are fetched through (6.6),
+/// completions processed only on request of this thread (6.1), then without interrupting it (5.19),
+/// then the original mode.
 fn open(entries: u32) -> Result<IoUring, Errno> {
-    let [mut deferred, mut cooperative, original] = [(); 3].map(|()| IoUring::builder());
+    let [mut direct, mut deferred, mut cooperative, original] =
+        [(); 4].map(|()| IoUring::builder());
+    direct.setup_single_issuer().setup_defer_taskrun().setup_no_sqarray();
     deferred.setup_single_issuer().setup_defer_taskrun();
     cooperative.setup_coop_taskrun();
-    for builder in [deferred, cooperative, original] {
+    for builder in [direct, deferred, cooperative, original] {
         match builder.build(entries).map_err(|error| errno(&error)) {
             Err(Errno::INVAL) => {}
             decided => return decided,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::Options;
 use crate::build;
 use crate::command::command;
-use crate::served::{Served, Way};
+use crate::served::{Access, Served};
 use crate::versus::{Compared, Wanted, and_build, in_turns, print};
 
 /// Allowed deviation of our rate from fio's.
@@ -90,7 +90,7 @@ impl Filesystem {
         let model = directory.path().join("steady.toml");
         fs::write(&model, steady_model())?;
         let drive =
-            Served::start(build::flushmark()?, &model.to_string_lossy(), Way::Mounted, "0")?;
+            Served::start(build::flushmark()?, &model.to_string_lossy(), Access::Mounted, "0")?;
         let mounted = drive.facts()["mounted"].as_str().context("the drive is not mounted")?;
         Ok(Filesystem { mounted: mounted.into(), _drive: drive, _directory: directory })
     }

@@ -11,6 +11,7 @@ mod bare_root;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -247,6 +248,7 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     let names: BTreeSet<&str> = bare.skips.iter().filter_map(|skip| skipped_test(skip)).collect();
     let mut again = Tally::default();
     if !names.is_empty() {
+        let _protected = ProtectedLinks::set()?;
         let args = [
             "test",
             "--workspace",
@@ -263,6 +265,31 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     }
     tally.add(bare, again);
     Ok(())
+}
+
+/// `fs.protected_symlinks` as distributions set it, for tests of other users' links; restored when
+/// dropped.
+struct ProtectedLinks {
+    before: String,
+}
+
+impl ProtectedLinks {
+    const SETTING: &str = "/proc/sys/fs/protected_symlinks";
+
+    fn set() -> anyhow::Result<ProtectedLinks> {
+        let before = fs::read_to_string(Self::SETTING)
+            .with_context(|| format!("cannot read {}", Self::SETTING))?;
+        fs::write(Self::SETTING, "1").with_context(|| format!("cannot set {}", Self::SETTING))?;
+        Ok(ProtectedLinks { before })
+    }
+}
+
+impl Drop for ProtectedLinks {
+    fn drop(&mut self) {
+        if let Err(error) = fs::write(Self::SETTING, &self.before) {
+            eprintln!("cannot restore {} to {}: {error}", Self::SETTING, self.before.trim());
+        }
+    }
 }
 
 impl Tally {

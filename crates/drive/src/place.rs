@@ -217,7 +217,7 @@ impl Place {
             io::ErrorKind::NotFound => DriveError::NoSuchPath { path: path.to_owned() },
             _ => DriveError::Inaccessible { path: path.to_owned(), source },
         };
-        let canonical = fs::canonicalize(path).map_err(refused)?;
+        let canonical = crate::resolve(path).map_err(refused)?;
         let metadata = fs::metadata(&canonical).map_err(refused)?;
         let kind = kind_of(&metadata)
             .map_err(|kind| DriveError::WrongKind { path: canonical.clone(), kind })?;

@@ -233,6 +233,44 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
 }
 
 #[test]
+fn targets_and_stores_are_reached_only_through_links_that_the_kernel_follows() {
+    const TEST: &str = "targets_and_stores_are_reached_only_through_links_that_the_kernel_follows";
+    let Some(shared) = shared_directory(TEST) else { return };
+    let own = tempfile::tempdir().unwrap();
+    let file = own.path().join("precious");
+    std::fs::write(&file, "precious".repeat(1 << 16)).unwrap();
+    let empty = own.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    let refuses = |name: &str, leads_to: &Path, owner: u32, arguments: &[&str]| {
+        let link = shared.path().join(name);
+        symlink(leads_to, &link).unwrap();
+        lchown(&link, Some(owner), Some(owner)).unwrap();
+        let path = link.to_str().unwrap();
+        let run = run(&[arguments, &[path]].concat());
+        (run.code, run.said(path, "LINK"))
+    };
+    let missing = own.path().join("missing");
+    let short = ["--smoke", "--quiet", "--destroy-data"];
+    let target = [&["run", "wal"], &short[..], &["--target"]].concat();
+    let store = ["run", "quick", "--time", "1ms", "--quiet", "--target", "null:", "--store"];
+    for (name, leads_to, arguments) in [
+        ("file", file.as_path(), &target[..]),
+        ("directory", own.path(), &target),
+        ("verify", own.path(), &["verify", "write"]),
+        ("dangling", &missing, &store),
+        ("empty", &empty, &store),
+    ] {
+        let (found, said) = refuses(name, leads_to, NOBODY, arguments);
+        assert!(found == Some(4) && said.contains("ermission"), "{name}: {found:?} {said}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), "precious".repeat(1 << 16).into_bytes());
+    assert_eq!((entries(own.path()).len(), empty.metadata().unwrap().len()), (2, 0));
+    // The user's links are followed.
+    let (code, said) = refuses("own", own.path(), 0, &target);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn what_is_in_use_as_a_drive_is_no_output() {
     const TEST: &str = "what_is_in_use_as_a_drive_is_no_output";
     if !needs_root(TEST) {

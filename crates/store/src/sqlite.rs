@@ -1,6 +1,8 @@
 //! The SQLite engine of the store.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,21 +31,41 @@ impl Sqlite {
         if path.is_dir() {
             return Err(Problem::Directory);
         }
-        if !path.exists() {
-            if !create {
-                return Err(Problem::Absent);
+        let denied = |error: io::Error, denied: Unwritable| {
+            let because = unwritable::of(error.kind(), denied);
+            because.map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
+        };
+        // SQLite would follow links itself, even those that the kernel does not follow. It gets a
+        // path without links, of a file that the kernel has found or, as a new store, opened.
+        let found = match drive::resolve(path) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(denied(error, Unwritable::File)),
+        };
+        let is_new = |file: &PathBuf| file.metadata().is_ok_and(|file| file.len() == 0);
+        let path = &match found {
+            None if !create => return Err(Problem::Absent),
+            Some(found) if !create || !is_new(&found) => found,
+            _ => {
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                parent
+                    .map_or(Ok(()), std::fs::create_dir_all)
+                    .map_err(|error| denied(error, Unwritable::Directory))?;
+                OpenOptions::new()
+                    .write(true)
+                    .create(true)
+                    .truncate(false)
+                    .open(path)
+                    .and_then(|_| drive::resolve(path))
+                    .map_err(|error| denied(error, Unwritable::Directory))?
             }
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            parent.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
-                let because = unwritable::of(error.kind(), Unwritable::Directory);
-                because.map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
-            })?;
-        }
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-        // SQLite knows names that are not files, such as `:memory:` and `file:...`; none of them
-        // begins like this.
-        match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
+        };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+        // SQLite knows names that are not files, such as `:memory:` and `file:...`; none of them is
+        // absolute.
+        match Sqlite::over(path, path, flags, wait) {
             // A log cannot be shared in a read-only directory. A file that no process can be
             // writing to needs none.
             Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_))

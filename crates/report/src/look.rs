@@ -70,8 +70,7 @@ impl Look {
     }
 
     /// The last step of every page: replaces invisible characters, those that move a terminal's
-    /// cursor,
-    /// and those that ASCII lacks, one for one to keep columns aligned.
+    /// cursor, and those that ASCII lacks, one for one to keep columns aligned.
     pub(crate) fn finish(&self, text: String) -> String {
         let text =
             if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
@@ -82,8 +81,7 @@ impl Look {
     }
 
     /// Keeps only line ends, tabs at the start of a line (as in `diskinfo`'s table), and the styles
-    /// of a
-    /// coloured palette.
+    /// of a coloured palette.
     fn masked(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;

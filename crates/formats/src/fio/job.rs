@@ -173,8 +173,7 @@ impl Job {
     }
 
     /// Removes the reads of a job that only writes: it made them afterwards to verify its writes,
-    /// outside
-    /// the time of the test.
+    /// outside the time of the test.
     fn set_verification_aside(&mut self) {
         match self.options.pattern() {
             Some(pattern) if !pattern.reads() && self.read.ios > 0 && self.write.ios > 0 => {

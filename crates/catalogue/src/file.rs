@@ -120,9 +120,6 @@ pub enum BadDriveFile {
 }
 
 /// Parses a drive's file.
-///
-/// # Errors
-/// If it does not have the format described above.
 pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
     let file: DriveFile = toml::from_str(text)?;
     let known = file.power_loss_protection != PowerLossProtection::Unknown;

@@ -47,9 +47,6 @@ pub fn model_text(name: &str) -> Option<&'static str> {
 }
 
 /// Parses a model's file.
-///
-/// # Errors
-/// If it does not have the format that [`crate::model`] describes.
 pub fn parse(text: &str) -> Result<Model, toml::de::Error> {
     toml::from_str(text)
 }

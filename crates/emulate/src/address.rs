@@ -98,9 +98,6 @@ impl Address {
     }
 
     /// Starts to listen.
-    ///
-    /// # Errors
-    /// When another server listens there, or the system does not allow it.
     pub fn listen(&self) -> Result<Listener, AddressError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => AddressError::InUse(self.clone()),
@@ -118,9 +115,6 @@ impl Address {
 }
 
 /// Listens on a new unix socket, to which only its owner may connect.
-///
-/// # Errors
-/// When a file of that name exists, or the system does not allow it.
 pub(crate) fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
     let address = || Address::Unix(path.to_owned());
     if let Ok(metadata) = std::fs::symlink_metadata(path) {

@@ -229,9 +229,6 @@ pub struct MountedFilesystem {
 impl MountedFilesystem {
     /// Mounts the filesystem on the device; `blank` decides what happens if there is none.
     /// `options` are those of `mount -o`.
-    ///
-    /// # Errors
-    /// When the device contains something else, or a step fails.
     pub fn mount(
         device: &Path,
         directory: &Path,
@@ -255,9 +252,6 @@ impl MountedFilesystem {
     }
 
     /// Unmounts it unless it is in use.
-    ///
-    /// # Errors
-    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         match run("umount", words!["--", &self.directory]) {
             // It was already unmounted by someone else.
@@ -406,9 +400,6 @@ pub struct StoppedMount {
 
 impl StoppedMount {
     /// Finds all of this host.
-    ///
-    /// # Errors
-    /// When the list of mounts cannot be read.
     pub fn find_all() -> Result<Vec<StoppedMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
         let stopped = ours(&table).filter_map(|mount| {
@@ -444,9 +435,6 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
 
 impl LeftMount {
     /// Finds all of this host.
-    ///
-    /// # Errors
-    /// When the list of mounts cannot be read.
     pub fn find_all() -> Result<Vec<LeftMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
         let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
@@ -459,9 +447,6 @@ impl LeftMount {
     }
 
     /// Removes everything, from top to bottom.
-    ///
-    /// # Errors
-    /// When a step fails, for example without the permissions of the user who created it.
     pub fn clean_up(&self) -> Result<(), ChainError> {
         for mount in self.mounts.iter().rev() {
             run("umount", words!["--lazy", "--", mount])?;

@@ -86,9 +86,6 @@ fn sentence(occupied: &[Occupied]) -> String {
 
 /// Opens or creates the file of a drive. Also returns whether the drive is blank: nothing was ever
 /// written to it, or its content may be overwritten.
-///
-/// # Errors
-/// When the file is not a drive's, in use, of another size, or cannot be opened.
 pub(crate) fn open(
     path: &Path,
     wanted: &ImageMetadata,

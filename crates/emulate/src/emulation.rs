@@ -454,9 +454,6 @@ impl Emulation {
 
     /// Unmounts the filesystem, or removes whatever else is on top of the drive, unless it is in
     /// use.
-    ///
-    /// # Errors
-    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         if let Some(filesystem) = &mut self.filesystem {
             return filesystem.unmount();

@@ -41,9 +41,6 @@ pub fn socket(name: &str, ending: &str) -> PathBuf {
 }
 
 /// Creates a directory for this process only.
-///
-/// # Errors
-/// When it cannot be created.
 pub fn private_directory() -> io::Result<PathBuf> {
     let path = directory().join(format!("{OURS}{}", std::process::id()));
     match std::fs::create_dir(&path) {
@@ -64,9 +61,6 @@ pub fn is_private(path: &Path) -> bool {
 }
 
 /// Sockets and directories left behind by this user's processes.
-///
-/// # Errors
-/// When the directory cannot be read.
 pub fn left_behind() -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory())?.flatten().map(|entry| entry.path());
     Ok(entries.filter(|path| is_left(path).unwrap_or(false)).collect())

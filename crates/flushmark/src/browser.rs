@@ -34,9 +34,6 @@ pub fn open(address: &str) -> Result<(), String> {
     ))
 }
 
-///
-/// # Errors
-/// As [`open`].
 pub fn open_file(path: &Path) -> Result<(), String> {
     let whole = path
         .canonicalize()

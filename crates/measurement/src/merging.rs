@@ -141,9 +141,6 @@ impl TestResult {
     /// the total time.
     ///
     /// Name and seed are taken from the first. Engines may differ, which a note reports.
-    ///
-    /// # Errors
-    /// If there are no results, the workloads differ, or a distribution is missing.
     pub fn merged(parts: &[&TestResult]) -> Result<TestResult, MergeError> {
         let [first, others @ ..] = parts else { return Err(MergeError::TooFew) };
         for other in others {

@@ -70,9 +70,6 @@ impl From<Impossible> for NotRun {
 
 /// Runs one test, or several at the same time, and returns their outcomes in order. `look` is
 /// called every few milliseconds of real time; if it returns `false`, the run ends.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn run(
     machine: &Machine,
     tests: &[Test],
@@ -98,9 +95,6 @@ pub fn run(
 }
 
 /// Runs one test, as [`run`] does.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn run_alone(
     machine: &Machine,
     test: &Test,
@@ -201,9 +195,6 @@ impl Machine {
     }
 
     /// The drive before a test.
-    ///
-    /// # Errors
-    /// Fails if the parameters are impossible.
     pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
         let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents, number: 0 };
         check_host(&self.model.model, &self.model.host)?;
@@ -387,9 +378,6 @@ impl Machine {
     }
 
     /// The space available to tests: the whole drive, or the free space of a filesystem on it.
-    ///
-    /// # Errors
-    /// Fails if the model cannot be assembled.
     pub fn room(&self) -> Result<Room, Impossible> {
         let room_bytes = self.room_bytes()?;
         Ok(match self.model.host.filesystem {

@@ -84,9 +84,6 @@ pub enum NoComparison {
 }
 
 /// Runs the samples' tests on a model, in parallel on all processors.
-///
-/// # Errors
-/// Fails if the model cannot run a sample.
 pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>, NoComparison> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(samples.len());
     if threads < 2 {

@@ -55,9 +55,6 @@ impl<'a> SimTarget<'a> {
     }
 
     /// Applies the settings to a model.
-    ///
-    /// # Errors
-    /// Fails if a setting is unknown or has an invalid value.
     pub fn machine(&self, model: &Model) -> Result<Machine, BadTarget> {
         let mut machine = Machine::new(model.clone());
         let mut array = Raid::default();

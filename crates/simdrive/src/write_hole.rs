@@ -69,9 +69,6 @@ pub struct Cut {
 }
 
 /// Runs the demonstration on an array of three drives of this model.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn play(model: &Model) -> Result<WriteHole, Impossible> {
     let plain = Stage { model, journal: false };
     let journalled = Stage { model, journal: true };

@@ -125,9 +125,6 @@ impl Disk for Remote {
 }
 
 /// Refuses a model without a volatile cache, on which every cycle looks the same.
-///
-/// # Errors
-/// If it has no volatile cache, or is impossible.
 pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     if machine.drive(true)?.identity().volatile_cache {
         return Ok(());
@@ -140,9 +137,6 @@ pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
 /// is caught. An honest drive is cut until a cycle is not void and lost something that was never
 /// flushed: a cut in the middle of a flush may lose nothing. It ends earlier if another cycle, as
 /// long as the longest so far, would end after `until`. The journal is written below `place`.
-///
-/// # Errors
-/// If the drive cannot be served, or the user interrupts.
 pub fn conclusive(
     machine: &Machine,
     lies: &[Lie],

@@ -116,9 +116,6 @@ pub struct Location {
 
 impl Geometry {
     /// The layout with as many slots as fit.
-    ///
-    /// # Errors
-    /// If the space does not suffice for a few records per lane, or a number is out of range.
     pub fn within(self, room_bytes: u64) -> Result<Geometry, ImpossibleGeometry> {
         let lanes = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.checked()?.lanes();
         let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES) / self.record_bytes();
@@ -137,9 +134,6 @@ impl Geometry {
     }
 
     /// Validates the layout. Must be called first on numbers from outside.
-    ///
-    /// # Errors
-    /// If a number is out of range.
     pub fn checked(self) -> Result<Geometry, ImpossibleGeometry> {
         let no = |what: String| Err(ImpossibleGeometry(what));
         if !self.sector_bytes.is_power_of_two() || !(512..=4096).contains(&self.sector_bytes) {

@@ -151,9 +151,6 @@ impl RunHeader {
     }
 
     /// Decodes a header.
-    ///
-    /// # Errors
-    /// If the bytes are malformed, or the layout is impossible.
     pub fn read(from: &mut Reader<'_>) -> Result<RunHeader, Malformed> {
         let (run_id, target_id) = (from.u64()?, from.u32()?);
         let geometry = Geometry {

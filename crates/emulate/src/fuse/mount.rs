@@ -64,9 +64,6 @@ pub enum MountError {
 }
 
 /// Mounts a FUSE directory, and returns the file for talking to the kernel.
-///
-/// # Errors
-/// When the directory or the host does not allow it.
 pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
     expect_free(directory)?;
@@ -207,9 +204,6 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
 }
 
 /// Unmounts a directory; with `lazily`, even if it is in use.
-///
-/// # Errors
-/// When the kernel refuses, for example because it is in use.
 pub(crate) fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };

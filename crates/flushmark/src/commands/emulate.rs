@@ -29,9 +29,6 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 const READY_TIME_MAX: Duration = Duration::from_mins(2);
 
 /// Serves a drive, or runs `ctl` or `clean-up`.
-///
-/// # Errors
-/// If the drive cannot be served, or the action fails.
 pub fn run(args: &EmulateArgs) -> anyhow::Result<ExitStatus> {
     match (&args.action, &args.model) {
         (Some(EmulateAction::Ctl { socket, order, format }), _) => ctl(socket, order, *format),

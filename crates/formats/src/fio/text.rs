@@ -22,9 +22,6 @@ use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 
 /// Reads every run of a text.
-///
-/// # Errors
-/// If a job is cut short, a figure is invalid, or nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut processes = vec![Process::default()];
     for line in lines(text) {

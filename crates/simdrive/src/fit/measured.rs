@@ -200,9 +200,6 @@ fn sample(result: &TestResult) -> Option<Sample> {
 
 /// The model to start from: the closest of those with the same kind of attachment, on the same kind
 /// of filesystem and of the same size.
-///
-/// # Errors
-/// Fails if no model can run the samples' tests.
 pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit> {
     let place = document.drive.as_ref();
     let transports: Vec<Transport> = place

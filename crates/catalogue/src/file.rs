@@ -111,7 +111,6 @@ pub enum BadDriveFile {
         /// The problem, as a phrase.
         what: String,
     },
-    /// A claim without its source, or a source without a claim.
     #[error(
         "power_loss_protection is `{0}`: `yes` and `no` need a power_loss_protection_source, \
          `unknown` must have none"

@@ -24,7 +24,6 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a headless Chromium.
     pub fn start() -> Result<Browser, ChromiumError> {
         let profile = tempfile::tempdir().map_err(ChromiumError::Start)?;
         let mut command = Command::new("chromium");

@@ -94,7 +94,6 @@ impl Recorded {
         }
     }
 
-    /// Ends the recording, and returns it.
     pub(crate) fn end(&mut self) -> io::Result<Option<Tape>> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Recording { mut writer, tape } => {

@@ -37,7 +37,6 @@ pub struct Plan {
     pub check: Check,
     /// Maximum number of states to check between two flushes.
     pub samples: usize,
-    /// Seed of the selection.
     pub seed: u64,
     /// Size of the aligned unit that is written completely or not at all.
     pub atomic_bytes: u64,
@@ -109,7 +108,6 @@ impl Session {
             .map_err(|error| self.system("session.json", error))
     }
 
-    /// Opens the recording.
     pub fn recording(&self, plan: &Plan) -> Result<Recording, SessionError> {
         let base = self.recorded("base.img", plan.capacity_bytes)?;
         let log = self.recorded("writes.log", plan.log_bytes)?;
@@ -178,7 +176,6 @@ pub struct ResultLog {
 }
 
 impl ResultLog {
-    /// Appends a result.
     pub fn add(&mut self, state: &State, verdict: &CheckVerdict) -> Result<(), SessionError> {
         let checked = Checked { state: state.to_string(), verdict: verdict.clone() };
         let line = serde_json::to_string(&checked).unwrap_or_default() + "\n";

@@ -14,7 +14,6 @@ use crate::serve::socket::Listener;
 /// The registered NBD port.
 const NBD_PORT: u16 = 10809;
 
-/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Unix(PathBuf),
@@ -25,23 +24,15 @@ pub enum Address {
 /// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Another server listens there.
     #[error("`{0}` is in use by another server: choose another address")]
     InUse(Address),
-    /// A server that has ended left its socket file.
     #[error("`{path}` is a stale socket that no server listens on: remove it (`rm {path}`) or \
              choose another path", path = .0.display())]
     Left(PathBuf),
-    /// A file that is not a socket has this name.
     #[error("`{}` exists and is not a socket: choose another path", .0.display())]
     Exists(PathBuf),
-    /// The system call failed.
     #[error("cannot listen on `{address}`: {source}")]
-    System {
-        address: Address,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    System { address: Address, source: io::Error },
 }
 
 /// Parses `HOST:PORT`, `:PORT` on this machine, and `HOST` alone if it has brackets or dots like an
@@ -97,7 +88,6 @@ impl Address {
         }
     }
 
-    /// Starts to listen.
     pub fn listen(&self) -> Result<Listener, AddressError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => AddressError::InUse(self.clone()),

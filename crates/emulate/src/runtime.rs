@@ -35,7 +35,6 @@ pub fn in_memory() -> Vec<PathBuf> {
     own_directories().into_iter().filter(is_memory).collect()
 }
 
-/// The path of a socket for this process.
 pub fn socket(name: &str, ending: &str) -> PathBuf {
     directory().join(format!("{OURS}{name}-{}.{ending}", std::process::id()))
 }

@@ -14,7 +14,6 @@ use common::{Run, entries, flushmark, needs_rigs, run, system};
 const SAMSUNG: &str = include_str!("../../formats/tests/fixtures/fio/samsung-980.txt");
 const PLUS: &str = include_str!("../../formats/tests/fixtures/fio/3.33-mix-plus.json");
 
-/// A directory with these files.
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -526,7 +525,6 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
     }
 }
 
-/// The programs that the formats are for.
 #[test]
 fn other_programs_read_what_is_exported() {
     if !needs_rigs("other_programs_read_what_is_exported") {

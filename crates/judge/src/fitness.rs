@@ -52,7 +52,6 @@ fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// The grade of the first mark that the value passes.
 fn graded(value: f64, marks: &[(f64, Grade)], worst: Grade, passes: fn(f64, f64) -> bool) -> Grade {
     marks.iter().find(|(mark, _)| passes(value, *mark)).map_or(worst, |(_, grade)| *grade)
 }

@@ -227,7 +227,6 @@ impl Server {
         format!("postgres://postgres@{host}:{}/{database}", self.port())
     }
 
-    /// The directory of its socket.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

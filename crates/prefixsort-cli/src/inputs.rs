@@ -21,7 +21,6 @@ fn is_stdin(input: &Path) -> bool {
     input == Path::new("-")
 }
 
-/// Opens an input.
 pub fn open(input: &Path) -> anyhow::Result<Box<dyn Read>> {
     if is_stdin(input) {
         return Ok(Box::new(std::io::stdin().lock()));

@@ -164,7 +164,6 @@ fn some_bytes(what: &str, bytes: u64) -> Result<(), String> {
     }
 }
 
-/// Checks the host of a model.
 pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
     let checked = || {
         not_negative("host.call_us", host.call_us)?;

@@ -504,7 +504,6 @@ struct Team<'a> {
     test: &'a Test,
     record: WorkloadRecord,
     headline: Headline,
-    /// Each write is a commit.
     writes_are_commits: bool,
     limit: Limit,
 }

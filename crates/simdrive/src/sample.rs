@@ -27,7 +27,6 @@ pub struct Sample {
 pub enum Figure {
     /// Operations per second.
     Iops(f64),
-    /// MiB per second.
     MibPerS(f64),
 }
 
@@ -76,7 +75,6 @@ impl Comparison {
 /// The reason why a comparison failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoComparison {
-    /// The model cannot run a test.
     #[error("{test}: {because}")]
     Skipped { test: String, because: String },
     #[error(transparent)]

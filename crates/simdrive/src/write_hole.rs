@@ -38,7 +38,6 @@ pub struct Stripe {
 /// The result of the demonstration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteHole {
-    /// The stripe before the write.
     pub before: Stripe,
     /// The new data of the first block.
     pub new: Stamp,

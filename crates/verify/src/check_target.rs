@@ -129,7 +129,6 @@ impl CheckTarget {
         Ok(self)
     }
 
-    /// Opens the target to read all of it.
     pub fn open_to_read(&self) -> io::Result<Readable> {
         if self.lock.is_none() {
             return Ok(Readable::Dead(DeadDisk));
@@ -137,7 +136,6 @@ impl CheckTarget {
         open_to_read(&self.path).map(|(disk, direct)| Readable::File(disk, direct))
     }
 
-    /// The run on the target.
     pub fn run(&self) -> Result<&RunHeader, VerifyError> {
         let path = || self.path.clone();
         let [first, copy] = &self.superblocks;

@@ -48,10 +48,8 @@ pub enum DemoError {
     NoVolatileCache { model: String },
     #[error(transparent)]
     Impossible(#[from] simdrive::assembly::Impossible),
-    /// Writing or reading back failed.
     #[error(transparent)]
     Verify(#[from] crate::error::VerifyError),
-    /// A system call failed.
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
     #[error("interrupted")]

@@ -24,7 +24,6 @@ pub struct DiskSpec {
     pub path: PathBuf,
     /// True if lanes bypass the page cache.
     pub direct: bool,
-    /// Sync method of lanes.
     pub flush_method: SyncMethod,
     /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
@@ -39,7 +38,6 @@ pub struct FileDisk {
     sync: fn(&File) -> Result<(), Errno>,
     durable: Durable,
     size_bytes: u64,
-    /// Alignment of reads.
     alignment_bytes: u64,
 }
 

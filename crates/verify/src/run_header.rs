@@ -83,7 +83,6 @@ pub struct RunHeader {
     /// Identifies the drive and the part of it that is the target; part of every record.
     pub target_id: u32,
     pub geometry: Geometry,
-    /// Sync method of flush lanes.
     pub flush_method: SyncMethod,
     /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
@@ -150,7 +149,6 @@ impl RunHeader {
         out.u8(u8::from(circumstances.raw_device)).maybe(circumstances.replaces);
     }
 
-    /// Decodes a header.
     pub fn read(from: &mut Reader<'_>) -> Result<RunHeader, Malformed> {
         let (run_id, target_id) = (from.u64()?, from.u32()?);
         let geometry = Geometry {

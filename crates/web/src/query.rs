@@ -18,7 +18,6 @@ pub struct Query {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Its name in an address.
     pub name: &'static str,
     pub label: &'static str,
     /// The `type` of the HTML input.

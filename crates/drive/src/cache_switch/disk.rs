@@ -22,7 +22,6 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// Opens a whole disk.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<DiskCache, CommandError> {
         let drive = OpenDrive::open(root, disk)?;
         let place = sysfs_place(root, disk.device)

@@ -33,17 +33,10 @@ pub struct Mounted {
 /// Why mounting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// FUSE is not available in the kernel.
     #[error("cannot open /dev/fuse: {0}; load the kernel's FUSE module (`modprobe fuse`)")]
     NoFuse(io::Error),
-    /// The directory cannot be used.
     #[error("cannot mount on `{}`: {because}", directory.display())]
-    Directory {
-        directory: PathBuf,
-        /// The kernel's error.
-        because: io::Error,
-    },
-    /// The mount belongs to a process that was killed.
+    Directory { directory: PathBuf, because: io::Error },
     #[error("`{}` is still mounted by an emulated drive whose process was killed: run `flushmark \
              emulate clean-up {}` to unmount it", .0.display(), .0.display())]
     Left(PathBuf),

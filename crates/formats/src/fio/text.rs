@@ -21,7 +21,6 @@ use crate::error::ImportError;
 use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 
-/// Reads every run of a text.
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut processes = vec![Process::default()];
     for line in lines(text) {

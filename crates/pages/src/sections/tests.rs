@@ -11,7 +11,6 @@ use crate::charts::{heat_map, percentiles, rate_over_time};
 use crate::figure::{Figure, Figures};
 use crate::heading::Look;
 
-/// A section for each test.
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);

@@ -36,7 +36,6 @@ pub enum Unfit {
     Smoke,
     #[error("the target `{0}` is not a drive")]
     NoDrive(String),
-    /// A measurement that a model requires.
     #[error(
         "missing {what}, which is needed to determine {needed_for}; run `flushmark check TARGET \
          --output RESULT.json` to measure everything that is needed"
@@ -47,10 +46,8 @@ pub enum Unfit {
         /// The quantity that it determines.
         needed_for: &'static str,
     },
-    /// Measurements that contradict each other.
     #[error("{0}; measure again while nothing else uses the drive")]
     Contradiction(String),
-    /// No model can run the tests.
     #[error("no model runs these tests: {0}")]
     NotRun(NoComparison),
 }

@@ -12,7 +12,6 @@ use crate::exit::{ExitStatus, WrongUse};
 use crate::export;
 use crate::selection::select;
 
-/// Writes the results.
 pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = select(&args.results, store)?;
     let documents: Vec<RunDocument> =

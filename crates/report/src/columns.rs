@@ -75,11 +75,6 @@ impl Cell {
     pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: text.into(), style }
     }
-
-    /// The value formatted by `show`, or [`NONE`].
-    pub(crate) fn maybe<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> Cell {
-        value.map_or_else(|| NONE.into(), |value| show(value).into())
-    }
 }
 
 impl From<String> for Cell {
@@ -94,29 +89,53 @@ impl From<&str> for Cell {
     }
 }
 
+/// A missing value is [`NONE`].
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or_else(|| NONE.into(), T::into)
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Line {
     Cells(Vec<Cell>),
     Group(String),
 }
 
-/// The rows and columns of a table.
-#[derive(Debug, Clone)]
-pub(crate) struct Columns {
+/// A table with a row for each `T`.
+pub(crate) struct Columns<'a, T> {
     columns: Vec<Column>,
+    cells: Vec<Box<dyn Fn(&T) -> Cell + 'a>>,
     lines: Vec<Line>,
 }
 
-impl Columns {
-    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Columns {
-        Columns { columns: columns.into(), lines: Vec::new() }
+impl<'a, T> Columns<'a, T> {
+    pub(crate) fn new() -> Columns<'a, T> {
+        Columns { columns: Vec::new(), cells: Vec::new(), lines: Vec::new() }
     }
 
-    /// Adds a row with one cell per column.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
-        let cells = cells.into();
-        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        self.lines.push(Line::Cells(cells));
+    /// Adds a column, and how its cell follows from what the row is about.
+    pub(crate) fn with<C: Into<Cell>>(
+        mut self,
+        column: Column,
+        cell: impl Fn(&T) -> C + 'a,
+    ) -> Columns<'a, T> {
+        self.columns.push(column);
+        self.cells.push(Box::new(move |of| cell(of).into()));
+        self
+    }
+
+    pub(crate) fn row(&mut self, of: &T) {
+        self.lines.push(Line::Cells(self.cells.iter().map(|cell| cell(of)).collect()));
+    }
+
+    /// The table with a row for each of these, as text.
+    pub(crate) fn of<'b>(mut self, rows: impl IntoIterator<Item = &'b T>, look: &Look) -> String
+    where
+        T: 'b,
+    {
+        rows.into_iter().for_each(|of| self.row(of));
+        self.render(look)
     }
 
     /// Adds a title line above the rows that follow.
@@ -124,7 +143,7 @@ impl Columns {
         self.lines.push(Line::Group(title.into()));
     }
 
-    fn cells(&self, column: usize) -> impl Iterator<Item = &Cell> {
+    fn cells_of(&self, column: usize) -> impl Iterator<Item = &Cell> {
         self.lines.iter().filter_map(move |line| match line {
             Line::Cells(cells) => cells.get(column),
             Line::Group(_) => None,
@@ -133,13 +152,13 @@ impl Columns {
 
     fn wanted_width(&self, column: usize) -> usize {
         let header = self.columns[column].header.chars().count();
-        self.cells(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
+        self.cells_of(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
     }
 
     /// The columns shown, each with its width.
     fn layout(&self, page: usize) -> Vec<(usize, usize)> {
         let says_something = |&column: &usize| {
-            !self.columns[column].optional || self.cells(column).any(|cell| cell.text != NONE)
+            !self.columns[column].optional || self.cells_of(column).any(|cell| cell.text != NONE)
         };
         let mut shown: Vec<usize> = (0..self.columns.len()).filter(says_something).collect();
         loop {
@@ -237,22 +256,17 @@ mod tests {
     use super::*;
     use crate::look::Palette;
 
-    fn table() -> Columns {
-        let mut table = Columns::new([
-            Column::prose("test"),
-            Column::right("IOPS"),
-            Column::left("engine").may_drop(1),
-            Column::right("p99.9").may_drop(2),
-            Column::right("flushes").optional(),
-        ]);
-        table.row([
-            "randwrite 4 KiB, fsync=1, depth 1, jobs 1".into(),
-            "574".into(),
-            "psync".into(),
-            "2.9 ms".into(),
-            NONE.into(),
-        ]);
-        table.row(["read".into(), "36,600".into(), "io_uring".into(), NONE.into(), NONE.into()]);
+    type Row = [&'static str; 5];
+
+    fn table() -> Columns<'static, Row> {
+        let mut table = Columns::<Row>::new()
+            .with(Column::prose("test"), |row| row[0])
+            .with(Column::right("IOPS"), |row| row[1])
+            .with(Column::left("engine").may_drop(1), |row| row[2])
+            .with(Column::right("p99.9").may_drop(2), |row| row[3])
+            .with(Column::right("flushes").optional(), |row| row[4]);
+        table.row(&["randwrite 4 KiB, fsync=1, depth 1, jobs 1", "574", "psync", "2.9 ms", NONE]);
+        table.row(&["read", "36,600", "io_uring", NONE, NONE]);
         table
     }
 

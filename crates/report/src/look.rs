@@ -115,6 +115,17 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Number of characters that a terminal shows.
+pub(crate) fn visible(text: &str) -> usize {
+    let (mut rest, mut count) = (text, 0);
+    while let Some(character) = rest.chars().next() {
+        let style = style_at(rest);
+        count += usize::from(style.is_none());
+        rest = &rest[style.unwrap_or(character.len_utf8())..];
+    }
+    count
+}
+
 /// The length of the style that the text begins with (`ESC [ 1 m`).
 fn style_at(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;

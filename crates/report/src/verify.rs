@@ -3,6 +3,7 @@
 
 mod cycles;
 
+use judge::capitalised;
 use verify::document::{FindingRecord, HeardBy, Promise, RunRecord, VerifyDocument};
 use verify::{Class, CycleResult, FuaPath, LaneKind, RunHeader, SyncMethod, Written, sentences};
 use workload::format_bytes;
@@ -67,7 +68,7 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     if !document.notes.is_empty() {
         text += &format!("\n{}", look.heading("Notes"));
         for note in &document.notes {
-            text += &look.hanging("  - ", &sentence_case(note));
+            text += &look.hanging("  - ", &capitalised(note));
         }
     }
     text += &format!("\n{}", verdict(document, look));
@@ -96,7 +97,7 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
     let mut text = look.hanging(&format!("{style}{word}{style:#}: "), &words);
     let voids = document.void.iter().filter(|_| document.result == CycleResult::Void);
     for void in voids {
-        text += &look.hanging("  - ", &format!("{}.", sentence_case(&void.sentence)));
+        text += &look.hanging("  - ", &format!("{}.", capitalised(&void.sentence)));
     }
     text + &loss_bound(&document.standing, look)
 }
@@ -221,7 +222,7 @@ pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) ->
          continue; press Ctrl-C to stop."
             .to_owned(),
     ];
-    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
+    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", capitalised(caveat))));
     look.finish(words.iter().map(|words| look.paragraph(words)).collect())
 }
 
@@ -265,14 +266,6 @@ fn percent(chance: f64) -> String {
     } else {
         format!("{} %", workload::number::number(percent))
     }
-}
-
-fn sentence_case(words: &str) -> String {
-    let mut characters = words.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + characters.as_str())
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -102,25 +102,28 @@ enum Line {
     Group(String),
 }
 
+/// How a column's cell follows from what a row is about.
+type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
+
 /// A table with a row for each `T`.
 pub(crate) struct Columns<'a, T> {
-    columns: Vec<Column>,
-    cells: Vec<Box<dyn Fn(&T) -> Cell + 'a>>,
+    heads: Vec<Column>,
+    cells: Vec<CellOf<'a, T>>,
     lines: Vec<Line>,
 }
 
 impl<'a, T> Columns<'a, T> {
     pub(crate) fn new() -> Columns<'a, T> {
-        Columns { columns: Vec::new(), cells: Vec::new(), lines: Vec::new() }
+        Columns { heads: Vec::new(), cells: Vec::new(), lines: Vec::new() }
     }
 
-    /// Adds a column, and how its cell follows from what the row is about.
+    /// Adds a column and its cell in a row.
     pub(crate) fn with<C: Into<Cell>>(
         mut self,
         column: Column,
         cell: impl Fn(&T) -> C + 'a,
     ) -> Columns<'a, T> {
-        self.columns.push(column);
+        self.heads.push(column);
         self.cells.push(Box::new(move |of| cell(of).into()));
         self
     }
@@ -151,19 +154,19 @@ impl<'a, T> Columns<'a, T> {
     }
 
     fn wanted_width(&self, column: usize) -> usize {
-        let header = self.columns[column].header.chars().count();
+        let header = self.heads[column].header.chars().count();
         self.cells_of(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
     }
 
     /// The columns shown, each with its width.
     fn layout(&self, page: usize) -> Vec<(usize, usize)> {
         let says_something = |&column: &usize| {
-            !self.columns[column].optional || self.cells_of(column).any(|cell| cell.text != NONE)
+            !self.heads[column].optional || self.cells_of(column).any(|cell| cell.text != NONE)
         };
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(says_something).collect();
+        let mut shown: Vec<usize> = (0..self.heads.len()).filter(says_something).collect();
         loop {
             let prose =
-                shown.iter().copied().find(|&column| self.columns[column].kind == Kind::Prose);
+                shown.iter().copied().find(|&column| self.heads[column].kind == Kind::Prose);
             let others: usize = shown
                 .iter()
                 .filter(|&&column| Some(column) != prose)
@@ -175,11 +178,11 @@ impl<'a, T> Columns<'a, T> {
             let overflows = room + if prose.is_none() { GAP } else { 0 } < least
                 || INDENT + others > page + GAP;
             let leaving =
-                shown.iter().copied().filter(|&column| self.columns[column].drop_rank.is_some());
-            match leaving.max_by_key(|&column| self.columns[column].drop_rank) {
+                shown.iter().copied().filter(|&column| self.heads[column].drop_rank.is_some());
+            match leaving.max_by_key(|&column| self.heads[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
-                    let width = |column: usize| match self.columns[column].kind {
+                    let width = |column: usize| match self.heads[column].kind {
                         Kind::Prose => self.wanted_width(column).min(room.max(least)),
                         _ => self.wanted_width(column),
                     };
@@ -193,9 +196,9 @@ impl<'a, T> Columns<'a, T> {
     pub(crate) fn render(&self, look: &Look) -> String {
         let layout = self.layout(look.columns());
         let mut text = String::new();
-        if self.columns.iter().any(|column| !column.header.is_empty()) {
+        if self.heads.iter().any(|column| !column.header.is_empty()) {
             let headers: Vec<Cell> = self
-                .columns
+                .heads
                 .iter()
                 .map(|column| Cell::styled(column.header.clone(), look.palette.faint))
                 .collect();
@@ -216,7 +219,7 @@ impl<'a, T> Columns<'a, T> {
     fn render_row(&self, cells: &[Cell], layout: &[(usize, usize)]) -> String {
         let wrapped: Vec<Vec<String>> = layout
             .iter()
-            .map(|&(column, width)| match self.columns[column].kind {
+            .map(|&(column, width)| match self.heads[column].kind {
                 Kind::Prose => wrap(&cells[column].text, width),
                 _ => vec![cells[column].text.clone()],
             })
@@ -230,7 +233,7 @@ impl<'a, T> Columns<'a, T> {
             for (position, &(column, width)) in layout.iter().enumerate() {
                 let piece = wrapped[position].get(line).map_or("", String::as_str);
                 let padding = width.saturating_sub(piece.chars().count());
-                let (before, after) = if self.columns[column].kind == Kind::Right {
+                let (before, after) = if self.heads[column].kind == Kind::Right {
                     (padding, 0)
                 } else {
                     (0, padding)
@@ -296,7 +299,7 @@ mod tests {
     #[test]
     fn then_columns_are_dropped_by_rank() {
         let mut crowded = table();
-        crowded.columns.push(Column::right("another rather wide one"));
+        crowded.heads.push(Column::right("another rather wide one"));
         for line in &mut crowded.lines {
             if let Line::Cells(cells) = line {
                 cells.push("1".into());

@@ -58,7 +58,7 @@ fn legend(comparison: &Comparison, look: &Look) -> String {
 
 /// A side in a line: `3 runs of quick on /srv, 2026-11-20 to 2026-11-21`.
 fn described(group: &GroupRecord) -> String {
-    let runs = counted(group.runs as u64, "run");
+    let runs = counted(u64::from(group.runs), "run");
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
         _ if measurement::started_at::read(&group.from).is_none() => String::new(),

@@ -7,8 +7,8 @@ use workload::number::{latency, number, throughput};
 
 use super::RunSection;
 use super::overview::names;
+use crate::charts::figure::{Figure, Figures};
 use crate::charts::{heat_map, percentiles, rate_over_time};
-use crate::figure::{Figure, Figures};
 use crate::heading::Look;
 
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {

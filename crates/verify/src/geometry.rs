@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use workload::format_bytes;
 
 use crate::record::Kind;
@@ -31,17 +33,7 @@ pub(crate) const SLOTS_PER_LANE_MIN: u32 = 4;
 
 /// The way in which a lane makes its writes durable.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LaneKind {

@@ -1,21 +1,14 @@
 //! The header of a run: its identity, layout, and circumstances. It is stored in the superblock,
 //! sent to the recorder, and kept in the journal.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::geometry::Geometry;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The system call that makes a lane's writes durable.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMethod {
     /// `fsync(2)` after the writes.
@@ -56,17 +49,7 @@ impl SyncMethod {
 }
 
 /// Path of FUA writes to the kernel, which determines what the drive receives.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FuaPath {
     /// Through io_uring: a raw device gets the FUA write alone.

@@ -146,16 +146,7 @@ pub(crate) trait Engine: Send {
     }
 }
 
-/// Runs the work as one transaction: all of it, or nothing.
-pub(crate) fn atomically<T>(
-    engine: &mut dyn Engine,
-    work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
-) -> Result<T, Problem> {
-    engine.begin()?;
-    finish(engine, work)
-}
-
-/// Commits or rolls back a transaction.
+/// Runs the work in the transaction that has begun, and commits it or rolls it back.
 pub(crate) fn finish<T>(
     engine: &mut dyn Engine,
     work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use measurement::{RunDocument, TestResult};
 use uuid::Uuid;
 
-use crate::engine::{Engine, atomically, finish};
+use crate::engine::{Engine, finish};
 use crate::error::{Problem, StoreError};
 use crate::history::{self, HostScope};
 use crate::identity::{self, Known};
@@ -88,7 +88,7 @@ pub struct Copied {
 impl Store {
     /// Opens a store for writing, and creates it if it does not exist.
     pub fn open(location: &Location) -> Result<Store, StoreError> {
-        Store::opened(location, true, LOCK_WAIT)
+        Store::open_waiting(location, true, LOCK_WAIT)
     }
 
     /// Opens an existing store; it may be read-only.
@@ -97,7 +97,7 @@ impl Store {
     /// Like [`Store::open`], and [`Problem::Absent`] if there is no store: no file, an empty file,
     /// or a database without the tables.
     pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
-        Store::opened(location, false, LOCK_WAIT)
+        Store::open_waiting(location, false, LOCK_WAIT)
     }
 
     /// Opens a store that waits at most `wait` for locks of other processes, now and later, and
@@ -107,10 +107,6 @@ impl Store {
         create: bool,
         wait: Duration,
     ) -> Result<Store, StoreError> {
-        Store::opened(location, create, wait)
-    }
-
-    fn opened(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
         let opened = match location {
             Location::Sqlite(path) => Sqlite::open(path, create, wait).and_then(|mut engine| {
                 migrate(&mut engine, MIGRATIONS, create)?;
@@ -139,18 +135,31 @@ impl Store {
         &mut self,
         question: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
     ) -> Result<T, StoreError> {
-        let engine = &mut *self.engine;
-        engine
-            .begin_reading()
-            .and_then(|()| finish(engine, question))
-            .map_err(|problem| self.error(problem))
+        self.transaction(|engine| engine.begin_reading(), question)
     }
 
     fn write<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
     ) -> Result<T, StoreError> {
-        atomically(&mut *self.engine, work).map_err(|problem| self.error(problem))
+        self.transaction(|engine| engine.begin(), work)
+    }
+
+    fn insertion<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
+        self.transaction(|engine| engine.begin_insert(), work)
+    }
+
+    /// Runs the work as one transaction: all of it, or nothing.
+    fn transaction<T>(
+        &mut self,
+        begin: fn(&mut dyn Engine) -> Result<(), Problem>,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
+        let engine = &mut *self.engine;
+        begin(engine).and_then(|()| finish(engine, work)).map_err(|problem| self.error(problem))
     }
 
     /// Starts a run that this process is about to measure. Tests that the document already has are
@@ -210,17 +219,6 @@ impl Store {
             engine.execute(sql, &[State::Interrupted.name().into(), run.0.into()]).map(drop)
         })?;
         self.engine.unlock_run(run.0).map_err(|problem| self.error(problem))
-    }
-
-    fn insertion<T>(
-        &mut self,
-        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
-    ) -> Result<T, StoreError> {
-        let engine = &mut *self.engine;
-        engine
-            .begin_insert()
-            .and_then(|()| finish(engine, work))
-            .map_err(|problem| self.error(problem))
     }
 
     /// Stores a whole document unless it is already stored. If an interrupted run left its first

@@ -212,13 +212,7 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     let mut again = Tally::default();
     if !names.is_empty() {
         let args = [
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-            "--",
+            "test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--",
             "--nocapture",
         ];
         let mut cargo = command("cargo", &args);

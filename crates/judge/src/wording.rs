@@ -143,11 +143,7 @@ mod tests {
     #[test]
     fn each_option_that_disables_flushes_has_a_counterpart() {
         let options = [
-            "nobarrier",
-            "barrier=0",
-            "barrier=none",
-            "barrier=off",
-            "fsync_mode=nobarrier",
+            "nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier",
             "volatile",
         ];
         let back =

@@ -192,10 +192,7 @@ mod tests {
     #[test]
     fn the_hole_is_there_and_a_journal_closes_it() {
         for name in [
-            "disk-7200rpm-cache-off",
-            "disk-7200rpm-cache-on",
-            "enterprise-sata",
-            "consumer-nvme",
+            "disk-7200rpm-cache-off", "disk-7200rpm-cache-on", "enterprise-sata", "consumer-nvme",
             "usb-stick",
         ] {
             let hole = play(catalogue::find_model(name).unwrap()).unwrap();

@@ -104,14 +104,8 @@ fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
 /// The lie of each drive in the demonstration. The probabilities are such that a second of writing
 /// meets a few faults.
 const DEMO_LIES: [&str; 8] = [
-    "",
-    "ignore-flush",
-    "ignore-fua",
-    "ack-early=50ms",
-    "shorn=0.003",
-    "flying=0.003",
-    "bit-corruption=0.003",
-    "unserializable=0.003",
+    "", "ignore-flush", "ignore-fua", "ack-early=50ms", "shorn=0.003", "flying=0.003",
+    "bit-corruption=0.003", "unserializable=0.003",
 ];
 
 /// Time limit of the demonstration, if cycles of the requested length allow it: half a minute, less

@@ -313,10 +313,7 @@ impl Job {
     /// The note if the bins contain fewer latencies than were counted.
     fn bins_missing(&self) -> Option<String> {
         let timed = [
-            &self.read.completion,
-            &self.read.total,
-            &self.write.completion,
-            &self.write.total,
+            &self.read.completion, &self.read.total, &self.write.completion, &self.write.total,
             &self.sync,
         ];
         timed.into_iter().filter(|timed| !timed.bins.is_empty()).find_map(|timed| {

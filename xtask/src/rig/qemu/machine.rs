@@ -206,11 +206,7 @@ impl Machine {
             ])
             .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
             .args([
-                "-device",
-                "ich9-ahci,id=sata",
-                "-device",
-                "mptsas1068,id=sas",
-                "-device",
+                "-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device",
                 "megasas,id=raid",
             ])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);

@@ -114,15 +114,8 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     let quickly = format!("--cargo-arg=profile.dev.package.{name}.opt-level=1");
     let args = [
         &[
-            "mutants",
-            "--package",
-            name,
-            "--shard",
-            &shard,
-            "--sharding",
-            "round-robin",
-            "--output",
-            &out,
+            "mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin",
+            "--output", &out,
         ][..],
         &["--cargo-arg=--config", &quickly, "--cargo-test-arg=--tests"],
     ]

@@ -124,12 +124,7 @@ fn write_cache(rows: &[&(&'static Row, Comparison)]) -> String {
     });
     table(
         &[
-            "test",
-            "cache on: published",
-            "modelled",
-            "error",
-            "cache off: published",
-            "modelled",
+            "test", "cache on: published", "modelled", "error", "cache off: published", "modelled",
             "error",
         ],
         &lines.collect::<Vec<_>>(),
@@ -199,14 +194,8 @@ fn journal(all: &[Reproduced]) -> String {
         }
     }
     let head = [
-        "drive",
-        "published",
-        "modelled",
-        "error",
-        "published write µs",
-        "modelled",
-        "published fsync µs",
-        "modelled",
+        "drive", "published", "modelled", "error", "published write µs", "modelled",
+        "published fsync µs", "modelled",
     ];
     table(&head, &lines)
 }

@@ -58,14 +58,7 @@ impl Served {
         let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
         std::fs::create_dir(&mount)?;
         let mut args = vec![
-            "emulate",
-            model,
-            "--quiet",
-            "--format",
-            "json",
-            "--control",
-            &control,
-            "--fill",
+            "emulate", model, "--quiet", "--format", "json", "--control", &control, "--fill",
             fill_percent,
         ];
         match access {

@@ -250,13 +250,7 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     if !names.is_empty() {
         let _protected = ProtectedLinks::set()?;
         let args = [
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-            "--",
+            "test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--",
             "--nocapture",
         ];
         let mut cargo = command("cargo", &args);

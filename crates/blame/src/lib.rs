@@ -30,7 +30,6 @@ pub enum Blame {
     Usage,
     /// The safety rules: the action could destroy data.
     Safety,
-    /// The system or the device.
     System,
 }
 

@@ -28,6 +28,7 @@ use serde::Deserialize;
 use workload::{ByteSize, Pattern};
 
 use crate::drive::{Class, Drive, PowerLossProtection};
+use crate::embedded::{self, embedded_files};
 use crate::row::{PublishedSync, Row, WriteCache};
 
 /// The name and the text of every file in `drives/`.
@@ -45,15 +46,7 @@ const FILES: &[(&str, &str)] = embedded_files!["drives":
     "seagate-nytro-1351-3840gb",
 ];
 
-static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
-    // The files are part of the program: an invalid one is a bug, and a test reads each.
-    FILES
-        .iter()
-        .map(|(name, text)| {
-            parse(text).unwrap_or_else(|error| panic!("the embedded drives/{name}.toml: {error}"))
-        })
-        .collect()
-});
+static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| embedded::parsed(FILES, parse));
 
 /// All drives of the catalogue, sorted by name.
 pub fn drives() -> &'static [Drive] {
@@ -111,7 +104,6 @@ pub enum BadDriveFile {
         /// The problem, as a phrase.
         what: String,
     },
-    /// A claim without its source, or a source without a claim.
     #[error(
         "power_loss_protection is `{0}`: `yes` and `no` need a power_loss_protection_source, \
          `unknown` must have none"
@@ -120,9 +112,6 @@ pub enum BadDriveFile {
 }
 
 /// Parses a drive's file.
-///
-/// # Errors
-/// If it does not have the format described above.
 pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
     let file: DriveFile = toml::from_str(text)?;
     let known = file.power_loss_protection != PowerLossProtection::Unknown;

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use workload::SyncMethod;
 
 use super::*;
@@ -7,11 +5,7 @@ use crate::names::find;
 
 #[test]
 fn the_list_is_the_folder() {
-    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/drives")).unwrap();
-    let folder: BTreeSet<String> =
-        folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let listed: BTreeSet<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
-    assert_eq!(listed, folder);
+    embedded::assert_complete("drives", FILES);
     for (drive, (name, _)) in drives().iter().zip(FILES) {
         assert_eq!(drive.name, *name);
     }

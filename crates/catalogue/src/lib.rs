@@ -23,14 +23,8 @@
 //! # Ok::<(), catalogue::NoSuchDrive>(())
 //! ```
 
-/// The name and the text of each of these files of a folder.
-macro_rules! embedded_files {
-    [$folder:literal: $($name:literal),* $(,)?] => {
-        &[$(($name, include_str!(concat!("../", $folder, "/", $name, ".toml")))),*]
-    };
-}
-
 pub mod drive;
+mod embedded;
 pub mod file;
 pub mod model;
 pub mod models;

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::embedded::{self, embedded_files};
 use crate::model::Model;
 
 /// The name and the text of every file in `models/`.
@@ -27,15 +28,7 @@ const FILES: &[(&str, &str)] = embedded_files!["models":
     "seagate-nytro-1351-3840gb",
 ];
 
-static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
-    // The files are part of the program: an invalid one is a bug, and a test reads each.
-    FILES
-        .iter()
-        .map(|(name, text)| {
-            parse(text).unwrap_or_else(|error| panic!("the embedded models/{name}.toml: {error}"))
-        })
-        .collect()
-});
+static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| embedded::parsed(FILES, parse));
 
 pub fn models() -> &'static [Model] {
     &MODELS
@@ -47,9 +40,6 @@ pub fn model_text(name: &str) -> Option<&'static str> {
 }
 
 /// Parses a model's file.
-///
-/// # Errors
-/// If it does not have the format that [`crate::model`] describes.
 pub fn parse(text: &str) -> Result<Model, toml::de::Error> {
     toml::from_str(text)
 }
@@ -60,16 +50,7 @@ mod tests {
 
     #[test]
     fn the_folder_and_the_list_agree() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        let mut listed: Vec<String> =
-            FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
-        files.sort();
-        listed.sort();
-        assert_eq!(files, listed);
+        embedded::assert_complete("models", FILES);
     }
 
     #[test]

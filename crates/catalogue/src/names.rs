@@ -33,9 +33,6 @@ fn suggestion(nearest: &[&str]) -> String {
 }
 
 /// The drive with this name; letter case is ignored.
-///
-/// # Errors
-/// If there is none; the error suggests similar names.
 pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     let wanted = name.trim().to_lowercase();
     drives().iter().find(|drive| drive.name == wanted).ok_or_else(|| {
@@ -45,9 +42,6 @@ pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
 }
 
 /// The model with this name; letter case is ignored.
-///
-/// # Errors
-/// If there is none; the error suggests similar names.
 pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
     let wanted = name.trim().to_lowercase();
     models().iter().find(|model| model.model == wanted).ok_or_else(|| {

@@ -24,10 +24,6 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a headless Chromium.
-    ///
-    /// # Errors
-    /// If it is not installed, or does not start.
     pub fn start() -> Result<Browser, ChromiumError> {
         let profile = tempfile::tempdir().map_err(ChromiumError::Start)?;
         let mut command = Command::new("chromium");
@@ -87,9 +83,6 @@ impl Browser {
     }
 
     /// Opens a page in a separate browser context: it shares no cookies and no cache with others.
-    ///
-    /// # Errors
-    /// If the connection cannot be made.
     pub fn page(&self) -> Result<Page, ChromiumError> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(ChromiumError::Start)?;
         let path = std::fs::read_to_string(self.profile.path().join("DevToolsActivePort"))

@@ -7,10 +7,8 @@ use std::path::PathBuf;
 pub enum ChromiumError {
     #[error("`chromium` not found in PATH; on Debian, run apt-get install chromium")]
     NotInstalled,
-    /// The process could not be started.
     #[error("cannot start chromium: {0}")]
     Start(std::io::Error),
-    /// It did not report its DevTools port in time.
     #[error("chromium did not report its port within {0:?}")]
     Silent(std::time::Duration),
     /// It does not respond, or a promise that a script awaits is never resolved.
@@ -18,21 +16,18 @@ pub enum ChromiumError {
     Unanswered(std::time::Duration),
     #[error("the connection to chromium broke: {0}")]
     Connection(#[from] Box<tungstenite::Error>),
-    /// It rejected a command.
     #[error("chromium rejected {method}: {message}")]
     Refused {
         /// The rejected DevTools method.
         method: String,
         message: String,
     },
-    /// A script on the page threw an exception.
     #[error("the script `{script}` threw: {message}")]
     Threw {
         script: String,
         /// The exception as text.
         message: String,
     },
-    /// A condition did not become true in time.
     #[error("`{what}` did not become true within {within:?}")]
     Late {
         /// Source of the condition.
@@ -40,11 +35,6 @@ pub enum ChromiumError {
         /// The time that the test waited.
         within: std::time::Duration,
     },
-    /// A screenshot or PDF could not be written.
     #[error("cannot write {path}: {error}")]
-    Keep {
-        path: PathBuf,
-        /// The system's error.
-        error: std::io::Error,
-    },
+    Keep { path: PathBuf, error: std::io::Error },
 }

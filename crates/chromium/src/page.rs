@@ -54,9 +54,6 @@ impl Page {
     }
 
     /// Sends a DevTools command and returns its result.
-    ///
-    /// # Errors
-    /// If the command is rejected, or the connection broke.
     pub fn command(&mut self, method: &str, params: &Value) -> Result<Value, ChromiumError> {
         self.last_id += 1;
         let id = self.last_id;
@@ -99,9 +96,6 @@ impl Page {
     }
 
     /// Opens an address and waits until it is loaded. Earlier events are discarded.
-    ///
-    /// # Errors
-    /// If it cannot be loaded.
     pub fn open(&mut self, address: &str) -> Result<(), ChromiumError> {
         self.events.clear();
         let answer = self.command("Page.navigate", &json!({"url": address}))?;
@@ -125,9 +119,6 @@ impl Page {
     }
 
     /// The value of an expression on the page; a promise is awaited.
-    ///
-    /// # Errors
-    /// If it throws an exception.
     pub fn value(&mut self, script: &str) -> Result<Value, ChromiumError> {
         let params = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
         let answer = self.command("Runtime.evaluate", &params)?;
@@ -191,9 +182,6 @@ impl Page {
 
     /// Presses a key, with the name that DevTools uses: `Tab`, `Enter`, `ArrowDown`, or a
     /// character.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn press(&mut self, key: &str) -> Result<(), ChromiumError> {
         let (code, text) = match key {
             "Tab" => (9, ""),
@@ -217,9 +205,6 @@ impl Page {
     }
 
     /// Moves the mouse to a point of the view, in CSS pixels, and clicks.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn click(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
         self.point(x, y)?;
         for kind in ["mousePressed", "mouseReleased"] {
@@ -230,27 +215,18 @@ impl Page {
     }
 
     /// Moves the mouse to a point of the view, in CSS pixels.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn point(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
         self.command("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y}))
             .map(|_| ())
     }
 
     /// Emulates the user's preference for the colour scheme `light` or `dark`.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn prefer(&mut self, scheme: &str) -> Result<(), ChromiumError> {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.command("Emulation.setEmulatedMedia", &features).map(|_| ())
     }
 
     /// Resizes the view, in CSS pixels.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn resize(&mut self, width: u32, height: u32) -> Result<(), ChromiumError> {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -258,18 +234,12 @@ impl Page {
     }
 
     /// Enables or disables scripts, for pages opened from then on.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn scripts(&mut self, on: bool) -> Result<(), ChromiumError> {
         self.command("Emulation.setScriptExecutionDisabled", &json!({"value": !on})).map(|_| ())
     }
 
     /// The accessibility tree as a screen reader presents it: role and name of every node that is
     /// not ignored.
-    ///
-    /// # Errors
-    /// If the connection broke.
     pub fn accessible(&mut self) -> Result<Vec<(String, String)>, ChromiumError> {
         let tree = self.command("Accessibility.getFullAXTree", &json!({}))?;
         let nodes = tree["nodes"].as_array().cloned().unwrap_or_default();
@@ -279,18 +249,12 @@ impl Page {
     }
 
     /// Writes a screenshot of the view as PNG.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn picture(&mut self, file: &Path) -> Result<(), ChromiumError> {
         let answer = self.command("Page.captureScreenshot", &json!({"format": "png"}))?;
         write_decoded(&answer, file).map(|_| ())
     }
 
     /// Prints the page as an A4 PDF; returns its bytes.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn print(&mut self, file: &Path) -> Result<Vec<u8>, ChromiumError> {
         let params = json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
         let answer = self.command("Page.printToPDF", &params)?;

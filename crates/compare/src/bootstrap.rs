@@ -281,9 +281,6 @@ fn variation_from(other: &Side, own: &Side) -> Option<f64> {
 
 /// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each is a
 /// list of runs.
-///
-/// # Errors
-/// If a side has no series, is too short, or stalled.
 pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoInterval> {
     let sides = [Side::new(baseline)?, Side::new(candidate)?];
     long_enough(&sides)?;

@@ -117,7 +117,6 @@ pub enum Verdict {
         /// Better or worse than the baseline.
         direction: Direction,
     },
-    /// Undecided.
     Open {
         /// The reason, in one sentence.
         #[serde(serialize_with = "sentence")]

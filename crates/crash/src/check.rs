@@ -51,9 +51,6 @@ pub(crate) struct CheckSlot {
 
 impl CheckSlot {
     /// Uses a served file. `directory` is empty and used by nothing else.
-    ///
-    /// # Errors
-    /// When no loop device is available.
     pub(crate) fn new(
         file: PathBuf,
         directory: PathBuf,
@@ -102,9 +99,6 @@ impl CheckSlot {
     }
 
     /// Calls `work` with the drive and the directory where the state's filesystem is mounted.
-    ///
-    /// # Errors
-    /// When it cannot be mounted, and when a process is left that uses it.
     pub(crate) fn mounted<T>(
         &self,
         state: &State,

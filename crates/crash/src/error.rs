@@ -14,13 +14,10 @@ use crate::state::State;
 /// Why a command cannot be recorded, or its states cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CrashError {
-    /// FUSE cannot be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// Loop device, filesystem or mount failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The session's files cannot be used.
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error(
@@ -36,14 +33,11 @@ pub enum CrashError {
     Check { state: State, source: io::Error },
     #[error("cannot mount state {state}")]
     DoesNotMount { state: State, source: io::Error },
-    /// This host cannot mount the filesystem of any state.
     #[error(
         "state {state} cannot be mounted for a reason unrelated to its content, so it has no \
          verdict; fix the cause and continue with --resume"
     )]
     CannotMount { state: State, source: io::Error },
-    /// A process keeps a filesystem in use that has to be unmounted: otherwise the next state would
-    /// be mounted on its remains.
     #[error(
         "{who} left its filesystem in use by {holders}; all processes that it starts must end with \
          it, including daemons"
@@ -53,7 +47,6 @@ pub enum CrashError {
         who: String,
         holders: Holders,
     },
-    /// The log is incomplete, because a write to it failed.
     #[error("the recording in `{}` is incomplete and cannot be used; is the disk full? Use \
              --session to choose another directory", directory.display())]
     Recording { directory: PathBuf, source: io::Error },
@@ -64,7 +57,6 @@ pub enum CrashError {
 }
 
 impl CrashError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             CrashError::Root => Blame::Usage,

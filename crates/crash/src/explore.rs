@@ -67,9 +67,6 @@ pub struct Explorer {
 
 impl Explorer {
     /// Sets up `jobs` files. `work` is an empty directory for mount points.
-    ///
-    /// # Errors
-    /// When they cannot be set up.
     pub fn new(
         recording: Arc<Recording>,
         plan: Plan,
@@ -114,16 +111,11 @@ impl Explorer {
             .map_or(Ok(()), |error| Err(CrashError::call("reading the recording")(error)))
     }
 
-    /// # Errors
-    /// When the state cannot be checked, or the recording cannot be read.
     pub fn check_one(&self, state: &State) -> Result<CheckVerdict, CrashError> {
         self.check(0, state)
     }
 
     /// Serves a state and calls `work` with its drive, and with its mount point, if it is mounted.
-    ///
-    /// # Errors
-    /// When it cannot be mounted, and when a process is left that uses it.
     pub fn with_state<T>(
         &self,
         state: &State,
@@ -251,9 +243,6 @@ impl Explorer {
     }
 
     /// The lost and torn writes of a state: offset, length, and owners.
-    ///
-    /// # Errors
-    /// When a process is left that uses the filesystem.
     pub fn lost(&self, state: &State) -> Result<Vec<Lost>, CrashError> {
         let epoch = &self.recording.epochs()[state.epoch];
         let whole = State::whole(state.epoch);

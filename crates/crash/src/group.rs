@@ -38,9 +38,6 @@ pub(crate) struct Group {
 
 impl Group {
     /// Starts the process. Its piped output is delivered by [`Group::attend`].
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
         let mut child = command.process_group(0).spawn()?;
         let (said, complained) = (child.stdout.take(), child.stderr.take());
@@ -63,9 +60,6 @@ impl Group {
     ///
     /// A pipe may outlive the process if a descendant keeps it open. Everything that the process
     /// printed has been read even then.
-    ///
-    /// # Errors
-    /// Those of the system, and those of `hear`.
     pub(crate) fn attend(
         &mut self,
         go_on: impl Fn() -> bool,

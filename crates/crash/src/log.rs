@@ -73,9 +73,6 @@ impl LogWriter {
     }
 
     /// Returns whether it still records. It stops at its first error.
-    ///
-    /// # Errors
-    /// That error.
     pub(crate) fn is_whole(&self) -> io::Result<()> {
         match &self.broken {
             Some(error) => Err(again(error)),
@@ -145,9 +142,6 @@ fn again(error: &io::Error) -> io::Error {
 }
 
 /// Reads a log. An incomplete entry at the end is dropped.
-///
-/// # Errors
-/// Those of the file, and when it is not a log.
 pub(crate) fn read(file: &File) -> io::Result<Vec<Entry>> {
     let length = file.metadata()?.len();
     let mut entries = Vec::new();

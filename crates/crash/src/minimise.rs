@@ -5,9 +5,6 @@ use std::collections::BTreeSet;
 
 /// Reduces a set as long as `fails` confirms that the rest still fails. Every member of the result
 /// is needed for the failure. `lost` itself must fail.
-///
-/// # Errors
-/// Those of `fails`.
 pub(crate) fn minimise<E>(
     lost: &BTreeSet<usize>,
     mut fails: impl FnMut(&BTreeSet<usize>) -> Result<bool, E>,

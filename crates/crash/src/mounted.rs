@@ -66,9 +66,6 @@ pub(crate) struct Mounted<'a> {
 
 impl Mounted<'_> {
     /// Mounts the current content of the device.
-    ///
-    /// # Errors
-    /// The kernel's, classified.
     pub(crate) fn new<'a>(
         device: &'a Path,
         directory: &'a Path,

@@ -20,9 +20,6 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     /// Makes the pipe non-blocking, for all processes that have it open.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub(crate) fn new(pipe: OwnedFd) -> io::Result<Pipe> {
         ioctl_fionbio(&pipe, true)?;
         Ok(Pipe { pipe: pipe.into(), buffer: vec![0; READ_BYTES] })
@@ -30,9 +27,6 @@ impl Pipe {
 
     /// Passes on what was printed before the call, piece by piece. Returns `false` at the end of
     /// the pipe, when no process can print any more.
-    ///
-    /// # Errors
-    /// Those of the system, and those of `hear`.
     pub(crate) fn drain(
         &mut self,
         mut hear: impl FnMut(&[u8]) -> io::Result<()>,
@@ -69,9 +63,6 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Adds a piece, and calls `line` for each line that it completes.
-    ///
-    /// # Errors
-    /// Those of `line`.
     pub(crate) fn add(
         &mut self,
         piece: &[u8],

@@ -21,7 +21,6 @@ use crate::view::Recording;
 /// A command to record, and the drive to record it on.
 #[derive(Debug, Clone)]
 pub struct RecordingSetup {
-    /// The command and its arguments.
     pub command: Vec<String>,
     /// A shell command that prepares the drive. What it has written when it ends is safe before the
     /// recording starts.

@@ -61,9 +61,6 @@ impl Recorded {
     }
 
     /// Starts recording.
-    ///
-    /// # Errors
-    /// When the base cannot be made durable.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         self.base.sync_data()?;
         if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
@@ -75,18 +72,12 @@ impl Recorded {
 
     /// Records the lines that the command has printed so far. Returns `false` when no process can
     /// print any more.
-    ///
-    /// # Errors
-    /// Those of the log.
     pub(crate) fn note_lines(&mut self) -> io::Result<bool> {
         let Recorded { pipe, lines, stage, .. } = self;
         pipe.drain(|piece| lines.add(piece, |line| stage.note(line)))
     }
 
     /// Records the last line after the command has ended, with or without a line end.
-    ///
-    /// # Errors
-    /// Those of the log.
     pub(crate) fn note_last_line(&mut self) -> io::Result<()> {
         self.note_lines()?;
         match std::mem::take(&mut self.lines).unfinished() {
@@ -96,9 +87,6 @@ impl Recorded {
     }
 
     /// Returns whether everything so far has been recorded.
-    ///
-    /// # Errors
-    /// The first error of the log.
     pub(crate) fn is_whole(&self) -> io::Result<()> {
         match &self.stage {
             Stage::Recording { writer, .. } => writer.is_whole(),
@@ -106,10 +94,6 @@ impl Recorded {
         }
     }
 
-    /// Ends the recording, and returns it.
-    ///
-    /// # Errors
-    /// Those of the log.
     pub(crate) fn end(&mut self) -> io::Result<Option<Tape>> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Recording { mut writer, tape } => {

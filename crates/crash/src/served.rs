@@ -80,9 +80,6 @@ impl Served {
     /// Mounts the directory with only the recorded drive. A single thread answers: everything
     /// written before a flush arrived has then been acknowledged before it arrived, and the log has
     /// the order of the promises.
-    ///
-    /// # Errors
-    /// When this host does not allow it.
     pub(crate) fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
         let capacity_bytes = recorded.capacity_bytes();
         let drives = Drives {
@@ -96,9 +93,6 @@ impl Served {
     }
 
     /// Mounts the directory with `states` files for states of a recording, and as many threads.
-    ///
-    /// # Errors
-    /// When this host does not allow it.
     pub(crate) fn of_states(
         directory: &Path,
         recording: Arc<Recording>,
@@ -148,9 +142,6 @@ impl Served {
     }
 
     /// Calls `work` with the recorded drive.
-    ///
-    /// # Errors
-    /// Those of `work`, and when no drive is recorded.
     pub(crate) fn recorded<T>(
         &self,
         work: impl FnOnce(&mut Recorded) -> io::Result<T>,

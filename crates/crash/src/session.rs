@@ -37,7 +37,6 @@ pub struct Plan {
     pub check: Check,
     /// Maximum number of states to check between two flushes.
     pub samples: usize,
-    /// Seed of the selection.
     pub seed: u64,
     /// Size of the aligned unit that is written completely or not at all.
     pub atomic_bytes: u64,
@@ -58,9 +57,6 @@ pub struct Session {
 
 impl Session {
     /// Creates a session in a directory that does not exist yet.
-    ///
-    /// # Errors
-    /// When it exists, or cannot be created.
     pub fn create(directory: &Path) -> Result<Session, SessionError> {
         let system = |source| SessionError::System { path: directory.to_owned(), source };
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -76,9 +72,6 @@ impl Session {
     }
 
     /// Opens an existing session, and reads its plan.
-    ///
-    /// # Errors
-    /// When there is none.
     pub fn open(directory: &Path) -> Result<(Session, Plan), SessionError> {
         let none = |because| SessionError::None { directory: directory.to_owned(), because };
         let bytes = std::fs::read(directory.join("session.json")).map_err(none)?;
@@ -95,9 +88,6 @@ impl Session {
     }
 
     /// Creates the files of a drive to be recorded: base and log.
-    ///
-    /// # Errors
-    /// When they cannot be created.
     pub fn blank(&self, capacity_bytes: u64) -> Result<(File, File), SessionError> {
         let blank = |name: &str, bytes: u64| {
             let made = OpenOptions::new()
@@ -112,19 +102,12 @@ impl Session {
     }
 
     /// Writes the plan: from now on the session can be resumed.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep(&self, plan: &Plan) -> Result<(), SessionError> {
         let text = serde_json::to_vec_pretty(plan).unwrap_or_default();
         std::fs::write(self.directory.join("session.json"), text)
             .map_err(|error| self.system("session.json", error))
     }
 
-    /// Opens the recording.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn recording(&self, plan: &Plan) -> Result<Recording, SessionError> {
         let base = self.recorded("base.img", plan.capacity_bytes)?;
         let log = self.recorded("writes.log", plan.log_bytes)?;
@@ -155,9 +138,6 @@ impl Session {
     }
 
     /// The checked states. An incomplete line is ignored.
-    ///
-    /// # Errors
-    /// When they cannot be read.
     pub fn results(&self) -> Result<Vec<(State, CheckVerdict)>, SessionError> {
         let file = match File::open(self.directory.join("results.jsonl")) {
             // It ended before its first result.
@@ -175,9 +155,6 @@ impl Session {
     }
 
     /// Opens the file for appending results.
-    ///
-    /// # Errors
-    /// When the file cannot be opened.
     pub fn log_results(&self) -> Result<ResultLog, SessionError> {
         let path = self.directory.join("results.jsonl");
         let mut file = OpenOptions::new()
@@ -199,10 +176,6 @@ pub struct ResultLog {
 }
 
 impl ResultLog {
-    /// Appends a result.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn add(&mut self, state: &State, verdict: &CheckVerdict) -> Result<(), SessionError> {
         let checked = Checked { state: state.to_string(), verdict: verdict.clone() };
         let line = serde_json::to_string(&checked).unwrap_or_default() + "\n";

@@ -21,7 +21,6 @@ pub struct State {
 }
 
 impl State {
-    /// The state with all writes of an epoch.
     pub const fn whole(epoch: usize) -> State {
         State { epoch, lost: BTreeSet::new(), torn: None }
     }

@@ -52,9 +52,6 @@ impl Tape {
     }
 
     /// Reads the drive's content after all entries.
-    ///
-    /// # Errors
-    /// Those of the files.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let there = |index: u32| self.entries[index as usize].range();
         in_blocks(offset, buffer.len(), |block, within, part| {
@@ -234,9 +231,6 @@ impl View {
     }
 
     /// Reads a range, which must be within the drive.
-    ///
-    /// # Errors
-    /// Those of the files.
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         in_blocks(offset, buffer.len(), |block, within, part| {
             match self.own.get(&block) {
@@ -251,9 +245,6 @@ impl View {
     }
 
     /// Writes to this view only.
-    ///
-    /// # Errors
-    /// Those of the files.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         in_blocks(offset, data.len(), |block, within, part| {
             if !self.own.contains_key(&block) {
@@ -292,9 +283,6 @@ impl View {
 
     /// A hash of the content: equal states need to be checked only once. It covers only what the
     /// last epoch touched, so compare it only within one epoch.
-    ///
-    /// # Errors
-    /// Those of the files.
     pub(crate) fn fingerprint(&self) -> io::Result<u64> {
         use std::hash::{DefaultHasher, Hasher as _};
         let mut touched: Vec<u64> = Vec::new();

@@ -19,9 +19,6 @@ pub struct WorkDirectory {
 
 impl WorkDirectory {
     /// Creates a directory, and removes those left in `parent` by this user's killed processes.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     pub fn new(parent: &Path) -> io::Result<WorkDirectory> {
         for left in left_behind(parent) {
             remove(&left);

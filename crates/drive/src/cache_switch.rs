@@ -40,16 +40,10 @@ use crate::{BlockDevice, CacheReading, CommandError, SystemRoot, WriteCache};
 /// refuse or lie.
 pub trait CacheControl {
     /// Asks the drive.
-    ///
-    /// # Errors
-    /// When the drive does not answer, or this user may not ask.
     fn reading(&mut self) -> Result<CacheReading, CommandError>;
 
     /// Switches the drive's cache, and lets the kernel follow. Only a subsequent reading shows the
     /// result.
-    ///
-    /// # Errors
-    /// When the kernel or the drive refuses.
     fn switch(&mut self, on: bool) -> Result<(), CommandError>;
 
     /// Returns whether the kernel sends flushes; `None` where it does not say.
@@ -124,9 +118,6 @@ impl<C: CacheControl> CacheSwitch<C> {
     }
 
     /// Asks the drive.
-    ///
-    /// # Errors
-    /// When it does not answer.
     pub fn reading(&mut self) -> Result<CacheReading, SwitchError> {
         Ok(self.control.reading()?)
     }

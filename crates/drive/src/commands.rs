@@ -123,9 +123,6 @@ impl OpenDrive {
     }
 
     /// Switches the cache with the drive's own command. Only a subsequent reading shows the result.
-    ///
-    /// # Errors
-    /// When the drive has no cache that can be switched, or refuses.
     pub fn set_write_cache(&mut self, on: bool) -> Result<(), CommandError> {
         let reading = self.write_cache()?;
         match &mut self.0 {
@@ -162,9 +159,6 @@ impl OpenDrive {
 
     /// Asks for model, serial number and firmware. SCSI's names for a SATA drive, which sysfs
     /// shows, are truncated; these are complete.
-    ///
-    /// # Errors
-    /// Those of [`write_cache`](OpenDrive::write_cache).
     pub fn identity(&mut self) -> Result<DriveIdentity, CommandError> {
         match &mut self.0 {
             Opened::Nvme(connection) => ask::nvme::identity(connection),

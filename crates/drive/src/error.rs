@@ -15,13 +15,8 @@ pub enum DriveError {
 
     /// The path may exist, but this user has no access.
     #[error("cannot access {}: {source}", .path.display())]
-    Inaccessible {
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Inaccessible { path: PathBuf, source: io::Error },
 
-    /// Workloads cannot write to this kind of file.
     #[error("{} is a {kind}: name a directory, a regular file or a block device", .path.display())]
     WrongKind {
         /// The path after following links.
@@ -35,11 +30,9 @@ pub enum DriveError {
     Table {
         /// Expected path of the table.
         path: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
 
-    /// A line of the mount table cannot be parsed, so what is mounted is unknown.
     #[error(
         "line {line} of /proc/self/mountinfo is malformed, so flushmark cannot tell what is \
          mounted; please report it: {text}"
@@ -59,7 +52,6 @@ pub enum DriveError {
         path: PathBuf,
     },
 
-    /// sysfs does not know the device.
     #[error(
         "/sys/dev/block does not list the block device {device}: is sysfs mounted, and is the \
          device still there?"
@@ -69,7 +61,6 @@ pub enum DriveError {
         device: DeviceNumber,
     },
 
-    /// The device's counters cannot be parsed.
     #[error(
         "the counters of block device {device} in sysfs are malformed; please report them: {text}"
     )]
@@ -80,18 +71,15 @@ pub enum DriveError {
         text: String,
     },
 
-    /// The bytes that may hold a signature could not be read.
     #[error("cannot read {} to see whether it contains data: {source}", .path.display())]
     Unreadable {
         /// The device or image.
         path: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl DriveError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. } => Blame::Usage,

@@ -38,7 +38,6 @@ pub enum Occupied {
         #[schemars(with = "String")]
         mount_point: PathBuf,
     },
-    /// It is one of the devices of a mounted filesystem.
     #[error("{} belongs to the Btrfs filesystem {uuid}, which is mounted", .device.display())]
     Btrfs {
         #[serde(with = "crate::lossy_path")]
@@ -46,7 +45,6 @@ pub enum Occupied {
         device: PathBuf,
         uuid: String,
     },
-    /// The kernel uses it for swap.
     #[error("{} is in use as swap", .device.display())]
     Swap {
         /// The device or file.
@@ -66,7 +64,6 @@ pub enum Occupied {
         #[schemars(with = "String")]
         holder: PathBuf,
     },
-    /// A loop device presents it as a disk.
     #[error("{} is attached to {}", .device.display(), .loop_device.display())]
     Loop {
         /// The device or file.
@@ -93,7 +90,6 @@ pub enum Occupied {
         #[schemars(with = "String")]
         backing_file: PathBuf,
     },
-    /// Another loop device presents the same part of the same file.
     #[error("{} shows the same file as {}", .other.display(), .loop_device.display())]
     SharedFile {
         #[serde(with = "crate::lossy_path")]

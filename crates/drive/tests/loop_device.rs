@@ -3,70 +3,39 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, which clippy.toml exempts only inside `#[test]`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use drive::{
     BlockDevice, Counters, DirectIo, Occupied, Place, PlaceKind, SignatureKind, SystemRoot,
     Transport, WriteCache, file_occupancy, occupancy, read_signatures,
 };
+use testbed::{LoopDevice, Mount, needs_root, system};
 
-struct LoopDevice {
-    path: PathBuf,
-    image: PathBuf,
-    directory: tempfile::TempDir,
+fn attached(test: &str) -> Option<LoopDevice> {
+    if needs_root(test) { LoopDevice::new(test, 16 << 20, &[]) } else { None }
 }
 
-impl LoopDevice {
-    fn attach(test: &str) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: {test}: attaching a loop device needs root");
-            return None;
-        }
-        let directory = tempfile::tempdir().unwrap();
-        let image = fs::canonicalize(directory.path()).unwrap().join("image");
-        File::create(&image).unwrap().set_len(16 << 20).unwrap();
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
-        match output {
-            Ok(output) if output.status.success() => {
-                let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-                Some(LoopDevice { path, image, directory })
-            }
-            other => {
-                eprintln!("skipped: {test}: no loop device to be had: {other:?}");
-                None
-            }
-        }
-    }
-
-    fn place(&self) -> Place {
-        Place::of(&SystemRoot::default(), &self.path).unwrap()
-    }
-
-    fn reasons(&self) -> Vec<String> {
-        let found = occupancy(&SystemRoot::default(), self.place().device).unwrap();
-        found.iter().map(ToString::to_string).collect()
-    }
+fn place(device: &LoopDevice) -> Place {
+    Place::of(&SystemRoot::default(), device.path.as_ref()).unwrap()
 }
 
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.path).status();
-    }
+fn reasons(device: &LoopDevice) -> Vec<String> {
+    let found = occupancy(&SystemRoot::default(), place(device).device).unwrap();
+    found.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_loop_device_is_described() {
-    let Some(device) = LoopDevice::attach("a_loop_device_is_described") else { return };
-    let place = device.place();
+    let Some(device) = attached("a_loop_device_is_described") else { return };
+    let place = place(&device);
     assert_eq!((place.kind, place.mount.as_ref()), (PlaceKind::BlockDevice, None));
     assert_eq!(place.size_bytes, Some(16 << 20));
     assert!(matches!(place.direct_io, None | Some(DirectIo::Aligned { .. })));
     let block: &BlockDevice = place.block_device().unwrap();
-    assert_eq!((block.transport, block.path.as_path()), (Transport::Loop, device.path.as_path()));
-    assert_eq!(block.backing_file.as_deref(), Some(device.image.as_path()));
+    assert_eq!((block.transport, block.path.as_path()), (Transport::Loop, device.path.as_ref()));
+    assert_eq!(block.backing_file, Some(device.image()));
     // The loop driver turns a flush into an fsync of its file.
     assert_eq!(block.queue.write_cache, Some(WriteCache::WriteBack));
 }
@@ -74,8 +43,8 @@ fn a_loop_device_is_described() {
 #[test]
 fn flushes_are_counted() {
     const SYNCS: u64 = 20;
-    let Some(device) = LoopDevice::attach("flushes_are_counted") else { return };
-    let read = || Counters::read(&SystemRoot::default(), device.place().device).unwrap();
+    let Some(device) = attached("flushes_are_counted") else { return };
+    let read = || Counters::read(&SystemRoot::default(), place(&device).device).unwrap();
     let file = OpenOptions::new().write(true).open(&device.path).unwrap();
     let before = read();
     for turn in 0..SYNCS {
@@ -93,50 +62,36 @@ fn flushes_are_counted() {
 
 #[test]
 fn whoever_uses_it_is_named() {
-    let Some(device) = LoopDevice::attach("whoever_uses_it_is_named") else { return };
-    assert_eq!(device.reasons(), Vec::<String>::new());
-    let image = file_occupancy(&SystemRoot::default(), &device.image).unwrap();
+    const TEST: &str = "whoever_uses_it_is_named";
+    let Some(device) = attached(TEST) else { return };
+    assert_eq!(reasons(&device), Vec::<String>::new());
+    let image = file_occupancy(&SystemRoot::default(), &device.image()).unwrap();
     assert!(
-        matches!(&image[..], [Occupied::Loop { loop_device, .. }] if *loop_device == device.path),
+        matches!(&image[..], [Occupied::Loop { loop_device, .. }] if *loop_device == Path::new(&device.path)),
         "{image:?}"
     );
 
     let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
     let claim = OpenOptions::new().read(true).custom_flags(exclusive).open(&device.path).unwrap();
-    let expected = format!(
-        "{} is claimed for exclusive use by another program or filesystem",
-        device.path.display()
-    );
-    assert_eq!(device.reasons(), [expected]);
+    let expected =
+        format!("{} is claimed for exclusive use by another program or filesystem", device.path);
+    assert_eq!(reasons(&device), [expected]);
     drop(claim);
 
-    let Ok(made) = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device.path).status() else {
-        eprintln!("skipped: whoever_uses_it_is_named (mounted): mkfs.ext4 is not installed");
-        return;
-    };
-    assert!(made.success());
-    assert_eq!(read_signatures(&device.path).unwrap()[0].kind, SignatureKind::Ext4);
-    let mount_point = device.directory.path().join("mounted");
-    fs::create_dir(&mount_point).unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "ext4", "-o", "nobarrier"])
-        .arg(&device.path)
-        .arg(&mount_point)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: whoever_uses_it_is_named (mounted): this user may not mount");
+    if let Err(reason) = system("mkfs.ext4", &["-q", "-F", &device.path]) {
+        eprintln!("skipped: {TEST} (mounted): {reason}");
         return;
     }
-    let reasons = device.reasons();
+    assert_eq!(read_signatures(device.path.as_ref()).unwrap()[0].kind, SignatureKind::Ext4);
+    let Some(mount) = Mount::new(TEST, &["-t", "ext4", "-o", "nobarrier", &device.path]) else {
+        return;
+    };
+    let reasons = reasons(&device);
+    let mount_point = fs::canonicalize(&mount.path).unwrap();
     let inside = Place::of(&SystemRoot::default(), &mount_point);
-    let unmounted = Command::new("umount").arg(&mount_point).status().unwrap();
-    assert!(unmounted.success());
+    drop(mount);
 
-    let mount_point = fs::canonicalize(&mount_point).unwrap();
-    assert_eq!(
-        reasons,
-        [format!("{} is mounted on {}", device.path.display(), mount_point.display())]
-    );
+    assert_eq!(reasons, [format!("{} is mounted on {}", device.path, mount_point.display())]);
     let inside = inside.unwrap();
     let mount = inside.mount.as_ref().unwrap();
     assert_eq!(
@@ -145,7 +100,7 @@ fn whoever_uses_it_is_named() {
     );
     assert_eq!(
         inside.block_device().map(|block| block.path.as_path()),
-        Some(device.path.as_path())
+        Some(Path::new(&device.path))
     );
     assert_eq!(mount.source, Path::new(&device.path));
 }

@@ -14,7 +14,6 @@ use crate::serve::socket::Listener;
 /// The registered NBD port.
 const NBD_PORT: u16 = 10809;
 
-/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Unix(PathBuf),
@@ -25,23 +24,15 @@ pub enum Address {
 /// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Another server listens there.
     #[error("`{0}` is in use by another server: choose another address")]
     InUse(Address),
-    /// A server that has ended left its socket file.
     #[error("`{path}` is a stale socket that no server listens on: remove it (`rm {path}`) or \
              choose another path", path = .0.display())]
     Left(PathBuf),
-    /// A file that is not a socket has this name.
     #[error("`{}` exists and is not a socket: choose another path", .0.display())]
     Exists(PathBuf),
-    /// The system call failed.
     #[error("cannot listen on `{address}`: {source}")]
-    System {
-        address: Address,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    System { address: Address, source: io::Error },
 }
 
 /// Parses `HOST:PORT`, `:PORT` on this machine, and `HOST` alone if it has brackets or dots like an
@@ -97,10 +88,6 @@ impl Address {
         }
     }
 
-    /// Starts to listen.
-    ///
-    /// # Errors
-    /// When another server listens there, or the system does not allow it.
     pub fn listen(&self) -> Result<Listener, AddressError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => AddressError::InUse(self.clone()),
@@ -118,9 +105,6 @@ impl Address {
 }
 
 /// Listens on a new unix socket, to which only its owner may connect.
-///
-/// # Errors
-/// When a file of that name exists, or the system does not allow it.
 pub(crate) fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
     let address = || Address::Unix(path.to_owned());
     if let Ok(metadata) = std::fs::symlink_metadata(path) {

@@ -52,17 +52,14 @@ impl Filesystem {
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
-    /// A command exited with an error.
     #[error("`{command}` failed: {said}")]
     Failed {
         command: String,
         /// The first line of its error output.
         said: String,
     },
-    /// A command is not installed.
     #[error("`{0}` is not installed")]
     Missing(String),
-    /// The drive contains another supported filesystem.
     #[error(
         "the drive contains {}, not {}, and is not overwritten: pass --fs {} or another --image",
         found.name(), wanted.name(), found.name()
@@ -72,33 +69,26 @@ pub enum ChainError {
         /// The filesystem requested with `--fs`.
         wanted: Filesystem,
     },
-    /// The drive contains a partition table.
     #[error(
         "the drive contains {0} and no filesystem, and is not overwritten: pass another --image, \
          or serve it with --fuse DIR --loop and mount the partition that you want"
     )]
     Partitions(SignatureKind),
-    /// The drive contains something that no `--fs` can mount.
     #[error("the drive contains {} and is not overwritten: pass another --image", listed(.0))]
     OtherContent(Vec<SignatureKind>),
-    /// The drive cannot be read.
     #[error(transparent)]
     Unreadable(#[from] drive::DriveError),
-    /// The drive was written to, but contains no known filesystem.
     #[error(
         "the drive was written to but contains no known filesystem, and is not overwritten: \
          examine it with --fuse DIR --loop, or pass another --image"
     )]
     Nothing,
-    /// A device or mount is in use.
     #[error("{0} is in use")]
     InUse(String),
-    /// A system call failed.
     #[error("{what}")]
     System {
         /// The operation that failed.
         what: String,
-        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -229,9 +219,6 @@ pub struct MountedFilesystem {
 impl MountedFilesystem {
     /// Mounts the filesystem on the device; `blank` decides what happens if there is none.
     /// `options` are those of `mount -o`.
-    ///
-    /// # Errors
-    /// When the device contains something else, or a step fails.
     pub fn mount(
         device: &Path,
         directory: &Path,
@@ -255,9 +242,6 @@ impl MountedFilesystem {
     }
 
     /// Unmounts it unless it is in use.
-    ///
-    /// # Errors
-    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         match run("umount", words!["--", &self.directory]) {
             // It was already unmounted by someone else.
@@ -405,10 +389,6 @@ pub struct StoppedMount {
 }
 
 impl StoppedMount {
-    /// Finds all of this host.
-    ///
-    /// # Errors
-    /// When the list of mounts cannot be read.
     pub fn find_all() -> Result<Vec<StoppedMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
         let stopped = ours(&table).filter_map(|mount| {
@@ -443,10 +423,6 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
 }
 
 impl LeftMount {
-    /// Finds all of this host.
-    ///
-    /// # Errors
-    /// When the list of mounts cannot be read.
     pub fn find_all() -> Result<Vec<LeftMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
         let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
@@ -459,9 +435,6 @@ impl LeftMount {
     }
 
     /// Removes everything, from top to bottom.
-    ///
-    /// # Errors
-    /// When a step fails, for example without the permissions of the user who created it.
     pub fn clean_up(&self) -> Result<(), ChainError> {
         for mount in self.mounts.iter().rev() {
             run("umount", words!["--lazy", "--", mount])?;

@@ -27,11 +27,9 @@ pub(crate) struct ImageMetadata {
 /// Why a file cannot store a drive.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// The file does not belong to an emulated drive.
     #[error("`{}` exists and was not created by an emulated drive: choose another file, or add \
              --destroy-data", .0.display())]
     Foreign(PathBuf),
-    /// The file stores a drive of another size.
     #[error("`{}` stores a drive of {stored_bytes} bytes ({model}), but this one has \
              {wanted_bytes}: choose another file, or add `,capacity={stored_bytes}` to the model", path.display())]
     OtherSize {
@@ -43,32 +41,21 @@ pub enum ContainerError {
         /// Size of the requested drive, in bytes.
         wanted_bytes: u64,
     },
-    /// Another process serves it.
     #[error("`{}` is in use by another emulated drive", .0.display())]
     InUse(PathBuf),
-    /// The kernel uses it: a loop device, a mounted filesystem, swap.
     #[error("`{}` is in use and will not be overwritten: {}; choose another file", path.display(), sentence(occupied))]
     Occupied { path: PathBuf, occupied: Vec<Occupied> },
-    /// The users of the file cannot be determined.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// The metadata file is not one.
     #[error("`{}` exists and is not the metadata file of an emulated drive: choose another file", .0.display())]
     ForeignMetadata(PathBuf),
-    /// A directory or a device, for example.
     #[error("`{}` is not a regular file", .0.display())]
     NoFile(PathBuf),
-    /// A system call failed.
     #[error("`{}` cannot store a drive", path.display())]
-    System {
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    System { path: PathBuf, source: io::Error },
 }
 
 impl ContainerError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             ContainerError::Foreign(_)
@@ -86,9 +73,6 @@ fn sentence(occupied: &[Occupied]) -> String {
 
 /// Opens or creates the file of a drive. Also returns whether the drive is blank: nothing was ever
 /// written to it, or its content may be overwritten.
-///
-/// # Errors
-/// When the file is not a drive's, in use, of another size, or cannot be opened.
 pub(crate) fn open(
     path: &Path,
     wanted: &ImageMetadata,

@@ -274,17 +274,11 @@ impl Drive {
     }
 
     /// Switches it on again after a cut.
-    ///
-    /// # Errors
-    /// When it is dead.
     pub fn power_on(&mut self) -> Result<(), Refused> {
         self.power.switch_on()
     }
 
     /// Overwrites the drive randomly this many times, in no time. Its data stays, and is safe.
-    ///
-    /// # Errors
-    /// When it is off, or has no flash.
     pub fn wear(&mut self, now: Ns, overwrites: f64) -> Result<(), Refused> {
         self.power.expect_on()?;
         self.catch_up(now);
@@ -297,9 +291,6 @@ impl Drive {
 
     /// Preconditions the first `percent` of it, as if it had been written once, long ago. Its data
     /// stays, and is safe.
-    ///
-    /// # Errors
-    /// When it is off.
     pub fn fill(&mut self, percent: f64) -> Result<(), Refused> {
         self.power.expect_on()?;
         self.queue.precondition(percent);
@@ -308,9 +299,6 @@ impl Drive {
     }
 
     /// Makes the image survive a crash of this host.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn sync_image(&self) -> io::Result<()> {
         self.contents.image().sync()
     }

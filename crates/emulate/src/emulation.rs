@@ -124,25 +124,18 @@ pub struct EmulationConfig {
 /// Why a drive cannot be emulated as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The model is invalid.
     #[error(transparent)]
     Impossible(#[from] Impossible),
-    /// The image file cannot be used.
     #[error(transparent)]
     Container(#[from] ContainerError),
-    /// The NBD or control socket cannot be opened.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// FUSE cannot be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// Loop device, filesystem or mount failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The mount point is not empty.
     #[error("`{}` is not empty, and its files would be hidden: choose an empty directory", .0.display())]
     NotEmpty(PathBuf),
-    /// The filesystem does not fit on the drive.
     #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such \
              as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
     TooSmall {
@@ -155,18 +148,15 @@ pub enum EmulateError {
     /// The lie would be about a promise that the drive never makes.
     #[error("{lie} has no effect on {model}: {because}; omit --lie {lie}, or choose another model")]
     NothingToLieAbout { lie: &'static str, model: String, because: &'static str },
-    /// A system call failed.
     #[error("{what}")]
     System {
         /// The operation that failed.
         what: &'static str,
-        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl EmulateError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             EmulateError::Container(error) => error.blame(),
@@ -454,9 +444,6 @@ impl Emulation {
 
     /// Unmounts the filesystem, or removes whatever else is on top of the drive, unless it is in
     /// use.
-    ///
-    /// # Errors
-    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         if let Some(filesystem) = &mut self.filesystem {
             return filesystem.unmount();

@@ -81,17 +81,13 @@ pub enum Lie {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLie {
-    /// Unknown name.
     #[error("unknown lie `{0}`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: \
              with a probability per write {writes}, or per cut {cuts}", writes = names(false), cuts = names(true))]
     Name(String),
-    /// Missing or invalid probability.
     #[error("`{0}` needs a probability between 0 and 1, such as {0}=0.001")]
     Chance(&'static str),
-    /// Missing or invalid time.
     #[error("`ack-early` needs a time, such as ack-early=20ms")]
     Time,
-    /// Unexpected value.
     #[error("`{0}` takes no value")]
     Plain(&'static str),
 }

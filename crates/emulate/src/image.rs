@@ -43,9 +43,6 @@ impl Image {
     }
 
     /// Reads a range, which must be within the image; unwritten parts are zeros.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         match &self.medium {
             Medium::Memory(pieces) => {
@@ -121,9 +118,6 @@ impl Image {
     }
 
     /// Writes the previous content back; zeros become holes again, which even a full disk accepts.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn restore(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         if data.iter().all(|&byte| byte == 0) {
             self.clear(offset, data.len() as u64)
@@ -133,9 +127,6 @@ impl Image {
     }
 
     /// Fills a range with zeros that stay allocated in the file.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         match &self.medium {
             Medium::Memory(_) => self.clear(offset, bytes),
@@ -154,9 +145,6 @@ impl Image {
     }
 
     /// Fills a range with zeros, and releases its space.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn clear(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         match &mut self.medium {
             Medium::Memory(pieces) => {
@@ -186,9 +174,6 @@ impl Image {
     }
 
     /// Makes the content survive a crash of this host, if it is in a file.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn sync(&self) -> io::Result<()> {
         match &self.medium {
             Medium::Memory(_) => Ok(()),

@@ -35,15 +35,11 @@ pub fn in_memory() -> Vec<PathBuf> {
     own_directories().into_iter().filter(is_memory).collect()
 }
 
-/// The path of a socket for this process.
 pub fn socket(name: &str, ending: &str) -> PathBuf {
     directory().join(format!("{OURS}{name}-{}.{ending}", std::process::id()))
 }
 
 /// Creates a directory for this process only.
-///
-/// # Errors
-/// When it cannot be created.
 pub fn private_directory() -> io::Result<PathBuf> {
     let path = directory().join(format!("{OURS}{}", std::process::id()));
     match std::fs::create_dir(&path) {
@@ -64,9 +60,6 @@ pub fn is_private(path: &Path) -> bool {
 }
 
 /// Sockets and directories left behind by this user's processes.
-///
-/// # Errors
-/// When the directory cannot be read.
 pub fn left_behind() -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory())?.flatten().map(|entry| entry.path());
     Ok(entries.filter(|path| is_left(path).unwrap_or(false)).collect())

@@ -132,9 +132,6 @@ pub struct Endpoints {
 impl Server {
     /// Creates a server for this drive, not running yet. `name` and `description` are reported to
     /// NBD clients.
-    ///
-    /// # Errors
-    /// When no file descriptors are available.
     pub fn new(
         drive: Drive,
         name: &str,
@@ -203,9 +200,6 @@ impl Server {
     }
 
     /// Serves until it is stopped. Returns the drive.
-    ///
-    /// # Errors
-    /// When a system call fails.
     pub fn run(mut self) -> io::Result<Drive> {
         // A drive does not wait for its host's processors. Only root can request that; other users
         // compete with everything else.

@@ -44,10 +44,6 @@ pub struct TargetOptions {
 }
 
 impl Bench {
-    /// Opens a target for a plan.
-    ///
-    /// # Errors
-    /// If the target is invalid, unsafe to use or fails.
     pub fn open(plan: &Plan, given: &str, wanted: TargetOptions) -> anyhow::Result<Bench> {
         if let Some(target) = SimTarget::split(given) {
             return Ok(Bench::Model(Box::new(Modelled::open(given, &target, &wanted.options)?)));

@@ -5,6 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+/// All but the unreserved characters of RFC 3986, and the slash.
+const RESERVED_IN_PATHS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 /// The command used when `$BROWSER` is not set.
 const DESKTOP: &str = "xdg-open";
 /// A command that cannot open the page fails within this time; one that still runs is the browser
@@ -34,9 +39,6 @@ pub fn open(address: &str) -> Result<(), String> {
     ))
 }
 
-///
-/// # Errors
-/// As [`open`].
 pub fn open_file(path: &Path) -> Result<(), String> {
     let whole = path
         .canonicalize()
@@ -46,13 +48,8 @@ pub fn open_file(path: &Path) -> Result<(), String> {
 
 /// A path as a `file://` URL. Reserved characters are written as `%XX`.
 fn file_address(path: &Path) -> String {
-    let encode = |byte: &u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-            char::from(*byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    format!("file://{}", path.as_os_str().as_encoded_bytes().iter().map(encode).collect::<String>())
+    let bytes = path.as_os_str().as_encoded_bytes();
+    format!("file://{}", percent_encode(bytes, RESERVED_IN_PATHS))
 }
 
 /// The words of a command, with the address in place of `%s` or at the end.

@@ -67,9 +67,6 @@ impl Awake {
 
 /// Measures in a directory. A signal ends it after the last complete round; returns `None` if no
 /// round was complete.
-///
-/// # Errors
-/// If C-states cannot be prevented here, or the tests cannot run there.
 pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
     // Fail before anything is measured.
     drop(Awake::hold()?);

@@ -13,9 +13,6 @@ use crate::exit::WrongUse;
 const READABLE_BY_ALL: u32 = 0o644;
 
 /// The text of one or several runs.
-///
-/// # Errors
-/// If the format holds a single run and there are several.
 pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, WrongUse> {
     Ok(match format {
         TextFormat::Json => match documents {
@@ -43,9 +40,6 @@ fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
 }
 
 /// Writes the metrics of a run atomically: a collector reads either the old file or the new one.
-///
-/// # Errors
-/// If the file cannot be written.
 pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
     let text = formats::openmetrics::text(std::slice::from_ref(document));
     wholefile::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))

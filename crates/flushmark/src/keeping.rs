@@ -61,9 +61,6 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 /// The store that a verb reads from.
-///
-/// # Errors
-/// If neither option nor environment names one.
 pub fn location(args: &StoreArgs) -> Result<Location, WrongUse> {
     match choose(args.store.as_ref())? {
         StoreChoice::Named(location) | StoreChoice::Own(location) => Ok(location),
@@ -84,8 +81,6 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// # Errors
-    /// If no store is named, or it cannot be opened.
     pub fn of(args: &StoreArgs) -> anyhow::Result<Reading> {
         let of_user = args.store.is_none() && variable(VARIABLE).is_none();
         let location = location(args)?;
@@ -96,9 +91,6 @@ impl Reading {
     }
 
     /// Returns the store for a verb that needs existing runs.
-    ///
-    /// # Errors
-    /// If no run was ever kept.
     pub fn expect(self) -> anyhow::Result<Store> {
         match self {
             Reading::Open(store) => Ok(store),
@@ -108,9 +100,6 @@ impl Reading {
 }
 
 /// Opens the store to which a verb adds documents.
-///
-/// # Errors
-/// If no store is named, or it cannot be opened.
 pub fn writing(args: &StoreArgs) -> anyhow::Result<Store> {
     Ok(Store::open(&location(args)?)?)
 }

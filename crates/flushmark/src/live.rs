@@ -257,10 +257,7 @@ mod tests {
         assert_eq!(running_in(directory.path()).len(), 1);
         let gone = ["flushmark-live-1.json", "flushmark-live-4.new"];
         let left = [
-            "flushmark-live-2.json",
-            "flushmark-live-3.new",
-            "flushmark-live-5.json",
-            "notes.json",
+            "flushmark-live-2.json", "flushmark-live-3.new", "flushmark-live-5.json", "notes.json",
         ];
         assert!(gone.iter().all(|name| !place(name).exists()));
         assert!(left.iter().all(|name| place(name).exists()));

@@ -22,10 +22,6 @@ use crate::exit::WrongUse;
 const MOUNT_POINT: &str = "/model";
 
 /// The machine that the user named, as `given`.
-///
-/// # Errors
-/// If there is no such model, its file is invalid, a setting is invalid, or the model is
-/// impossible.
 pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     let wrong = |error: String| WrongUse(error);
     // A path has a slash or an extension; a model's name has neither.
@@ -56,9 +52,6 @@ pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
 }
 
 /// The filesystem and the drive of the machine that the user named as `given`.
-///
-/// # Errors
-/// If the model is impossible.
 pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
     let identity = machine.drive(false)?.identity();
     let model = &machine.model;

@@ -85,9 +85,6 @@ fn last<'a>(text: &str, rest: &'a str) -> Result<Word<'a>, WrongUse> {
 const EVERY_HOST: &str = "all";
 
 /// The results that the words select: kept runs, files, or several joined by commas.
-///
-/// # Errors
-/// If a word selects nothing, or what it selects is not a valid result.
 pub fn select(words: &[String], place: &StoreArgs) -> anyhow::Result<Vec<Selected>> {
     // Opened by the first word that needs it: files can be read without a store.
     let mut store = None;
@@ -125,9 +122,6 @@ pub fn common(hosts: Vec<Option<String>>) -> Option<String> {
 }
 
 /// The kept runs that the words select.
-///
-/// # Errors
-/// If a word selects no run, or a file.
 pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
     let mut runs = Vec::new();
     for part in words.iter().flat_map(|word| word.split(',')) {

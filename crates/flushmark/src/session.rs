@@ -65,9 +65,6 @@ impl Completed {
 
 impl Session {
     /// Opens the target for a plan.
-    ///
-    /// # Errors
-    /// If the target is invalid, unsafe to use or fails.
     pub fn open(
         plan: &Plan,
         given: &str,

@@ -65,10 +65,6 @@ pub enum Arranged {
 
 impl WriteCaches {
     /// Opens the caches of the drives under a target, if the plan's tests request settings.
-    ///
-    /// # Errors
-    /// If another flushmark process switches one of the drives, or the original state cannot be
-    /// saved or is damaged.
     pub fn of(
         plan: &Plan,
         root: &SystemRoot,

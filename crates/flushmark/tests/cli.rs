@@ -168,7 +168,12 @@ fn help_of_check() {
 
 #[test]
 fn help_of_run() {
-    insta::assert_snapshot!(shown(&["run", "--help"]), @"
+    let check = shown(&["check", "--help"]);
+    let shared = &check[check.find("      --destroy-data").unwrap()..];
+    let shared = &shared[..shared.find("  -h, --help").unwrap()];
+    let help = shown(&["run", "--help"]);
+    assert_eq!(help.matches(shared).count(), 1, "{help}");
+    insta::assert_snapshot!(help.replace(shared, "      [the options of check]\n\n"), @"
     Run a suite, a plan, a fio job file or a fio command
 
     Usage: flushmark run [OPTIONS] [SUITE] [-- <FIO>...]
@@ -195,46 +200,7 @@ fn help_of_run() {
               Run the whole suite in seconds to show that everything works; the numbers are meaningless
               and are not kept
 
-          --destroy-data
-              Allow overwriting the content of the target file or device
-
-          --engine <ENGINE>
-              The system interface to test with [default: the one with the least overhead]
-
-          --format <FORMAT>
-              Output format
-
-              Possible values:
-              - text:        Text for the terminal
-              - json:        The result document
-              - fio:         fio's JSON
-              - fio+:        fio's JSON+, with the bins of the distributions
-              - csv:         A table with one row per test
-              - markdown:    For tickets and forum posts
-              - openmetrics: Metrics for Prometheus
-              
-              [default: text]
-
-          --output <FILE>
-              Also write the result document (JSON) to this file
-
-          --metrics-file <FILE>
-              Also write the result as metrics to this file, for node_exporter's textfile collector (it
-              reads files that end in .prom)
-
-      -q, --quiet
-              Show no progress on stderr
-
-          --store <STORE>
-              Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
-              PGPASSWORD, ~/.pgpass).
-              Default: $FLUSHMARK_STORE (`none` keeps nothing), else results.db in
-              $XDG_DATA_HOME/flushmark
-              or ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
-              store; smoke runs never are.
-
-          --no-store
-              Do not keep the run
+          [the options of check]
 
       -h, --help
               Print help (see a summary with '-h')

@@ -144,13 +144,7 @@ fn limits_decide_the_exit_code() {
     let unheld = code(&["commit_p99 > +10%", "write_p99 > +10%", "read_p50 > +1000000%"]);
     assert_eq!(unheld.code, Some(1), "{}", unheld.stderr);
     let reads = results.results(&[
-        "compare",
-        "fast.json",
-        "slow.json",
-        "--test",
-        "read",
-        "--fail-if",
-        "commit_p99 > +10%",
+        "compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%",
     ]);
     assert_eq!(reads.code, Some(2), "{}", reads.stderr);
     insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` checked nothing: no test on both sides has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");

@@ -14,14 +14,7 @@ fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     let mut command = flushmark();
     command
         .args([
-            "crash",
-            "--format",
-            "json",
-            "--quiet",
-            "--size",
-            "128MiB",
-            "--settle",
-            "2s",
+            "crash", "--format", "json", "--quiet", "--size", "128MiB", "--settle", "2s",
             "--session",
         ])
         .arg(session);

@@ -14,7 +14,6 @@ use common::{Run, entries, flushmark, needs_rigs, run, system};
 const SAMSUNG: &str = include_str!("../../formats/tests/fixtures/fio/samsung-980.txt");
 const PLUS: &str = include_str!("../../formats/tests/fixtures/fio/3.33-mix-plus.json");
 
-/// A directory with these files.
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -195,13 +194,7 @@ fn the_collector_may_read_the_file_whatever_the_umask() {
     shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(flushmark().get_program());
     shell
         .args([
-            "run",
-            "quick",
-            "--smoke",
-            "--quiet",
-            "--no-store",
-            "--target",
-            "null:",
+            "run", "quick", "--smoke", "--quiet", "--no-store", "--target", "null:",
             "--metrics-file",
         ])
         .arg(&path);
@@ -319,20 +312,13 @@ const KINDS_OF_JOBS: [&[&str]; 26] = [
     &["--rw=write", "--sync=dsync", "--bs=4k", "--lat_percentiles=1", "--clat_percentiles=0"],
     &["--rw=randread", "--bs=4k", "--numjobs=3"],
     &[
-        "--rw=randread",
-        "--slat_percentiles=1",
-        "--clat_percentiles=1",
-        "--lat_percentiles=1",
+        "--rw=randread", "--slat_percentiles=1", "--clat_percentiles=1", "--lat_percentiles=1",
         "--ioengine=libaio",
     ],
     &["--rw=randwrite", "--bssplit=4k/50:16k/50"],
     &["--rw=randwrite", "--bsrange=4k-16k"],
     &[
-        "--rw=write",
-        "--bs=4k",
-        "--verify=crc32c",
-        "--verify_state_save=0",
-        "--end_fsync=1",
+        "--rw=write", "--bs=4k", "--verify=crc32c", "--verify_state_save=0", "--end_fsync=1",
         "--time_based=0",
     ],
     &["--rw=randrw", "--bs=4k", "--verify=md5", "--verify_state_save=0", "--time_based=0"],
@@ -342,29 +328,20 @@ const KINDS_OF_JOBS: [&[&str]; 26] = [
     &["--rw=randread", "--percentile_list=50:99:99.5"],
     &["--rw=randread", "--iodepth=16", "--ioengine=psync", "--rate_iops=200"],
     &[
-        "--readwrite=randwrite",
-        "--blocksize=8k",
-        "--buffered=0",
-        "--ioengine=io_uring",
+        "--readwrite=randwrite", "--blocksize=8k", "--buffered=0", "--ioengine=io_uring",
         "--iodepth=4",
     ],
     &["--rw=randwrite", "--bs=4k", "--fsync=1", "--runtime=2", "--status-interval=1"],
     &["--rw=randwrite", "--bs=4k", "--runtime=2", "--numjobs=2", "--status-interval=1"],
     &["--rw=randrw", "--unified_rw_reporting=both"],
     &[
-        "--rw=randread",
-        "--zonemode=strided",
-        "--zonesize=64k",
-        "--zonerange=128k",
+        "--rw=randread", "--zonemode=strided", "--zonesize=64k", "--zonerange=128k",
         "--zoneskip=64k",
     ],
     &["--rw=randwrite", "--ss=iops:90%", "--ss_dur=500ms", "--runtime=2"],
     &["--rw=randwrite", "--number_ios=50", "--fsync=1"],
     &[
-        "--rw=randwrite",
-        "--bs=4k",
-        "--write_lat_log=live",
-        "--log_avg_msec=100",
+        "--rw=randwrite", "--bs=4k", "--write_lat_log=live", "--log_avg_msec=100",
         "--ramp_time=200ms",
     ],
 ];
@@ -382,12 +359,7 @@ fn fio_s_real_output_of_every_kind_of_job() {
         // By default fio leaves its verification state in the current directory.
         let aside = format!("--aux-path={path}");
         let common = [
-            "--name=live",
-            "--directory",
-            path,
-            &aside,
-            "--size=1m",
-            "--runtime=300ms",
+            "--name=live", "--directory", path, &aside, "--size=1m", "--runtime=300ms",
             "--time_based",
         ];
         let log = format!("--write_lat_log={path}/live");
@@ -526,7 +498,6 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
     }
 }
 
-/// The programs that the formats are for.
 #[test]
 fn other_programs_read_what_is_exported() {
     if !needs_rigs("other_programs_read_what_is_exported") {
@@ -536,14 +507,7 @@ fn other_programs_read_what_is_exported() {
     let at = |name: &str| files.path().join(name).to_string_lossy().into_owned();
     let measured = at("measured.json");
     let model = run(&[
-        "run",
-        "journal",
-        "--target",
-        "sim:samsung-980-1tb",
-        "--time",
-        "2s",
-        "--quiet",
-        "--output",
+        "run", "journal", "--target", "sim:samsung-980-1tb", "--time", "2s", "--quiet", "--output",
         &measured,
     ]);
     assert_eq!(model.code, Some(0), "{}", model.stderr);

@@ -130,13 +130,8 @@ fn a_full_disk_is_ignored_or_the_end_where_the_job_file_says_so() {
         Run::of(flushmark().args(command).output().unwrap())
     };
     let ignoring = [
-        "--rw=randrw",
-        "--bs=64k",
-        "--size=32m",
-        "--create_on_open=1",
-        "--verify=crc32c",
-        "--verify_backlog=16",
-        "--ignore_error=,ENOSPC",
+        "--rw=randrw", "--bs=64k", "--size=32m", "--create_on_open=1", "--verify=crc32c",
+        "--verify_backlog=16", "--ignore_error=,ENOSPC",
     ];
     let full = run(&["--destroy-data"], &ignoring);
     assert_eq!(full.code, Some(0), "{}", full.stderr);
@@ -392,14 +387,7 @@ fn an_io_error_in_the_middle() {
         );
         let plan = plan(directory.path(), &text);
         let run = run(&[
-            "run",
-            &plan,
-            "--quiet",
-            "--format",
-            "json",
-            "--destroy-data",
-            "--target",
-            &device.path,
+            "run", &plan, "--quiet", "--format", "json", "--destroy-data", "--target", &device.path,
         ]);
         assert_eq!(run.code, Some(4), "{engine}: {}", run.stderr);
         let document = run.document();

@@ -36,14 +36,7 @@ fn a_pasted_command_line_overwrites_only_what_it_may() {
     let file = ones(directory.path(), 4);
     let filename = format!("-filename={file}");
     let pasted = [
-        "fio",
-        "-direct=0",
-        "-sync=1",
-        "-bs=4k",
-        "-rw=write",
-        "-name=x",
-        "-number_ios=7",
-        &filename,
+        "fio", "-direct=0", "-sync=1", "-bs=4k", "-rw=write", "-name=x", "-number_ios=7", &filename,
     ];
     let refused = json(&[], &[&pasted[..], &["-size=1m"]].concat());
     assert_eq!((refused.code, changed(&file)), (Some(3), vec![]), "{}", refused.stderr);
@@ -196,15 +189,7 @@ fn options_stand_among_our_own_and_a_new_file_is_gone_afterwards() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().to_str().unwrap();
     let words = [
-        "--rw",
-        "randwrite",
-        "--bs",
-        "4k",
-        "--fsync",
-        "1",
-        "--number_ios",
-        "20",
-        "--size=1m",
+        "--rw", "randwrite", "--bs", "4k", "--fsync", "1", "--number_ios", "20", "--size=1m",
         "--end_fsync=1",
     ];
     let own =
@@ -380,13 +365,7 @@ fn sections_share_a_file_at_the_same_time() {
     let file = ones(directory.path(), 4);
     let (first, second) = (format!("--filename={file}"), "--name=b");
     let words = [
-        "--rw=write",
-        "--bs=64k",
-        "--size=1m",
-        &first,
-        "--name=a",
-        "--offset=3m",
-        second,
+        "--rw=write", "--bs=64k", "--size=1m", &first, "--name=a", "--offset=3m", second,
         "--offset=1m",
     ];
     let both = json(&["--destroy-data"], &words);
@@ -452,12 +431,7 @@ fn every_engine_writes_and_reads_the_files_of_a_job_in_turn() {
             let (ioengine, rw) = (format!("--ioengine={engine}"), format!("--rw={pattern}"));
             let service = format!("--file_service_type={service}");
             let words = [
-                &ioengine,
-                &rw,
-                &service,
-                "--nrfiles=3",
-                "--iodepth=4",
-                "--verify=crc32c",
+                &ioengine, &rw, &service, "--nrfiles=3", "--iodepth=4", "--verify=crc32c",
                 "--fsync=2",
             ];
             let size = ["--bs=4k", "--size=96k", "--numjobs=2", "--end_fsync=1"];
@@ -540,12 +514,7 @@ fn a_plan_commits_to_several_files() {
 #[test]
 fn a_model_has_the_files_of_a_job() {
     let words = [
-        "--rw=write",
-        "--bs=4k",
-        "--size=384k",
-        "--nrfiles=3",
-        "--direct=1",
-        "--fsync=1",
+        "--rw=write", "--bs=4k", "--size=384k", "--nrfiles=3", "--direct=1", "--fsync=1",
         "--end_fsync=1",
     ];
     let result = |target: &str| {
@@ -685,11 +654,7 @@ fn operations_with_a_priority_are_reported_separately() {
 fn a_job_thinks_between_its_operations() {
     let directory = tempfile::tempdir().unwrap();
     let words = [
-        "--rw=read",
-        "--size=1m",
-        "--number_ios=24",
-        "--thinktime=20ms",
-        "--thinktime_blocks=8",
+        "--rw=read", "--size=1m", "--number_ios=24", "--thinktime=20ms", "--thinktime_blocks=8",
         "--direct=1",
     ];
     for target in [directory.path().to_str().unwrap(), "sim:consumer-nvme", "null:"] {

@@ -174,14 +174,7 @@ fn a_device_is_let_go() {
     }
     let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
     let arguments = [
-        "run",
-        "journal",
-        "--quiet",
-        "--format",
-        "json",
-        "--destroy-data",
-        "--target",
-        &device.path,
+        "run", "journal", "--quiet", "--format", "json", "--destroy-data", "--target", &device.path,
     ];
     let child = start(&arguments);
     std::thread::sleep(Duration::from_millis(800));

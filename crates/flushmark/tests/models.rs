@@ -24,14 +24,7 @@ fn two_runs_of_any_suite_give_the_same_bytes() {
         for suite in workload::suites::all().into_iter().filter(|suite| suite.name != "sort-spill")
         {
             let args = [
-                "run",
-                &suite.name,
-                "--time",
-                "1s",
-                "--quiet",
-                "--format",
-                "json",
-                "--target",
+                "run", &suite.name, "--time", "1s", "--quiet", "--format", "json", "--target",
                 target,
             ];
             let (one, other) = (run(&args), run(&args));
@@ -64,13 +57,7 @@ fn a_model_of_one_s_own() {
     let target = |path: &std::path::Path| format!("sim:{}", path.display());
     let mine = run(&["run", "journal", "--quiet", "--format", "json", "--target", &target(&path)]);
     let built_in = run(&[
-        "run",
-        "journal",
-        "--quiet",
-        "--format",
-        "json",
-        "--target",
-        "sim:kioxia-cd6-3840gb",
+        "run", "journal", "--quiet", "--format", "json", "--target", "sim:kioxia-cd6-3840gb",
     ]);
     assert_eq!(mine.document()["results"], built_in.document()["results"]);
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// The view of most tests.
 const VIEW: (u32, u32) = (1280, 1600);
 /// Chromium's largest picture has 16384 pixels a side.
-const PICTURE_MOST: u32 = 16_000;
+const PICTURE_MAX: u32 = 16_000;
 /// Scrolls past every chart, so that each is drawn.
 const READ: &str = "(async () => {
     for (const place of document.querySelectorAll('[data-figure]')) {
@@ -96,12 +96,24 @@ impl Shown {
         serde_json::from_value(self.value(&script)).unwrap()
     }
 
+    /// Points at the place that the script computes, and waits for a tooltip with these words.
+    fn expect_tip(&mut self, place: &str, words: &str) {
+        let at: [f64; 2] = serde_json::from_value(self.value(place)).unwrap();
+        self.page.point(at[0] - 1.0, at[1]).unwrap();
+        self.page.point(at[0], at[1]).unwrap();
+        let tip = format!(
+            "[...document.querySelectorAll('.tip')].some((tip) => \
+             tip.textContent.includes({words:?}))"
+        );
+        self.page.wait_for(&tip).unwrap();
+    }
+
     /// A picture of the whole page at this width.
     fn picture(&mut self, name: &str, width: u32) {
         self.page.resize(width, VIEW.1).unwrap();
         self.page.value(READ).unwrap();
         let height = self.number("document.documentElement.getBoundingClientRect().height");
-        self.page.resize(width, (height as u32).min(PICTURE_MOST)).unwrap();
+        self.page.resize(width, (height as u32).min(PICTURE_MAX)).unwrap();
         self.page.picture(&kept(name)).unwrap();
     }
 }
@@ -265,16 +277,7 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
          return [box.left + x, box.top + 7]; }})()",
         STALL / 720
     );
-    let at: [f64; 2] = serde_json::from_value(shown.value(&mark)).unwrap();
-    shown.page.point(at[0] - 1.0, at[1]).unwrap();
-    shown.page.point(at[0], at[1]).unwrap();
-    shown
-        .page
-        .wait_for(
-            "[...document.querySelectorAll('.tip')].some((tip) => \
-             tip.textContent.includes('nothing completed3 s'))",
-        )
-        .unwrap();
+    shown.expect_tip(&mark, "nothing completed3 s");
     shown.picture("day-light.png", 1280);
     shown.page.prefer("dark").unwrap();
     shown.picture("day-dark.png", 1280);
@@ -499,16 +502,7 @@ fn texts_of_a_drive_a_host_or_a_file_stay_text() {
         const box = place.getBoundingClientRect();
         return [box.left + x, box.top + y];
     })()";
-    let at: [f64; 2] = serde_json::from_value(shown.value(first)).unwrap();
-    shown.page.point(at[0] - 1.0, at[1]).unwrap();
-    shown.page.point(at[0], at[1]).unwrap();
-    shown
-        .page
-        .wait_for(
-            "[...document.querySelectorAll('.tip')].some((tip) => \
-                   tip.textContent.includes('<img'))",
-        )
-        .unwrap();
+    shown.expect_tip(first, "<img");
     assert_eq!(shown.value("window.owned === undefined"), json!(true));
     assert_eq!(shown.value("document.querySelectorAll('img').length"), json!(0));
     assert_eq!(shown.value("document.scripts.length"), json!(3), "data, chart library and ours");

@@ -9,14 +9,7 @@ use common::{LoopDevice, entries, needs_root, run};
 use serde_json::Value;
 
 const SUITES: [&str; 9] = [
-    "quick",
-    "journal",
-    "ceph-disk",
-    "slog",
-    "wal",
-    "commits",
-    "fsync-study",
-    "write-cache",
+    "quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache",
     "read-scaling",
 ];
 
@@ -82,15 +75,8 @@ fn every_suite_runs_on_a_loop_device() {
     let validator = validator();
     for suite in SUITES {
         let run = run(&[
-            "run",
-            suite,
-            "--target",
-            &device.path,
-            "--destroy-data",
-            "--smoke",
-            "--format",
-            "json",
-            "--quiet",
+            "run", suite, "--target", &device.path, "--destroy-data", "--smoke", "--format",
+            "json", "--quiet",
         ]);
         assert_eq!(run.code, Some(0), "{suite}: {}", run.stderr);
         let document = run.document();

@@ -288,13 +288,7 @@ fn a_cut_that_did_not_happen_is_no_sign_of_one() {
     let mut checked = None;
     wait_until("the check", || {
         let run = run(&[
-            "verify",
-            "check",
-            &path,
-            "--quiet",
-            "--recorder",
-            &recorder.address,
-            "--format",
+            "verify", "check", &path, "--quiet", "--recorder", &recorder.address, "--format",
             "json",
         ]);
         let done = run.code == Some(1);

@@ -31,15 +31,7 @@ fn a_directory_gets_a_file_that_stays_until_it_is_removed() {
     assert!(checked.stdout.contains("below 95 % at 95 % confidence"), "{}", checked.stdout);
     // A second run overwrites the file of the first one, even with another size.
     let again = run(&[
-        "verify",
-        "write",
-        &path,
-        "--size",
-        "6MiB",
-        "--protected",
-        "--quiet",
-        "--time",
-        "100ms",
+        "verify", "write", &path, "--size", "6MiB", "--protected", "--quiet", "--time", "100ms",
     ]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert_eq!(check(&path, &["--remove"]).code, Some(0));

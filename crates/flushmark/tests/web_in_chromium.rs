@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 const VIEW: (u32, u32) = (1280, 1000);
 /// Time for a page on a busy machine.
-const WAIT_MOST: Duration = Duration::from_secs(40);
+const WAIT_MAX: Duration = Duration::from_secs(40);
 
 /// A server with a separate store, and a browser.
 struct Shown {
@@ -99,7 +99,7 @@ impl Shown {
         let begun = Instant::now();
         while !matches!(self.page.value(script), Ok(Value::Bool(true))) {
             assert!(
-                begun.elapsed() < WAIT_MOST,
+                begun.elapsed() < WAIT_MAX,
                 "`{script}` did not come true on {:?}",
                 self.page.value("document.body.innerText")
             );

@@ -22,9 +22,6 @@ const DURATION_S_MIN: f64 = 1.0;
 const SUITE: &str = "slog";
 
 /// Reads each drive's figures.
-///
-/// # Errors
-/// If a line of figures is invalid, or if there are none.
 pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
     let mut drives: Vec<Drive> = Vec::new();

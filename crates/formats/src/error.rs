@@ -9,7 +9,6 @@ use crate::origin::Origin;
 pub enum ImportError {
     #[error("it is empty")]
     Empty,
-    /// The file is compressed and must be unpacked first.
     #[error(
         "it is compressed ({format}); unpack it first: {command} FILE | flushmark results import -"
     )]
@@ -19,7 +18,6 @@ pub enum ImportError {
         /// The command that prints the uncompressed contents.
         command: &'static str,
     },
-    /// The text is not from a supported tool.
     #[error(
         "unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ \
          or text), diskinfo -S or pg_test_fsync"
@@ -32,16 +30,12 @@ pub enum ImportError {
          with --output-format=json+ and import that"
     )]
     Terse,
-    /// The end of the output is missing.
     #[error("the output of {0} is cut short ({1}): import the complete output")]
     CutShort(Origin, String),
-    /// The output is recognised but invalid.
     #[error("invalid output of {0}: {1}")]
     Damaged(Origin, String),
-    /// The output is complete, but nothing was read or written.
     #[error("the output of {0} contains no test that read or wrote anything{1}")]
     Nothing(Origin, String),
-    /// An invalid document of flushmark itself.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }

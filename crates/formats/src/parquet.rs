@@ -27,9 +27,6 @@ pub const BINS: &str = "bins.parquet";
 pub struct NotWritten(#[from] ParquetError);
 
 /// One row per test, with the columns of [`columns`](crate::columns).
-///
-/// # Errors
-/// If the library rejects the rows.
 pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let columns = columns();
     let mut table: Vec<(&'static str, Values)> = Vec::with_capacity(columns.len());
@@ -47,9 +44,6 @@ pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
 }
 
 /// One row per non-empty histogram bin.
-///
-/// # Errors
-/// If the library rejects the rows.
 pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let mut run = Vec::new();
     let mut number = Vec::new();

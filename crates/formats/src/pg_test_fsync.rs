@@ -19,9 +19,6 @@ const DEFAULT_S: f64 = 5.0;
 const SUITE: &str = "wal";
 
 /// Reads one output or several in sequence.
-///
-/// # Errors
-/// If a line of figures is invalid, a section is incomplete, or no test is known.
 pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
     let mut outputs = vec![Output::default()];

@@ -85,14 +85,8 @@ fn imported_fio_results_are_exported_unchanged() {
             let same = |result: &TestResult| {
                 let work = &result.workload;
                 (
-                    work.pattern,
-                    work.block_bytes,
-                    work.depth,
-                    work.jobs,
-                    work.sync,
-                    work.sync_every,
-                    work.drain,
-                    work.direct,
+                    work.pattern, work.block_bytes, work.depth, work.jobs, work.sync,
+                    work.sync_every, work.drain, work.direct,
                 )
             };
             assert_eq!(same(back), same(was), "{name}: {}", was.test);
@@ -164,15 +158,8 @@ fn fio_s_keys_are_there() {
     };
     // Not counted by flushmark: context switches, page faults, queue depths.
     let uncounted = [
-        "ctx",
-        "majf",
-        "minf",
-        "iodepth_level",
-        "iodepth_submit",
-        "iodepth_complete",
-        "latency_target",
-        "latency_percentile",
-        "latency_window",
+        "ctx", "majf", "minf", "iodepth_level", "iodepth_submit", "iodepth_complete",
+        "latency_target", "latency_percentile", "latency_window",
     ];
     let missing = |path: &str| {
         let (fio_s, ours) = (keys(fio_s.pointer(path).unwrap()), keys(ours.pointer(path).unwrap()));
@@ -183,15 +170,8 @@ fn fio_s_keys_are_there() {
             .collect::<Vec<_>>()
     };
     for path in [
-        "",
-        "/jobs/0",
-        "/jobs/0/read",
-        "/jobs/0/write",
-        "/jobs/0/write/clat_ns",
-        "/jobs/0/sync",
-        "/jobs/0/latency_us",
-        "/jobs/0/latency_ms",
-        "/jobs/0/latency_ns",
+        "", "/jobs/0", "/jobs/0/read", "/jobs/0/write", "/jobs/0/write/clat_ns", "/jobs/0/sync",
+        "/jobs/0/latency_us", "/jobs/0/latency_ms", "/jobs/0/latency_ns",
     ] {
         assert_eq!(missing(path), Vec::<String>::new(), "{path}");
     }

@@ -49,8 +49,7 @@ impl<'a> Case<'a> {
     }
 
     /// The write test with this sync method that best represents one small commit: depth 1, one
-    /// job,
-    /// each write synced, at most 16 KiB. Of several, the one nearest to a 4 KiB random
+    /// job, each write synced, at most 16 KiB. Of several, the one nearest to a 4 KiB random
     /// overwrite with `O_DIRECT`.
     pub(crate) fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
         self.results
@@ -120,8 +119,7 @@ impl<'a> Case<'a> {
     }
 
     /// The small commit by a system call, preferably `fdatasync`: on an overwritten file it costs
-    /// the
-    /// write and the flush, without any metadata of the filesystem.
+    /// the write and the flush, without any metadata of the filesystem.
     pub(crate) fn flushing_commit(&self) -> Option<&'a TestResult> {
         self.small_write(SyncMethod::Fdatasync).or_else(|| self.small_write(SyncMethod::Fsync))
     }
@@ -235,8 +233,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether every drive is attached to a bus of this machine, with no RAID controller, network
-    /// or
-    /// third-party software in between.
+    /// or third-party software in between.
     pub(crate) fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {

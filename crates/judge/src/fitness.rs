@@ -9,7 +9,7 @@ use workload::{Submission, SyncMethod};
 use crate::case::{Case, summary};
 use crate::findings::virtual_flush;
 use crate::flush_path::FlushPath;
-use crate::wording::operation_name;
+use crate::wording::{capitalised, operation_name};
 
 /// A grade for every use, each with the number that decided it.
 ///
@@ -18,7 +18,7 @@ use crate::wording::operation_name;
 pub(crate) fn fitness(case: &Case<'_>) -> BTreeMap<Use, Fitness> {
     let lost = FlushPath::of(case).not_durable_because();
     let judged = |used: Use| match &lost {
-        Some(because) => Fitness { grade: Grade::Unfit, because: sentence(because) },
+        Some(because) => Fitness { grade: Grade::Unfit, because: capitalised(because) + "." },
         None => judge(case, used),
     };
     Use::ALL.into_iter().map(|used| (used, judged(used))).collect()
@@ -43,16 +43,9 @@ fn judge(case: &Case<'_>, used: Use) -> Fitness {
     if virtual_flush::unproven(case).is_some() {
         because.push_str("; provided that its host honours flushes");
     }
-    Fitness { grade, because: sentence(&because) }
+    Fitness { grade, because: capitalised(&because) + "." }
 }
 
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
-}
-
-/// The grade of the first mark that the value passes.
 fn graded(value: f64, marks: &[(f64, Grade)], worst: Grade, passes: fn(f64, f64) -> bool) -> Grade {
     marks.iter().find(|(mark, _)| passes(value, *mark)).map_or(worst, |(_, grade)| *grade)
 }

@@ -51,4 +51,4 @@ pub use case::Case;
 pub use drives::drives;
 pub use judgement::{Judgement, judge};
 pub use nearest::{Compared, Nearest, nearest};
-pub use wording::{operation_name, shell_word};
+pub use wording::{capitalised, operation_name, shell_word};

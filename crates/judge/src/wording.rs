@@ -21,6 +21,12 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
+/// The text with its first letter in upper case, as a sentence begins.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// The mount option that re-enables flushes after `option` disabled them, if a remount can do it.
 pub(crate) fn option_restoring_flushes(option: &str) -> Option<&'static str> {
     match option {
@@ -137,11 +143,7 @@ mod tests {
     #[test]
     fn each_option_that_disables_flushes_has_a_counterpart() {
         let options = [
-            "nobarrier",
-            "barrier=0",
-            "barrier=none",
-            "barrier=off",
-            "fsync_mode=nobarrier",
+            "nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier",
             "volatile",
         ];
         let back =

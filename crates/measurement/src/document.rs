@@ -106,22 +106,18 @@ pub struct RunDocument {
 /// Why a text could not be read as a result document.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// Not JSON; the text may have been cut short.
     #[error("not a result document: invalid JSON ({0})")]
     Json(serde_json::Error),
-    /// JSON, but not written by flushmark.
     #[error("not a result document of `check` or `run`: `\"schema\": \"{SCHEMA}\"` is missing")]
     Foreign,
     /// Another document of flushmark, such as one of `verify`.
     #[error("document `{0}` is not a result of `check` or `run` (`{SCHEMA}`)")]
     OtherKind(String),
-    /// A newer version of the result document.
     #[error(
         "document `{0}` was written by a newer flushmark; this version reads up to `{SCHEMA}`. Use \
          that version or a later one"
     )]
     Newer(String),
-    /// The schema field names this version, but the content does not match it.
     #[error("invalid `{SCHEMA}` document: {0}")]
     Damaged(serde_json::Error),
 }

@@ -187,9 +187,6 @@ impl Histogram {
     }
 
     /// Reads [`to_text`](Histogram::to_text)'s format, also with other bounds.
-    ///
-    /// # Errors
-    /// If the text is not such a histogram.
     pub fn from_text(text: &str) -> Result<Histogram, HistogramError> {
         let bytes = BASE64.decode(text).map_err(|error| HistogramError(error.to_string()))?;
         let read: Dense = Deserializer::new()

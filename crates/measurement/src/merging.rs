@@ -19,16 +19,13 @@ use crate::series::Series;
 /// Why results cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MergeError {
-    /// Fewer than two results.
     #[error("nothing to merge: expected at least two results of the same tests")]
     TooFew,
-    /// One run would be counted twice.
     #[error("{run} is listed twice and would be counted twice")]
     Twice {
         /// The run, described by its start time or, if that is unknown, by its suite.
         run: String,
     },
-    /// The workloads of a test differ.
     #[error(
         "the workloads of `{test}` differ: `{field}` is {first} in one result and {other} in \
          another"
@@ -42,7 +39,6 @@ pub enum MergeError {
         /// Its value in the other result.
         other: String,
     },
-    /// Percentiles cannot be added up, only distributions can.
     #[error(
         "`{test}` has {operation} latency percentiles but no histogram, and percentiles cannot be \
          added up"
@@ -62,7 +58,6 @@ pub enum MergeError {
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
     },
-    /// The series have different intervals.
     #[error("the series of `{test}` have different intervals: {first_s} s and {other_s} s")]
     Interval {
         test: String,
@@ -71,10 +66,8 @@ pub enum MergeError {
         /// Interval of the other result, in seconds.
         other_s: f64,
     },
-    /// A test is missing from some of the runs.
     #[error("`{test}` is missing from some of the results")]
     Missing { test: String },
-    /// The runs differ in suite, target or the like.
     #[error(
         "the results are of different kinds: `{field}` is {first} in one and {other} in another"
     )]
@@ -141,9 +134,6 @@ impl TestResult {
     /// the total time.
     ///
     /// Name and seed are taken from the first. Engines may differ, which a note reports.
-    ///
-    /// # Errors
-    /// If there are no results, the workloads differ, or a distribution is missing.
     pub fn merged(parts: &[&TestResult]) -> Result<TestResult, MergeError> {
         let [first, others @ ..] = parts else { return Err(MergeError::TooFew) };
         for other in others {

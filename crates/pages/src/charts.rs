@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 pub mod block_sizes;
+pub mod figure;
 mod folding;
 pub mod glance;
 pub mod heat_map;

@@ -8,7 +8,6 @@ use maud::{Markup, html};
 pub enum Look {
     /// A run among several.
     Run,
-    /// A part of a run.
     Part,
     /// A figure, a test or a finding.
     Title,

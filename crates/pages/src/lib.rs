@@ -5,7 +5,7 @@
 //! | [`shell`] | the frame of a page: head, content security policy, embedded or linked assets |
 //! | [`assets`] | style sheet, script and the chart library, each with its digest |
 //! | [`heading`] | heading levels |
-//! | [`figure`] | a chart with its caption, its summary in words and its data table |
+//! | [`charts::figure`] | a chart with its caption, its summary in words and its data table |
 //! | [`table`] | tables of numbers |
 //! | [`charts`] | the data of charts: one file for each kind of chart |
 //! | [`sections`] | the text of the report as HTML: one file for each part |
@@ -27,7 +27,6 @@
 
 pub mod assets;
 pub mod charts;
-pub mod figure;
 pub mod heading;
 pub mod sections;
 pub mod shell;
@@ -42,7 +41,7 @@ mod contrast;
 use maud::Markup;
 use measurement::RunDocument;
 
-pub use figure::Figures;
+pub use charts::figure::Figures;
 pub use shell::{Assets, Page};
 
 /// Identifies a report in its head, so flushmark may overwrite it.

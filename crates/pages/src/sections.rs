@@ -12,8 +12,8 @@ use measurement::{RunDocument, TargetKind};
 
 use crate::Run;
 use crate::charts::block_sizes::{self, NamedRun};
+use crate::charts::figure::{Figure, Figures};
 use crate::charts::{scaling, sort_time, write_cache};
-use crate::figure::{Figure, Figures};
 use crate::heading::{Level, Look};
 
 /// The title for a browser's tab and history, without the context of headings: what was measured,

@@ -5,7 +5,7 @@ use unseen::{is_unseen, mask, masked};
 
 use crate::MARKER;
 use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};
-use crate::figure::Figures;
+use crate::charts::figure::Figures;
 
 /// The location of a page's style and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -86,10 +86,7 @@ impl Server {
                 .arg("--pwfile")
                 .arg(&password)
                 .args([
-                    "--username=postgres",
-                    "--auth=scram-sha-256",
-                    "--no-sync",
-                    "--no-locale",
+                    "--username=postgres", "--auth=scram-sha-256", "--no-sync", "--no-locale",
                     "--encoding=UTF8",
                 ]),
         );
@@ -227,7 +224,6 @@ impl Server {
         format!("postgres://postgres@{host}:{}/{database}", self.port())
     }
 
-    /// The directory of its socket.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -245,12 +241,7 @@ impl Server {
     pub fn sql(&self, database: &str, statement: &str) -> String {
         let mut psql = Command::new(Path::new(PROGRAMS).join("psql"));
         psql.args([
-            "--no-psqlrc",
-            "--quiet",
-            "--no-align",
-            "--tuples-only",
-            "--set=ON_ERROR_STOP=1",
-            "-U",
+            "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "-U",
             "postgres",
         ]);
         psql.arg("-h")

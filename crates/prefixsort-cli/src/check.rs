@@ -9,9 +9,6 @@ use crate::inputs;
 use crate::progress::Bar;
 
 /// Returns whether the input is sorted. If not, prints where, unless a quiet check is wanted.
-///
-/// # Errors
-/// If there are several inputs, or the input cannot be read.
 pub fn run(args: &Args, check_as: CheckAs) -> anyhow::Result<bool> {
     let inputs = inputs::or_stdin(&args.files);
     let [input] = &inputs[..] else {

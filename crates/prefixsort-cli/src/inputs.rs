@@ -21,10 +21,6 @@ fn is_stdin(input: &Path) -> bool {
     input == Path::new("-")
 }
 
-/// Opens an input.
-///
-/// # Errors
-/// If it cannot be opened.
 pub fn open(input: &Path) -> anyhow::Result<Box<dyn Read>> {
     if is_stdin(input) {
         return Ok(Box::new(std::io::stdin().lock()));
@@ -33,9 +29,6 @@ pub fn open(input: &Path) -> anyhow::Result<Box<dyn Read>> {
 }
 
 /// Finds out before the work begins whether an input can be read.
-///
-/// # Errors
-/// If it cannot be opened, or is a directory.
 pub fn expect_readable(input: &Path) -> anyhow::Result<()> {
     if is_stdin(input) {
         return Ok(());

@@ -13,9 +13,6 @@ pub enum Memory {
 
 impl Memory {
     /// Reads a size as GNU `sort -S` does.
-    ///
-    /// # Errors
-    /// If it is not a size, or more than the machine has.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("invalid size {text:?}; expected one such as 512M, 2G or 25%");
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -20,9 +20,6 @@ use crate::{inputs, memory};
 const THREADS_MAX: usize = 1024;
 
 /// Sorts the inputs, and makes the output durable.
-///
-/// # Errors
-/// If an input cannot be read, or the output or a temporary file cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     // Fail now, and not after hours, if a file cannot be read or written.

@@ -50,7 +50,7 @@
 //! - Key memory is prefetched (`partition`): the largest gain of all, since a key that is not in
 //!   the cache costs as much as twenty comparisons of windows.
 
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 #![allow(
     clippy::inline_always,
     reason = "called in the innermost loops; measured: without inlining, each window costs a call"

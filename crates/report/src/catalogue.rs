@@ -3,42 +3,32 @@
 use catalogue::{Drive, Row};
 use workload::number::{latency, number, throughput};
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
-use crate::prose::hanging;
 
 /// All drives, one line each, with the best published small commit.
 pub fn catalogue(drives: &[Drive], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left("name"),
-        Column::left("class"),
-        Column::left("protected"),
-        Column::right("rows"),
-        Column::right("best 4-16 KiB commit"),
-        Column::prose("source").may_drop(1),
-    ]);
-    for drive in drives {
-        let small = |row: &&Row| {
-            row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes)
-        };
-        let commits = drive.rows.iter().filter(small).filter_map(Row::commit_us);
-        table.row([
-            Cell::from(drive.name.clone()),
-            Cell::from(drive.class.label()),
-            Cell::from(drive.power_loss_protection.label()),
-            Cell::from(drive.rows.len().to_string()),
-            Cell::maybe(commits.reduce(f64::min), latency),
-            Cell::from(drive.source.clone()),
-        ]);
-    }
-    look.finish(table.render(look) + "\nShow one: flushmark catalogue NAME.\n")
+    let is_small =
+        |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
+    let table = Columns::<Drive>::new()
+        .with(Column::left("name"), |drive| drive.name.clone())
+        .with(Column::left("class"), |drive| drive.class.label())
+        .with(Column::left("protected"), |drive| drive.power_loss_protection.label())
+        .with(Column::right("rows"), |drive| drive.rows.len().to_string())
+        .with(Column::right("best 4-16 KiB commit"), |drive| {
+            let commits = drive.rows.iter().filter(is_small).filter_map(Row::commit_us);
+            commits.reduce(f64::min).map(latency)
+        })
+        .with(Column::prose("source").may_drop(1), |drive| drive.source.clone())
+        .of(drives, look);
+    look.finish(table + "\nShow one: flushmark catalogue NAME.\n")
 }
 
 /// One drive: every published row, grouped by source.
 pub fn drive(drive: &Drive, look: &Look) -> String {
     let mut text = look.heading(&format!("{} ({})", drive.label, drive.name));
     let mut line = |label: &str, words: &str| {
-        text += &hanging(&format!("  {label:<12}"), 14, words, look.columns());
+        text += &look.hanging(&format!("  {label:<12}"), words);
     };
     line("class", drive.class.label());
     let says = drive
@@ -48,36 +38,24 @@ pub fn drive(drive: &Drive, look: &Look) -> String {
         .unwrap_or_default();
     line("protected", &format!("{}{says}", drive.power_loss_protection.label()));
     line("source", &format!("{}, {}", drive.source, drive.source_url));
-    let mut table = Columns::new([
-        Column::left("pattern"),
-        Column::right("block"),
-        Column::right("depth"),
-        Column::right("jobs"),
-        Column::left("sync"),
-        Column::left("cache"),
-        Column::right("IOPS").optional(),
-        Column::right("MiB/s").optional(),
-        Column::right("write").optional(),
-        Column::right("sync").optional(),
-    ]);
+    let mut table = Columns::<Row>::new()
+        .with(Column::left("pattern"), |row| row.pattern.name())
+        .with(Column::right("block"), |row| workload::format_bytes(row.block_bytes))
+        .with(Column::right("depth"), |row| row.depth.to_string())
+        .with(Column::right("jobs"), |row| row.jobs.to_string())
+        .with(Column::left("sync"), |row| row.sync.name())
+        .with(Column::left("cache"), |row| row.write_cache.name())
+        .with(Column::right("IOPS").optional(), |row| row.iops.map(number))
+        .with(Column::right("MiB/s").optional(), |row| row.mib_per_s.map(throughput))
+        .with(Column::right("write").optional(), |row| row.write_us.map(latency))
+        .with(Column::right("sync").optional(), |row| row.sync_us.map(latency));
     let mut group = None;
     for row in &drive.rows {
         if group != Some(&row.workload) {
             group = Some(&row.workload);
             table.group(row.workload.clone());
         }
-        table.row([
-            Cell::from(row.pattern.name()),
-            Cell::from(workload::format_bytes(row.block_bytes)),
-            Cell::from(row.depth.to_string()),
-            Cell::from(row.jobs.to_string()),
-            Cell::from(row.sync.name()),
-            Cell::from(row.write_cache.name()),
-            Cell::maybe(row.iops, number),
-            Cell::maybe(row.mib_per_s, throughput),
-            Cell::maybe(row.write_us, latency),
-            Cell::maybe(row.sync_us, latency),
-        ]);
+        table.row(row);
     }
     text += "\n";
     text += &table.render(look);

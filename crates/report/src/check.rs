@@ -3,14 +3,15 @@
 use judge::Case;
 use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
 use workload::Pattern;
-use workload::number::{latency, number};
+use workload::number::number;
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::distribution::distributions;
 use crate::findings::{findings, fitness};
 use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
+use crate::tables::{flushes_each, max, p50, p99, p99_9, per_second};
 
 /// Number of published drives listed.
 const NEAREST: usize = 3;
@@ -36,31 +37,17 @@ pub fn check_page(document: &RunDocument, look: &Look) -> String {
 
 /// One row per test: rate and latency as the application observes them.
 fn numbers(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::prose(""),
-        Column::right("per second"),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::right("p99.9").may_drop(2),
-        Column::right("max").may_drop(1),
-        Column::right("flushes each").may_drop(3).optional(),
-    ]);
-    for result in results {
-        let us = result.headline_us();
-        let per_commit = result.flushes_per_commit();
-        table.row([
-            Cell::from(result.test.clone()),
-            Cell::from(number(result.commits_per_s.unwrap_or(result.iops))),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-            Cell::maybe(us, |us| latency(us.p99_9)),
-            Cell::maybe(us, |us| latency(us.max)),
-            Cell::maybe(per_commit, |flushes| format!("{flushes:.2}")),
-        ]);
-    }
+    let table = Columns::<TestResult>::new()
+        .with(Column::prose(""), |result| result.test.clone())
+        .with(Column::right("per second"), |result| number(per_second(result)))
+        .with(Column::right("p50"), p50)
+        .with(Column::right("p99"), p99)
+        .with(Column::right("p99.9").may_drop(2), p99_9)
+        .with(Column::right("max").may_drop(1), max)
+        .with(Column::right("flushes each").may_drop(3).optional(), flushes_each)
+        .of(results, look);
     look.finish(
-        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)")
-            + &table.render(look),
+        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)") + &table,
     )
 }
 

@@ -75,11 +75,6 @@ impl Cell {
     pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: text.into(), style }
     }
-
-    /// The value formatted by `show`, or [`NONE`].
-    pub(crate) fn maybe<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> Cell {
-        value.map_or_else(|| NONE.into(), |value| show(value).into())
-    }
 }
 
 impl From<String> for Cell {
@@ -94,29 +89,56 @@ impl From<&str> for Cell {
     }
 }
 
+/// A missing value is [`NONE`].
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or_else(|| NONE.into(), T::into)
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Line {
     Cells(Vec<Cell>),
     Group(String),
 }
 
-/// The rows and columns of a table.
-#[derive(Debug, Clone)]
-pub(crate) struct Columns {
-    columns: Vec<Column>,
+/// How a column's cell follows from what a row is about.
+type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
+
+/// A table with a row for each `T`.
+pub(crate) struct Columns<'a, T> {
+    heads: Vec<Column>,
+    cells: Vec<CellOf<'a, T>>,
     lines: Vec<Line>,
 }
 
-impl Columns {
-    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Columns {
-        Columns { columns: columns.into(), lines: Vec::new() }
+impl<'a, T> Columns<'a, T> {
+    pub(crate) fn new() -> Columns<'a, T> {
+        Columns { heads: Vec::new(), cells: Vec::new(), lines: Vec::new() }
     }
 
-    /// Adds a row with one cell per column.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
-        let cells = cells.into();
-        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        self.lines.push(Line::Cells(cells));
+    /// Adds a column and its cell in a row.
+    pub(crate) fn with<C: Into<Cell>>(
+        mut self,
+        column: Column,
+        cell: impl Fn(&T) -> C + 'a,
+    ) -> Columns<'a, T> {
+        self.heads.push(column);
+        self.cells.push(Box::new(move |of| cell(of).into()));
+        self
+    }
+
+    pub(crate) fn row(&mut self, of: &T) {
+        self.lines.push(Line::Cells(self.cells.iter().map(|cell| cell(of)).collect()));
+    }
+
+    /// The table with a row for each of these, as text.
+    pub(crate) fn of<'b>(mut self, rows: impl IntoIterator<Item = &'b T>, look: &Look) -> String
+    where
+        T: 'b,
+    {
+        rows.into_iter().for_each(|of| self.row(of));
+        self.render(look)
     }
 
     /// Adds a title line above the rows that follow.
@@ -124,7 +146,7 @@ impl Columns {
         self.lines.push(Line::Group(title.into()));
     }
 
-    fn cells(&self, column: usize) -> impl Iterator<Item = &Cell> {
+    fn cells_of(&self, column: usize) -> impl Iterator<Item = &Cell> {
         self.lines.iter().filter_map(move |line| match line {
             Line::Cells(cells) => cells.get(column),
             Line::Group(_) => None,
@@ -132,19 +154,19 @@ impl Columns {
     }
 
     fn wanted_width(&self, column: usize) -> usize {
-        let header = self.columns[column].header.chars().count();
-        self.cells(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
+        let header = self.heads[column].header.chars().count();
+        self.cells_of(column).map(|cell| cell.text.chars().count()).fold(header, usize::max)
     }
 
     /// The columns shown, each with its width.
     fn layout(&self, page: usize) -> Vec<(usize, usize)> {
         let says_something = |&column: &usize| {
-            !self.columns[column].optional || self.cells(column).any(|cell| cell.text != NONE)
+            !self.heads[column].optional || self.cells_of(column).any(|cell| cell.text != NONE)
         };
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(says_something).collect();
+        let mut shown: Vec<usize> = (0..self.heads.len()).filter(says_something).collect();
         loop {
             let prose =
-                shown.iter().copied().find(|&column| self.columns[column].kind == Kind::Prose);
+                shown.iter().copied().find(|&column| self.heads[column].kind == Kind::Prose);
             let others: usize = shown
                 .iter()
                 .filter(|&&column| Some(column) != prose)
@@ -156,11 +178,11 @@ impl Columns {
             let overflows = room + if prose.is_none() { GAP } else { 0 } < least
                 || INDENT + others > page + GAP;
             let leaving =
-                shown.iter().copied().filter(|&column| self.columns[column].drop_rank.is_some());
-            match leaving.max_by_key(|&column| self.columns[column].drop_rank) {
+                shown.iter().copied().filter(|&column| self.heads[column].drop_rank.is_some());
+            match leaving.max_by_key(|&column| self.heads[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
-                    let width = |column: usize| match self.columns[column].kind {
+                    let width = |column: usize| match self.heads[column].kind {
                         Kind::Prose => self.wanted_width(column).min(room.max(least)),
                         _ => self.wanted_width(column),
                     };
@@ -174,9 +196,9 @@ impl Columns {
     pub(crate) fn render(&self, look: &Look) -> String {
         let layout = self.layout(look.columns());
         let mut text = String::new();
-        if self.columns.iter().any(|column| !column.header.is_empty()) {
+        if self.heads.iter().any(|column| !column.header.is_empty()) {
             let headers: Vec<Cell> = self
-                .columns
+                .heads
                 .iter()
                 .map(|column| Cell::styled(column.header.clone(), look.palette.faint))
                 .collect();
@@ -197,7 +219,7 @@ impl Columns {
     fn render_row(&self, cells: &[Cell], layout: &[(usize, usize)]) -> String {
         let wrapped: Vec<Vec<String>> = layout
             .iter()
-            .map(|&(column, width)| match self.columns[column].kind {
+            .map(|&(column, width)| match self.heads[column].kind {
                 Kind::Prose => wrap(&cells[column].text, width),
                 _ => vec![cells[column].text.clone()],
             })
@@ -211,7 +233,7 @@ impl Columns {
             for (position, &(column, width)) in layout.iter().enumerate() {
                 let piece = wrapped[position].get(line).map_or("", String::as_str);
                 let padding = width.saturating_sub(piece.chars().count());
-                let (before, after) = if self.columns[column].kind == Kind::Right {
+                let (before, after) = if self.heads[column].kind == Kind::Right {
                     (padding, 0)
                 } else {
                     (0, padding)
@@ -237,22 +259,17 @@ mod tests {
     use super::*;
     use crate::look::Palette;
 
-    fn table() -> Columns {
-        let mut table = Columns::new([
-            Column::prose("test"),
-            Column::right("IOPS"),
-            Column::left("engine").may_drop(1),
-            Column::right("p99.9").may_drop(2),
-            Column::right("flushes").optional(),
-        ]);
-        table.row([
-            "randwrite 4 KiB, fsync=1, depth 1, jobs 1".into(),
-            "574".into(),
-            "psync".into(),
-            "2.9 ms".into(),
-            NONE.into(),
-        ]);
-        table.row(["read".into(), "36,600".into(), "io_uring".into(), NONE.into(), NONE.into()]);
+    type Row = [&'static str; 5];
+
+    fn table() -> Columns<'static, Row> {
+        let mut table = Columns::<Row>::new()
+            .with(Column::prose("test"), |row| row[0])
+            .with(Column::right("IOPS"), |row| row[1])
+            .with(Column::left("engine").may_drop(1), |row| row[2])
+            .with(Column::right("p99.9").may_drop(2), |row| row[3])
+            .with(Column::right("flushes").optional(), |row| row[4]);
+        table.row(&["randwrite 4 KiB, fsync=1, depth 1, jobs 1", "574", "psync", "2.9 ms", NONE]);
+        table.row(&["read", "36,600", "io_uring", NONE, NONE]);
         table
     }
 
@@ -282,7 +299,7 @@ mod tests {
     #[test]
     fn then_columns_are_dropped_by_rank() {
         let mut crowded = table();
-        crowded.columns.push(Column::right("another rather wide one"));
+        crowded.heads.push(Column::right("another rather wide one"));
         for line in &mut crowded.lines {
             if let Line::Cells(cells) = line {
                 cells.push("1".into());

@@ -8,7 +8,7 @@ use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Miss
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::prose::counted;
 
 pub use markdown::compare_markdown;
 pub use view::{ComparisonView, FigureView};
@@ -33,12 +33,8 @@ pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> S
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
         let letter = letter.to_string();
         text.push('\n');
-        text += &hanging(
-            "",
-            0,
-            &ComparisonView { against, names: ["A", &letter], figures }.sentence(),
-            look.columns(),
-        );
+        text +=
+            &look.paragraph(&ComparisonView { against, names: ["A", &letter], figures }.sentence());
     }
     look.finish(text)
 }
@@ -49,27 +45,20 @@ fn letters() -> impl Iterator<Item = char> {
 }
 
 fn legend(comparison: &Comparison, look: &Look) -> String {
-    let mut table =
-        Columns::new([Column::left(""), Column::left(""), Column::prose(""), Column::left("")]);
     let groups = std::iter::once(&comparison.baseline)
         .chain(comparison.candidates.iter().map(|one| &one.candidate));
-    for ((letter, group), nth) in letters().zip(groups).zip(0..) {
-        table.row([
-            Cell::styled(letter.to_string(), look.palette.strong),
-            Cell::from(group.label.clone()),
-            Cell::from(described(group)),
-            Cell::from(if nth == 0 { "baseline" } else { "" }),
-        ]);
-    }
-    table.render(look)
+    let sides: Vec<(char, &GroupRecord)> = letters().zip(groups).collect();
+    Columns::<(char, &GroupRecord)>::new()
+        .with(Column::left(""), |(letter, _)| Cell::styled(letter.to_string(), look.palette.strong))
+        .with(Column::left(""), |(_, group)| group.label.clone())
+        .with(Column::prose(""), |(_, group)| described(group))
+        .with(Column::left(""), |(letter, _)| if *letter == 'A' { "baseline" } else { "" })
+        .of(&sides, look)
 }
 
 /// A side in a line: `3 runs of quick on /srv, 2026-11-20 to 2026-11-21`.
 fn described(group: &GroupRecord) -> String {
-    let runs = match group.runs {
-        1 => "1 run".to_owned(),
-        several => format!("{several} runs"),
-    };
+    let runs = counted(u64::from(group.runs), "run");
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
         _ if measurement::started_at::read(&group.from).is_none() => String::new(),
@@ -86,8 +75,7 @@ fn section(view: &ComparisonView<'_>, look: &Look) -> String {
     let letter = view.names[1];
     let mut text = format!("\n{}", look.heading(&format!("{letter} against A")));
     text += &tests(view, look);
-    let said: String =
-        view.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
+    let said: String = view.remarks().iter().map(|line| look.hanging("  ", line)).collect();
     if !said.is_empty() {
         text += &format!("\n{}\n", paint(look.palette.faint, said.trim_end()));
     }
@@ -95,50 +83,42 @@ fn section(view: &ComparisonView<'_>, look: &Look) -> String {
     if !unpaired.is_empty() {
         text += &format!("\n{}", look.heading("Not compared"));
         for (test, why) in unpaired {
-            text += &hanging("  ", 2, &format!("{test}: {why}"), look.columns());
+            text += &look.hanging("  ", &format!("{test}: {why}"));
         }
     }
     let differences = view.differences();
     if !differences.is_empty() {
         text += &format!("\n{}", look.heading("What else differs"));
-        let mut table = Columns::new([Column::left(""), Column::left("A"), Column::prose(letter)]);
-        for (fact, baseline, candidate) in differences {
-            table.row([Cell::styled(fact, look.palette.faint), baseline.into(), candidate.into()]);
-        }
-        text += &table.render(look);
+        text += &Columns::<(String, String, String)>::new()
+            .with(Column::left(""), |(fact, _, _)| Cell::styled(fact, look.palette.faint))
+            .with(Column::left("A"), |(_, baseline, _)| baseline.clone())
+            .with(Column::prose(letter), |(_, _, candidate)| candidate.clone())
+            .of(&differences, look);
     }
     text
 }
 
 fn tests(view: &ComparisonView<'_>, look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left(""),
-        Column::right("A"),
-        Column::right(view.names[1]),
-        Column::right("ratio"),
-        Column::right("95 % interval"),
-        Column::left(""),
-    ]);
-    for (test, figures) in view.tests() {
-        table.group(test);
-        for figure in figures {
+    let mut table = Columns::<FigureView>::new()
+        .with(Column::left(""), |figure| format!("  {}", figure.name))
+        .with(Column::right("A"), |figure| figure.baseline.clone())
+        .with(Column::right(view.names[1]), |figure| figure.candidate.clone())
+        .with(Column::right("ratio"), |figure| figure.ratio.clone())
+        .with(Column::right("95 % interval"), |figure| figure.interval.clone())
+        .with(Column::left(""), |figure| {
             let style = match figure.direction {
                 Some(Direction::Better) => look.palette.good,
                 Some(Direction::Worse) => look.palette.bad,
                 None => look.palette.faint,
             };
-            table.row([
-                Cell::from(format!("  {}", figure.name)),
-                Cell::from(figure.baseline),
-                Cell::from(figure.candidate),
-                Cell::from(figure.ratio),
-                Cell::from(figure.interval),
-                Cell::styled(figure.verdict, style),
-            ]);
-        }
+            Cell::styled(&figure.verdict, style)
+        });
+    for (test, figures) in view.tests() {
+        table.group(test);
+        figures.iter().for_each(|figure| table.row(figure));
     }
     if view.against.tests.is_empty() {
-        return hanging("  ", 2, "The two sides have no test in common.", look.columns());
+        return look.hanging("  ", "The two sides have no test in common.");
     }
     table.render(look)
 }

@@ -4,8 +4,7 @@ use crash::{Lost, State};
 use serde::Serialize;
 use workload::number::{number, span};
 
-use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::look::Look;
 
 /// Lines of a check's output that are shown.
 const OUTPUT_LINES: usize = 6;
@@ -55,36 +54,29 @@ pub struct Failure {
 /// The result page of `flushmark crash`.
 pub fn crash_page(report: &CrashReport, look: &Look) -> String {
     let mut text = String::new();
-    let columns = look.columns();
     let count = |count: usize| number(count as f64);
-    text += &hanging(
-        "",
-        0,
-        &format!(
-            "Recorded {} writes and {} flushes. Tested {} of {} possible states after a power \
+    text += &look.paragraph(&format!(
+        "Recorded {} writes and {} flushes. Tested {} of {} possible states after a power \
              cut{}; {} failed.",
-            count(report.writes),
-            count(report.flushes),
-            count(report.tried),
-            possible(report.possible_log2),
-            if report.tried < report.planned {
-                format!(" ({} planned)", count(report.planned))
-            } else {
-                String::new()
-            },
-            count(report.failed.len()),
-        ),
-        columns,
-    );
+        count(report.writes),
+        count(report.flushes),
+        count(report.tried),
+        possible(report.possible_log2),
+        if report.tried < report.planned {
+            format!(" ({} planned)", count(report.planned))
+        } else {
+            String::new()
+        },
+        count(report.failed.len()),
+    ));
     if let Some(failure) = &report.first_failure {
         text += &look.heading("The first failure");
         for (label, words) in failure_lines(report, failure) {
-            let first = format!("  {}", paint(look.palette.faint, &format!("{label:<11}")));
-            text += &hanging(&first, 13, &words, columns);
+            text += &look.labelled(&format!("  {label}"), 13, &words);
         }
     }
     let time = span(std::time::Duration::from_secs_f64(report.elapsed_s.max(0.0)));
-    text += &hanging("", 0, &format!("{time}; recording and results: {}", report.session), columns);
+    text += &look.paragraph(&format!("{time}; recording and results: {}", report.session));
     look.finish(text)
 }
 

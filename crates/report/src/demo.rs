@@ -8,7 +8,6 @@ use verify::sentences;
 use workload::number::{latency, number};
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
 
 const LABEL: usize = 23;
 
@@ -23,7 +22,7 @@ pub fn demo_intro(label: &str, look: &Look) -> String {
         that knowledge, only from the self-describing records, the journal of acknowledged writes, \
          and the drive's count of power cuts."
     );
-    look.finish(hanging("", 0, &words, look.columns()) + "\n")
+    look.finish(look.paragraph(&words) + "\n")
 }
 
 /// One drive, and the number of power cuts until there was a result.
@@ -55,29 +54,22 @@ pub fn demo_cycle(lie: &str, cycle: &DemoCycle, cuts: u64, look: &Look) -> Strin
         (palette.good, format!("kept; {lost} records that no flush had covered are missing"))
     };
     let first = paint(palette.strong, &format!("{name:<LABEL$}"));
-    let mut text = hanging(
+    let mut text = look.hanging(
         &first,
-        LABEL,
         &format!(
             "{} acknowledged writes{}",
             number(acknowledged as f64),
             if cuts > 1 { format!(", in cut {cuts}") } else { String::new() }
         ),
-        look.columns(),
     );
     let indent = " ".repeat(LABEL);
     if let Some(cut) = &cycle.cut {
-        text += &hanging(&indent, LABEL, &format!("really: {}", cut_words(cut)), look.columns());
+        text += &look.hanging(&indent, &format!("really: {}", cut_words(cut)));
     }
-    let lines = hanging(&format!("{indent}{style}"), LABEL, &words, look.columns());
-    text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
+    text += &look.hanging_in(style, &indent, &words);
     if let Some(finding) = verdict.findings.first() {
-        text += &hanging(
-            &indent,
-            LABEL,
-            &format!("such as: {}", sentences::sentence(finding, &cycle.run)),
-            look.columns(),
-        );
+        text += &look
+            .hanging(&indent, &format!("such as: {}", sentences::sentence(finding, &cycle.run)));
     }
     look.finish(text)
 }
@@ -114,5 +106,5 @@ pub fn demo_outro(look: &Look) -> String {
                  journal on another drive), cut the drive's power while it writes, then run \
                  `flushmark verify check TARGET \
     --journal FILE`. `flushmark verify --help` describes the setup with a second machine.";
-    look.finish("\n".to_owned() + &hanging("", 0, words, look.columns()))
+    look.finish("\n".to_owned() + &look.paragraph(words))
 }

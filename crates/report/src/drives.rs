@@ -8,44 +8,24 @@ use workload::number::{about_bytes, capacity};
 use crate::cache::{on_off, told_by};
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::findings::findings;
-use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::look::Look;
 use crate::target::{stack_words, transport_words};
 
 const LABEL: usize = 13;
 
 /// Each drive in one line; with `detailed`, also in a paragraph.
 pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left("drive"),
-        Column::left("model").may_drop(2),
-        Column::right("size").may_drop(3),
-        Column::left("bus"),
-        Column::left("media").may_drop(4),
-        Column::left("cache"),
-        Column::left("kernel"),
-        Column::left("filesystem"),
-        Column::prose("used for"),
-    ]);
-    for record in &document.drives {
-        let device = &record.device;
-        table.row([
-            Cell::styled(device.path.display().to_string(), look.palette.strong),
-            Cell::maybe(device.model.clone(), |model| model),
-            Cell::maybe(device.size_bytes, capacity),
-            Cell::from(bus(device)),
-            Cell::from(media(device)),
-            Cell::from(drive_view(record)),
-            Cell::from(kernel_view(record)),
-            Cell::from(filesystem_view(record)),
-            Cell::from(used_for(record)),
-        ]);
-    }
-    let mut text = if document.drives.is_empty() {
-        "No drives found.\n".to_owned()
-    } else {
-        table.render(look)
-    };
+    let table = Columns::<DriveRecord>::new()
+        .with(Column::left("drive"), |record| path(record, look))
+        .with(Column::left("model").may_drop(2), |record| record.device.model.clone())
+        .with(Column::right("size").may_drop(3), |record| record.device.size_bytes.map(capacity))
+        .with(Column::left("bus"), |record| bus(&record.device))
+        .with(Column::left("media").may_drop(4), |record| media(&record.device))
+        .with(Column::left("cache"), drive_view)
+        .with(Column::left("kernel"), kernel_view)
+        .with(Column::left("filesystem"), filesystem_view)
+        .with(Column::prose("used for"), used_for);
+    let mut text = list(document, table, look);
     if detailed {
         for record in &document.drives {
             text += &format!("\n{}", details(record, look));
@@ -57,43 +37,38 @@ pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> St
 
 /// One line per cache: the state that drive, kernel and filesystems report, and recorded changes.
 pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left("drive"),
-        Column::left("model").may_drop(1),
-        Column::left("drive says"),
-        Column::left("kernel"),
-        Column::left("filesystem"),
-        Column::left("can be switched"),
-        Column::left("after a power cycle"),
-    ]);
-    for record in &document.drives {
-        let reading = record.cache.drive.told().filter(|reading| reading.present);
-        let after = reading.filter(|reading| reading.switchable).map(|reading| {
-            match reading.after_power_cycle {
+    let reading =
+        |record: &DriveRecord| record.cache.drive.told().filter(|reading| reading.present).copied();
+    let table = Columns::<DriveRecord>::new()
+        .with(Column::left("drive"), |record| path(record, look))
+        .with(Column::left("model").may_drop(1), |record| record.device.model.clone())
+        .with(Column::left("drive says"), drive_view)
+        .with(Column::left("kernel"), kernel_view)
+        .with(Column::left("filesystem"), filesystem_view)
+        .with(Column::left("can be switched"), |record| {
+            reading(record).map(|reading| if reading.switchable { "yes" } else { "no" })
+        })
+        .with(Column::left("after a power cycle"), |record| {
+            let reading = reading(record).filter(|reading| reading.switchable)?;
+            Some(match reading.after_power_cycle {
                 drive::AfterPowerCycle::Keeps => "kept",
                 drive::AfterPowerCycle::Reverts => "forgotten",
                 drive::AfterPowerCycle::Unknown => "unknown",
-            }
+            })
         });
-        table.row([
-            Cell::styled(record.device.path.display().to_string(), look.palette.strong),
-            Cell::maybe(record.device.model.clone(), |model| model),
-            Cell::from(drive_view(record)),
-            Cell::from(kernel_view(record)),
-            Cell::from(filesystem_view(record)),
-            Cell::maybe(reading, |reading| {
-                if reading.switchable { "yes" } else { "no" }.to_owned()
-            }),
-            Cell::maybe(after, str::to_owned),
-        ]);
-    }
-    let mut text = if document.drives.is_empty() {
-        "No drives found.\n".to_owned()
-    } else {
-        table.render(look)
-    };
-    text += &closing(document, look);
+    let text = list(document, table, look) + &closing(document, look);
     look.finish(text)
+}
+
+fn list(document: &DrivesDocument, table: Columns<'_, DriveRecord>, look: &Look) -> String {
+    if document.drives.is_empty() {
+        return "No drives found.\n".to_owned();
+    }
+    table.of(&document.drives, look)
+}
+
+fn path(record: &DriveRecord, look: &Look) -> Cell {
+    Cell::styled(record.device.path.display().to_string(), look.palette.strong)
 }
 
 /// The part below every table: unavailable facts, switched caches, contradictions.
@@ -115,13 +90,13 @@ fn closing(document: &DrivesDocument, look: &Look) -> String {
             "Run as root to see more of {who}: the cache state that the drive reports, names that \
              sysfs hides, health."
         );
-        text += &format!("\n{}", hanging("", 0, &words, look.columns()));
+        text += &format!("\n{}", look.paragraph(&words));
     }
     for name in &document.vanished {
         text += &format!("\n/dev/{name} disappeared while it was being read.\n");
     }
     for record in &document.switched {
-        text += &format!("\n{}", hanging("", 0, &on_record(record), look.columns()));
+        text += &format!("\n{}", look.paragraph(&on_record(record)));
     }
     let findings = findings(&document.findings, look);
     if !findings.is_empty() {
@@ -229,8 +204,7 @@ fn details(record: &DriveRecord, look: &Look) -> String {
     let mut text = look.heading(&device.path.display().to_string());
     let mut add = |label: &str, words: Vec<String>| {
         if !words.is_empty() {
-            let label = paint(look.palette.faint, &format!("  {label:<LABEL$}"));
-            text += &hanging(&label, LABEL + 2, &words.join(", "), look.columns());
+            text += &look.labelled(&format!("  {label}"), LABEL + 2, &words.join(", "));
         }
     };
     add("drive", identity_words(record));

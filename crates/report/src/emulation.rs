@@ -5,18 +5,14 @@ use std::time::Duration;
 use emulate::{Cut, Facts, Status, TransportCost};
 use workload::number::{about_bytes, capacity, latency, number};
 
-use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::look::Look;
 
 const LABEL: usize = 11;
 
 /// The page shown when an emulated drive starts: its properties and how to reach it.
 pub fn emulation_page(facts: &Facts, look: &Look) -> String {
     let mut text = String::new();
-    let mut add = |label: &str, words: &str| {
-        let first = paint(look.palette.faint, &format!("{label:<LABEL$}"));
-        text += &hanging(&first, LABEL, words, look.columns());
-    };
+    let mut add = |label: &str, words: &str| text += &look.labelled(label, LABEL, words);
     let cache = match (facts.wants_flushes, facts.takes_fua) {
         (true, true) => "volatile write cache, supports FUA",
         (true, false) => "volatile write cache, no FUA",
@@ -150,10 +146,7 @@ pub fn cut_sentence(cut: &Cut) -> String {
 /// A drive's status as text.
 pub fn emulation_status(status: &Status, look: &Look) -> String {
     let mut text = String::new();
-    let mut add = |label: &str, words: String| {
-        let first = paint(look.palette.faint, &format!("{label:<21}"));
-        text += &hanging(&first, 21, &words, look.columns());
-    };
+    let mut add = |label: &str, words: String| text += &look.labelled(label, 21, &words);
     let power = match status.power {
         emulate::Power::On if status.read_only => "on, read-only",
         emulate::Power::On => "on",

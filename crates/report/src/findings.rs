@@ -7,7 +7,6 @@ use measurement::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 use workload::number::latency;
 
 use crate::look::{Look, paint};
-use crate::prose::{detail, hanging};
 
 /// All findings: title, evidence, doubt and advice.
 pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
@@ -17,14 +16,11 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     let mut text = look.heading("Findings");
     for (index, finding) in findings.iter().enumerate() {
         let number = format!("{:>2}. ", index + 1);
-        let strong = look.palette.strong;
-        let title =
-            hanging(&format!("{number}{strong}"), number.len(), &finding.title, look.columns());
-        text += &format!("{}{strong:#}\n", title.trim_end_matches('\n'));
+        text += &look.hanging_in(look.palette.strong, &number, &finding.title);
         let evidence: Vec<String> = finding.evidence.iter().map(evidence_words).collect();
-        text += &detail("because", &evidence.join("; "), look);
-        text += &detail("confidence", &confidence_words(finding), look);
-        text += &detail("to do", &finding.advice, look);
+        text += &look.detail("because", &evidence.join("; "));
+        text += &look.detail("confidence", &confidence_words(finding));
+        text += &look.detail("to do", &finding.advice);
     }
     look.finish(text)
 }
@@ -74,7 +70,7 @@ pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
             fit_for.label(),
             paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
         );
-        text += &hanging(&first, 27, because, look.columns());
+        text += &look.hanging(&first, because);
     }
     look.finish(text)
 }

@@ -2,7 +2,7 @@
 
 use workload::number::number;
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::{Look, paint};
 
 /// The measured and the modelled rate of a test.
@@ -25,33 +25,26 @@ pub fn fit_page(
     look: &Look,
 ) -> String {
     let mut text = format!("Started from `{like}`.\n");
-    let mut table =
-        Columns::new([Column::left("parameter"), Column::right("was"), Column::right("is")]);
-    for (path, from, to) in turned {
-        table.row([Cell::from(*path), Cell::from(from.to_string()), Cell::from(to.to_string())]);
-    }
     if turned.is_empty() {
         text += "No parameter had to be changed.\n";
     } else {
-        text += &format!("\n{}", table.render(look));
+        text.push('\n');
+        text += &Columns::<(&'static str, f64, f64)>::new()
+            .with(Column::left("parameter"), |(path, _, _)| *path)
+            .with(Column::right("was"), |(_, from, _)| from.to_string())
+            .with(Column::right("is"), |(_, _, to)| to.to_string())
+            .of(turned, look);
     }
-    let mut table = Columns::new([
-        Column::left("test"),
-        Column::right("measured"),
-        Column::right("modelled"),
-        Column::right("off by"),
-        Column::left(""),
-    ]);
-    for row in rows {
-        table.row([
-            Cell::from(row.test.clone()),
-            Cell::from(number(row.measured)),
-            Cell::from(number(row.modelled)),
-            Cell::from(format!("{:+.1} %", (row.modelled / row.measured - 1.0) * 100.0)),
-            Cell::from(if row.holds { "" } else { "too far" }),
-        ]);
-    }
-    text += &format!("\n{}", table.render(look));
+    text.push('\n');
+    text += &Columns::<FitRow>::new()
+        .with(Column::left("test"), |row| row.test.clone())
+        .with(Column::right("measured"), |row| number(row.measured))
+        .with(Column::right("modelled"), |row| number(row.modelled))
+        .with(Column::right("off by"), |row| {
+            format!("{:+.1} %", (row.modelled / row.measured - 1.0) * 100.0)
+        })
+        .with(Column::left(""), |row| if row.holds { "" } else { "too far" })
+        .of(rows, look);
     let far = rows.iter().filter(|row| !row.holds).count();
     if far > 0 {
         let words = "Tests that are too far off were disturbed during the measurement, or depend \

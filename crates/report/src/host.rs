@@ -1,12 +1,11 @@
 //! The audit of a host: dangerous and costly settings in detail, good ones as a list.
 
-use measurement::host_document::CStateEffect;
+use measurement::host_document::{CStateEffect, Effect};
 use measurement::{AuditLine, HostDocument, HostGrade};
 use workload::number::{latency, number};
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::{Look, paint};
-use crate::prose::{detail, hanging};
 use crate::target::host_words;
 
 /// Below this factor the difference may be run-to-run variation.
@@ -39,16 +38,14 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
             continue;
         }
         text += &format!("\n{}", look.heading(title));
-        let mut table = Columns::new([Column::left(""), Column::prose("")]);
-        for line in lines {
-            let words = match (&line.command, grade) {
+        text += &Columns::<AuditLine>::new()
+            .with(Column::left(""), |line| line.subject.clone())
+            .with(Column::prose(""), |line| match (&line.command, grade) {
                 (_, HostGrade::Unknown) => format!("{}. {} {}", line.found, line.why, line.advice),
                 (Some(command), _) => format!("{} (`{command}`)", line.found),
                 (None, _) => line.found.clone(),
-            };
-            table.row([Cell::from(line.subject.clone()), Cell::from(words)]);
-        }
-        text += &table.render(look);
+            })
+            .of(lines, look);
     }
     if document.audit.is_empty() {
         text += "\nNo facts about this machine: are /proc and /sys mounted?\n";
@@ -60,11 +57,11 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
 }
 
 fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
-    let mut text = hanging("  ", 2, &format!("{}: {}", line.subject, line.found), look.columns());
+    let mut text = look.hanging("  ", &format!("{}: {}", line.subject, line.found));
     text = format!("{style}{}{style:#}\n", text.trim_end_matches('\n'));
-    text += &detail("why", &line.why, look);
+    text += &look.detail("why", &line.why);
     if !line.advice.is_empty() {
-        text += &detail("to do", &line.advice, look);
+        text += &look.detail("to do", &line.advice);
     }
     if let Some(command) = &line.command {
         // A command is not wrapped, so that it can be copied.
@@ -75,23 +72,13 @@ fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
 
 fn measured(effect: &CStateEffect, look: &Look) -> String {
     let mut text = look.heading(&format!("With C-states held off, measured in {}", effect.path));
-    let mut table = Columns::new([
-        Column::left("median latency"),
-        Column::right("as the host is set"),
-        Column::right("held off"),
-        Column::right("ratio"),
-    ]);
-    for test in &effect.tests {
-        table.row([
-            Cell::from(test.test.clone()),
-            Cell::from(latency(test.before_us)),
-            Cell::from(latency(test.after_us)),
-            Cell::from(format!("{} x", number(test.ratio()))),
-        ]);
-    }
-    text += &table.render(look);
-    let most =
-        effect.tests.iter().map(measurement::host_document::Effect::ratio).fold(1.0, f64::max);
+    text += &Columns::<Effect>::new()
+        .with(Column::left("median latency"), |test| test.test.clone())
+        .with(Column::right("as the host is set"), |test| latency(test.before_us))
+        .with(Column::right("held off"), |test| latency(test.after_us))
+        .with(Column::right("ratio"), |test| format!("{} x", number(test.ratio())))
+        .of(&effect.tests, look);
+    let most = effect.tests.iter().map(Effect::ratio).fold(1.0, f64::max);
     let words = if most >= NOTICEABLE {
         format!(
             "Deep C-states increase the latency up to {} times. They were held off only during the \
@@ -102,7 +89,7 @@ fn measured(effect: &CStateEffect, look: &Look) -> String {
     } else {
         format!("C-states make no noticeable difference ({} rounds each).", effect.rounds)
     };
-    text + &hanging("", 0, &words, look.columns())
+    text + &look.paragraph(&words)
 }
 
 #[cfg(test)]

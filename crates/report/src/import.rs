@@ -3,9 +3,9 @@
 use measurement::RunDocument;
 use store::Copied;
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::prose::{counted, hanging};
 
 #[derive(Debug, Clone, Copy)]
 pub struct ImportedFile<'a> {
@@ -30,36 +30,32 @@ pub fn copied_line(name: &str, copied: &Copied) -> String {
         0 => String::new(),
         running => format!(", {running} skipped because they are still being measured"),
     };
-    format!("{name}: {} copied{already}{running}.\n", counted(copied.new.len(), "run"))
+    format!("{name}: {} copied{already}{running}.\n", counted(copied.new.len() as u64, "run"))
 }
 
 /// The result for each file, then the totals. The `unread` files have already been reported.
 pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left("file"),
-        Column::left("from"),
-        Column::left("drive"),
-        Column::right("tests"),
-        Column::right("left out").optional(),
-        Column::left("kept as").optional(),
-    ]);
     let tests = |documents: &[RunDocument]| {
         documents.iter().map(|document| document.results.len()).sum::<usize>()
     };
-    for file in files {
-        let mut drives: Vec<&str> = file.documents.iter().filter_map(drive).collect();
-        drives.dedup();
-        let left_out: usize = file.documents.iter().map(|document| document.skipped.len()).sum();
-        table.row([
-            Cell::from(file.name),
-            Cell::from(file.tool),
-            Cell::from(if drives.is_empty() { "not named".to_owned() } else { drives.join(", ") }),
-            Cell::from(tests(file.documents).to_string()),
-            Cell::maybe((left_out > 0).then_some(left_out), |left_out| left_out.to_string()),
-            Cell::maybe((!file.kept.is_empty()).then_some(file.kept), str::to_owned),
-        ]);
-    }
-    let mut text = if files.is_empty() { String::new() } else { table.render(look) + "\n" };
+    let table = Columns::<ImportedFile<'_>>::new()
+        .with(Column::left("file"), |file| file.name)
+        .with(Column::left("from"), |file| file.tool)
+        .with(Column::left("drive"), |file| {
+            let mut drives: Vec<&str> = file.documents.iter().filter_map(drive).collect();
+            drives.dedup();
+            if drives.is_empty() { "not named".to_owned() } else { drives.join(", ") }
+        })
+        .with(Column::right("tests"), |file| tests(file.documents).to_string())
+        .with(Column::right("left out").optional(), |file| {
+            let left_out: usize =
+                file.documents.iter().map(|document| document.skipped.len()).sum();
+            (left_out > 0).then(|| left_out.to_string())
+        })
+        .with(Column::left("kept as").optional(), |file| {
+            (!file.kept.is_empty()).then_some(file.kept)
+        });
+    let mut text = if files.is_empty() { String::new() } else { table.of(files, look) + "\n" };
     for file in files {
         let skipped = file.documents.iter().flat_map(|document| &document.skipped);
         let skipped =
@@ -79,14 +75,17 @@ pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> St
     let results: usize = files.iter().map(|file| tests(file.documents)).sum();
     text += &format!(
         "{} read: {}, {}.\n",
-        counted(files.len(), "file"),
-        counted(runs, "run"),
-        counted(results, "test")
+        counted(files.len() as u64, "file"),
+        counted(runs as u64, "run"),
+        counted(results as u64, "test")
     );
     if unread > 0 {
         text += &format!(
             "{}\n",
-            paint(look.palette.warning, &format!("{} could not be read.", counted(unread, "file")))
+            paint(
+                look.palette.warning,
+                &format!("{} could not be read.", counted(unread as u64, "file"))
+            )
         );
     }
     look.finish(text)
@@ -94,10 +93,6 @@ pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> St
 
 fn drive(document: &RunDocument) -> Option<&str> {
     document.source.as_ref().and_then(|source| source.drive.as_deref())
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use workload::number::latency;
 use workload::{Table, suites};
 
 use crate::check::check_page;
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::{Look, paint};
 use crate::tables::results_page;
 use crate::target::target_header;
@@ -18,38 +18,25 @@ const NOTE_CHARACTERS: usize = 30;
 
 /// The runs, one per row, in the order given. `more` means that further runs match the filter.
 pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::right("id"),
-        Column::left("when (UTC)"),
-        Column::left("host").may_drop(3).optional(),
-        Column::prose("drive or target"),
-        Column::left("suite"),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::left("tags").may_drop(2).optional(),
-        Column::left("note").may_drop(4).optional(),
-        Column::left("state").may_drop(1).optional(),
-    ]);
-    for run in runs {
-        let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        table.row([
-            Cell::from(run.id.to_string()),
-            when(run).into(),
-            Cell::maybe(run.host.as_deref(), harmless),
-            where_it_ran(run).into(),
-            harmless(&run.suite).into(),
-            Cell::maybe(run.headline.as_ref(), |headline| latency(headline.p50_us)),
-            Cell::maybe(run.headline.as_ref(), |headline| latency(headline.p99_us)),
-            Cell::maybe(Some(tags).filter(|tags| !tags.is_empty()), |tags| tags),
-            Cell::maybe(Some(run.note.as_str()).filter(|note| !note.is_empty()), short),
-            Cell::maybe(Some(run.state).filter(|&state| state != State::Complete), |state| {
-                state.name().to_owned()
-            }),
-        ]);
-    }
+    let mut text = Columns::<Summary>::new()
+        .with(Column::right("id"), |run| run.id.to_string())
+        .with(Column::left("when (UTC)"), when)
+        .with(Column::left("host").may_drop(3).optional(), |run| run.host.as_deref().map(harmless))
+        .with(Column::prose("drive or target"), where_it_ran)
+        .with(Column::left("suite"), |run| harmless(&run.suite))
+        .with(Column::right("p50"), |run| run.headline.as_ref().map(|of| latency(of.p50_us)))
+        .with(Column::right("p99"), |run| run.headline.as_ref().map(|of| latency(of.p99_us)))
+        .with(Column::left("tags").may_drop(2).optional(), tags)
+        .with(Column::left("note").may_drop(4).optional(), |run| {
+            (!run.note.is_empty()).then(|| short(&run.note))
+        })
+        .with(Column::left("state").may_drop(1).optional(), |run| {
+            (run.state != State::Complete).then(|| run.state.name())
+        })
+        .of(runs, look);
     let other =
         runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
-    let mut text = table.render(look) + "\n";
+    text += "\n";
     text += "  p50 and p99 are those of the first test with commits";
     text += if other { ", or of the first test if there were no commits.\n" } else { ".\n" };
     if more {
@@ -79,8 +66,7 @@ pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     text +=
         &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
     text += "\n";
-    if !run.tags.is_empty() {
-        let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    if let Some(tags) = tags(run) {
         text += &format!("Tags: {tags}\n");
     }
     if !run.note.is_empty() {
@@ -103,6 +89,11 @@ fn page(document: &RunDocument, look: &Look) -> String {
     // The document does not contain the user's own plan; its tests are shown one per row.
     let table = suites::named(&document.suite).map_or(Table::Tests, |plan| plan.table);
     results_page(table, document, look)
+}
+
+fn tags(run: &Summary) -> Option<String> {
+    let tags: Vec<String> = run.tags.iter().map(ToString::to_string).collect();
+    (!tags.is_empty()).then(|| tags.join(" "))
 }
 
 fn when(run: &Summary) -> String {

@@ -70,8 +70,7 @@ impl Look {
     }
 
     /// The last step of every page: replaces invisible characters, those that move a terminal's
-    /// cursor,
-    /// and those that ASCII lacks, one for one to keep columns aligned.
+    /// cursor, and those that ASCII lacks, one for one to keep columns aligned.
     pub(crate) fn finish(&self, text: String) -> String {
         let text =
             if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
@@ -82,8 +81,7 @@ impl Look {
     }
 
     /// Keeps only line ends, tabs at the start of a line (as in `diskinfo`'s table), and the styles
-    /// of a
-    /// coloured palette.
+    /// of a coloured palette.
     fn masked(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
@@ -115,6 +113,17 @@ impl Default for Look {
 /// `text` in that style; unchanged if the style is plain.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// Number of characters that a terminal shows.
+pub(crate) fn visible(text: &str) -> usize {
+    let (mut rest, mut count) = (text, 0);
+    while let Some(character) = rest.chars().next() {
+        let style = style_at(rest);
+        count += usize::from(style.is_none());
+        rest = &rest[style.unwrap_or(character.len_utf8())..];
+    }
+    count
 }
 
 /// The length of the style that the text begins with (`ESC [ 1 m`).

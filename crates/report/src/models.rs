@@ -3,7 +3,6 @@
 use catalogue::Model;
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
 
 /// All models: name, drive, and the source of the parameters.
 pub fn models(models: &[Model], look: &Look) -> String {
@@ -15,12 +14,7 @@ pub fn models(models: &[Model], look: &Look) -> String {
         text += &format!("{}\n", paint(look.palette.strong, heading));
         for model in group {
             let words = format!("{}: {}", model.label, model.basis);
-            text += &hanging(
-                &format!("  {:<width$}  ", model.model),
-                width + 4,
-                &words,
-                look.columns(),
-            );
+            text += &look.hanging(&format!("  {:<width$}  ", model.model), &words);
         }
         text += "\n";
     }

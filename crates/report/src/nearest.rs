@@ -1,9 +1,9 @@
 //! The published drives nearest to the measured one.
 
-use judge::Nearest;
+use judge::{Compared, Nearest};
 use workload::number::{latency, number};
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// The nearest drives, the compared tests, and the limits of the comparison.
@@ -11,33 +11,29 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     if nearest.is_empty() {
         return String::new();
     }
-    let mut table = Columns::new([
-        Column::left("drive"),
-        Column::left("cache"),
-        Column::prose("compared"),
-        Column::right("here"),
-        Column::right("published"),
-        Column::right("apart"),
-    ]);
+    let show = |compared: &Compared, value: f64| {
+        if compared.unit == "us" {
+            latency(value)
+        } else {
+            format!("{} {}", number(value), compared.unit)
+        }
+    };
+    // The drive, in its first row only, and one of its tests.
+    let mut table = Columns::<(Option<&Nearest>, &Compared)>::new()
+        .with(Column::left("drive"), |(near, _)| {
+            near.map_or_else(String::new, |near| near.drive.label.clone())
+        })
+        .with(Column::left("cache"), |(near, _)| near.map_or("", |near| near.write_cache.name()))
+        .with(Column::prose("compared"), |(_, compared)| compared.what.clone())
+        .with(Column::right("here"), |(_, compared)| show(compared, compared.ours))
+        .with(Column::right("published"), |(_, compared)| show(compared, compared.published))
+        .with(Column::right("apart"), |(near, _)| {
+            near.map_or_else(String::new, |near| number(near.factor))
+        });
     let mut notes = Vec::new();
     for near in nearest {
         for (index, compared) in near.compared.iter().enumerate() {
-            let show = |value: f64| {
-                if compared.unit == "us" {
-                    latency(value)
-                } else {
-                    format!("{} {}", number(value), compared.unit)
-                }
-            };
-            let first = index == 0;
-            table.row([
-                Cell::from(if first { near.drive.label.clone() } else { String::new() }),
-                Cell::from(if first { near.write_cache.name().to_owned() } else { String::new() }),
-                Cell::from(compared.what.clone()),
-                Cell::from(show(compared.ours)),
-                Cell::from(show(compared.published)),
-                Cell::from(if first { number(near.factor) } else { String::new() }),
-            ]);
+            table.row(&((index == 0).then_some(near), compared));
         }
         if let Some(note) = near.note.as_ref().filter(|note| !notes.contains(note)) {
             notes.push(note);
@@ -45,7 +41,7 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     }
     let mut text = look.heading("Nearest published drives") + &table.render(look);
     for note in notes {
-        text += &crate::prose::hanging("  ", 2, note, look.columns());
+        text += &look.hanging("  ", note);
     }
     look.finish(text)
 }

@@ -4,7 +4,6 @@ use measurement::{Ended, Skipped, TestResult};
 use workload::number::latency;
 
 use crate::look::Look;
-use crate::prose::hanging;
 
 /// One line per remark; a remark on several tests appears once.
 pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
@@ -41,7 +40,7 @@ pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
                 [first, rest @ ..] => format!("{first} and {} more", rest.len()),
                 [] => String::new(),
             };
-            hanging("  ", 2, &format!("{whose}: {text}"), look.columns())
+            look.hanging("  ", &format!("{whose}: {text}"))
         })
         .collect()
 }

@@ -1,6 +1,9 @@
 //! Wrapping of sentences into lines.
 
-use crate::look::{Look, paint};
+use anstyle::Style;
+use workload::number::number;
+
+use crate::look::{Look, paint, visible};
 
 /// Units written after a number and a space; rates (`MiB/s`, `commits/s`) are recognised by their
 /// end.
@@ -46,26 +49,55 @@ fn is_unit(word: &str) -> bool {
     word.ends_with("/s") || UNITS.contains(&word)
 }
 
-/// An indented line of a list's entry: a label and its words.
-pub(crate) fn detail(label: &str, words: &str, look: &Look) -> String {
-    let label = format!("{:4}{label}: ", "");
-    hanging(&paint(look.palette.faint, &label), label.chars().count(), words, look.columns())
-}
-
-/// Wraps the text, with `first` before the first line and as many spaces before the others. Every
+/// Wraps the text, with `first` before the first line and `indent` spaces before the others. Every
 /// line ends with a newline.
-///
-/// `first` counts as `first_width` characters because it may contain colours.
-pub(crate) fn hanging(first: &str, first_width: usize, text: &str, width: usize) -> String {
-    let lines = wrap(text, width.saturating_sub(first_width));
+pub(crate) fn hanging(first: &str, indent: usize, text: &str, width: usize) -> String {
+    let lines = wrap(text, width.saturating_sub(indent));
     lines
         .iter()
         .enumerate()
         .map(|(index, line)| match index {
             0 => format!("{first}{line}\n"),
-            _ => format!("{:first_width$}{line}\n", ""),
+            _ => format!("{:indent$}{line}\n", ""),
         })
         .collect()
+}
+
+impl Look {
+    /// The text on lines of the page's width, below `first`, which may contain styles.
+    pub(crate) fn hanging(&self, first: &str, text: &str) -> String {
+        hanging(first, visible(first), text, self.columns())
+    }
+
+    /// Like [`Look::hanging`], with the text in a style.
+    pub(crate) fn hanging_in(&self, style: Style, first: &str, text: &str) -> String {
+        let lines = self.hanging(&format!("{first}{style}"), text);
+        format!("{}{style:#}\n", lines.trim_end_matches('\n'))
+    }
+
+    pub(crate) fn paragraph(&self, text: &str) -> String {
+        self.hanging("", text)
+    }
+
+    /// A label in a column of `width` characters, and its words.
+    pub(crate) fn labelled(&self, label: &str, width: usize, words: &str) -> String {
+        self.hanging(&paint(self.palette.faint, &format!("{label:<width$}")), words)
+    }
+
+    /// An indented line of a list's entry: a label and its words.
+    pub(crate) fn detail(&self, label: &str, words: &str) -> String {
+        self.hanging(&paint(self.palette.faint, &format!("{:4}{label}: ", "")), words)
+    }
+}
+
+/// `1 run`, `36,600 runs`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = match (count, noun.ends_with("sh")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", number(count as f64))
 }
 
 #[cfg(test)]
@@ -91,6 +123,10 @@ mod tests {
 
     #[test]
     fn later_lines_hang_below_the_first() {
-        assert_eq!(hanging("  do  ", 6, "one two three", 13), "  do  one two\n      three\n");
+        let look = Look { columns: Look::COLUMNS_MIN, ..Look::plain() };
+        let [first, rest] = ["do: ", "x".repeat(56).as_str()].map(str::to_owned);
+        assert_eq!(look.hanging(&first, &format!("{rest} y")), format!("do: {rest}\n    y\n"));
+        let bold = look.hanging_in(Style::new().bold(), &first, &format!("{rest} y"));
+        assert_eq!(bold, format!("do: \u{1b}[1m{rest}\n    y\u{1b}[0m\n"));
     }
 }

@@ -4,17 +4,13 @@ use workload::Plan;
 use workload::number::span;
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::prose::counted;
 
 /// All plans: name, number of tests, duration, question and source.
 pub fn suites(plans: &[Plan], look: &Look) -> String {
     let mut text = String::new();
     for plan in plans {
-        let tests = if plan.tests.len() == 1 {
-            "1 test".to_owned()
-        } else {
-            format!("{} tests", plan.tests.len())
-        };
+        let tests = counted(plan.tests.len() as u64, "test");
         let asked = plan.requested_time();
         let time = if asked.is_zero() { String::new() } else { format!(", {}", span(asked)) };
         let name = format!("{:<14}", plan.name);
@@ -23,10 +19,10 @@ pub fn suites(plans: &[Plan], look: &Look) -> String {
             paint(look.palette.strong, &name),
             paint(look.palette.faint, &format!("{tests}{time}"))
         );
-        text += &hanging("    ", 4, &plan.answers, look.columns());
+        text += &look.hanging("    ", &plan.answers);
         if !plan.source.is_empty() {
             let from = paint(look.palette.faint, "    from: ");
-            text += &hanging(&from, 10, &plan.source, look.columns());
+            text += &look.hanging(&from, &plan.source);
         }
     }
     text +=

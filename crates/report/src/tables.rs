@@ -12,6 +12,7 @@ mod wal;
 mod write_cache;
 
 use measurement::{RunDocument, TestResult};
+use workload::number::latency;
 use workload::{Plan, Table};
 
 use crate::findings::findings;
@@ -61,8 +62,29 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
 }
 
 /// Commits per second if the test commits, otherwise operations per second.
-fn per_second(result: &TestResult) -> f64 {
+pub(crate) fn per_second(result: &TestResult) -> f64 {
     result.commits_per_s.unwrap_or(result.iops)
+}
+
+/// Median of the latency that the application waits for.
+pub(crate) fn p50(result: &TestResult) -> Option<String> {
+    result.headline_us().map(|us| latency(us.p50))
+}
+
+pub(crate) fn p99(result: &TestResult) -> Option<String> {
+    result.headline_us().map(|us| latency(us.p99))
+}
+
+pub(crate) fn p99_9(result: &TestResult) -> Option<String> {
+    result.headline_us().map(|us| latency(us.p99_9))
+}
+
+pub(crate) fn max(result: &TestResult) -> Option<String> {
+    result.headline_us().map(|us| latency(us.max))
+}
+
+pub(crate) fn flushes_each(result: &TestResult) -> Option<String> {
+    result.flushes_per_commit().map(|flushes| format!("{flushes:.2}"))
 }
 
 /// The block size as text.

@@ -10,7 +10,6 @@ use measurement::{RunDocument, TargetKind, TargetRecord};
 use workload::number::{about_bytes, capacity, number};
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
 
 /// A test on at least this share of the target counts as on all of it: parts are whole blocks.
 const WHOLE_SHARE_MIN: f64 = 0.99;
@@ -51,9 +50,8 @@ pub fn target_header(
             Weight::Warning => look.palette.warning,
             Weight::Bad => look.palette.bad,
         };
-        let first = format!("{}{style}", paint(look.palette.faint, &format!("{label:<LABEL$}")));
-        let lines = hanging(&first, LABEL, &words, look.columns());
-        text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
+        let label = paint(look.palette.faint, &format!("{label:<LABEL$}"));
+        text += &look.hanging_in(style, &label, &words);
     }
     look.finish(text)
 }

@@ -3,15 +3,16 @@
 
 mod cycles;
 
-use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
+use judge::capitalised;
+use verify::document::{FindingRecord, HeardBy, Promise, RunRecord, VerifyDocument};
 use verify::{Class, CycleResult, FuaPath, LaneKind, RunHeader, SyncMethod, Written, sentences};
 use workload::format_bytes;
 
 use self::cycles::{ages, loss_bound};
 pub use self::cycles::{verify_event, verify_standing};
 use crate::columns::{Cell, Column, Columns};
-use crate::look::{Look, paint};
-use crate::prose::hanging;
+use crate::look::Look;
+use crate::prose::counted;
 use workload::number::{about_bytes, latency, number, span};
 
 const LABEL: usize = 13;
@@ -19,14 +20,7 @@ const LABEL: usize = 13;
 /// The page of a judged run.
 pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     let mut text = String::new();
-    let mut line = |label: &str, words: &str| {
-        text += &hanging(
-            &paint(look.palette.faint, &format!("{label:<LABEL$}")),
-            LABEL,
-            words,
-            look.columns(),
-        );
-    };
+    let mut line = |label: &str, words: &str| text += &look.labelled(label, LABEL, words);
     line("target", &document.target);
     if !document.run.drive.is_empty() {
         line("drive", &document.run.drive);
@@ -38,24 +32,20 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
         line("power cut", &signs.join("; "));
     }
     text += &format!("\n{}", look.heading("Acknowledged writes and surviving records"));
-    let mut table = Columns::new([
-        Column::left(""),
-        Column::right("acknowledged writes"),
-        Column::right("records that must be there"),
-        Column::right("are there"),
-    ]);
-    for promise in &document.promises {
-        let tally = &promise.tally;
-        let style =
-            if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
-        table.row([
-            kind_words(promise.kind).into(),
-            number(tally.acknowledged_writes as f64).into(),
-            count(tally.obligations).into(),
-            Cell::styled(count(tally.kept), style),
-        ]);
-    }
-    text += &table.render(look);
+    text += &Columns::<Promise>::new()
+        .with(Column::left(""), |promise| kind_words(promise.kind))
+        .with(Column::right("acknowledged writes"), |promise| {
+            count(promise.tally.acknowledged_writes)
+        })
+        .with(Column::right("records that must be there"), |promise| {
+            count(promise.tally.obligations)
+        })
+        .with(Column::right("are there"), |Promise { tally, .. }| {
+            let is_kept = tally.kept == tally.obligations;
+            let style = if is_kept { look.palette.good } else { look.palette.bad };
+            Cell::styled(count(tally.kept), style)
+        })
+        .of(&document.promises, look);
     text += &control_words(document, look);
     if !document.findings.is_empty() {
         text += &format!("\n{}", look.heading("Findings"));
@@ -68,9 +58,9 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
             "The whole target was rolled back by {}: the lost writes ({}) are the latest, in \
              order. The drive preserves the order of writes but not durability.",
             latency(rollback.by_us as f64),
-            plural(rollback.writes, "acknowledged write")
+            counted(rollback.writes, "acknowledged write")
         );
-        text += &format!("\n{}", hanging("", 0, &words, look.columns()));
+        text += &format!("\n{}", look.paragraph(&words));
     }
     if document.findings.iter().any(|finding| finding.records > 0) {
         text += &ages(&document.ages, look);
@@ -78,7 +68,7 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     if !document.notes.is_empty() {
         text += &format!("\n{}", look.heading("Notes"));
         for note in &document.notes {
-            text += &hanging("  - ", 4, &sentence_case(note), look.columns());
+            text += &look.hanging("  - ", &capitalised(note));
         }
     }
     text += &format!("\n{}", verdict(document, look));
@@ -104,11 +94,10 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
             "the run proves nothing, neither for nor against the drive.".to_owned(),
         ),
     };
-    let mut text =
-        hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
+    let mut text = look.hanging(&format!("{style}{word}{style:#}: "), &words);
     let voids = document.void.iter().filter(|_| document.result == CycleResult::Void);
     for void in voids {
-        text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
+        text += &look.hanging("  - ", &format!("{}.", capitalised(&void.sentence)));
     }
     text + &loss_bound(&document.standing, look)
 }
@@ -120,17 +109,14 @@ fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String 
         _ => format!(
             "{class}, in {}: {} {meaning}",
             kind_words(finding.kind),
-            plural(finding.records, "record")
+            counted(finding.records, "record")
         ),
     };
-    let first = format!("{number:>2}. ");
-    let strong = look.palette.strong;
-    let title = hanging(&format!("{first}{strong}"), first.len(), &title, look.columns());
-    let mut text = format!("{}{strong:#}\n", title.trim_end_matches('\n'));
+    let mut text = look.hanging_in(look.palette.strong, &format!("{number:>2}. "), &title);
     let shown = finding.examples.iter().filter(|_| finding.class != Class::Dead);
     for example in shown {
         let words = format!("at byte {}: {}", example.address_bytes, example.sentence);
-        text += &hanging("    - ", 6, &words, look.columns());
+        text += &look.hanging("    - ", &words);
     }
     let more = finding.records.saturating_sub(finding.examples.len() as u64);
     if more > 0 && finding.class != Class::Dead {
@@ -144,30 +130,30 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
     let mut words = Vec::new();
     let is_dead = document.findings.iter().any(|finding| finding.class == Class::Dead);
     if document.run.lanes[2] > 0 && !is_dead {
-        let completed = plural(legal.control_completed, "write");
+        let completed = counted(legal.control_completed, "write");
         words.push(match legal.control_lost {
             0 => format!("Control: {completed} completed without a sync, and none is missing."),
             lost => format!(
                 "Control: {completed} completed without a sync; the latest one is missing in {}, \
                  which is allowed.",
-                plural(lost, "slot")
+                counted(lost, "slot")
             ),
         });
     }
     if legal.torn > 0 {
         words.push(format!(
             "Allowed: a write in flight is partly present, in whole sectors, in {}.",
-            plural(legal.torn, "slot")
+            counted(legal.torn, "slot")
         ));
     }
     if legal.reordered > 0 {
         words.push(format!(
             "Allowed: a write that no sync had covered is missing in {}, although later ones are \
              present.",
-            plural(legal.reordered, "slot")
+            counted(legal.reordered, "slot")
         ));
     }
-    words.iter().map(|words| hanging("  ", 2, words, look.columns())).collect()
+    words.iter().map(|words| look.hanging("  ", words)).collect()
 }
 
 fn run_words(run: &RunRecord) -> String {
@@ -192,14 +178,14 @@ fn lanes_words(
     let [flush, fua, control] = lanes.map(u64::from);
     let mut words = Vec::new();
     if flush > 0 {
-        words.push(format!("{} ({})", plural(flush, "flush lane"), flush_method.name()));
+        words.push(format!("{} ({})", counted(flush, "flush lane"), flush_method.name()));
     }
     if fua > 0 {
         let path = if fua_path == FuaPath::IoUring { " through io_uring" } else { "" };
-        words.push(format!("{} ({}{path})", plural(fua, "FUA lane"), fua_method.name()));
+        words.push(format!("{} ({}{path})", counted(fua, "FUA lane"), fua_method.name()));
     }
     if control > 0 {
-        words.push(plural(control, "control lane"));
+        words.push(counted(control, "control lane"));
     }
     words.join(", ")
 }
@@ -236,8 +222,8 @@ pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) ->
          continue; press Ctrl-C to stop."
             .to_owned(),
     ];
-    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
-    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", capitalised(caveat))));
+    look.finish(words.iter().map(|words| look.paragraph(words)).collect())
 }
 
 /// The end of `verify write` without a power cut.
@@ -263,23 +249,14 @@ pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Lo
         parts.join(", ")
     )];
     if let Some(flushes) = written.flushes {
-        words.push(format!("The driver counted {} during the run.", plural(flushes, "flush")));
+        words.push(format!("The driver counted {} during the run.", counted(flushes, "flush")));
     }
     words.push(format!("To check: {check}"));
-    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+    look.finish(words.iter().map(|words| look.paragraph(words)).collect())
 }
 
 fn count(of: u64) -> String {
     number(of as f64)
-}
-
-fn plural(number: u64, noun: &str) -> String {
-    let ending = match (number, noun.ends_with("sh")) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{} {noun}{ending}", count(number))
 }
 
 fn percent(chance: f64) -> String {
@@ -289,14 +266,6 @@ fn percent(chance: f64) -> String {
     } else {
         format!("{} %", workload::number::number(percent))
     }
-}
-
-fn sentence_case(words: &str) -> String {
-    let mut characters = words.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + characters.as_str())
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

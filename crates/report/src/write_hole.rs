@@ -4,7 +4,6 @@ use simdrive::write_hole::{Cut, Stripe, WriteHole};
 use workload::number::latency;
 
 use crate::look::{Look, paint};
-use crate::prose::hanging;
 
 /// The explanation, with the figures of a simulated array.
 pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
@@ -132,12 +131,12 @@ impl Page<'_> {
     fn words(&mut self, words: &str) {
         let indent = words.len() - words.trim_start().len();
         let first = format!("  {}", " ".repeat(indent));
-        self.text += &hanging(&first, first.len(), words.trim_start(), self.look.columns());
+        self.text += &self.look.hanging(&first, words.trim_start());
     }
 
     fn step(&mut self, words: &str) {
         self.step += 1;
-        self.text += &hanging(&format!("  {}. ", self.step), 5, words, self.look.columns());
+        self.text += &self.look.hanging(&format!("  {}. ", self.step), words);
     }
 
     fn painted(&mut self, words: &str) {
@@ -156,7 +155,7 @@ impl Page<'_> {
             bits(stripe.parity)
         );
         if let Some(remark) = remark {
-            self.text += &hanging("     ", 5, remark, self.look.columns());
+            self.text += &self.look.hanging("     ", remark);
         }
     }
 }

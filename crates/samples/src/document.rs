@@ -11,12 +11,10 @@ pub const CHECKED: &str = include_str!("../../measurement/tests/documents/run-1-
 /// A `check` of a model, written by version 0.1.0.
 pub const MODELLED: &str = include_str!("../../measurement/tests/documents/run-1-model.json");
 
-/// The document in [`CHECKED`].
 pub fn checked() -> RunDocument {
     RunDocument::from_json(CHECKED).unwrap()
 }
 
-/// The document in [`MODELLED`].
 pub fn modelled() -> RunDocument {
     RunDocument::from_json(MODELLED).unwrap()
 }

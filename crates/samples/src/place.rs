@@ -138,7 +138,6 @@ pub fn bare_device() -> Place {
     device(bare)
 }
 
-/// A directory in memory.
 pub fn memory() -> Place {
     let backing = Backing::NoBlockDevice(NoBlockDevice::Memory { fs_type: "tmpfs".to_owned() });
     directory("/dev/shm", "/", "tmpfs", "rw", backing)

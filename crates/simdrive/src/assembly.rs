@@ -49,9 +49,6 @@ fn capacity_bytes(gb: f64) -> u64 {
 }
 
 /// Builds the drive of a model.
-///
-/// # Errors
-/// Fails if the parameters are impossible; the sentence says which.
 pub fn assemble(
     name: &str,
     parameters: &Parameters,
@@ -167,10 +164,6 @@ fn some_bytes(what: &str, bytes: u64) -> Result<(), String> {
     }
 }
 
-/// Checks the host of a model.
-///
-/// # Errors
-/// Fails if it is impossible.
 pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
     let checked = || {
         not_negative("host.call_us", host.call_us)?;

@@ -141,9 +141,6 @@ fn deviation(start: &Model, model: &Model) -> f64 {
 }
 
 /// The misfit of a model: the mean squared logarithm of the errors.
-///
-/// # Errors
-/// Fails if the model cannot run a sample.
 pub fn misfit(model: &Model, samples: &[Sample]) -> Result<f64, NoComparison> {
     let comparisons = compare(&Machine::new(model.clone()), samples)?;
     let limit = (1.0 + ERROR_MAX).ln();

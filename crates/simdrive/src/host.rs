@@ -33,9 +33,7 @@ const DIRTY_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
-    /// Index of the file.
     pub file: usize,
-    /// Offset in bytes.
     pub offset: u64,
     pub bytes: u64,
     /// The durability guarantee on return.
@@ -47,9 +45,7 @@ pub struct Write {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     Read {
-        /// Index of the file.
         file: usize,
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
     },
@@ -57,7 +53,6 @@ pub enum Call {
     Write(Write),
     /// Makes the completed writes to a file durable.
     Sync {
-        /// Index of the file.
         file: usize,
         /// `fdatasync` instead of `fsync`.
         data_only: bool,
@@ -65,14 +60,12 @@ pub enum Call {
     SyncDirectory,
     /// Sets a file's length.
     Truncate {
-        /// Index of the file.
         file: usize,
         /// The new length in bytes.
         length: u64,
     },
     /// Creates, removes or renames a file.
     Name {
-        /// Index of the file.
         file: usize,
     },
     /// A call that only takes CPU time.
@@ -136,7 +129,6 @@ enum Next {
 /// The owner of bios of the journal.
 const JOURNAL: u32 = u32::MAX;
 
-/// A host with one drive.
 pub struct Host {
     block: BlockLayer,
     filesystem: Filesystem,

@@ -34,7 +34,6 @@ impl Medium {
         self.sectors.as_mut().and_then(|sectors| sectors.insert(sector, stamp)).unwrap_or(0)
     }
 
-    /// The contents of a sector.
     pub fn at(&self, sector: u64) -> Stamp {
         self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0)
     }

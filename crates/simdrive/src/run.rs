@@ -70,9 +70,6 @@ impl From<Impossible> for NotRun {
 
 /// Runs one test, or several at the same time, and returns their outcomes in order. `look` is
 /// called every few milliseconds of real time; if it returns `false`, the run ends.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn run(
     machine: &Machine,
     tests: &[Test],
@@ -98,9 +95,6 @@ pub fn run(
 }
 
 /// Runs one test, as [`run`] does.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn run_alone(
     machine: &Machine,
     test: &Test,
@@ -201,9 +195,6 @@ impl Machine {
     }
 
     /// The drive before a test.
-    ///
-    /// # Errors
-    /// Fails if the parameters are impossible.
     pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
         let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents, number: 0 };
         check_host(&self.model.model, &self.model.host)?;
@@ -387,9 +378,6 @@ impl Machine {
     }
 
     /// The space available to tests: the whole drive, or the free space of a filesystem on it.
-    ///
-    /// # Errors
-    /// Fails if the model cannot be assembled.
     pub fn room(&self) -> Result<Room, Impossible> {
         let room_bytes = self.room_bytes()?;
         Ok(match self.model.host.filesystem {
@@ -516,7 +504,6 @@ struct Team<'a> {
     test: &'a Test,
     record: WorkloadRecord,
     headline: Headline,
-    /// Each write is a commit.
     writes_are_commits: bool,
     limit: Limit,
 }
@@ -589,33 +576,7 @@ fn phase<J: Job>(
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
     let (mut uninterrupted, mut stopped) = (true, vec![false; phases.len()]);
-    // Pending waits and counters of an earlier phase are obsolete.
-    world.flows.clear();
-    for job in jobs.iter().filter(|job| phases[job.index().team].is_some()) {
-        if let Some(flow) = job.flow() {
-            world.flows.entry(flow.id).or_default().weight += u64::from(flow.weight);
-        }
-    }
-    world.dues = Agenda::new();
-    let mut ends = Endings {
-        running: vec![0; phases.len()],
-        teams: vec![start; phases.len()],
-        to_end: vec![false; phases.len()],
-    };
-    // The jobs that have not begun.
-    let mut delayed = vec![false; jobs.len()];
-    for (number, job) in jobs.iter_mut().enumerate() {
-        let team = job.index().team;
-        if let Some(phase) = phases[team] {
-            ends.running[team] += 1;
-            delayed[number] = phase.start > start;
-            if delayed[number] {
-                world.dues.enter(phase.start, number as u32);
-            } else {
-                job.begin(start, phase.bounds, warm_up, world);
-            }
-        }
-    }
+    let (mut ends, mut delayed) = begin(world, jobs, start, phases, warm_up);
     while ends.running.iter().any(|jobs| *jobs > 0) {
         let next = match (world.host.next_event(), world.dues.next_at()) {
             (Some(one), Some(other)) => one.min(other),
@@ -678,6 +639,43 @@ fn phase<J: Job>(
         "nothing happens any more, and a job waits"
     );
     PhaseEnd { teams: ends.teams, last: now, uninterrupted }
+}
+
+/// Begins the jobs of a phase, and returns which of them begin later.
+fn begin<J: Job>(
+    world: &mut World,
+    jobs: &mut [J],
+    start: Ns,
+    phases: &[Option<TeamPhase>],
+    warm_up: bool,
+) -> (Endings, Vec<bool>) {
+    // Pending waits and counters of an earlier phase are obsolete.
+    world.flows.clear();
+    for job in jobs.iter().filter(|job| phases[job.index().team].is_some()) {
+        if let Some(flow) = job.flow() {
+            world.flows.entry(flow.id).or_default().weight += u64::from(flow.weight);
+        }
+    }
+    world.dues = Agenda::new();
+    let mut ends = Endings {
+        running: vec![0; phases.len()],
+        teams: vec![start; phases.len()],
+        to_end: vec![false; phases.len()],
+    };
+    let mut delayed = vec![false; jobs.len()];
+    for (number, job) in jobs.iter_mut().enumerate() {
+        let team = job.index().team;
+        if let Some(phase) = phases[team] {
+            ends.running[team] += 1;
+            delayed[number] = phase.start > start;
+            if delayed[number] {
+                world.dues.enter(phase.start, number as u32);
+            } else {
+                job.begin(start, phase.bounds, warm_up, world);
+            }
+        }
+    }
+    (ends, delayed)
 }
 
 /// The ends of jobs in a phase.

@@ -27,7 +27,6 @@ pub struct Sample {
 pub enum Figure {
     /// Operations per second.
     Iops(f64),
-    /// MiB per second.
     MibPerS(f64),
 }
 
@@ -76,7 +75,6 @@ impl Comparison {
 /// The reason why a comparison failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoComparison {
-    /// The model cannot run a test.
     #[error("{test}: {because}")]
     Skipped { test: String, because: String },
     #[error(transparent)]
@@ -84,9 +82,6 @@ pub enum NoComparison {
 }
 
 /// Runs the samples' tests on a model, in parallel on all processors.
-///
-/// # Errors
-/// Fails if the model cannot run a sample.
 pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>, NoComparison> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(samples.len());
     if threads < 2 {

@@ -12,10 +12,8 @@ const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=S
 /// Invalid settings of a modelled target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTarget {
-    /// The key is unknown.
     #[error("unknown setting `{0}`; expected one of {KEYS}")]
     Key(String),
-    /// The value is invalid for its key.
     #[error("invalid value `{key}={value}`; expected {takes}")]
     Value {
         key: String,
@@ -24,7 +22,6 @@ pub enum BadTarget {
         /// The valid values.
         takes: &'static str,
     },
-    /// A setting of an array was used without `raid`.
     #[error("`{0}` requires an array; add raid=0, 1, 5 or 6")]
     NoArray(&'static str),
 }
@@ -55,9 +52,6 @@ impl<'a> SimTarget<'a> {
     }
 
     /// Applies the settings to a model.
-    ///
-    /// # Errors
-    /// Fails if a setting is unknown or has an invalid value.
     pub fn machine(&self, model: &Model) -> Result<Machine, BadTarget> {
         let mut machine = Machine::new(model.clone());
         let mut array = Raid::default();

@@ -38,7 +38,6 @@ pub struct Stripe {
 /// The result of the demonstration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteHole {
-    /// The stripe before the write.
     pub before: Stripe,
     /// The new data of the first block.
     pub new: Stamp,
@@ -69,9 +68,6 @@ pub struct Cut {
 }
 
 /// Runs the demonstration on an array of three drives of this model.
-///
-/// # Errors
-/// Fails if the model is impossible.
 pub fn play(model: &Model) -> Result<WriteHole, Impossible> {
     let plain = Stage { model, journal: false };
     let journalled = Stage { model, journal: true };
@@ -196,10 +192,7 @@ mod tests {
     #[test]
     fn the_hole_is_there_and_a_journal_closes_it() {
         for name in [
-            "disk-7200rpm-cache-off",
-            "disk-7200rpm-cache-on",
-            "enterprise-sata",
-            "consumer-nvme",
+            "disk-7200rpm-cache-off", "disk-7200rpm-cache-on", "enterprise-sata", "consumer-nvme",
             "usb-stick",
         ] {
             let hole = play(catalogue::find_model(name).unwrap()).unwrap();

@@ -120,11 +120,7 @@ fn drives() -> impl Strategy<Value = Drive> {
             };
             Drive {
                 parameters: Parameters::SolidState(solid_state(
-                    protected,
-                    waits_for,
-                    fua,
-                    slc,
-                    drains_queue,
+                    protected, waits_for, fua, slc, drains_queue,
                 )),
                 cache_on,
                 promise: if protected || !cache_on { Promise::Safe } else { Promise::Flushed },

@@ -57,8 +57,6 @@ const HOPELESS: f64 = 10.0;
 /// Sorts the same keys with every contestant, `repeat` times in varying order, because what one
 /// leaves in the cache helps the next.
 ///
-/// # Errors
-///
 /// If memory does not suffice, or a result is not the sorted input.
 pub fn compare(
     set: &'static DataSet,
@@ -111,8 +109,6 @@ pub struct FirstRows {
 }
 
 /// Measures `SortedIter` for one row in a hundred, and the whole sort.
-///
-/// # Errors
 ///
 /// Those of [`compare`].
 pub fn first_rows(

@@ -24,7 +24,7 @@
 //! | `sorter` | the sorter, from readers to a writer |
 //! | `check` | checking whether records are sorted |
 
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 
 mod check;
 mod field;

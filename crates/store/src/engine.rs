@@ -108,7 +108,6 @@ pub(crate) trait Engine: Send {
     /// The SQL to use where the two differ.
     fn dialect(&self) -> Dialect;
 
-    /// Returns whether there is a table of this name.
     fn has_table(&mut self, name: &str) -> Result<bool, Problem>;
 
     /// Runs statements without parameters or results.
@@ -117,7 +116,6 @@ pub(crate) trait Engine: Send {
     /// Runs a statement; returns the number of rows that it changed.
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem>;
 
-    /// Runs a query and returns its rows.
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem>;
 
     /// Begins a transaction that writes.
@@ -148,16 +146,7 @@ pub(crate) trait Engine: Send {
     }
 }
 
-/// Runs the work as one transaction: all of it, or nothing.
-pub(crate) fn atomically<T>(
-    engine: &mut dyn Engine,
-    work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
-) -> Result<T, Problem> {
-    engine.begin()?;
-    finish(engine, work)
-}
-
-/// Commits or rolls back a transaction.
+/// Runs the work in the transaction that has begun, and commits it or rolls it back.
 pub(crate) fn finish<T>(
     engine: &mut dyn Engine,
     work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,

@@ -20,26 +20,22 @@ pub struct StoreError {
 /// What is wrong with a store. The message continues a sentence that began with the store's name.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// There is no store at the location.
     #[error(
         "does not exist; `flushmark check` and `flushmark run` create it when they store a run"
     )]
     Absent,
     #[error("is a directory; name a file in it, such as results.db")]
     Directory,
-    /// The file is not a database.
     #[error(
         "is not an SQLite database; nothing was changed. Name another store (--store, \
          FLUSHMARK_STORE)"
     )]
     NotADatabase,
-    /// The file is a database of another program.
     #[error(
         "is an SQLite database of another program; nothing was changed. Name another store \
          (--store, FLUSHMARK_STORE)"
     )]
     Foreign,
-    /// The store was created by a later version.
     #[error(
         "has schema {found}, from a newer flushmark; this version supports schemas up to {known}. \
          Use that version or another store"
@@ -50,13 +46,11 @@ pub enum Problem {
         /// The latest version that this program supports.
         known: i64,
     },
-    /// The content is inconsistent.
     #[error(
         "is damaged ({0}). Start a new store or restore this one from a backup; for an SQLite \
          file, `sqlite3 FILE .recover` saves what can still be read"
     )]
     Damaged(String),
-    /// Another process holds the lock.
     #[error("has been locked by another process for {} s; try again when that process is done", .0.as_secs_f64())]
     Locked(Duration),
     /// The file is read-only, for everyone or for this user.
@@ -65,10 +59,8 @@ pub enum Problem {
     /// It could only be opened for reading, and the reason no longer exists.
     #[error("could only be opened for reading; try again")]
     ReadOnly,
-    /// There is no space left.
     #[error("cannot grow: the disk or quota is full")]
     Full,
-    /// An I/O error of the system.
     #[error("cannot be used: {0}")]
     Io(String),
     #[error("has an invalid URL: {0}; expected postgres://USER@HOST/DATABASE")]
@@ -77,40 +69,31 @@ pub enum Problem {
     /// URL requires.
     #[error("cannot be connected to with this sslmode: {0}")]
     Tls(String),
-    /// The server cannot be reached.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// The server rejected the user.
     #[error(
         "rejected the login: {0}. Give the password in PGPASSWORD, in the file named by PGPASSFILE \
          or ~/.pgpass, or in the URL"
     )]
     NotAdmitted(String),
-    /// The server does not have this database.
     #[error("does not exist: {0}. Create it with `createdb`")]
     NoDatabase(String),
-    /// The connection was lost.
     #[error("closed the connection: {0}")]
     Gone(String),
-    /// The database reported another error.
     #[error("reported an error: {0}")]
     Refused(String),
-    /// The store does not have this run.
     #[error("has no run {0}; `flushmark results list` lists its runs")]
     NoRun(RunId),
-    /// The store has tests of a run that are not in the document which ends it.
     #[error(
         "has {stored} tests of run {run}, but its document has {measured}; another program changed \
          the store"
     )]
     MoreTests { run: RunId, stored: usize, measured: usize },
-    /// The run is still being measured.
     #[error("cannot delete run {0} while it is being measured; wait for it to finish")]
     Running(RunId),
 }
 
 impl StoreError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self.problem {
             Problem::Absent

@@ -27,7 +27,6 @@ pub enum InvalidLocation {
          postgres://USER@HOST/DATABASE"
     )]
     Empty,
-    /// A URL of another scheme.
     #[error(
         "unknown kind of store `{0}://`; expected a file or a PostgreSQL database: \
          postgres://USER@HOST/DATABASE"

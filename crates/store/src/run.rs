@@ -224,7 +224,6 @@ pub struct Summary {
     pub tests: u32,
     /// The latency to show in a list.
     pub headline: Option<Headline>,
-    /// Tags, sorted.
     pub tags: Vec<Tag>,
     /// The user's note; empty if there is none.
     pub note: String,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use measurement::{RunDocument, TestResult};
 use uuid::Uuid;
 
-use crate::engine::{Engine, atomically, finish};
+use crate::engine::{Engine, finish};
 use crate::error::{Problem, StoreError};
 use crate::history::{self, HostScope};
 use crate::identity::{self, Known};
@@ -87,12 +87,8 @@ pub struct Copied {
 
 impl Store {
     /// Opens a store for writing, and creates it if it does not exist.
-    ///
-    /// # Errors
-    /// If the location holds something else, is damaged, locked, of a newer version, or
-    /// unreachable.
     pub fn open(location: &Location) -> Result<Store, StoreError> {
-        Store::opened(location, true, LOCK_WAIT)
+        Store::open_waiting(location, true, LOCK_WAIT)
     }
 
     /// Opens an existing store; it may be read-only.
@@ -101,23 +97,16 @@ impl Store {
     /// Like [`Store::open`], and [`Problem::Absent`] if there is no store: no file, an empty file,
     /// or a database without the tables.
     pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
-        Store::opened(location, false, LOCK_WAIT)
+        Store::open_waiting(location, false, LOCK_WAIT)
     }
 
     /// Opens a store that waits at most `wait` for locks of other processes, now and later, and
     /// creates it if `create` is set.
-    ///
-    /// # Errors
-    /// Like [`Store::open`] and [`Store::open_existing`].
     pub fn open_waiting(
         location: &Location,
         create: bool,
         wait: Duration,
     ) -> Result<Store, StoreError> {
-        Store::opened(location, create, wait)
-    }
-
-    fn opened(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
         let opened = match location {
             Location::Sqlite(path) => Sqlite::open(path, create, wait).and_then(|mut engine| {
                 migrate(&mut engine, MIGRATIONS, create)?;
@@ -146,25 +135,35 @@ impl Store {
         &mut self,
         question: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
     ) -> Result<T, StoreError> {
-        let engine = &mut *self.engine;
-        engine
-            .begin_reading()
-            .and_then(|()| finish(engine, question))
-            .map_err(|problem| self.error(problem))
+        self.transaction(|engine| engine.begin_reading(), question)
     }
 
     fn write<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
     ) -> Result<T, StoreError> {
-        atomically(&mut *self.engine, work).map_err(|problem| self.error(problem))
+        self.transaction(|engine| engine.begin(), work)
+    }
+
+    fn insertion<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
+        self.transaction(|engine| engine.begin_insert(), work)
+    }
+
+    /// Runs the work as one transaction: all of it, or nothing.
+    fn transaction<T>(
+        &mut self,
+        begin: fn(&mut dyn Engine) -> Result<(), Problem>,
+        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
+    ) -> Result<T, StoreError> {
+        let engine = &mut *self.engine;
+        begin(engine).and_then(|()| finish(engine, work)).map_err(|problem| self.error(problem))
     }
 
     /// Starts a run that this process is about to measure. Tests that the document already has are
     /// stored with it.
-    ///
-    /// # Errors
-    /// If the store cannot be written to.
     pub fn begin(&mut self, document: &RunDocument, origin: &Origin) -> Result<RunId, StoreError> {
         let entry = Entry {
             uuid: Uuid::now_v7(),
@@ -185,9 +184,6 @@ impl Store {
     }
 
     /// Stores a test of a run that was started with [`Store::begin`].
-    ///
-    /// # Errors
-    /// If the store cannot be written to, or the run was deleted in the meantime.
     pub fn append(&mut self, run: RunId, result: &TestResult) -> Result<(), StoreError> {
         self.write(|engine| {
             let first = kept_tests(engine, run)?;
@@ -214,9 +210,6 @@ impl Store {
     }
 
     /// Removes a run that ended before its first test. A run with tests stays, as interrupted.
-    ///
-    /// # Errors
-    /// If the store cannot be written to, or the run was deleted in the meantime.
     pub fn abandon(&mut self, run: RunId) -> Result<(), StoreError> {
         self.write(|engine| {
             if kept_tests(engine, run)? == 0 {
@@ -228,22 +221,8 @@ impl Store {
         self.engine.unlock_run(run.0).map_err(|problem| self.error(problem))
     }
 
-    fn insertion<T>(
-        &mut self,
-        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
-    ) -> Result<T, StoreError> {
-        let engine = &mut *self.engine;
-        engine
-            .begin_insert()
-            .and_then(|()| finish(engine, work))
-            .map_err(|problem| self.error(problem))
-    }
-
     /// Stores a whole document unless it is already stored. If an interrupted run left its first
     /// part, that run is completed.
-    ///
-    /// # Errors
-    /// If the store cannot be written to.
     pub fn insert(
         &mut self,
         document: &RunDocument,
@@ -253,9 +232,6 @@ impl Store {
     }
 
     /// Stores several documents like [`Store::insert`], all or none.
-    ///
-    /// # Errors
-    /// If the store cannot be written to.
     pub fn insert_all(
         &mut self,
         documents: &[&RunDocument],
@@ -267,17 +243,11 @@ impl Store {
     }
 
     /// A run with its whole document.
-    ///
-    /// # Errors
-    /// If there is no such run, or it is damaged.
     pub fn get(&mut self, run: RunId) -> Result<StoredRun, StoreError> {
         self.ask(|engine| get(engine, run))
     }
 
     /// Summaries of the runs that match a filter, newest first.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
         self.ask(|engine| {
             let ids = list::ids(engine, filter)?;
@@ -286,27 +256,18 @@ impl Store {
     }
 
     /// Numbers of the runs that match a filter, newest first.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn ids(&mut self, filter: &Filter) -> Result<Vec<RunId>, StoreError> {
         self.ask(|engine| Ok(list::ids(engine, filter)?.into_iter().map(RunId).collect()))
     }
 
     /// The run `before` places before the newest, without runs that are being measured; `None` if
     /// there are not so many.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn newest(&mut self, whose: &HostScope, before: u32) -> Result<Option<RunId>, StoreError> {
         self.ask(|engine| Ok(history::newest(engine, whose, before)?.map(RunId)))
     }
 
     /// At most `count` complete runs before this one of the same suite, target, host and drives,
     /// newest first.
-    ///
-    /// # Errors
-    /// If there is no such run, or the store cannot be read.
     pub fn earlier(&mut self, run: RunId, count: u32) -> Result<Vec<RunId>, StoreError> {
         self.ask(|engine| {
             let now = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
@@ -315,9 +276,6 @@ impl Store {
     }
 
     /// Adds tags to a run; existing ones stay.
-    ///
-    /// # Errors
-    /// If there is no such run, or the store cannot be written to.
     pub fn tag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
         self.write(|engine| {
             expect(engine, run)?;
@@ -326,9 +284,6 @@ impl Store {
     }
 
     /// Removes tags from a run; tags that it does not have are ignored.
-    ///
-    /// # Errors
-    /// If there is no such run, or the store cannot be written to.
     pub fn untag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
         self.write(|engine| {
             expect(engine, run)?;
@@ -340,9 +295,6 @@ impl Store {
     }
 
     /// Replaces a run's note; an empty note removes it.
-    ///
-    /// # Errors
-    /// If there is no such run, or the store cannot be written to.
     pub fn note(&mut self, run: RunId, note: &str) -> Result<(), StoreError> {
         self.write(|engine| {
             match engine
@@ -355,9 +307,6 @@ impl Store {
     }
 
     /// Deletes runs: all of them or, if one is missing or still being measured, none.
-    ///
-    /// # Errors
-    /// If one is missing or still being measured, or the store cannot be written to.
     pub fn delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
         self.write(|engine| {
             for &run in runs {
@@ -376,9 +325,6 @@ impl Store {
     /// and notes. Runs that are already here stay as they are, except that an interrupted run is
     /// completed if the other store has all of it. Each run is a separate transaction, so what was
     /// copied before a failure stays, and a second attempt resumes there.
-    ///
-    /// # Errors
-    /// If one of the stores fails.
     pub fn copy_from(&mut self, other: &mut Store) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
         for summary in other.list(&Filter::default())?.into_iter().rev() {

@@ -13,19 +13,16 @@ const LOG_BYTES: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unwritable {
-    /// No space left.
     #[error(
         "the disk is full (ENOSPC); free some space or name another store (--store, \
          FLUSHMARK_STORE)"
     )]
     Full,
-    /// No space left for this user.
     #[error(
         "this user's disk quota is used up (EDQUOT); free some space or name another store \
          (--store, FLUSHMARK_STORE)"
     )]
     Quota,
-    /// The mount or the drive is read-only.
     #[error("the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)")]
     ReadOnlyFilesystem,
     /// Denied by the file's mode, owner or attributes.

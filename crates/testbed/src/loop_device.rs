@@ -1,6 +1,6 @@
 //! Loop devices.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::system;
 
@@ -32,13 +32,14 @@ impl LoopDevice {
         }
     }
 
+    /// The file behind it.
+    pub fn image(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join("image")
+    }
+
     /// Sets its size to zero, like a drive that lost its mapping table.
     pub fn lose_size(&self) {
-        std::fs::OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(self.directory.path().join("image"))
-            .unwrap();
+        std::fs::OpenOptions::new().write(true).truncate(true).open(self.image()).unwrap();
         system("losetup", &["--set-capacity", &self.path]).unwrap();
     }
 

@@ -22,9 +22,6 @@ pub fn system(program: &str, args: &[&str]) -> Result<String, String> {
 }
 
 /// The shell's own `kill`: the program is in a package (procps) that a small system lacks.
-///
-/// # Errors
-/// If no process can get the signal.
 pub fn kill(args: &[&str]) -> Result<String, String> {
     system("sh", &[&["-c", "kill \"$@\"", "kill"], args].concat())
 }

@@ -129,10 +129,6 @@ impl CheckTarget {
         Ok(self)
     }
 
-    /// Opens the target to read all of it.
-    ///
-    /// # Errors
-    /// Errors of the system calls.
     pub fn open_to_read(&self) -> io::Result<Readable> {
         if self.lock.is_none() {
             return Ok(Readable::Dead(DeadDisk));
@@ -140,10 +136,6 @@ impl CheckTarget {
         open_to_read(&self.path).map(|(disk, direct)| Readable::File(disk, direct))
     }
 
-    /// The run on the target.
-    ///
-    /// # Errors
-    /// If neither superblock identifies one.
     pub fn run(&self) -> Result<&RunHeader, VerifyError> {
         let path = || self.path.clone();
         let [first, copy] = &self.superblocks;
@@ -176,9 +168,6 @@ impl CheckTarget {
     }
 
     /// Refuses a drive other than the one that the run was written to, if both are known.
-    ///
-    /// # Errors
-    /// If it is another drive.
     pub fn expect_drive(&self, run: &RunHeader) -> Result<(), VerifyError> {
         let (then, now) = (&run.circumstances.drive, &self.facts.label);
         if !can_be_the_same(then, now) {
@@ -228,9 +217,6 @@ impl CheckTarget {
 
     /// Removes the file that flushmark created in a directory. Files and devices that the user
     /// named are kept. Returns whether a file was removed.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn remove(&self) -> Result<bool, VerifyError> {
         let is_file = self.place.as_ref().is_some_and(|place| place.kind == PlaceKind::RegularFile);
         if !self.path.ends_with(FILE_NAME) || !is_file {

@@ -64,9 +64,6 @@ pub struct Check {
 
 impl Check {
     /// Finds the target and the obligations, and matches them.
-    ///
-    /// # Errors
-    /// If either is missing, or they do not belong together.
     pub fn open(
         root: &SystemRoot,
         given: &str,

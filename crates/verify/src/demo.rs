@@ -48,10 +48,8 @@ pub enum DemoError {
     NoVolatileCache { model: String },
     #[error(transparent)]
     Impossible(#[from] simdrive::assembly::Impossible),
-    /// Writing or reading back failed.
     #[error(transparent)]
     Verify(#[from] crate::error::VerifyError),
-    /// A system call failed.
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
     #[error("interrupted")]
@@ -125,9 +123,6 @@ impl Disk for Remote {
 }
 
 /// Refuses a model without a volatile cache, on which every cycle looks the same.
-///
-/// # Errors
-/// If it has no volatile cache, or is impossible.
 pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     if machine.drive(true)?.identity().volatile_cache {
         return Ok(());
@@ -135,121 +130,118 @@ pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
     Err(DemoError::NoVolatileCache { model: machine.model.model.clone() })
 }
 
-/// Runs cycles on a drive of this model with these lies until one is conclusive, and returns it
-/// with the number of power cuts. Each cut comes after `time` under load. A liar is cut until it
-/// is caught. An honest drive is cut until a cycle is not void and lost something that was never
-/// flushed: a cut in the middle of a flush may lose nothing. It ends earlier if another cycle, as
-/// long as the longest so far, would end after `until`. The journal is written below `place`.
-///
-/// # Errors
-/// If the drive cannot be served, or the user interrupts.
-pub fn conclusive(
-    machine: &Machine,
-    lies: &[Lie],
-    time: Duration,
-    seed: u64,
-    place: &Path,
-    until: Instant,
-    stop: &Stop,
-) -> Result<(DemoCycle, u64), DemoError> {
-    let mut longest = Duration::ZERO;
-    let mut cuts = 1;
-    loop {
-        let begun = Instant::now();
-        let done = cycle(machine, lies, time, seed ^ cuts << 32, place, stop)?;
-        longest = longest.max(begun.elapsed());
-        let lost_unflushed = done.cut.as_ref().is_some_and(|cut| cut.lost_unflushed > 0);
-        let honest_is_shown = lies.is_empty() && done.voids.is_empty() && lost_unflushed;
-        if !done.verdict.is_kept() || honest_is_shown || Instant::now() + longest > until {
-            return Ok((done, cuts));
+/// Cycles on a drive of a model with some lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Cycles<'a> {
+    pub machine: &'a Machine,
+    pub lies: &'a [Lie],
+    /// Time under load before each power cut.
+    pub time: Duration,
+    pub seed: u64,
+    /// The directory for the journals.
+    pub place: &'a Path,
+    pub stop: &'a Stop,
+}
+
+impl Cycles<'_> {
+    /// Runs cycles until one is conclusive, and returns it with the number of power cuts. A liar is
+    /// cut until it is caught. An honest drive is cut until a cycle is not void and lost something
+    /// that was never flushed: a cut in the middle of a flush may lose nothing. It ends earlier if
+    /// another cycle, as long as the longest so far, would end after `until`.
+    pub fn conclusive(&self, until: Instant) -> Result<(DemoCycle, u64), DemoError> {
+        let mut longest = Duration::ZERO;
+        let mut cuts = 1;
+        loop {
+            let begun = Instant::now();
+            let done = Cycles { seed: self.seed ^ cuts << 32, ..*self }.once()?;
+            longest = longest.max(begun.elapsed());
+            let lost_unflushed = done.cut.as_ref().is_some_and(|cut| cut.lost_unflushed > 0);
+            let honest_is_shown = self.lies.is_empty() && done.voids.is_empty() && lost_unflushed;
+            if !done.verdict.is_kept() || honest_is_shown || Instant::now() + longest > until {
+                return Ok((done, cuts));
+            }
+            cuts += 1;
         }
-        cuts += 1;
     }
-}
 
-fn cycle(
-    machine: &Machine,
-    lies: &[Lie],
-    time: Duration,
-    seed: u64,
-    place: &Path,
-    stop: &Stop,
-) -> Result<DemoCycle, DemoError> {
-    let system = |what| move |source| DemoError::System { what, source };
-    let mut machine = machine.clone();
-    machine.capacity_bytes = Some(CAPACITY_BYTES);
-    let device = machine.drive(true)?;
-    let image = Image::in_memory(device.identity().capacity_bytes);
-    let drive =
-        Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
-    let plug = CutTrigger::new(None, seed);
-    let (server, handle, events) =
-        Server::new(drive, &machine.model.model, &machine.model.label, Endpoints::default(), plug)
-            .map_err(system("serving the drive"))?;
-    let thread = std::thread::spawn(move || server.run());
-    let drive = ServedDrive { handle };
-    let outcome = judged(&drive, time, seed, place, stop);
-    let cut = events.try_iter().find_map(|event| match event {
-        Event::Cut(cut) => Some(cut),
-        _ => None,
-    });
-    drive.handle.stop();
-    let _ = thread.join();
-    let (run, verdict, voids) = outcome?;
-    Ok(DemoCycle { run, cut, verdict, voids })
-}
-
-fn judged(
-    drive: &ServedDrive,
-    time: Duration,
-    seed: u64,
-    place: &Path,
-    stop: &Stop,
-) -> Result<(RunHeader, Verdict, Vec<Void>), DemoError> {
-    let system = |what| move |source| DemoError::System { what, source };
-    let run = RunHeader::plain(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, GEOMETRY);
-    let mut disk = drive.open_disk(false).map_err(system("connecting to the drive"))?;
-    fill(&mut disk, &run, stop, &mut |_| ()).map_err(system("filling the drive"))?;
-    drop(disk);
-    let path = place.join(format!("journal-{seed}"));
-    let mut witness = Witness::journal(&path, "another drive", false)?;
-    let unsafe_shutdowns_before = drive.unsafe_shutdowns();
-    let facts = DriveFacts::default();
-    let writing = Writing { run: &run, storage: drive, facts: &facts, time: None, stop };
-    std::thread::scope(|scope| {
-        // The power is cut while all lanes write.
-        let cutter = scope.spawn(|| {
-            std::thread::sleep(time);
-            drive.handle.order(Order::Cut);
+    fn once(&self) -> Result<DemoCycle, DemoError> {
+        let Cycles { machine, lies, seed, .. } = *self;
+        let system = |what| move |source| DemoError::System { what, source };
+        let mut machine = machine.clone();
+        machine.capacity_bytes = Some(CAPACITY_BYTES);
+        let device = machine.drive(true)?;
+        let image = Image::in_memory(device.identity().capacity_bytes);
+        let drive =
+            Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
+        let plug = CutTrigger::new(None, seed);
+        let (server, handle, events) = Server::new(
+            drive,
+            &machine.model.model,
+            &machine.model.label,
+            Endpoints::default(),
+            plug,
+        )
+        .map_err(system("serving the drive"))?;
+        let thread = std::thread::spawn(move || server.run());
+        let drive = ServedDrive { handle };
+        let outcome = self.judged(&drive);
+        let cut = events.try_iter().find_map(|event| match event {
+            Event::Cut(cut) => Some(cut),
+            _ => None,
         });
-        let written = writing.run(&mut witness, &mut |_| ());
-        let _ = cutter.join();
-        written
-    })?;
-    if stop.is_requested() {
-        return Err(DemoError::Interrupted);
+        drive.handle.stop();
+        let _ = thread.join();
+        let (run, verdict, voids) = outcome?;
+        Ok(DemoCycle { run, cut, verdict, voids })
     }
-    drive.handle.order(Order::PowerOn);
-    let ledger = journal::read(&path)?.ledger;
-    let _ = std::fs::remove_file(&path);
-    let recorded = ledger.cycles.into_iter().next_back();
-    let obligations = recorded.as_ref().map(|cycle| &cycle.obligations);
-    let mut wanted = |_| !stop.is_requested();
-    let judged = match drive.open_disk(false) {
-        Ok(mut disk) => read_and_judge(&mut disk, &run, obligations, &mut wanted),
-        // A drive that does not come back is read all the same: every sector fails.
-        Err(_) => read_and_judge(&mut DeadDisk, &run, obligations, &mut wanted),
-    };
-    let (_, verdict) = judged.map_err(|_| DemoError::Interrupted)?;
-    let voids = voids(&Circumstance {
-        unsafe_shutdowns_before,
-        unsafe_shutdowns_now: drive.unsafe_shutdowns(),
-        control: Some(verdict.legal),
-        volatile_cache: Some(true),
-        never_issued: verdict.never_issued,
-        acknowledged_writes: verdict.acknowledged_writes(),
-        at_cut: AtCut::of(recorded.as_ref()),
-        ..Circumstance::default()
-    });
-    Ok((run, verdict, voids))
+
+    fn judged(&self, drive: &ServedDrive) -> Result<(RunHeader, Verdict, Vec<Void>), DemoError> {
+        let Cycles { time, seed, place, stop, .. } = *self;
+        let system = |what| move |source| DemoError::System { what, source };
+        let run = RunHeader::plain(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, GEOMETRY);
+        let mut disk = drive.open_disk(false).map_err(system("connecting to the drive"))?;
+        fill(&mut disk, &run, stop, &mut |_| ()).map_err(system("filling the drive"))?;
+        drop(disk);
+        let path = place.join(format!("journal-{seed}"));
+        let mut witness = Witness::journal(&path, "another drive", false)?;
+        let unsafe_shutdowns_before = drive.unsafe_shutdowns();
+        let facts = DriveFacts::default();
+        let writing = Writing { run: &run, storage: drive, facts: &facts, time: None, stop };
+        std::thread::scope(|scope| {
+            // The power is cut while all lanes write.
+            let cutter = scope.spawn(|| {
+                std::thread::sleep(time);
+                drive.handle.order(Order::Cut);
+            });
+            let written = writing.run(&mut witness, &mut |_| ());
+            let _ = cutter.join();
+            written
+        })?;
+        if stop.is_requested() {
+            return Err(DemoError::Interrupted);
+        }
+        drive.handle.order(Order::PowerOn);
+        let ledger = journal::read(&path)?.ledger;
+        let _ = std::fs::remove_file(&path);
+        let recorded = ledger.cycles.into_iter().next_back();
+        let obligations = recorded.as_ref().map(|cycle| &cycle.obligations);
+        let mut wanted = |_| !stop.is_requested();
+        let judged = match drive.open_disk(false) {
+            Ok(mut disk) => read_and_judge(&mut disk, &run, obligations, &mut wanted),
+            // A drive that does not come back is read all the same: every sector fails.
+            Err(_) => read_and_judge(&mut DeadDisk, &run, obligations, &mut wanted),
+        };
+        let (_, verdict) = judged.map_err(|_| DemoError::Interrupted)?;
+        let voids = voids(&Circumstance {
+            unsafe_shutdowns_before,
+            unsafe_shutdowns_now: drive.unsafe_shutdowns(),
+            control: Some(verdict.legal),
+            volatile_cache: Some(true),
+            never_issued: verdict.never_issued,
+            acknowledged_writes: verdict.acknowledged_writes(),
+            at_cut: AtCut::of(recorded.as_ref()),
+            ..Circumstance::default()
+        });
+        Ok((run, verdict, voids))
+    }
 }

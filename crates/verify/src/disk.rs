@@ -71,8 +71,5 @@ pub trait OpenDisk: Sync {
     type Disk: Disk;
 
     /// Opens the storage on the lane's own thread. `with_fua` prepares for FUA writes.
-    ///
-    /// # Errors
-    /// Errors of the system calls.
     fn open_disk(&self, with_fua: bool) -> io::Result<Self::Disk>;
 }

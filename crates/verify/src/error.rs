@@ -17,10 +17,8 @@ use crate::run_header::run_name;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The target is invalid, unsafe to use or fails.
     #[error(transparent)]
     Target(#[from] EngineError),
-    /// Facts about the target could not be read.
     #[error(transparent)]
     Drive(#[from] DriveError),
     #[error(transparent)]
@@ -30,14 +28,11 @@ pub enum VerifyError {
          /dev"
     )]
     NotStorage { given: String },
-    /// flushmark did not create the existing file of that name.
     #[error("{} exists and was not created by flushmark verify; move it away, or name another \
              directory", .path.display())]
     ForeignFile { path: PathBuf },
-    /// Another process works on the run.
     #[error("another flushmark verify is using {}; wait until it has ended", .path.display())]
     Busy { path: PathBuf },
-    /// A system call failed.
     #[error("cannot {action} {}", .path.display())]
     Call {
         /// A verb such as `open` or `write`.
@@ -45,22 +40,18 @@ pub enum VerifyError {
         path: PathBuf,
         source: io::Error,
     },
-    /// There is no run on the target.
     #[error("no run of flushmark verify found on {}; write one with `flushmark verify write`, then \
              check the same target", .path.display())]
     NoRun { path: PathBuf },
     #[error("both superblocks of {} are damaged, so the layout is unknown; use the run's journal \
              (--journal FILE or --recorder HOST:PORT) to check it all the same", .path.display())]
     SuperblockDamaged { path: PathBuf },
-    /// Not even the superblocks can be read.
     #[error("cannot read anything from {} ({cause}), which may be a dead drive; use the run's \
              journal (--journal FILE or --recorder HOST:PORT) to judge it all the same", .path.display())]
     Unreadable { path: PathBuf, cause: io::Error },
-    /// The target does not exist, and its name is not that of a drive.
     #[error("{} does not exist; name the target of `verify write`, and mount its filesystem first \
              if it is a file or directory", .path.display())]
     NoTarget { path: PathBuf },
-    /// A missing drive was given by a name other than at the time of writing.
     #[error("{} does not exist, but the run was written to {then}; give a drive that does not come \
              back by its name at that time", .path.display())]
     OtherName {
@@ -68,12 +59,10 @@ pub enum VerifyError {
         /// The name when it was written.
         then: String,
     },
-    /// The drive does not exist.
     #[error("{} does not exist; if it is the drive that was written, has power and does not come \
              back, it is dead: use --same-drive to state that, together with its journal or \
              recorder", .path.display())]
     Missing { path: PathBuf },
-    /// The target has nothing of the run, and no serial number identifies it.
     #[error("{} has nothing of run {} and no serial number that identifies it; name the target \
              that belongs to the journal, or use --same-drive if this is it and it has lost \
              everything", .path.display(), run_name(*.run_id))]
@@ -82,18 +71,14 @@ pub enum VerifyError {
         /// The journal's run.
         run_id: u64,
     },
-    /// The logical block is larger than a superblock.
     #[error("{} only accepts writes in blocks larger than 4 KiB, which flushmark verify does not \
              support; name another target", .path.display())]
     LargeBlocks { path: PathBuf },
-    /// The run before this one was never judged.
     #[error("{}, and writing would destroy the evidence; check it first, or give it up with \
              --abandon-unjudged, which counts it as unjudged permanently", unjudged(*.run_id))]
     Unjudged { run_id: u64 },
-    /// A later version of flushmark wrote it.
     #[error("{} was written by a later version of flushmark; check it with that version", .path.display())]
     NewerFormat { path: PathBuf },
-    /// The target's run is not the journal's.
     #[error("{} has run {}, but the journal is about run {}: this is another target, or it has \
              reverted to an earlier state; name a target and a journal that belong together", .path.display(), run_name(*.found), run_name(*.expected))]
     OtherRun {
@@ -103,17 +88,14 @@ pub enum VerifyError {
         /// The journal's run.
         expected: u64,
     },
-    /// The target is on another drive.
     #[error("{} is on {now}, but the run was written to {then}: a copy proves nothing about the \
              drive; check the original drive", .path.display())]
     OtherDrive {
         path: PathBuf,
         /// The drive that was written.
         then: String,
-        /// The drive now.
         now: String,
     },
-    /// The target is smaller than the run.
     #[error("{} has {}, but its run took {}: part of the target is missing", .path.display(), format_bytes(*.size_bytes), format_bytes(*.needed_bytes))]
     Shrunken {
         path: PathBuf,
@@ -125,11 +107,9 @@ pub enum VerifyError {
     #[error("{} is not a journal of flushmark verify; name a file that `verify write --journal` or \
              `verify record --journal` created", .path.display())]
     NoJournal { path: PathBuf },
-    /// The journal contains no run.
     #[error("the journal {} contains no run: power was lost before one began, or it is the wrong \
              journal", .path.display())]
     EmptyJournal { path: PathBuf },
-    /// The journal is damaged, not just torn at its end.
     #[error("the journal {} is damaged at byte {at_bytes}, but later parts are readable; it was \
              left unchanged; keep it, and use a new journal for further runs", .path.display())]
     JournalDamaged {
@@ -140,11 +120,9 @@ pub enum VerifyError {
     #[error("the journal {} contradicts itself ({what}); this is a bug in flushmark, please report \
              it", .path.display())]
     JournalContradicts { path: PathBuf, what: String },
-    /// The journal is on the drive under test.
     #[error("the journal {} would be on the drive under test, {device}, and be lost with its data; \
              put it on another drive, or use --recorder", .path.display())]
     JournalOnTarget { path: PathBuf, device: String },
-    /// The journal already belongs to another drive.
     #[error("the journal {} is about {}, but this is {}: cycles of two drives cannot be counted \
              together; name another journal", .path.display(), drive_words(.then), drive_words(.now))]
     JournalOfOtherDrive {
@@ -154,19 +132,16 @@ pub enum VerifyError {
         /// The drive of this run.
         now: String,
     },
-    /// The recorder cannot be reached.
     #[error(
         "cannot reach the recorder at {address}: {cause}; start one there with `flushmark verify \
          record`"
     )]
     Unreachable { address: String, cause: io::Error },
-    /// The connection to the recorder broke while writing.
     #[error(
         "lost the recorder at {address} ({cause}); writing stopped, and what it did not receive \
          creates no obligation"
     )]
     RecorderGone { address: String, cause: io::Error },
-    /// The connection to the recorder broke during a check.
     #[error("lost the connection to the recorder at {address} ({cause}); repeat the check")]
     BrokenOff { address: String, cause: io::Error },
     #[error("the recorder at {address} refused: {sentence}")]
@@ -175,16 +150,13 @@ pub enum VerifyError {
         /// The recorder's reason.
         sentence: String,
     },
-    /// The recorder cannot listen on the address.
     #[error("cannot listen on {address}: {cause}; is another recorder running?")]
     Listen { address: String, cause: io::Error },
-    /// Not every lane got a thread.
     #[error(
         "cannot start a thread for every lane ({cause}); use fewer lanes, or raise the limit \
          (ulimit -u)"
     )]
     Threads { cause: io::Error },
-    /// The user stopped the check.
     #[error("interrupted before there was a result")]
     Interrupted,
 }

@@ -24,7 +24,6 @@ pub struct DiskSpec {
     pub path: PathBuf,
     /// True if lanes bypass the page cache.
     pub direct: bool,
-    /// Sync method of lanes.
     pub flush_method: SyncMethod,
     /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
@@ -39,7 +38,6 @@ pub struct FileDisk {
     sync: fn(&File) -> Result<(), Errno>,
     durable: Durable,
     size_bytes: u64,
-    /// Alignment of reads.
     alignment_bytes: u64,
 }
 
@@ -54,9 +52,6 @@ enum Durable {
 
 impl DiskSpec {
     /// Opens the storage for a lane. `with_fua` prepares for FUA writes.
-    ///
-    /// # Errors
-    /// Errors of the system calls.
     pub fn open(&self, with_fua: bool) -> io::Result<FileDisk> {
         let durable = if with_fua { self.durable()? } else { Durable::Not };
         let file = open(&self.path, OFlags::RDWR | direct_flag(self.direct))?;
@@ -95,9 +90,6 @@ impl OpenDisk for DiskSpec {
 
 /// Opens a target for reading, with direct I/O if possible. Also returns whether direct I/O is
 /// used.
-///
-/// # Errors
-/// Errors of the system calls.
 pub(crate) fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
     let sync = |file: &File| fsync(file);
     let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {

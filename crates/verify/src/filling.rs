@@ -17,9 +17,6 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Fills a target. `progress` receives the share that is done, from 0 to 1. If `stop` is requested,
 /// the target is left without superblocks.
-///
-/// # Errors
-/// Errors of the storage.
 pub fn fill(
     disk: &mut impl Disk,
     run: &RunHeader,

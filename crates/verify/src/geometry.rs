@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use workload::format_bytes;
 
 use crate::record::Kind;
@@ -31,17 +33,7 @@ pub(crate) const SLOTS_PER_LANE_MIN: u32 = 4;
 
 /// The way in which a lane makes its writes durable.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LaneKind {
@@ -116,9 +108,6 @@ pub struct Location {
 
 impl Geometry {
     /// The layout with as many slots as fit.
-    ///
-    /// # Errors
-    /// If the space does not suffice for a few records per lane, or a number is out of range.
     pub fn within(self, room_bytes: u64) -> Result<Geometry, ImpossibleGeometry> {
         let lanes = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.checked()?.lanes();
         let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES) / self.record_bytes();
@@ -137,9 +126,6 @@ impl Geometry {
     }
 
     /// Validates the layout. Must be called first on numbers from outside.
-    ///
-    /// # Errors
-    /// If a number is out of range.
     pub fn checked(self) -> Result<Geometry, ImpossibleGeometry> {
         let no = |what: String| Err(ImpossibleGeometry(what));
         if !self.sector_bytes.is_power_of_two() || !(512..=4096).contains(&self.sector_bytes) {

@@ -54,9 +54,6 @@ pub struct CutOff {
 impl Journal {
     /// Opens a journal to continue it, or creates one. A torn end is cut off, so that what is
     /// appended can be read.
-    ///
-    /// # Errors
-    /// If it cannot be read or written, is damaged, or is not a journal.
     pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
         let call = |action| VerifyError::call(action, path);
         let file = OpenOptions::new()
@@ -101,9 +98,6 @@ impl Journal {
     }
 
     /// Appends a message, which is not durable before [`Journal::sync`].
-    ///
-    /// # Errors
-    /// Errors of the system call.
     pub fn add(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
         self.append(&frame(at_us, message))
     }
@@ -119,9 +113,6 @@ impl Journal {
 
     /// A second handle, for a thread that syncs while others append. It reads
     /// [`Journal::size_bytes`] before its sync and passes that to [`Journal::synced`] afterwards.
-    ///
-    /// # Errors
-    /// Errors of the system call.
     pub fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
@@ -132,9 +123,6 @@ impl Journal {
 
     /// Marks that a sync has returned that began at this size. The next sync makes the mark
     /// durable.
-    ///
-    /// # Errors
-    /// Errors of the system call.
     pub fn synced(&mut self, to_bytes: u64) -> io::Result<()> {
         self.append(&frame(0, &Message::Synced { to_bytes }))
     }

@@ -27,9 +27,6 @@ pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
 }
 
 /// Refuses a journal on a drive under test.
-///
-/// # Errors
-/// If the journal would be on a drive of the target, or its location cannot be read.
 pub fn expect_other_drive(
     root: &SystemRoot,
     target: &WriteTarget,
@@ -50,9 +47,6 @@ pub fn expect_other_drive(
 
 /// The same for a recorder, which only knows the names of the target's disks and that they are on
 /// its own machine.
-///
-/// # Errors
-/// As [`expect_other_drive`].
 pub fn expect_on_none_of(
     root: &SystemRoot,
     journal: &Path,

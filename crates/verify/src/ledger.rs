@@ -98,9 +98,6 @@ pub struct Ledger {
 
 impl Ledger {
     /// Applies the next message of a journal. Ignores messages that do not belong in a journal.
-    ///
-    /// # Errors
-    /// If it contradicts earlier messages.
     pub fn apply(&mut self, at_us: u64, message: &Message) -> Result<(), Inconsistent> {
         if let Message::Begin(run) = message {
             if let Some(before) = self.cycles.last_mut() {

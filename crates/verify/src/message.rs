@@ -272,9 +272,6 @@ fn read_ages(from: &mut Reader<'_>) -> Result<Vec<AgeCount>, Malformed> {
 }
 
 /// Reads one message, without its frame.
-///
-/// # Errors
-/// If the bytes are not exactly one message.
 pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
     let mut from = Reader::new(bytes);
     let message = Message::read(&mut from, 0)?;

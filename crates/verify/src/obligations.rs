@@ -44,9 +44,6 @@ impl Obligations {
     }
 
     /// Allows a lane to continue up to operation `seq`.
-    ///
-    /// # Errors
-    /// If there is no such lane.
     pub fn lease(&mut self, lane: u16, seq: u64) -> Result<(), Inconsistent> {
         let heard = self.heard(lane)?;
         heard.lease = heard.lease.max(seq);

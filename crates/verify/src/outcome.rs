@@ -1,5 +1,8 @@
 //! The outcome of a cycle, and of all cycles so far.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::loss_bound::loss_per_cut_below;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +19,7 @@ pub struct Outcome {
     pub ages: Vec<AgeCount>,
 }
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CycleResult {
     /// Everything that was promised is there.
@@ -30,17 +31,7 @@ pub enum CycleResult {
 }
 
 /// Obligations whose acknowledgement had this age when power was lost.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgeCount {
     /// The maximum age in milliseconds; `None` for all older ones.
     pub up_to_ms: Option<u32>,
@@ -50,9 +41,7 @@ pub struct AgeCount {
 }
 
 /// The outcomes of all cycles.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// Cycles that lost nothing.
     pub clean: u32,

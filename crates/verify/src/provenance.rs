@@ -19,7 +19,6 @@ pub enum Origin {
     },
     /// A version of another sector.
     Foreign {
-        /// The address of that sector.
         address_bytes: u64,
         version: u32,
     },

@@ -86,9 +86,6 @@ pub enum HeaderFault {
 
 impl Header {
     /// Reads a sector's header. Does not check the body.
-    ///
-    /// # Errors
-    /// If the bytes are not a valid header.
     pub fn parse(bytes: &[u8]) -> Result<Header, HeaderFault> {
         let bytes: &[u8; HEADER_BYTES] = bytes
             .get(..HEADER_BYTES)

@@ -127,9 +127,6 @@ struct State {
 
 impl Recorder {
     /// Opens the journal and listens.
-    ///
-    /// # Errors
-    /// If the journal cannot be opened, or the address not be used.
     pub fn open(options: RecorderOptions) -> Result<Recorder, VerifyError> {
         let (journal, before) = Journal::open(&options.journal)?;
         let listen = |cause| VerifyError::Listen { address: options.listen.clone(), cause };
@@ -166,9 +163,6 @@ impl Recorder {
     }
 
     /// The address it listens on, which the system chooses if the port is 0.
-    ///
-    /// # Errors
-    /// Errors of the system call.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

@@ -1,21 +1,14 @@
 //! The header of a run: its identity, layout, and circumstances. It is stored in the superblock,
 //! sent to the recorder, and kept in the journal.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::geometry::Geometry;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The system call that makes a lane's writes durable.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMethod {
     /// `fsync(2)` after the writes.
@@ -56,17 +49,7 @@ impl SyncMethod {
 }
 
 /// Path of FUA writes to the kernel, which determines what the drive receives.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FuaPath {
     /// Through io_uring: a raw device gets the FUA write alone.
@@ -83,7 +66,6 @@ pub struct RunHeader {
     /// Identifies the drive and the part of it that is the target; part of every record.
     pub target_id: u32,
     pub geometry: Geometry,
-    /// Sync method of flush lanes.
     pub flush_method: SyncMethod,
     /// Write method of FUA lanes.
     pub fua_method: SyncMethod,
@@ -150,10 +132,6 @@ impl RunHeader {
         out.u8(u8::from(circumstances.raw_device)).maybe(circumstances.replaces);
     }
 
-    /// Decodes a header.
-    ///
-    /// # Errors
-    /// If the bytes are malformed, or the layout is impossible.
     pub fn read(from: &mut Reader<'_>) -> Result<RunHeader, Malformed> {
         let (run_id, target_id) = (from.u64()?, from.u32()?);
         let geometry = Geometry {

@@ -101,7 +101,6 @@ impl Schedule {
         if self.cycle > 0 && (seq + 1).is_multiple_of(self.cycle) { seq + 2 } else { seq + 1 }
     }
 
-    /// The slot at a position of a round.
     #[inline]
     fn permute(&self, round: u64, position: u64) -> u64 {
         let mut value = position;

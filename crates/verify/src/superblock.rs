@@ -53,10 +53,6 @@ pub fn block(header: &RunHeader) -> Vec<u8> {
     }
 }
 
-/// Reads a superblock.
-///
-/// # Errors
-/// If it is not a valid one.
 pub fn parse(block: &[u8]) -> Result<RunHeader, SuperblockFault> {
     if !block.starts_with(&MAGIC) {
         return Err(SuperblockFault::Absent);

@@ -83,9 +83,6 @@ impl Drop for OwnFile {
 
 impl WriteTarget {
     /// Opens `given`, with the requested size.
-    ///
-    /// # Errors
-    /// If the target is invalid, unsafe to use or fails.
     pub fn open(
         root: &SystemRoot,
         given: &str,
@@ -174,9 +171,6 @@ impl WriteTarget {
 
     /// Writes version 0 of every record and makes it durable, then the superblocks. `progress`
     /// receives the share that is done, from 0 to 1.
-    ///
-    /// # Errors
-    /// If a system call fails, or `stop` is requested.
     pub fn prepare(
         &self,
         run: &RunHeader,
@@ -335,9 +329,6 @@ pub fn boot_id(root: &SystemRoot) -> String {
 }
 
 /// A random run identifier.
-///
-/// # Errors
-/// If the kernel returns no random bytes.
 pub fn new_run_id() -> std::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
@@ -345,9 +336,6 @@ pub fn new_run_id() -> std::io::Result<u64> {
 }
 
 /// The layout with the requested numbers on this target.
-///
-/// # Errors
-/// If the target does not support them.
 pub fn geometry(
     target: &WriteTarget,
     record_bytes: u64,

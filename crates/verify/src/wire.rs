@@ -6,16 +6,12 @@
 /// Why bytes cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// They end too early.
     #[error("the data ends too early")]
     Short,
-    /// There are trailing bytes.
     #[error("there are trailing bytes")]
     Long,
-    /// A string is not UTF-8.
     #[error("a string is not UTF-8")]
     Words,
-    /// A number is out of range.
     #[error("invalid {0}")]
     Number(&'static str),
 }

@@ -78,9 +78,6 @@ impl Witness {
     /// Asks a recorder whether a run may begin. Done before the target is filled, because that
     /// takes minutes and destroys the evidence of the previous run. The connection is closed
     /// meanwhile.
-    ///
-    /// # Errors
-    /// If it does not answer, or refuses.
     pub fn recorder(address: &str, proposal: Proposal) -> Result<Witness, VerifyError> {
         let mut inquiry = Inquiry::call(address)?;
         inquiry.send(&Message::MayWrite(proposal))?;
@@ -90,9 +87,6 @@ impl Witness {
 
     /// Announces a run that begins, and gives every lane its first lease. From then on, a
     /// recorder's leases reach `frontiers` directly.
-    ///
-    /// # Errors
-    /// If the announcement fails, or is refused.
     pub fn begin(
         &mut self,
         run: &RunHeader,
@@ -158,9 +152,6 @@ impl Witness {
     }
 
     /// Reports anything else.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn send(&mut self, message: &Message) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
@@ -175,9 +166,6 @@ impl Witness {
     }
 
     /// Makes sure that everything was received, and releases the witness.
-    ///
-    /// # Errors
-    /// If it was not.
     pub fn end(&mut self) -> Result<(), VerifyError> {
         match self {
             Witness::Nobody | Witness::Reachable(_) => Ok(()),
@@ -313,9 +301,6 @@ impl MessageReader {
     }
 
     /// Waits for the next message.
-    ///
-    /// # Errors
-    /// If the connection ends, is silent for as long as its timeout, or sends something invalid.
     pub(crate) fn read(&mut self) -> io::Result<Message> {
         let mut piece = [0; 4096];
         loop {
@@ -356,9 +341,6 @@ impl Inquiry {
     }
 
     /// Connects to a recorder and fetches what it recorded of its latest run.
-    ///
-    /// # Errors
-    /// If it does not answer, or has recorded none.
     pub(crate) fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
         let mut inquiry = Inquiry::call(address)?;
         inquiry.send(&Message::Fetch)?;
@@ -380,9 +362,6 @@ impl Inquiry {
     }
 
     /// Sends the verdict, and returns the counts of all cycles.
-    ///
-    /// # Errors
-    /// If it does not answer.
     pub(crate) fn judge(&mut self, outcome: &Message) -> Result<Standing, VerifyError> {
         self.send(outcome)?;
         loop {

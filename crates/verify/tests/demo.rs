@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::Stop;
 use simdrive::run::Machine;
 use verify::Class;
-use verify::demo::{DemoCycle, DemoError, conclusive, expect_volatile_cache};
+use verify::demo::{Cycles, DemoCycle, DemoError, expect_volatile_cache};
 
 fn machine(model: &str) -> Machine {
     Machine::new(catalogue::find_model(model).unwrap().clone())
@@ -18,8 +18,9 @@ fn cycles(lies: &[&str], patience: Duration) -> Result<(DemoCycle, u64), DemoErr
     let place = tempfile::tempdir().unwrap();
     let lies: Vec<_> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
     let (time, until) = (Duration::from_millis(200), Instant::now() + patience);
-    let done =
-        conclusive(&machine("consumer-nvme"), &lies, time, 3, place.path(), until, &Stop::new());
+    let (machine, stop) = (&machine("consumer-nvme"), &Stop::new());
+    let cycles = Cycles { machine, lies: &lies, time, seed: 3, place: place.path(), stop };
+    let done = cycles.conclusive(until);
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "journals are removed");
     done
 }
@@ -64,14 +65,8 @@ fn a_demonstration_ends_when_it_is_asked_to() {
     let (place, stop) = (tempfile::tempdir().unwrap(), Stop::new());
     stop.request();
     let until = Instant::now() + Duration::from_mins(1);
-    let ended = conclusive(
-        &machine("consumer-nvme"),
-        &[],
-        Duration::from_millis(50),
-        3,
-        place.path(),
-        until,
-        &stop,
-    );
+    let (machine, time) = (&machine("consumer-nvme"), Duration::from_millis(50));
+    let cycles = Cycles { machine, lies: &[], time, seed: 3, place: place.path(), stop: &stop };
+    let ended = cycles.conclusive(until);
     assert!(matches!(ended, Err(DemoError::Interrupted)), "{ended:?}");
 }

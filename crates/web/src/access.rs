@@ -84,9 +84,6 @@ pub enum Admission {
 impl Access {
     /// For a server that listens on `address` and is known to users as `name` (host and port).
     /// Requires no token on a loopback address, a random one otherwise.
-    ///
-    /// # Errors
-    /// If the kernel returns no random numbers.
     pub fn new(address: SocketAddr, name: &str) -> std::io::Result<Access> {
         let token = if address.ip().is_loopback() { None } else { Some(Token::random()?) };
         Ok(Access { address, name: name.to_owned(), token, form: Token::random()? })

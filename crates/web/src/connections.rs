@@ -78,9 +78,6 @@ impl Limits {
 }
 
 /// Accepts and answers connections until `stop` returns true.
-///
-/// # Errors
-/// If the listener cannot be watched.
 pub async fn serve(
     listener: std::net::TcpListener,
     router: Router,

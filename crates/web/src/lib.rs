@@ -61,9 +61,6 @@ impl Server {
     }
 
     /// Accepts and answers requests until `stop` returns true.
-    ///
-    /// # Errors
-    /// If the system lacks the resources that a server needs.
     pub fn serve(self, listener: TcpListener, stop: impl Fn() -> bool) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let runtime =

@@ -3,9 +3,12 @@
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store::Filter;
 
 pub const RUNS_PER_PAGE: u32 = 50;
+/// All but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The values that the user entered into the fields of the filter, and which page of the list is
 /// shown.
@@ -18,7 +21,6 @@ pub struct Query {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Its name in an address.
     pub name: &'static str,
     pub label: &'static str,
     /// The `type` of the HTML input.
@@ -26,90 +28,42 @@ pub struct Field {
     read: fn(&str, &mut Filter) -> Result<(), String>,
 }
 
+const fn field(
+    name: &'static str,
+    label: &'static str,
+    kind: &'static str,
+    read: fn(&str, &mut Filter) -> Result<(), String>,
+) -> Field {
+    Field { name, label, kind, read }
+}
+
 /// All fields, in the order of the form.
 pub const FIELDS: [Field; 9] = [
-    Field {
-        name: "host",
-        label: "Host",
-        kind: "text",
-        read: |text, filter| {
-            filter.host = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    Field {
-        name: "drive",
-        label: "Drive: model or serial",
-        kind: "text",
-        read: |text, filter| {
-            filter.drive = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    Field {
-        name: "suite",
-        label: "Suite",
-        kind: "text",
-        read: |text, filter| {
-            filter.suite = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    Field {
-        name: "test",
-        label: "Test",
-        kind: "text",
-        read: |text, filter| {
-            filter.test = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    Field {
-        name: "target",
-        label: "Target",
-        kind: "text",
-        read: |text, filter| {
-            filter.target = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    Field {
-        name: "since",
-        label: "Since",
-        kind: "date",
-        read: |text, filter| {
-            filter.since = Some(midnight(text, 0)?);
-            Ok(())
-        },
-    },
-    Field {
-        name: "until",
-        label: "Until",
-        kind: "date",
-        read: |text, filter| {
-            filter.until = Some(midnight(text, 1)?);
-            Ok(())
-        },
-    },
-    Field {
-        name: "tag",
-        label: "Tag",
-        kind: "text",
-        read: |text, filter| {
-            filter.tag = Some(text.parse().map_err(|error: store::NotATag| error.to_string())?);
-            Ok(())
-        },
-    },
-    Field {
-        name: "note",
-        label: "Note",
-        kind: "text",
-        read: |text, filter| {
-            filter.note = Some(text.to_owned());
-            Ok(())
-        },
-    },
+    field("host", "Host", "text", |text, filter| set(&mut filter.host, text)),
+    field("drive", "Drive: model or serial", "text", |text, filter| set(&mut filter.drive, text)),
+    field("suite", "Suite", "text", |text, filter| set(&mut filter.suite, text)),
+    field("test", "Test", "text", |text, filter| set(&mut filter.test, text)),
+    field("target", "Target", "text", |text, filter| set(&mut filter.target, text)),
+    field("since", "Since", "date", |text, filter| {
+        filter.since = Some(midnight(text, 0)?);
+        Ok(())
+    }),
+    field("until", "Until", "date", |text, filter| {
+        filter.until = Some(midnight(text, 1)?);
+        Ok(())
+    }),
+    field("tag", "Tag", "text", |text, filter| {
+        filter.tag = Some(text.parse().map_err(|error: store::NotATag| error.to_string())?);
+        Ok(())
+    }),
+    field("note", "Note", "text", |text, filter| set(&mut filter.note, text)),
 ];
+
+#[expect(clippy::unnecessary_wraps, reason = "what a field's `read` returns")]
+fn set(value: &mut Option<String>, text: &str) -> Result<(), String> {
+    *value = Some(text.to_owned());
+    Ok(())
+}
 
 /// Midnight (UTC, as all times on these pages) at the start of a day, or of one some days later.
 fn midnight(text: &str, days: i64) -> Result<jiff::Timestamp, String> {
@@ -165,7 +119,7 @@ impl Query {
         let mut parts: Vec<String> = self
             .fields()
             .filter(|(_, text)| !text.is_empty())
-            .map(|(field, text)| format!("{}={}", field.name, encoded(text)))
+            .map(|(field, text)| format!("{}={}", field.name, utf8_percent_encode(text, RESERVED)))
             .collect();
         if page > 0 {
             parts.push(format!("page={page}"));
@@ -175,19 +129,8 @@ impl Query {
 
     /// The address of the list filtered by one field alone.
     pub fn by(name: &str, text: &str) -> String {
-        format!("/?{name}={}", encoded(text))
+        format!("/?{name}={}", utf8_percent_encode(text, RESERVED))
     }
-}
-
-/// Percent-encodes a text for an address.
-pub fn encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]

@@ -462,12 +462,7 @@ fn every_answer_keeps_itself_to_itself() {
     filled(&path, 2);
     let site = Site::over(&path);
     for path in [
-        "/",
-        "/run/1",
-        "/run/1.json",
-        "/run/1/report.html",
-        "/compare?run=1&run=2",
-        "/live",
+        "/", "/run/1", "/run/1.json", "/run/1/report.html", "/compare?run=1&run=2", "/live",
         "/nowhere",
     ] {
         let answer = site.get(path);

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 /// path: the caller knows what it wanted to write there.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceError {
-    /// The file or device is in use as a drive.
     #[error(
         "{} is in use and will not be overwritten: {}; choose another file",
         path.display(), reasons(by)
@@ -22,7 +21,6 @@ pub enum ReplaceError {
         /// Its users; never empty.
         by: Vec<Occupied>,
     },
-    /// The kernel's tables do not show whether the file is in use.
     #[error(transparent)]
     Occupancy(#[from] DriveError),
     /// The file or its directory cannot be opened, or the content cannot be written.
@@ -31,7 +29,6 @@ pub enum ReplaceError {
 }
 
 impl ReplaceError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             ReplaceError::InUse { .. } => Blame::Safety,

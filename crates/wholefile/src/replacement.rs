@@ -72,17 +72,11 @@ impl Replacement {
     ///
     /// A new file, or one that replaces another, gets this `mode`, whatever the umask. Without it,
     /// a new file has the usual mode, and the old one's is kept.
-    ///
-    /// # Errors
-    /// If neither the file nor a new file next to it can be written, or if it is in use as a drive.
     pub fn begin(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
         Ok(Self { way: Way::to(path, mode)? })
     }
 
     /// Makes the content and the name durable.
-    ///
-    /// # Errors
-    /// If it cannot be made durable, or the name cannot be taken.
     pub fn finish(self) -> io::Result<()> {
         self.way.finish()
     }

@@ -443,10 +443,7 @@ mod tests {
             program.runs_without_directory()
         };
         for line in [
-            "write log seq 4KiB",
-            "write log rand 4KiB",
-            "write log same 4KiB",
-            "sync log fsync",
+            "write log seq 4KiB", "write log rand 4KiB", "write log same 4KiB", "sync log fsync",
             "reopen log",
         ] {
             assert!(runs(line, Layout::Overwrite) && !runs(line, Layout::Append), "{line}");

@@ -13,21 +13,8 @@ macro_rules! suites {
 
 /// All built-in plans, in recommended reading order.
 const SUITES: [Suite; 15] = suites![
-    "quick",
-    "journal",
-    "ceph-disk",
-    "slog",
-    "wal",
-    "commits",
-    "fsync-study",
-    "write-cache",
-    "read-scaling",
-    "open-blocks",
-    "erase-block",
-    "cache-size",
-    "flush-cost",
-    "fill",
-    "sort-spill",
+    "quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache",
+    "read-scaling", "open-blocks", "erase-block", "cache-size", "flush-cost", "fill", "sort-spill",
 ];
 
 pub fn all() -> Vec<Plan> {

@@ -54,14 +54,7 @@ mod tests {
     #[test]
     fn a_name_is_written_as_it_was_read() {
         for given in [
-            "/srv/db",
-            "relative",
-            "",
-            "sim:",
-            "sim:a,seed=1",
-            "null:",
-            "null:x",
-            "emu:a",
+            "/srv/db", "relative", "", "sim:", "sim:a,seed=1", "null:", "null:x", "emu:a",
             "/a/sim:b",
         ] {
             assert_eq!(TargetName::parse(given).to_string(), given);

@@ -82,14 +82,7 @@ fn measure(program: &str, place: &Path) -> anyhow::Result<PathBuf> {
     output(
         program,
         &[
-            "run",
-            "fsync-study",
-            "--target",
-            ".",
-            "--time",
-            "1s",
-            "--quiet",
-            "--output",
+            "run", "fsync-study", "--target", ".", "--time", "1s", "--quiet", "--output",
             &result_text,
         ],
     )?;

@@ -77,28 +77,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut store = Store::open(&location)?;
     figure("keeping one more", || keep(&mut store))?;
     figure("opening", || Store::open(&location).map(drop))?;
-    let text = |text: &str| Some(text.to_owned());
-    let all = Filter { limit: Some(20), ..Filter::default() };
     let first = document.results.first().context("the suite has no tests")?.test.clone();
-    let filters = [
-        ("list", all.clone()),
-        ("list, the last page", Filter { skip: options.runs.saturating_sub(20), ..all.clone() }),
-        ("list --host, of one in a hundred", Filter { host: text("db7"), ..all.clone() }),
-        ("list --host, of none", Filter { host: text("nobody"), ..all.clone() }),
-        ("list --drive, a model of one in ten", Filter { drive: text("model 3"), ..all.clone() }),
-        ("list --drive, one serial number", Filter { drive: text("SN000777"), ..all.clone() }),
-        ("list --suite, of none", Filter { suite: text("other"), ..all.clone() }),
-        ("list --test, of all", Filter { test: Some(first), ..all.clone() }),
-        (
-            "list --test, of the oldest run only",
-            Filter { test: text("only in the oldest"), ..all.clone() },
-        ),
-        ("list --note, of none", Filter { note: text("nothing"), ..all.clone() }),
-        ("list --target, of none", Filter { target: text("nowhere"), ..all.clone() }),
-        ("list --tag, of one in a thousand", Filter { tag: "fleet".parse().ok(), ..all.clone() }),
-        ("list --since", Filter { since: "2026-01-01T00:00:00Z".parse().ok(), ..all }),
-    ];
-    for (name, filter) in filters {
+    for (name, filter) in filters(options.runs, first) {
         figure(name, || store.list(&filter).map(drop))?;
     }
     let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
@@ -125,6 +105,30 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// What users look for. `first` is a test that every run has.
+fn filters(runs: u32, first: String) -> [(&'static str, Filter); 13] {
+    let text = |text: &str| Some(text.to_owned());
+    let all = Filter { limit: Some(20), ..Filter::default() };
+    [
+        ("list", all.clone()),
+        ("list, the last page", Filter { skip: runs.saturating_sub(20), ..all.clone() }),
+        ("list --host, of one in a hundred", Filter { host: text("db7"), ..all.clone() }),
+        ("list --host, of none", Filter { host: text("nobody"), ..all.clone() }),
+        ("list --drive, a model of one in ten", Filter { drive: text("model 3"), ..all.clone() }),
+        ("list --drive, one serial number", Filter { drive: text("SN000777"), ..all.clone() }),
+        ("list --suite, of none", Filter { suite: text("other"), ..all.clone() }),
+        ("list --test, of all", Filter { test: Some(first), ..all.clone() }),
+        (
+            "list --test, of the oldest run only",
+            Filter { test: text("only in the oldest"), ..all.clone() },
+        ),
+        ("list --note, of none", Filter { note: text("nothing"), ..all.clone() }),
+        ("list --target, of none", Filter { target: text("nowhere"), ..all.clone() }),
+        ("list --tag, of one in a thousand", Filter { tag: "fleet".parse().ok(), ..all.clone() }),
+        ("list --since", Filter { since: "2026-01-01T00:00:00Z".parse().ok(), ..all }),
+    ]
 }
 
 /// A run of the suite on a model, in virtual time.

@@ -28,20 +28,8 @@ use machine::Machine;
 
 /// Debian packages of what the rig boots and compares with.
 pub const PACKAGES: [&str; 14] = [
-    "qemu-system-x86",
-    "busybox-static",
-    "cpio",
-    "kmod",
-    "hdparm",
-    "sdparm",
-    "nvme-cli",
-    "smartmontools",
-    "mdadm",
-    "lvm2",
-    "cryptsetup-bin",
-    "e2fsprogs",
-    "xfsprogs",
-    "util-linux",
+    "qemu-system-x86", "busybox-static", "cpio", "kmod", "hdparm", "sdparm", "nvme-cli",
+    "smartmontools", "mdadm", "lvm2", "cryptsetup-bin", "e2fsprogs", "xfsprogs", "util-linux",
 ];
 
 #[derive(Debug, Default, clap::Args)]

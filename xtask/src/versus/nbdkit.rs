@@ -268,14 +268,7 @@ impl Server {
             cpu.to_string(),
         );
         let fixed = [
-            "-c",
-            &cpus,
-            "fio",
-            "--name=x",
-            "--ioengine=nbd",
-            &uri,
-            "--size=1g",
-            "--time_based",
+            "-c", &cpus, "fio", "--name=x", "--ioengine=nbd", &uri, "--size=1g", "--time_based",
             &runtime,
         ];
         let text = output("taskset", &[&fixed[..], &["--output-format=json"], pattern].concat())?;

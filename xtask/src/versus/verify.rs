@@ -86,20 +86,12 @@ fn fio(program: &str, place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f
     let (jobs, runtime, size) =
         (format!("--numjobs={jobs}"), format!("--runtime={seconds}"), format!("--size={SIZE}"));
     let work = [
-        "--name=row",
-        "--rw=randwrite",
-        "--bs=4k",
-        "--verify=crc32c",
-        "--do_verify=0",
-        "--fsync=1",
+        "--name=row", "--rw=randwrite", "--bs=4k", "--verify=crc32c", "--do_verify=0", "--fsync=1",
         "--direct=1",
     ];
     // Threads cost less than processes; a state for a later verification is not needed.
     let way = [
-        "--ioengine=psync",
-        "--thread",
-        "--group_reporting",
-        "--time_based",
+        "--ioengine=psync", "--thread", "--group_reporting", "--time_based",
         "--verify_state_save=0",
     ];
     let rest = [filename.as_str(), &jobs, &runtime, &size, "--output-format=json"];

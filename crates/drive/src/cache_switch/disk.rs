@@ -22,10 +22,6 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// Opens a whole disk.
-    ///
-    /// # Errors
-    /// When the disk is gone, does not take commands, or takes them only from root.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<DiskCache, CommandError> {
         let drive = OpenDrive::open(root, disk)?;
         let place = sysfs_place(root, disk.device)

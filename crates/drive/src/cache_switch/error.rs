@@ -10,7 +10,6 @@ use crate::{CommandError, Occupied, Signature};
 /// Why a cache was not switched. Unless a variant says otherwise, the cache is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
-    /// A partition or a layer does not have a cache.
     #[error("{} is not a whole drive; name the drive below it (`flushmark drives` lists the \
              drives)", .device.display())]
     NoDrive {
@@ -23,24 +22,20 @@ pub enum SwitchError {
         /// Its users: mounts, holders, swap, claims.
         by: Vec<Occupied>,
     },
-    /// The drive contains data.
     #[error("{} contains {}; switching its cache loses no data: pass --in-use to allow it", .device.display(), list(.what))]
     Signed {
         device: PathBuf,
         /// Signatures found on the drive.
         what: Vec<Signature>,
     },
-    /// The drive has no volatile cache.
     #[error("{} has no volatile write cache, so there is nothing to switch", .device.display())]
     NoCache { device: PathBuf },
-    /// The drive reports that its cache cannot be switched.
     #[error("{} has its write cache {} and cannot switch it", .device.display(), if *.on { "on" } else { "off" })]
     Fixed {
         device: PathBuf,
         /// Current state of the cache.
         on: bool,
     },
-    /// The drive accepted the command, but its cache did not change.
     #[error(
         "{} accepted the command to switch its write cache {}, but reports it unchanged: this \
          drive (or a RAID controller or USB bridge in front of it) cannot be trusted with the \
@@ -52,7 +47,6 @@ pub enum SwitchError {
         /// The requested state.
         on: bool,
     },
-    /// The cache would be on while the kernel sends no flushes. It was switched off again.
     #[error(
         "{} would cache writes while the kernel sends it no flushes, and every fsync would be a \
          lie; its cache was left off: make the kernel rescan the drive (echo 1 > \
@@ -60,11 +54,9 @@ pub enum SwitchError {
         .device.display(), .device.file_name().unwrap_or_default().display()
     )]
     KernelWouldNotFlush { device: PathBuf },
-    /// The switch failed, and so did the attempt to undo it.
     #[error("{cause}; the state of its write cache is now unknown: run `flushmark cache restore \
              {}` to restore it", .device.display())]
     LeftUncertain { device: PathBuf, cause: Box<SwitchError> },
-    /// Several attached drives match a record.
     #[error("several attached drives match {drive}: {}; its record is kept: name the drive that \
              you mean", list(.paths))]
     Ambiguous {
@@ -73,7 +65,6 @@ pub enum SwitchError {
         /// Paths of the matching drives.
         paths: Vec<String>,
     },
-    /// The drive in the record is not attached.
     #[error(
         "{drive} is not attached, so its write cache cannot be restored; its record is kept: \
          attach the drive and repeat"
@@ -82,19 +73,15 @@ pub enum SwitchError {
         /// Model and serial number.
         drive: String,
     },
-    /// The drive did not answer, or this user may not ask.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The state file cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// A safety check could not be made.
     #[error(transparent)]
     Drive(#[from] crate::DriveError),
 }
 
 impl SwitchError {
-    /// The party at fault.
     pub const fn blame(&self) -> Blame {
         match self {
             SwitchError::NoDrive { .. }

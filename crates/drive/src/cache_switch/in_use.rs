@@ -15,9 +15,6 @@ pub fn refuse_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), Switch
 
 /// Refuses when another namespace of the same NVMe controller is in use, for callers that already
 /// hold this one. Never refuses any other disk.
-///
-/// # Errors
-/// As [`refuse_in_use`].
 pub fn refuse_others_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), SwitchError> {
     let mut others = sharing_the_cache(root, disk);
     others.retain(|other| other.device != disk.device);

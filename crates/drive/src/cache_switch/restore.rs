@@ -25,9 +25,6 @@ pub struct Restored {
 /// ready to be restored.
 ///
 /// Damaged records are not included: see [`StateDir::records`].
-///
-/// # Errors
-/// When the directory cannot be read.
 pub fn left_over(state: &StateDir) -> Result<Vec<Record>, StateError> {
     let kept = state.records()?.into_iter().filter(|kept| !kept.is_locked);
     Ok(kept.filter_map(|kept| kept.record.ok()).collect())
@@ -35,9 +32,6 @@ pub fn left_over(state: &StateDir) -> Result<Vec<Record>, StateError> {
 
 /// Undoes the latest change of each recorded drive, or of one drive only. Each drive has a separate
 /// outcome: one that is absent or refuses does not keep the others from being restored.
-///
-/// # Errors
-/// When the directory of records cannot be read.
 pub fn restore(
     root: &SystemRoot,
     state: &StateDir,

@@ -75,7 +75,6 @@ impl Record {
 /// A problem with the state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another process may be switching this drive.
     #[error("{drive} is being switched by another flushmark{}: wait until it is done", pid(*.holder))]
     Locked {
         /// Model and serial number.
@@ -83,7 +82,6 @@ pub enum StateError {
         /// Its process, where known.
         holder: Option<u32>,
     },
-    /// A record cannot be understood. The file was moved aside.
     #[error(
         "the record of changes in {} is damaged ({what}), so the previous state of that cache is \
          unknown; it was kept as {}: examine it, set the cache with `flushmark cache on|off`, and \
@@ -98,7 +96,6 @@ pub enum StateError {
         /// Its current path.
         kept: PathBuf,
     },
-    /// This drive's record file describes another drive. It is left alone.
     #[error("{} is the record of {other}, not of {drive}; nothing was changed", .path.display())]
     Foreign {
         /// The record's path.
@@ -107,7 +104,6 @@ pub enum StateError {
         other: String,
         drive: String,
     },
-    /// A record cannot be written or read. Nothing is changed then.
     #[error("cannot {what} {}: {source}; the cache could not be restored without it, so nothing \
              was changed (set FLUSHMARK_STATE_DIR to use another directory)", .path.display())]
     Io {
@@ -115,7 +111,6 @@ pub enum StateError {
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
 }

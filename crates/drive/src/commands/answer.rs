@@ -19,10 +19,7 @@ pub enum Answer<T> {
         because: String,
     },
     /// The drive was asked, but failed or gave an invalid answer.
-    Failed {
-        /// The error, as one sentence.
-        error: String,
-    },
+    Failed { error: String },
 }
 
 impl<T> From<Result<T, CommandError>> for Answer<T> {

@@ -28,7 +28,6 @@ pub fn padded_text(field: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Checks that an answer has at least `bytes`.
 pub fn at_least(data: &[u8], bytes: usize) -> Result<(), InvalidAnswer> {
     if data.len() >= bytes {
         return Ok(());

@@ -20,9 +20,6 @@ pub trait Carrier: Debug + Send {
     ) -> Result<ScsiAnswer, Errno>;
 
     /// Sends an NVMe admin command that reads into `data` (which may be empty).
-    ///
-    /// # Errors
-    /// Those of [`Carrier::scsi`].
     fn nvme(
         &mut self,
         command: NvmeCommand,

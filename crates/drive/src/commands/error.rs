@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// Why a command to a drive failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// This user may not send commands to drives.
     #[error("{} takes commands only from root: run flushmark with sudo", .device.display())]
     NeedsRoot { device: PathBuf },
     /// This kind of device does not know the command.
@@ -16,7 +15,6 @@ pub enum CommandError {
         /// The reason, as half a sentence.
         because: String,
     },
-    /// The drive rejected the command.
     #[error("{} refused {command}: {answer}", .device.display())]
     Refused {
         device: PathBuf,
@@ -35,13 +33,11 @@ pub enum CommandError {
     },
     #[error("{} is gone: it was unplugged, or its driver gave up on it", .device.display())]
     Gone { device: PathBuf },
-    /// The kernel could not send the command.
     #[error("cannot send {command} to {}: {source}", .device.display())]
     Io {
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,
-        /// The kernel's error.
         source: io::Error,
     },
 }

@@ -30,8 +30,6 @@ impl DeviceEdges {
 
     /// Reads the edges of a device or file.
     ///
-    /// # Errors
-    ///
     /// Those of opening and reading.
     pub fn read(mut file: &File) -> io::Result<Self> {
         // `metadata().len()` is 0 for a block device; seeking to its end shows the size.

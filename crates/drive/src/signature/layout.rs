@@ -12,15 +12,7 @@ const BLOCK_BYTES: [u64; 2] = [512, 4096];
 
 pub(super) fn find(edges: &DeviceEdges) -> Vec<Signature> {
     let finders = [
-        partition_tables,
-        boot_sector_filesystem,
-        ext,
-        nilfs2,
-        luks,
-        lvm2,
-        md_at_end,
-        zfs,
-        drbd,
+        partition_tables, boot_sector_filesystem, ext, nilfs2, luks, lvm2, md_at_end, zfs, drbd,
         firmware_raid,
     ];
     finders.iter().flat_map(|finder| finder(edges)).collect()

@@ -9,13 +9,8 @@ use simdrive::time::Ns;
 #[derive(Debug, Clone, Copy)]
 pub enum Command<'a> {
     /// Reads; the data is fetched with [`super::Drive::fetch`] when the command is done.
-    Read {
-        /// Offset in bytes.
-        offset: u64,
-        bytes: u64,
-    },
+    Read { offset: u64, bytes: u64 },
     Write {
-        /// Offset in bytes.
         offset: u64,
         /// Data of whole sectors.
         data: &'a [u8],
@@ -24,7 +19,6 @@ pub enum Command<'a> {
     },
     /// Writes zeros, which takes as long as writing anything else.
     Zero {
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
         /// Forced unit access: safe when acknowledged.
@@ -35,7 +29,6 @@ pub enum Command<'a> {
     /// Discards a range. It reads as zeros afterwards; a power cut may bring back anything. Takes
     /// no time.
     Trim {
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
         /// Safe when acknowledged: takes as long as a flush.
@@ -53,13 +46,10 @@ pub enum Refused {
     NoPower,
     #[error("the drive is read-only since its last power cut")]
     ReadOnly,
-    /// The command goes beyond the drive's end.
     #[error("the drive ends at {capacity_bytes} bytes")]
     BeyondEnd { capacity_bytes: u64 },
-    /// The command does not cover whole sectors.
     #[error("the drive has sectors of {SECTOR_BYTES} bytes")]
     Alignment,
-    /// Only flash wears out.
     #[error("this drive has no flash that would wear")]
     DoesNotWear,
     #[error("the image file failed: {0}")]

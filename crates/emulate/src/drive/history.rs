@@ -63,7 +63,6 @@ pub(super) struct History {
 /// A run of sectors whose content a cut has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Restored {
-    /// Offset in bytes.
     pub(super) offset: u64,
     /// The content after the cut.
     pub(super) data: Vec<u8>,

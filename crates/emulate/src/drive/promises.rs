@@ -170,7 +170,6 @@ impl Promises {
         self.open.first().copied()
     }
 
-    /// Forgets writes before this one.
     pub(super) fn forget_before(&mut self, stamp: Stamp) {
         for safe in [&mut self.made, &mut self.fulfilled] {
             safe.single = safe.single.split_off(&stamp);

@@ -36,24 +36,20 @@ pub trait Files {
 pub enum Wanted<'a> {
     /// Read a range within the file.
     Read {
-        /// Offset in bytes.
         offset: u64,
         /// Length in bytes; not zero.
         bytes: u32,
     },
     Write {
-        /// Offset in bytes.
         offset: u64,
         data: &'a [u8],
     },
     /// Punch a hole.
     Trim {
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
     },
     Zero {
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
     },

@@ -33,17 +33,10 @@ pub struct Mounted {
 /// Why mounting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// FUSE is not available in the kernel.
     #[error("cannot open /dev/fuse: {0}; load the kernel's FUSE module (`modprobe fuse`)")]
     NoFuse(io::Error),
-    /// The directory cannot be used.
     #[error("cannot mount on `{}`: {because}", directory.display())]
-    Directory {
-        directory: PathBuf,
-        /// The kernel's error.
-        because: io::Error,
-    },
-    /// The mount belongs to a process that was killed.
+    Directory { directory: PathBuf, because: io::Error },
     #[error("`{}` is still mounted by an emulated drive whose process was killed: run `flushmark \
              emulate clean-up {}` to unmount it", .0.display(), .0.display())]
     Left(PathBuf),
@@ -64,9 +57,6 @@ pub enum MountError {
 }
 
 /// Mounts a FUSE directory, and returns the file for talking to the kernel.
-///
-/// # Errors
-/// When the directory or the host does not allow it.
 pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
     expect_free(directory)?;
@@ -207,9 +197,6 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
 }
 
 /// Unmounts a directory; with `lazily`, even if it is in use.
-///
-/// # Errors
-/// When the kernel refuses, for example because it is in use.
 pub(crate) fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };

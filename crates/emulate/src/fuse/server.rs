@@ -16,9 +16,6 @@ pub(crate) struct Server {
 }
 
 /// The topmost mount of an emulated drive on this directory.
-///
-/// # Errors
-/// When the list of mounts cannot be read.
 pub(crate) fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
     let table = MountTable::read(&SystemRoot::default())?;
     // If a mount does not answer, not even the path can be made canonical.

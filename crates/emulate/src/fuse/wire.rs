@@ -50,7 +50,6 @@ pub enum Op<'a> {
         /// Major version of the kernel's protocol.
         major: u32,
         minor: u32,
-        /// Capabilities.
         flags: u32,
     },
     /// Find the file with this name.
@@ -72,19 +71,16 @@ pub enum Op<'a> {
         bytes: u32,
     },
     Read {
-        /// Offset in bytes.
         offset: u64,
         bytes: u32,
     },
     Write {
-        /// Offset in bytes.
         offset: u64,
         data: &'a [u8],
     },
     Fsync,
     /// Punch a hole or write zeros.
     Fallocate {
-        /// Offset in bytes.
         offset: u64,
         bytes: u64,
         /// `FALLOCATE_*` flags.

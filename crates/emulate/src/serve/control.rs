@@ -66,9 +66,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 impl Order {
     /// Sends it to a control socket, and waits for the reply, a JSON document.
-    ///
-    /// # Errors
-    /// When no server listens there, or the server is not an emulated drive.
     pub fn send(self, socket: &Path) -> io::Result<serde_json::Value> {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;

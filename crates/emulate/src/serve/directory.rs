@@ -69,9 +69,6 @@ pub struct Directory {
 impl Directory {
     /// Serves the file returned by mounting, with [`UNSAFE_SHUTDOWNS`] in the directory if the
     /// drive `counts_cuts`.
-    ///
-    /// # Errors
-    /// When the file cannot be made non-blocking.
     pub fn new(kernel: File, counts_cuts: bool) -> io::Result<Directory> {
         let flags = rustix::fs::fcntl_getfl(&kernel)?;
         rustix::fs::fcntl_setfl(&kernel, flags | rustix::fs::OFlags::NONBLOCK)?;
@@ -91,8 +88,7 @@ impl Directory {
     /// number into a tag.
     ///
     /// # Errors
-    /// Those of the kernel's file, except that it was unmounted.
-    /// Those of the kernel's file that do not mean that it was unmounted.
+    /// Those of the kernel's file, unless they mean that it was unmounted.
     #[inline]
     pub fn receive(
         &mut self,

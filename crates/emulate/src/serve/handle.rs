@@ -33,7 +33,6 @@ pub(super) enum Message {
 #[derive(Debug)]
 pub enum Event {
     Cut(Cut),
-    /// The power was restored.
     PoweredOn {
         /// Total number of cuts before.
         cuts: u64,

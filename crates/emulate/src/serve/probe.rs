@@ -76,9 +76,6 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
 }
 
 /// Measures through a file or a block device, with direct I/O at depth 1.
-///
-/// # Errors
-/// Those of the file.
 pub(crate) fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
     let file =
         rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
@@ -98,9 +95,6 @@ pub(crate) fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result
 }
 
 /// Measures through a socket connected to the probe.
-///
-/// # Errors
-/// Those of the socket.
 pub(crate) fn of_socket(
     server: &Handle,
     socket: Socket,

@@ -46,9 +46,6 @@ pub enum Socket {
 impl Socket {
     /// Configures it for a server: non-blocking, and replies are not held back to be sent together
     /// (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    /// Those of the socket.
     pub fn prepare(&self) -> io::Result<()> {
         match self {
             Socket::Unix(stream) => stream.set_nonblocking(true),

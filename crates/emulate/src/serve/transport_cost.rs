@@ -44,7 +44,6 @@ pub struct TransportCosts {
 }
 
 impl TransportCosts {
-    /// The cost of a command of this kind.
     pub const fn of(&self, kind: Kind) -> CostRange {
         match kind {
             Kind::Read => CostRange { min_ns: self.min.read_ns, max_ns: self.max.read_ns },

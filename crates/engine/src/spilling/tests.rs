@@ -79,10 +79,7 @@ fn every_block_is_counted_and_timed_and_the_times_add_up() {
             "each block is read once: {figures:?}"
         );
         let parts = [
-            figures.input_s,
-            figures.sorting_s,
-            figures.coding_s,
-            figures.merging_s,
+            figures.input_s, figures.sorting_s, figures.coding_s, figures.merging_s,
             figures.writing_s,
         ];
         assert!(parts.iter().all(|&part| part > 0.0) && figures.reading_s > 0.0, "{figures:?}");

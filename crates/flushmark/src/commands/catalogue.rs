@@ -5,9 +5,6 @@ use crate::args::{CatalogueArgs, Format};
 use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the drives, or prints the rows of one.
-///
-/// # Errors
-/// If there is no drive with that name.
 pub fn run(args: &CatalogueArgs) -> anyhow::Result<ExitStatus> {
     let drives = catalogue::drives();
     let text = match (&args.drive, args.format) {

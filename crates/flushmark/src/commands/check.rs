@@ -15,9 +15,6 @@ use crate::exit::ExitStatus;
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// Measures, judges and prints each part as soon as it is known.
-///
-/// # Errors
-/// If the target is invalid or a system call fails.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
     let measurement = Measurement {

@@ -25,9 +25,6 @@ use crate::signals::{self, STOP};
 const SIZE_GRAIN: u64 = 4096;
 
 /// Records and checks, or resumes an earlier test.
-///
-/// # Errors
-/// Any failure on the way.
 pub fn run(args: &CrashArgs) -> anyhow::Result<ExitStatus> {
     signals::listen()?;
     let place = emulate::runtime::directory();

@@ -11,9 +11,6 @@ use crate::exit::{self, ExitStatus, WrongUse};
 use crate::write_cache::state_dir;
 
 /// Reads and prints.
-///
-/// # Errors
-/// If a given path is not a block device.
 pub fn run(args: &DrivesArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::new(&args.facts.system_root);
     let document = document(&root, &args.devices)?;
@@ -23,9 +20,6 @@ pub fn run(args: &DrivesArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// The same facts, for `cache status`.
-///
-/// # Errors
-/// If a given path is not a block device.
 pub fn cache_status(devices: &[PathBuf], format: Format) -> anyhow::Result<ExitStatus> {
     let document = document(&SystemRoot::default(), devices)?;
     deliver(&document, format, || report::cache_status_page(&document, &look()))

@@ -29,9 +29,6 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 const READY_TIME_MAX: Duration = Duration::from_mins(2);
 
 /// Serves a drive, or runs `ctl` or `clean-up`.
-///
-/// # Errors
-/// If the drive cannot be served, or the action fails.
 pub fn run(args: &EmulateArgs) -> anyhow::Result<ExitStatus> {
     match (&args.action, &args.model) {
         (Some(EmulateAction::Ctl { socket, order, format }), _) => ctl(socket, order, *format),
@@ -144,28 +141,30 @@ fn watch(
             let _ = emulation.order(Order::PowerOn);
         }
         if live.is_drawn() && last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LIVE) {
-            let status = emulation
-                .order(Order::Status)
-                .and_then(|answer| serde_json::from_value(answer).ok());
-            if let Some(status) = status {
-                let now = Instant::now();
-                if let Some((at, before)) = &last {
-                    let flushes = emulation.facts.wants_flushes;
-                    live.draw(&report::emulation_line(
-                        before,
-                        &status,
-                        now - *at,
-                        flushes,
-                        &look(),
-                    ));
-                }
-                last = Some((now, status));
-            }
+            last = draw(emulation, live, last);
         }
     }
     live.finish();
     // A signal is the normal way to stop.
     Ok(ExitStatus::Done)
+}
+
+/// Draws the activity since the last status, and returns the present one.
+fn draw(
+    emulation: &Emulation,
+    live: &Live,
+    last: Option<(Instant, Status)>,
+) -> Option<(Instant, Status)> {
+    let answer = emulation.order(Order::Status);
+    let Some(status) = answer.and_then(|answer| serde_json::from_value(answer).ok()) else {
+        return last;
+    };
+    let now = Instant::now();
+    if let Some((at, before)) = &last {
+        let flushes = emulation.facts.wants_flushes;
+        live.draw(&report::emulation_line(before, &status, now - *at, flushes, &look()));
+    }
+    Some((now, status))
 }
 
 /// The model that the user named.

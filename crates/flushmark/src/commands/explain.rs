@@ -8,9 +8,6 @@ use crate::exit::ExitStatus;
 const DISK: &str = "disk-7200rpm-cache-off";
 
 /// Runs the scenario and prints it.
-///
-/// # Errors
-/// If the model is missing, which a test rules out.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     match args.subject {
         Subject::RaidWriteHole => {

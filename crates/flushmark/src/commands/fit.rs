@@ -12,9 +12,6 @@ use crate::args::FitArgs;
 use crate::exit::{ExitStatus, WrongUse, complain};
 
 /// Prints the fitted model on stdout and the quality of the fit on stderr.
-///
-/// # Errors
-/// If the document cannot be read, or no model can be fitted to it.
 pub fn run(args: &FitArgs) -> anyhow::Result<ExitStatus> {
     let wrong = |error: String| WrongUse(format!("{}: {error}", args.result.display()));
     let text = std::fs::read_to_string(&args.result)

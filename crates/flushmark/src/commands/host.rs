@@ -10,9 +10,6 @@ use crate::exit::{ExitStatus, WrongUse};
 use crate::signals;
 
 /// Reads, measures if asked to, and prints.
-///
-/// # Errors
-/// If C-states cannot be prevented, or a test fails.
 pub fn run(args: &HostArgs) -> anyhow::Result<ExitStatus> {
     let root = SystemRoot::new(&args.facts.system_root);
     if args.measure.is_some() && root != SystemRoot::default() {

@@ -38,9 +38,6 @@ pub struct Measurement<'a> {
 
 impl Measurement<'_> {
     /// Measures and prints each part as soon as it is known; `page` renders the result as text.
-    ///
-    /// # Errors
-    /// If the target is invalid or a system call fails.
     pub fn run(
         self,
         page: impl FnOnce(&RunDocument, &Look) -> String,

@@ -5,9 +5,6 @@ use crate::args::{Format, ModelsArgs};
 use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the models, or prints the parameters of one.
-///
-/// # Errors
-/// If there is no model with that name.
 pub fn run(args: &ModelsArgs) -> anyhow::Result<ExitStatus> {
     let models = catalogue::models();
     let text = match (&args.model, args.format) {

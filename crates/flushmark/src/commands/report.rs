@@ -17,9 +17,6 @@ use crate::selection::{self, Selected};
 const HEAD_BYTES: u64 = 4096;
 
 /// Renders the selected results and writes the page.
-///
-/// # Errors
-/// If a word selects no result, or the file must not be overwritten.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.output == Path::new("-");
     if to_stdout && args.open {

@@ -11,9 +11,6 @@ use crate::args::RunArgs;
 use crate::exit::{ExitStatus, WrongUse};
 
 /// Runs the tests and prints a table of results.
-///
-/// # Errors
-/// If the plan or the target is invalid, or a system call fails.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut plan = load(args)?;
     if let Some(time) = args.time {

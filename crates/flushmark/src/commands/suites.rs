@@ -7,9 +7,6 @@ use crate::args::SuitesArgs;
 use crate::exit::{ExitStatus, WrongUse};
 
 /// Lists the suites, or prints the plan of one.
-///
-/// # Errors
-/// If there is no suite with that name.
 pub fn run(args: &SuitesArgs) -> anyhow::Result<ExitStatus> {
     match &args.suite {
         None => print(&report::suites(&suites::all(), &look()))?,

@@ -8,7 +8,7 @@ use drive::SystemRoot;
 use emulate::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
-use verify::demo::DemoError;
+use verify::demo::{Cycles, DemoError};
 use verify::message::Proposal;
 use verify::target::{self, WriteTarget};
 use verify::{
@@ -104,14 +104,8 @@ fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
 /// The lie of each drive in the demonstration. The probabilities are such that a second of writing
 /// meets a few faults.
 const DEMO_LIES: [&str; 8] = [
-    "",
-    "ignore-flush",
-    "ignore-fua",
-    "ack-early=50ms",
-    "shorn=0.003",
-    "flying=0.003",
-    "bit-corruption=0.003",
-    "unserializable=0.003",
+    "", "ignore-flush", "ignore-fua", "ack-early=50ms", "shorn=0.003", "flying=0.003",
+    "bit-corruption=0.003", "unserializable=0.003",
 ];
 
 /// Time limit of the demonstration, if cycles of the requested length allow it: half a minute, less
@@ -136,9 +130,10 @@ fn demo(args: &DemoArgs) -> anyhow::Result<ExitStatus> {
         let kept = args.time * 3 / 2 * (DEMO_LIES.len() as u32 - 1 - number as u32);
         let until = begun + DEMO_TIME.saturating_sub(kept);
         let seed = args.seed.wrapping_add(number);
-        let cycle =
-            verify::demo::conclusive(&machine, &lies, args.time, seed, place.path(), until, &STOP);
-        match cycle {
+        let place = place.path();
+        let cycles =
+            Cycles { machine: &machine, lies: &lies, time: args.time, seed, place, stop: &STOP };
+        match cycles.conclusive(until) {
             Err(DemoError::Interrupted) => break,
             cycle => {
                 let (cycle, cuts) = cycle?;

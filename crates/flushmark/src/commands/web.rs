@@ -13,9 +13,6 @@ use crate::signals::{self, STOP};
 use crate::{browser, keeping, live};
 
 /// Serves until a signal stops it.
-///
-/// # Errors
-/// If it cannot listen on the address, or no store is known.
 pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
     let location = keeping::location(&args.store)?;
     signals::listen().context("cannot handle signals")?;

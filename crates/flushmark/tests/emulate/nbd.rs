@@ -153,14 +153,8 @@ fn fio_verifies_what_it_wrote_at_depth() {
         for block in ["--bs=512", "--bs=4k", "--bs=96k"] {
             // By default fio leaves its verification state in the current directory.
             let args = [
-                "--name=x",
-                "--ioengine=nbd",
-                &uri,
-                "--rw=randwrite",
-                block,
-                "--iodepth=32",
-                "--size=24m",
-                "--verify_state_save=0",
+                "--name=x", "--ioengine=nbd", &uri, "--rw=randwrite", block, "--iodepth=32",
+                "--size=24m", "--verify_state_save=0",
             ];
             let rest = ["--verify=crc32c", "--verify_fatal=1"];
             system("fio", &[&args[..], &rest, more].concat()).unwrap();

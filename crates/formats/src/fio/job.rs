@@ -173,8 +173,7 @@ impl Job {
     }
 
     /// Removes the reads of a job that only writes: it made them afterwards to verify its writes,
-    /// outside
-    /// the time of the test.
+    /// outside the time of the test.
     fn set_verification_aside(&mut self) {
         match self.options.pattern() {
             Some(pattern) if !pattern.reads() && self.read.ios > 0 && self.write.ios > 0 => {
@@ -314,10 +313,7 @@ impl Job {
     /// The note if the bins contain fewer latencies than were counted.
     fn bins_missing(&self) -> Option<String> {
         let timed = [
-            &self.read.completion,
-            &self.read.total,
-            &self.write.completion,
-            &self.write.total,
+            &self.read.completion, &self.read.total, &self.write.completion, &self.write.total,
             &self.sync,
         ];
         timed.into_iter().filter(|timed| !timed.bins.is_empty()).find_map(|timed| {

@@ -23,9 +23,6 @@ use crate::origin::Origin;
 const QUOTED_LINES_MAX: usize = 3;
 
 /// Reads every document of a text. The remarks quote messages around the documents.
-///
-/// # Errors
-/// If a document is cut short or damaged, or if nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), ImportError> {
     let mut reports: Vec<Report> = Vec::new();
     let mut replaced = 0;

@@ -11,8 +11,7 @@ pub struct Timed {
     pub max_ns: f64,
     pub mean_ns: f64,
     /// Number of latencies. fio's text output and fio before 3 do not report it; it is then the
-    /// number of
-    /// operations.
+    /// number of operations.
     pub count: u64,
     /// Percentiles, with percentages from 0 to 100.
     pub percentiles: Vec<(f64, f64)>,
@@ -64,8 +63,7 @@ impl Timed {
     }
 
     /// Merges the latencies of two processes. Percentiles cannot be merged, so without bins of both
-    /// none
-    /// remain.
+    /// none remain.
     pub fn merge(&mut self, other: &Timed) {
         if other.count == 0 {
             return;

@@ -125,9 +125,6 @@ impl Report {
 }
 
 /// The documents of the runs that have results.
-///
-/// # Errors
-/// If there are none.
 pub fn documents(
     runs: impl Iterator<Item = ForeignRun>,
     origin: Origin,

@@ -21,10 +21,6 @@ use crate::error::ImportError;
 use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 
-/// Reads every run of a text.
-///
-/// # Errors
-/// If a job is cut short, a figure is invalid, or nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut processes = vec![Process::default()];
     for line in lines(text) {
@@ -89,9 +85,8 @@ struct Parsed {
 
 impl Process {
     /// Whether a line belongs to the next process: a command line, the line that fio prints for a
-    /// job before
-    /// it runs, or, if those were not pasted, a job after the end of a report. Intermediate
-    /// reports (`--status-interval`) are recognised by the same processes.
+    /// job before it runs, or, if those were not pasted, a job after the end of a report.
+    /// Intermediate reports (`--status-interval`) are recognised by the same processes.
     fn is_followed_by(&self, line: &str) -> bool {
         let is_next_job = || match line.split_once(": (groupid=") {
             Some((_, rest)) => {
@@ -136,8 +131,7 @@ impl Process {
     }
 
     /// A client prefixes some lines with the machine's name, and prints it alone before a report,
-    /// sometimes
-    /// after a progress line.
+    /// sometimes after a progress line.
     fn read_host<'a>(&mut self, text: &'a str) -> &'a str {
         if let Some((host, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
             self.host = Some(host.to_owned());

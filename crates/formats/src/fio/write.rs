@@ -26,9 +26,7 @@ const EIO: i64 = 5;
 /// The choice between fio's JSON and JSON+.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bins {
-    /// JSON+.
     With,
-    /// JSON.
     Without,
 }
 

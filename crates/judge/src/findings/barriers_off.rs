@@ -5,7 +5,7 @@ use workload::number::latency;
 
 use crate::case::Case;
 use crate::flush_path::FlushPath;
-use crate::wording::{median, rounded};
+use crate::wording::{capitalised, median, rounded};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::SwitchedOffByMount { option } = FlushPath::of(case) else { return None };
@@ -67,9 +67,4 @@ fn remedy(fs_type: &str, option: &str, mount_point: &str, source: &str) -> Strin
         }
         _ => format!("{} and remount {mount_point}.", capitalised(&fstab)),
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -12,9 +12,6 @@ use crate::wording::{commit_rate, flushes, sync_name};
 const GAIN_MIN: f64 = 1.5;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some() {
-        return None;
-    }
     let (one, many) = case.one_and_many_jobs()?;
     let (one_rate, many_rate) = (one.commits_per_s?, many.commits_per_s?);
     if one_rate <= 0.0 || many_rate >= GAIN_MIN * one_rate {

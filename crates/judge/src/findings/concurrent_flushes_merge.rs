@@ -4,7 +4,6 @@ use measurement::{Confidence, Finding};
 use workload::number::number;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::wording::{commit_rate, flushes};
 
 /// Below this many flushes per commit, commits share flushes; a journal that sends two per commit
@@ -14,9 +13,6 @@ const MERGED_MAX: f64 = 0.8;
 /// block/blk-flush.c: flushes that arrive while one is in flight wait and are then served together
 /// by a single flush.
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some() {
-        return None;
-    }
     let (one, many) = case.one_and_many_jobs()?;
     let alone = one.flushes_per_commit()?;
     let together = many.flushes_per_commit().filter(|&together| together > 0.0)?;

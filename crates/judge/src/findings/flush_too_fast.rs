@@ -4,15 +4,11 @@ use measurement::{Confidence, Evidence, Finding};
 use workload::number::latency;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::physics::{ROTATING_US_MIN, ROTATION_7200_RPM_US};
 use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some()
-        || case.reported_rotational() != Some(true)
-        || case.is_virtual()
-    {
+    if case.reported_rotational() != Some(true) || case.is_virtual() {
         return None;
     }
     // The kernel's claim is not enough: a read that waits for the platter shows that it rotates.

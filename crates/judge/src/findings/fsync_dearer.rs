@@ -7,7 +7,6 @@ use workload::SyncMethod;
 use workload::number::latency;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
 /// From this ratio on the difference is significant: published repeated runs of one test lie within
@@ -16,9 +15,6 @@ const DEARER_RATIO: f64 = 1.25;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mount = case.place?.mount.as_ref()?;
-    if FlushPath::of(case).not_durable_because().is_some() {
-        return None;
-    }
     let (fsync, fdatasync) = case.small_write_pair(SyncMethod::Fsync, SyncMethod::Fdatasync)?;
     if fsync.p50_us() < DEARER_RATIO * fdatasync.p50_us() {
         return None;

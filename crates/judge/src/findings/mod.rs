@@ -4,6 +4,7 @@
 use measurement::Finding;
 
 use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::noise;
 
 mod barriers_off;
@@ -42,14 +43,22 @@ enum RestsOn {
 struct Rule {
     judge: fn(&Case<'_>) -> Option<Finding>,
     rests_on: RestsOn,
+    /// The rule says nothing where commits are certainly not durable.
+    needs_durable: bool,
+}
+
+impl Rule {
+    const fn of_durable_commits(self) -> Rule {
+        Rule { needs_durable: true, ..self }
+    }
 }
 
 const fn facts(judge: fn(&Case<'_>) -> Option<Finding>) -> Rule {
-    Rule { judge, rests_on: RestsOn::Facts }
+    Rule { judge, rests_on: RestsOn::Facts, needs_durable: false }
 }
 
 const fn timing(judge: fn(&Case<'_>) -> Option<Finding>) -> Rule {
-    Rule { judge, rests_on: RestsOn::Timing }
+    Rule { judge, rests_on: RestsOn::Timing, needs_durable: false }
 }
 
 const RULES: &[Rule] = &[
@@ -58,23 +67,23 @@ const RULES: &[Rule] = &[
     facts(barriers_off::judge),
     facts(cache_belief_overridden::judge),
     facts(flush_vanished::judge),
-    timing(flush_too_fast::judge),
+    timing(flush_too_fast::judge).of_durable_commits(),
     facts(raid_controller::judge),
     facts(host_settings::write_hole),
     timing(virtual_flush::judge),
-    timing(power_loss_protection::judge),
+    timing(power_loss_protection::judge).of_durable_commits(),
     // Noise makes nothing faster, and flash and platter differ by a factor of twenty.
     facts(rotating_disk::judge),
     facts(no_flush_sent::judge),
     facts(no_block_device::judge),
     facts(synchronous_mount::judge),
-    timing(fsync_dearer::judge),
+    timing(fsync_dearer::judge).of_durable_commits(),
     facts(several_flushes::judge),
-    timing(o_dsync_ignored::judge),
-    timing(o_dsync_cheaper::judge),
-    timing(o_dsync_flushes_too::judge),
-    timing(commits_do_not_scale::judge),
-    facts(concurrent_flushes_merge::judge),
+    timing(o_dsync_ignored::judge).of_durable_commits(),
+    timing(o_dsync_cheaper::judge).of_durable_commits(),
+    timing(o_dsync_flushes_too::judge).of_durable_commits(),
+    timing(commits_do_not_scale::judge).of_durable_commits(),
+    facts(concurrent_flushes_merge::judge).of_durable_commits(),
     facts(buffered::judge),
     facts(host_settings::costly),
     facts(small_test_area::judge),
@@ -84,7 +93,9 @@ const RULES: &[Rule] = &[
 /// All findings, most serious first.
 pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let symptoms = noise::symptoms(case);
-    let judged = RULES.iter().filter_map(|rule| {
+    let durable = FlushPath::of(case).not_durable_because().is_none();
+    let applicable = RULES.iter().filter(|rule| durable || !rule.needs_durable);
+    let judged = applicable.filter_map(|rule| {
         let mut finding = (rule.judge)(case)?;
         if let (RestsOn::Timing, Some(symptom)) = (rule.rests_on, symptoms.first()) {
             noise::lower(&mut finding, symptom);

@@ -5,16 +5,13 @@ use workload::SyncMethod;
 use workload::number::latency;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
 /// Below this ratio a change of settings pays off.
 const CHEAPER_MAX: f64 = 0.8;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some()
-        || super::o_dsync_ignored::ignored(case).is_some()
-    {
+    if super::o_dsync_ignored::ignored(case).is_some() {
         return None;
     }
     let (o_dsync, fdatasync) = case.small_write_pair(SyncMethod::ODsync, SyncMethod::Fdatasync)?;

@@ -5,7 +5,6 @@ use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median, sync_name};
 
 /// Nearly one flush per write although FUA covers the data. Flushes of other programs only add to
@@ -18,7 +17,7 @@ const FLUSHED_TWICE_MIN: f64 = 1.8;
 /// it completes synchronously, `generic_write_sync` follows, which is a FLUSH on a block device. An
 /// asynchronous write has returned `-EIOCBQUEUED` by then and avoids the FLUSH.
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if !case.is_raw_device() || FlushPath::of(case).not_durable_because().is_some() {
+    if !case.is_raw_device() {
         return None;
     }
     let fua = case.drives().iter().any(|drive| drive.queue.fua == Some(true));

@@ -5,7 +5,6 @@ use workload::SyncMethod;
 use workload::number::latency;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::physics::UNPROTECTED_COMMIT_US_MIN;
 use crate::wording::{flushes, median, submission_suffix, sync_name};
 
@@ -27,9 +26,6 @@ pub(crate) fn ignored<'a>(case: &Case<'a>) -> Option<&'a measurement::TestResult
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some() {
-        return None;
-    }
     let durable = ignored(case)?;
     let flushed = case.flushing_commit()?;
     let mut evidence = vec![median(durable), median(flushed)];

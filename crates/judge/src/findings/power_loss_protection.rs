@@ -5,7 +5,6 @@ use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::latency;
 
 use crate::case::Case;
-use crate::flush_path::FlushPath;
 use crate::physics::{PROTECTED_COMMIT_US_MAX, UNPROTECTED_COMMIT_US_MIN};
 use crate::wording::{flushes, median, operation_name, switch_cache};
 
@@ -14,7 +13,7 @@ use crate::wording::{flushes, median, operation_name, switch_cache};
 const FLUSH_WORKS_RATIO: f64 = 3.0;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case).not_durable_because().is_some() || case.drives().is_empty() {
+    if case.drives().is_empty() {
         return None;
     }
     // The cost of a flush, without the journal that `fsync` adds and the shortcut that O_DSYNC may

@@ -13,9 +13,6 @@ impl RunDocument {
     /// Facts that the document can hold only once (host, drive) are left out if they differ.
     /// Findings and fitness are empty: the caller has the merged run judged again if all runs are
     /// [of the same storage](RunDocument::of_one_storage).
-    ///
-    /// # Errors
-    /// If there are fewer than two runs, or they are of different kinds.
     pub fn merged(runs: &[RunDocument]) -> Result<RunDocument, MergeError> {
         let [first, _, ..] = runs else { return Err(MergeError::TooFew) };
         alike(runs, "suite", |run| run.suite.clone())?;

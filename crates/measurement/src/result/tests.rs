@@ -32,16 +32,8 @@ fn default_values_are_left_out_and_read_back() {
         ..usual.clone()
     };
     let keys = [
-        "drain",
-        "streams",
-        "rest_s",
-        "sync_queued",
-        "sharing",
-        "offset_bytes",
-        "offset_increment_bytes",
-        "end_fsync",
-        "verify",
-        "atomic",
+        "drain", "streams", "rest_s", "sync_queued", "sharing", "offset_bytes",
+        "offset_increment_bytes", "end_fsync", "verify", "atomic",
     ];
     for (record, written) in [(usual, false), (unusual, true)] {
         let value = serde_json::to_value(&record).unwrap();

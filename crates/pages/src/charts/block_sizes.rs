@@ -5,8 +5,8 @@ use catalogue::{Row, WriteCache};
 use measurement::TestResult;
 use workload::format_bytes;
 
+use super::figure::Figure;
 use super::{Chart, Curve, Line, Unit, positive};
-use crate::figure::Figure;
 
 /// Fewest sizes that make a curve.
 const SIZES_MIN: usize = 4;

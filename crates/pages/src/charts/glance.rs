@@ -5,7 +5,7 @@ use serde::Serialize;
 use workload::number::latency;
 
 use super::Chart;
-use crate::figure::Figure;
+use super::figure::Figure;
 
 /// A row for each test.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,8 +7,8 @@ use measurement::series::{BINS_PER_DECADE, bin_from_ns, bin_of};
 use serde::Serialize;
 use workload::number::{latency, number};
 
+use super::figure::Figure;
 use super::{Chart, folding};
-use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// Fewest intervals for a chart over time.

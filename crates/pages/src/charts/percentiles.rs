@@ -7,8 +7,8 @@ use measurement::{Histogram, TestResult};
 use serde::Serialize;
 use workload::number::latency;
 
+use super::figure::Figure;
 use super::{Chart, positive};
-use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// Points per nine: finer than a line can show.

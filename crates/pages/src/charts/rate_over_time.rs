@@ -4,9 +4,9 @@ use measurement::TestResult;
 use serde::Serialize;
 use workload::number::{latency, number};
 
+use super::figure::Figure;
 use super::heat_map::INTERVALS_MIN;
 use super::{Chart, folding};
-use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// More values than a chart has pixels are useless.

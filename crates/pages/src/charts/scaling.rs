@@ -2,8 +2,8 @@
 
 use measurement::{TestResult, WorkloadRecord};
 
+use super::figure::Figure;
 use super::{Chart, Curve, Line, Unit, positive};
-use crate::figure::Figure;
 
 /// The parameter that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

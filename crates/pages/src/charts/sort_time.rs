@@ -4,8 +4,8 @@ use measurement::{SortFigures, TestResult};
 use serde::Serialize;
 use workload::number::seconds;
 
+use super::figure::Figure;
 use super::{Chart, Line};
-use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// A bar for each sort, of parts that add up to its time.

@@ -4,8 +4,8 @@ use measurement::TestResult;
 use serde::Serialize;
 use workload::{Pattern, SyncMethod, WriteCache, format_bytes};
 
+use super::figure::Figure;
 use super::{Chart, Unit, positive};
-use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// From this block size on, throughput is more meaningful than operations per second.

@@ -9,8 +9,8 @@ use workload::number::latency;
 
 use super::RunSection;
 use crate::charts::block_sizes::{self, NamedRun};
+use crate::charts::figure::{Figure, Figures};
 use crate::charts::percentiles;
-use crate::figure::{Figure, Figures};
 use crate::heading::{Level, Look};
 use crate::table::{Table, or_dash};
 

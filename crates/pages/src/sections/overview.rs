@@ -5,8 +5,8 @@ use measurement::TestResult;
 use workload::number::{latency, number, throughput};
 
 use super::RunSection;
+use crate::charts::figure::Figures;
 use crate::charts::{glance, sort_time};
-use crate::figure::Figures;
 use crate::table::{Table, or_dash};
 
 /// The chart, the table, and the tests that could not run.

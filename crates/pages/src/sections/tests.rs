@@ -7,11 +7,10 @@ use workload::number::{latency, number, throughput};
 
 use super::RunSection;
 use super::overview::names;
+use crate::charts::figure::{Figure, Figures};
 use crate::charts::{heat_map, percentiles, rate_over_time};
-use crate::figure::{Figure, Figures};
 use crate::heading::Look;
 
-/// A section for each test.
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);

@@ -38,7 +38,6 @@ pub struct FigureView {
 }
 
 impl<'a> ComparisonView<'a> {
-    /// The closing sentence.
     pub fn sentence(&self) -> String {
         sentence::sentence(self.against, self.names)
     }

@@ -2,35 +2,26 @@
 
 use measurement::TestResult;
 use workload::SyncMethod;
-use workload::number::{latency, number, throughput};
+use workload::number::{number, throughput};
 
+use super::{p50, p99};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
 /// One row per test. Of the same test with several sync methods, the slowest counts because
 /// hardware sometimes ignores one of them.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::prose("test"),
-        Column::right("IOPS"),
-        Column::right("MiB/s"),
-        Column::right("p50").may_drop(2),
-        Column::right("p99").may_drop(1),
-        Column::left(""),
-    ]);
-    for result in results {
-        let us = result.headline_us();
-        let verdict = is_verdict(result, results);
-        table.row([
-            Cell::from(result.test.clone()),
-            Cell::from(number(result.iops)),
-            Cell::from(throughput(result.mib_per_s)),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-            Cell::styled(if verdict { "slowest: counts" } else { "" }, look.palette.strong),
-        ]);
-    }
-    table.render(look)
+    Columns::<TestResult>::new()
+        .with(Column::prose("test"), |result| result.test.clone())
+        .with(Column::right("IOPS"), |result| number(result.iops))
+        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::right("p50").may_drop(2), p50)
+        .with(Column::right("p99").may_drop(1), p99)
+        .with(Column::left(""), |result| {
+            let verdict = if is_verdict(result, results) { "slowest: counts" } else { "" };
+            Cell::styled(verdict, look.palette.strong)
+        })
+        .of(results, look)
 }
 
 /// Whether this is the slowest (the first, of equals) of the tests that differ only in the sync

@@ -3,8 +3,8 @@
 use measurement::TestResult;
 use workload::number::{latency, number};
 
-use super::per_second;
-use crate::columns::{Cell, Column, Columns};
+use super::{flushes_each, per_second};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// etcd's own limit for the 99th percentile of a sync of its log (etcd FAQ,
@@ -13,24 +13,18 @@ const ETCD_SYNC_P99_US: f64 = 10_000.0;
 
 /// Program, commits per second, latency of a commit and of its syncs, flushes per commit.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::prose("program"),
-        Column::right("commits/s"),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::right("sync p99").may_drop(2).optional(),
-        Column::right("flushes each").may_drop(1).optional(),
-    ]);
+    let table = Columns::<TestResult>::new()
+        .with(Column::prose("program"), |result| result.test.clone())
+        .with(Column::right("commits/s"), |result| number(per_second(result)))
+        .with(Column::right("p50"), |result| result.commit_us.map(|us| latency(us.p50)))
+        .with(Column::right("p99"), |result| result.commit_us.map(|us| latency(us.p99)))
+        .with(Column::right("sync p99").may_drop(2).optional(), |result| {
+            result.sync_us.map(|us| latency(us.p99))
+        })
+        .with(Column::right("flushes each").may_drop(1).optional(), flushes_each)
+        .of(results, look);
     let mut verdicts = String::new();
     for result in results {
-        table.row([
-            Cell::from(result.test.clone()),
-            Cell::from(number(per_second(result))),
-            Cell::maybe(result.commit_us, |us| latency(us.p50)),
-            Cell::maybe(result.commit_us, |us| latency(us.p99)),
-            Cell::maybe(result.sync_us, |us| latency(us.p99)),
-            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
-        ]);
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };
             verdicts += &format!(
@@ -39,7 +33,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             );
         }
     }
-    table.render(look) + &verdicts
+    table + &verdicts
 }
 
 #[cfg(test)]

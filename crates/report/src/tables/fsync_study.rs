@@ -5,7 +5,7 @@ use workload::SyncMethod;
 use workload::number::{latency, number, throughput};
 
 use super::size;
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// First the sync latency of one job by size and method, then each test with writes per second,
@@ -16,39 +16,34 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
     sizes.sort_unstable();
     sizes.dedup();
 
-    let mut summary =
-        Columns::new([Column::left("one job"), Column::right("fsync"), Column::right("fdatasync")]);
-    for bytes in &sizes {
-        let mean = |sync: SyncMethod| {
-            let of_size = |result: &&TestResult| {
-                result.workload.block_bytes == *bytes
-                    && result.workload.jobs == 1
-                    && sync_of(result) == sync
-            };
-            let means: Vec<f64> = results
-                .iter()
-                .filter(of_size)
-                .filter_map(|result| Some(result.sync_us?.mean))
-                .collect();
-            (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+    let mean = |bytes: u64, sync: SyncMethod| {
+        let of_size = |result: &&TestResult| {
+            result.workload.block_bytes == bytes
+                && result.workload.jobs == 1
+                && sync_of(result) == sync
         };
-        summary.row([
-            Cell::from(workload::format_bytes(*bytes)),
-            Cell::maybe(mean(SyncMethod::Fsync), latency),
-            Cell::maybe(mean(SyncMethod::Fdatasync), latency),
-        ]);
-    }
-    let mut text = look.heading("Mean sync latency") + &summary.render(look);
+        let means: Vec<f64> = results
+            .iter()
+            .filter(of_size)
+            .filter_map(|result| Some(result.sync_us?.mean))
+            .collect();
+        (!means.is_empty()).then(|| latency(means.iter().sum::<f64>() / means.len() as f64))
+    };
+    let summary = Columns::<u64>::new()
+        .with(Column::left("one job"), |&bytes| workload::format_bytes(bytes))
+        .with(Column::right("fsync"), |&bytes| mean(bytes, SyncMethod::Fsync))
+        .with(Column::right("fdatasync"), |&bytes| mean(bytes, SyncMethod::Fdatasync))
+        .of(&sizes, look);
+    let mut text = look.heading("Mean sync latency") + &summary;
 
-    let mut each = Columns::new([
-        Column::left("size"),
-        Column::left("sync"),
-        Column::right("jobs"),
-        Column::right("w/s"),
-        Column::right("MiB/s"),
-        Column::right("sync mean"),
-        Column::right("sync p99"),
-    ]);
+    let mut each = Columns::<TestResult>::new()
+        .with(Column::left("size"), size)
+        .with(Column::left("sync"), |result| sync_of(&result).name())
+        .with(Column::right("jobs"), |result| result.workload.jobs.to_string())
+        .with(Column::right("w/s"), |result| number(result.iops))
+        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::right("sync mean"), |result| result.sync_us.map(|us| latency(us.mean)))
+        .with(Column::right("sync p99"), |result| result.sync_us.map(|us| latency(us.p99)));
     let mut group = None;
     for result in results {
         let sync = sync_of(&result);
@@ -56,15 +51,7 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
             each.group("");
         }
         group = Some((result.workload.block_bytes, sync));
-        each.row([
-            Cell::from(size(result)),
-            Cell::from(sync.name()),
-            Cell::from(result.workload.jobs.to_string()),
-            Cell::from(number(result.iops)),
-            Cell::from(throughput(result.mib_per_s)),
-            Cell::maybe(result.sync_us, |us| latency(us.mean)),
-            Cell::maybe(result.sync_us, |us| latency(us.p99)),
-        ]);
+        each.row(result);
     }
     text += "\n";
     text += &look.heading("All tests, including repetitions");

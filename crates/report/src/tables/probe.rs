@@ -4,7 +4,7 @@ use measurement::TestResult;
 use workload::format_bytes;
 use workload::number::{about_bytes, latency, number, throughput};
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::{Glyphs, Look};
 
 /// Length of the longest bar in characters.
@@ -39,35 +39,24 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     };
     let aspects: Vec<&Aspect> = ASPECTS.iter().filter(differs).collect();
     let synced = results.iter().any(|result| result.sync_us.is_some());
-    let heads = aspects
-        .iter()
-        .map(|(name, _)| if *name == "pattern" { Column::left(name) } else { Column::right(name) });
-    let figures = [
-        Column::right("IOPS"),
-        Column::right("MiB/s"),
-        Column::left(""),
-        Column::right(if synced { "sync p50" } else { "p50" }),
-        Column::right(if synced { "sync p99" } else { "p99" }),
-    ];
-    let mut table = Columns::new(heads.chain(figures).collect::<Vec<_>>());
+    let us = |result: &TestResult| if synced { result.sync_us } else { result.headline_us() };
     let most = results.iter().map(|result| result.mib_per_s).fold(0.0, f64::max);
     let block = if look.glyphs == Glyphs::Ascii { "#" } else { "█" };
-    for result in results {
-        let us = if synced { result.sync_us } else { result.headline_us() };
-        let bar =
-            block
-                .repeat((result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0)
-                    as usize);
-        let figures = [
-            Cell::from(number(result.iops)),
-            Cell::from(throughput(result.mib_per_s)),
-            Cell::from(bar),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-        ];
-        table.row(
-            aspects.iter().map(|(_, of)| Cell::from(of(result))).chain(figures).collect::<Vec<_>>(),
-        );
+    let bar = |result: &TestResult| {
+        let length = (result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0);
+        block.repeat(length as usize)
+    };
+    let mut table = Columns::<TestResult>::new();
+    for (name, of) in aspects {
+        let column = if *name == "pattern" { Column::left(name) } else { Column::right(name) };
+        table = table.with(column, *of);
     }
-    table.render(look)
+    let [p50, p99] = if synced { ["sync p50", "sync p99"] } else { ["p50", "p99"] };
+    table
+        .with(Column::right("IOPS"), |result| number(result.iops))
+        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::left(""), bar)
+        .with(Column::right(p50), |result| us(result).map(|us| latency(us.p50)))
+        .with(Column::right(p99), |result| us(result).map(|us| latency(us.p99)))
+        .of(results, look)
 }

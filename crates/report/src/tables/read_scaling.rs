@@ -1,46 +1,34 @@
 //! Reads by depth.
 
 use measurement::TestResult;
-use workload::number::{latency, number, throughput};
+use workload::Pattern;
+use workload::number::{number, throughput};
 
-use super::size;
-use crate::columns::{Cell, Column, Columns};
+use super::{p50, p99, size};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// Depth, rate, throughput, latency, and the factor over depth 1.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left("pattern"),
-        Column::right("size"),
-        Column::right("depth"),
-        Column::right("IOPS"),
-        Column::right("MiB/s"),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::right("of depth 1"),
-    ]);
-    for result in results {
-        let workload = &result.workload;
+    let of_depth_1 = |result: &TestResult| {
         let alone = results.iter().find(|other| {
             other.workload.depth == 1
-                && other.workload.pattern == workload.pattern
-                && other.workload.block_bytes == workload.block_bytes
+                && other.workload.pattern == result.workload.pattern
+                && other.workload.block_bytes == result.workload.block_bytes
         });
-        let us = result.headline_us();
-        table.row([
-            Cell::maybe(workload.pattern, |pattern| pattern.name().to_owned()),
-            Cell::from(size(result)),
-            Cell::from(workload.depth.to_string()),
-            Cell::from(number(result.iops)),
-            Cell::from(throughput(result.mib_per_s)),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-            Cell::maybe(alone.filter(|alone| alone.iops > 0.0), |alone| {
-                format!("{} x", number(result.iops / alone.iops))
-            }),
-        ]);
-    }
-    table.render(look)
+        let alone = alone.filter(|alone| alone.iops > 0.0)?;
+        Some(format!("{} x", number(result.iops / alone.iops)))
+    };
+    Columns::<TestResult>::new()
+        .with(Column::left("pattern"), |result| result.workload.pattern.map(Pattern::name))
+        .with(Column::right("size"), size)
+        .with(Column::right("depth"), |result| result.workload.depth.to_string())
+        .with(Column::right("IOPS"), |result| number(result.iops))
+        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::right("p50"), p50)
+        .with(Column::right("p99"), p99)
+        .with(Column::right("of depth 1"), of_depth_1)
+        .of(results, look)
 }
 
 #[cfg(test)]

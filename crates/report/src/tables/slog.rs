@@ -3,7 +3,6 @@
 use measurement::{Skipped, TestResult};
 
 use crate::look::Look;
-use crate::prose::hanging;
 
 /// One line per size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) per
 /// second.
@@ -19,12 +18,8 @@ pub(super) fn table(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
         );
     }
     for skipped in skipped {
-        text += &hanging(
-            "        ",
-            8,
-            &format!("{}: skipped, {}", skipped.test, skipped.because),
-            look.columns(),
-        );
+        text +=
+            &look.hanging("        ", &format!("{}: skipped, {}", skipped.test, skipped.because));
     }
     text
 }

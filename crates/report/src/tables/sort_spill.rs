@@ -2,27 +2,20 @@
 
 use measurement::TestResult;
 
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
-use crate::prose::hanging;
 use crate::sorting::{SORT_COLUMNS, sort_sentence};
 
 /// Records, runs, bytes written and read, the time of each part; below, the limiting factor.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let figures = SORT_COLUMNS.iter().map(|column| match column.leaves {
-        Some(rank) => Column::right(column.name).may_drop(rank),
-        None => Column::right(column.name),
-    });
     let mut table =
-        Columns::new(std::iter::once(Column::prose("sort")).chain(figures).collect::<Vec<_>>());
-    for result in results {
-        let cells = SORT_COLUMNS.iter().map(|column| {
-            Cell::maybe(result.sort.and_then(|figures| column.cell(&figures)), |text| text)
-        });
-        table
-            .row(std::iter::once(Cell::from(result.test.clone())).chain(cells).collect::<Vec<_>>());
+        Columns::<TestResult>::new().with(Column::prose("sort"), |result| result.test.clone());
+    for figure in &SORT_COLUMNS {
+        let column = Column::right(figure.name);
+        let column = figure.leaves.map_or(column.clone(), |rank| column.may_drop(rank));
+        table = table.with(column, |result| result.sort.and_then(|figures| figure.cell(&figures)));
     }
-    table.render(look) + &sentences(results, look)
+    table.of(results, look) + &sentences(results, look)
 }
 
 /// The sorts among the tests of any plan; empty if there are none.
@@ -35,9 +28,7 @@ pub(super) fn of_sorts(results: &[TestResult], look: &Look) -> String {
 /// The sentence of each sort.
 fn sentences(results: &[TestResult], look: &Look) -> String {
     let sorts = results.iter().filter_map(|result| Some((result, sort_sentence(result)?)));
-    sorts
-        .map(|(result, said)| hanging("  ", 2, &format!("{}: {said}", result.test), look.columns()))
-        .collect()
+    sorts.map(|(result, said)| look.hanging("  ", &format!("{}: {said}", result.test))).collect()
 }
 
 #[cfg(test)]

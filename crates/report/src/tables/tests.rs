@@ -1,44 +1,28 @@
 //! The general table, one row per test.
 
 use measurement::TestResult;
-use workload::number::{latency, number, throughput};
+use workload::number::{number, throughput};
 
-use super::per_second;
-use crate::columns::{Cell, Column, Columns};
+use super::{flushes_each, max, p50, p99, p99_9, per_second};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// Name, engine, rates, latencies, steady state, flushes per commit.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::prose("test"),
-        Column::left("engine").may_drop(6),
-        Column::right("per second"),
-        Column::right("MiB/s").may_drop(4),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::right("p99.9").may_drop(5),
-        Column::right("max").may_drop(2),
-        Column::left("steady").may_drop(3).optional(),
-        Column::right("flushes each").may_drop(1).optional(),
-    ]);
-    for result in results {
-        let us = result.headline_us();
-        let steady =
-            result.steady_state.map(|steady| if steady.reached { "yes" } else { "not reached" });
-        table.row([
-            Cell::from(result.test.clone()),
-            Cell::from(result.engine.clone()),
-            Cell::from(number(per_second(result))),
-            Cell::from(throughput(result.mib_per_s)),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-            Cell::maybe(us, |us| latency(us.p99_9)),
-            Cell::maybe(us, |us| latency(us.max)),
-            Cell::maybe(steady, str::to_owned),
-            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
-        ]);
-    }
-    table.render(look)
+    Columns::<TestResult>::new()
+        .with(Column::prose("test"), |result| result.test.clone())
+        .with(Column::left("engine").may_drop(6), |result| result.engine.clone())
+        .with(Column::right("per second"), |result| number(per_second(result)))
+        .with(Column::right("MiB/s").may_drop(4), |result| throughput(result.mib_per_s))
+        .with(Column::right("p50"), p50)
+        .with(Column::right("p99"), p99)
+        .with(Column::right("p99.9").may_drop(5), p99_9)
+        .with(Column::right("max").may_drop(2), max)
+        .with(Column::left("steady").may_drop(3).optional(), |result| {
+            result.steady_state.map(|steady| if steady.reached { "yes" } else { "not reached" })
+        })
+        .with(Column::right("flushes each").may_drop(1).optional(), flushes_each)
+        .of(results, look)
 }
 
 #[cfg(test)]

@@ -1,47 +1,41 @@
 //! The format of `pg_test_fsync`, with percentiles in addition to the mean.
 
 use measurement::TestResult;
-use workload::number::latency;
 
-use super::per_second;
+use super::{max, p50, p99, per_second};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
 
 /// Groups by test name (`group: row`). In groups that compare sync methods, the fastest durable row
 /// is marked.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::left(""),
-        Column::right("ops/sec"),
-        Column::right("usecs/op"),
-        Column::right("p50"),
-        Column::right("p99"),
-        Column::right("max").may_drop(1),
-        Column::left(""),
-    ]);
+    let mut table = Columns::<TestResult>::new()
+        .with(Column::left(""), |result| format!("  {}", title_and_row(result).1))
+        .with(Column::right("ops/sec"), |result| format!("{:.3}", per_second(result)))
+        .with(Column::right("usecs/op"), |result| {
+            format!("{:.0}", if result.iops > 0.0 { 1e6 / per_second(result) } else { 0.0 })
+        })
+        .with(Column::right("p50"), p50)
+        .with(Column::right("p99"), p99)
+        .with(Column::right("max").may_drop(1), max)
+        .with(Column::left(""), |result| {
+            let fastest = is_fastest(result, title_and_row(result).0, results);
+            Cell::styled(if fastest { "fastest" } else { "" }, look.palette.good)
+        });
     let mut group = None;
     for result in results {
-        let (title, row) = result.test.split_once(": ").unwrap_or(("", &result.test));
+        let (title, _) = title_and_row(result);
         if group != Some(title) {
             group = Some(title);
             table.group(title);
         }
-        let fastest = is_fastest(result, title, results);
-        let us = result.headline_us();
-        table.row([
-            Cell::from(format!("  {row}")),
-            Cell::from(format!("{:.3}", per_second(result))),
-            Cell::from(format!(
-                "{:.0}",
-                if result.iops > 0.0 { 1e6 / per_second(result) } else { 0.0 }
-            )),
-            Cell::maybe(us, |us| latency(us.p50)),
-            Cell::maybe(us, |us| latency(us.p99)),
-            Cell::maybe(us, |us| latency(us.max)),
-            Cell::styled(if fastest { "fastest" } else { "" }, look.palette.good),
-        ]);
+        table.row(result);
     }
     table.render(look)
+}
+
+fn title_and_row(result: &TestResult) -> (&str, &str) {
+    result.test.split_once(": ").unwrap_or(("", &result.test))
 }
 
 /// Returns whether the group has a row for each sync method.

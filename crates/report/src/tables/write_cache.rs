@@ -6,7 +6,7 @@ use workload::number::{number, throughput};
 use workload::{Pattern, Submission, SyncMethod, WriteCache};
 
 use super::size;
-use crate::columns::{Cell, Column, Columns};
+use crate::columns::{Column, Columns};
 use crate::look::Look;
 
 /// From this block size on, throughput is shown instead of operations.
@@ -32,41 +32,36 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let sync = SyncMethod::ALL.iter().position(|&known| Some(known) == sync);
         (block_bytes, pattern, depth, sync, submission == Some(Submission::Blocking))
     });
-    let mut table = Columns::new([
-        Column::left("test"),
-        Column::left("sync"),
-        Column::left("unit"),
-        Column::right("as found").optional(),
-        Column::right("cache off").optional(),
-        Column::right("cache on").optional(),
-        Column::right("off : on").optional(),
-    ]);
-    for wanted in keys {
-        let of_row: Vec<&TestResult> =
-            results.iter().filter(|result| key(result) == wanted).collect();
-        let Some(first) = of_row.first() else { continue };
-        let large = first.workload.block_bytes >= LARGE_BYTES;
-        let pattern = first.workload.pattern.map_or("steps", Pattern::name);
-        let under =
-            |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
-        let (off, on) = (under(WriteCache::Off), under(WriteCache::On));
-        let figure = |result: Option<&TestResult>| {
-            Cell::maybe(result, |result| {
-                if large { throughput(result.mib_per_s) } else { number(result.iops) }
-            })
+    // The first test of each key stands for its row.
+    let firsts = keys.iter().filter_map(|of| results.iter().find(|result| key(result) == *of));
+    let under = |first: &TestResult, setting| {
+        let is_of_row = |result: &&TestResult| {
+            key(result) == key(first) && result.workload.write_cache == setting
         };
-        let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
-        table.row([
-            Cell::from(format!("{pattern} {}, depth {}", size(first), first.workload.depth)),
-            Cell::from(sync_column(wanted.3, wanted.4)),
-            Cell::from(if large { "MiB/s" } else { "IOPS" }),
-            figure(under(WriteCache::Unchanged)),
-            figure(off),
-            figure(on),
-            Cell::maybe(gain, |gain| format!("{} x", number(gain))),
-        ]);
-    }
-    table.render(look)
+        results.iter().find(is_of_row)
+    };
+    let is_large = |result: &TestResult| result.workload.block_bytes >= LARGE_BYTES;
+    let figure = |first: &TestResult, setting| {
+        under(first, setting).map(|result| {
+            if is_large(result) { throughput(result.mib_per_s) } else { number(result.iops) }
+        })
+    };
+    let gain = |first: &TestResult| {
+        let (off, on) = (under(first, WriteCache::Off)?, under(first, WriteCache::On)?);
+        (on.iops > 0.0).then(|| format!("{} x", number(off.iops / on.iops)))
+    };
+    Columns::<TestResult>::new()
+        .with(Column::left("test"), |first| {
+            let pattern = first.workload.pattern.map_or("steps", Pattern::name);
+            format!("{pattern} {}, depth {}", size(first), first.workload.depth)
+        })
+        .with(Column::left("sync"), |first| sync_column(key(first).3, key(first).4))
+        .with(Column::left("unit"), |first| if is_large(first) { "MiB/s" } else { "IOPS" })
+        .with(Column::right("as found").optional(), |first| figure(first, WriteCache::Unchanged))
+        .with(Column::right("cache off").optional(), |first| figure(first, WriteCache::Off))
+        .with(Column::right("cache on").optional(), |first| figure(first, WriteCache::On))
+        .with(Column::right("off : on").optional(), gain)
+        .of(firsts, look)
 }
 
 /// The sync method, and for a flag at depth 1 also how the write was submitted.

@@ -2,16 +2,16 @@
 
 use verify::{AgeCount, CycleResult, Event, Standing, cycles_for};
 
-use super::{count, percent, plural};
+use super::{count, percent};
 use crate::columns::{Column, Columns};
 use crate::look::Look;
-use crate::prose::hanging;
+use crate::prose::counted;
 
 /// The results of the cycles so far, and what they prove.
 pub fn verify_standing(standing: &Standing, look: &Look) -> String {
     let cycles = standing.clean + standing.failed + standing.void;
-    let words = format!("{} judged: {}.", plural(u64::from(cycles), "cycle"), counts(standing));
-    let mut text = hanging("", 0, &words, look.columns());
+    let words = format!("{} judged: {}.", counted(u64::from(cycles), "cycle"), counts(standing));
+    let mut text = look.paragraph(&words);
     text += &ages(&standing.ages, look);
     text.push('\n');
     look.finish(text + &loss_bound(standing, look))
@@ -40,7 +40,7 @@ pub(super) fn loss_bound(standing: &Standing, look: &Look) -> String {
         (_, 0, unjudged @ 1..) => format!(
             "{} had acknowledged writes and {} never judged, so nothing follows from the clean \
              ones: the unjudged ones may contain a loss.",
-            plural(u64::from(unjudged), "cycle"),
+            counted(u64::from(unjudged), "cycle"),
             if unjudged == 1 { "was" } else { "were" }
         ),
         (None, 0, 0) => return String::new(),
@@ -57,12 +57,12 @@ pub(super) fn loss_bound(standing: &Standing, look: &Look) -> String {
             });
             format!(
                 "With {}, the chance of a loss in one cut is below {} at 95 % confidence{more}.",
-                plural(u64::from(clean), "clean cycle"),
+                counted(u64::from(clean), "clean cycle"),
                 percent(bound)
             )
         }
     };
-    hanging("", 0, &words, look.columns())
+    look.paragraph(&words)
 }
 
 /// Losses by age of the writes, without ages that have no required records.
@@ -70,11 +70,10 @@ pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
     if ages.iter().all(|age| age.obligations == 0) {
         return String::new();
     }
-    let mut table = Columns::new([
-        Column::left("acknowledged before the end"),
-        Column::right("records"),
-        Column::right("broken"),
-    ]);
+    let mut table = Columns::<(String, &AgeCount)>::new()
+        .with(Column::left("acknowledged before the end"), |(ages, _)| ages.clone())
+        .with(Column::right("records"), |(_, age)| count(age.obligations))
+        .with(Column::right("broken"), |(_, age)| count(age.broken));
     let mut from = "0".to_owned();
     for age in ages {
         let label = match age.up_to_ms {
@@ -91,7 +90,7 @@ pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
             None => format!("{from} and more"),
         };
         if age.obligations > 0 {
-            table.row([label.into(), count(age.obligations).into(), count(age.broken).into()]);
+            table.row(&(label, age));
         }
     }
     format!("\n{}{}", look.heading("Losses by age"), table.render(look))

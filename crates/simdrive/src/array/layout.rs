@@ -5,7 +5,6 @@ use catalogue::model::Level;
 /// A range on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Index of the member.
     pub member: usize,
     /// Offset on the member, in bytes.
     pub offset: u64,

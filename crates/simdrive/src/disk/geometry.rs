@@ -45,7 +45,6 @@ struct Zone {
 }
 
 impl Geometry {
-    /// The geometry of a model's disk.
     pub fn new(disk: &model::Disk, capacity_bytes: u64, ahead: f64) -> Geometry {
         let turn_s = 60.0 / disk.rpm;
         let mean_track = f64::midpoint(disk.outer_mb_per_s, disk.inner_mb_per_s) * 1e6 * turn_s;

@@ -36,7 +36,6 @@ pub enum Unfit {
     Smoke,
     #[error("the target `{0}` is not a drive")]
     NoDrive(String),
-    /// A measurement that a model requires.
     #[error(
         "missing {what}, which is needed to determine {needed_for}; run `flushmark check TARGET \
          --output RESULT.json` to measure everything that is needed"
@@ -47,10 +46,8 @@ pub enum Unfit {
         /// The quantity that it determines.
         needed_for: &'static str,
     },
-    /// Measurements that contradict each other.
     #[error("{0}; measure again while nothing else uses the drive")]
     Contradiction(String),
-    /// No model can run the tests.
     #[error("no model runs these tests: {0}")]
     NotRun(NoComparison),
 }
@@ -200,9 +197,6 @@ fn sample(result: &TestResult) -> Option<Sample> {
 
 /// The model to start from: the closest of those with the same kind of attachment, on the same kind
 /// of filesystem and of the same size.
-///
-/// # Errors
-/// Fails if no model can run the samples' tests.
 pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit> {
     let place = document.drive.as_ref();
     let transports: Vec<Transport> = place

@@ -28,7 +28,6 @@ pub struct Bio {
     pub owner: u32,
     /// Read or write; a flush has no bytes.
     pub op: Op,
-    /// Offset in bytes.
     pub offset: u64,
     pub bytes: u64,
     /// Flush earlier writes first.

@@ -9,18 +9,9 @@ use super::random::{Random, Zipf};
 const VOCABULARY: usize = 50_000;
 /// Hosts of a crawl, distributed by Zipf's law.
 const HOSTS: [&str; 12] = [
-    "www.example.com",
-    "shop.example.com",
-    "docs.example.org",
-    "news.example.net",
-    "static.example.com",
-    "blog.example.org",
-    "wiki.example.net",
-    "forum.example.com",
-    "media.example.net",
-    "api.example.org",
-    "mail.example.com",
-    "archive.example.org",
+    "www.example.com", "shop.example.com", "docs.example.org", "news.example.net",
+    "static.example.com", "blog.example.org", "wiki.example.net", "forum.example.com",
+    "media.example.net", "api.example.org", "mail.example.com", "archive.example.org",
 ];
 /// Directories of one level of a site or filesystem, distributed by Zipf's law.
 const DIRECTORIES: usize = 40;
@@ -51,11 +42,7 @@ pub fn paths(pen: &mut Pen) {
     let tree = Tree::new(pen.random());
     pen.each(|random, key| {
         key.extend(random.one_of::<[u8]>(&[
-            b"/usr/share",
-            b"/usr/lib",
-            b"/var/lib",
-            b"/home/user/projects",
-            b"/opt",
+            b"/usr/share", b"/usr/lib", b"/var/lib", b"/home/user/projects", b"/opt",
         ]));
         let depth = random.between(2, 6);
         tree.path(random, depth, key);

@@ -109,13 +109,10 @@ impl ServerCertVerifier for Verifier {
             }
             return Ok(ServerCertVerified::assertion());
         }
-        match trust.authorities.verify_server_cert(
-            certificate,
-            intermediates,
-            host,
-            ocsp_response,
-            now,
-        ) {
+        match trust
+            .authorities
+            .verify_server_cert(certificate, intermediates, host, ocsp_response, now)
+        {
             // The name is checked last: everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use pages::charts::Chart;
+use pages::charts::figure::Figure;
 use pages::charts::rate_over_time::RateOverTime;
-use pages::figure::Figure;
 use pages::heading::Level;
 use pages::table::Table;
 use pages::{Content, Figures};

@@ -802,15 +802,8 @@ fn priorities_are_those_of_threads_and_of_single_operations() {
     assert_eq!(split.writes, [share(Some(1 << 20), 10, of(Realtime, 3, 0))]);
     let error = |text: &str| error(&format!("[t]\nsize=4m\nioengine=libaio\n{text}\n"));
     for wrong in [
-        "64k/101",
-        "64k/60:64k/41",
-        "64k/5/1",
-        "64k/5/1/",
-        "64k/5/4/0",
-        "64k/5/1/8",
-        "64k/5/1/0/1024",
-        "64k/5/1/0/0/0",
-        "x/5",
+        "64k/101", "64k/60:64k/41", "64k/5/1", "64k/5/1/", "64k/5/4/0", "64k/5/1/8",
+        "64k/5/1/0/1024", "64k/5/1/0/0/0", "x/5",
     ] {
         let message = error(&format!("cmdprio_bssplit={wrong}"));
         assert!(message.starts_with("job.fio:4: cmdprio_bssplit: "), "{message}");

@@ -964,47 +964,17 @@ fn check_concurrent(tests: &[Test], previous: Option<&Test>) -> Result<(), &'sta
 
 /// Fields of a pattern that also apply to step programs.
 const PROGRAM_FIELDS: [&str; 10] = [
-    "write_cache",
-    "jobs",
-    "content",
-    "compressible_percent",
-    "time",
-    "count",
-    "stop",
-    "warm_up",
-    "seed",
-    "repeat",
+    "write_cache", "jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up",
+    "seed", "repeat",
 ];
 /// Fields of a pattern that also apply to one that visits entries.
 const ENTRY_FIELDS: [&str; 15] = [
-    "entries",
-    "block",
-    "jobs",
-    "rest",
-    "write_cache",
-    "time",
-    "rate",
-    "arrivals",
-    "think_time",
-    "think_every",
-    "flow_weight",
-    "start_delay",
-    "ends_others",
-    "seed",
-    "repeat",
+    "entries", "block", "jobs", "rest", "write_cache", "time", "rate", "arrivals", "think_time",
+    "think_every", "flow_weight", "start_delay", "ends_others", "seed", "repeat",
 ];
 /// Fields of a pattern that also apply to sorts, and the fields of sorts.
 const SORT_FIELDS: [&str; 11] = [
-    "sort",
-    "memory",
-    "size",
-    "block",
-    "jobs",
-    "direct",
-    "sync",
-    "rest",
-    "write_cache",
-    "seed",
+    "sort", "memory", "size", "block", "jobs", "direct", "sync", "rest", "write_cache", "seed",
     "repeat",
 ];
 /// The block size of a sort's runs: large enough for drives to reach their full throughput.

@@ -207,9 +207,7 @@ fn the_last_field_of_a_matrix_varies_fastest() {
     assert_eq!(
         names(text),
         [
-            "t, sync none, jobs 1",
-            "t, sync none, jobs 2",
-            "t, sync fsync, jobs 1",
+            "t, sync none, jobs 1", "t, sync none, jobs 2", "t, sync fsync, jobs 1",
             "t, sync fsync, jobs 2"
         ]
     );
@@ -509,33 +507,15 @@ fn the_limits_of_a_field_belong_to_its_range() {
         Plan::from_toml("f", &format!("[[test]]\npattern = \"write\"\n{line}")).is_ok()
     };
     for line in [
-        "block = 512",
-        "block = \"64MiB\"",
-        "depth = 1",
-        "depth = 1024",
-        "rate = 0.5",
-        "rate = 1e7",
-        "size = \"1%\"",
-        "size = \"100 %\"",
-        "rest = \"0s\"",
-        "rest = \"8784h\"",
+        "block = 512", "block = \"64MiB\"", "depth = 1", "depth = 1024", "rate = 0.5",
+        "rate = 1e7", "size = \"1%\"", "size = \"100 %\"", "rest = \"0s\"", "rest = \"8784h\"",
     ] {
         assert!(is_plan(line), "{line}");
     }
     for line in [
-        "block = 511",
-        "block = 67108865",
-        "depth = 0",
-        "depth = 1025",
-        "depth = 1.0",
-        "rate = 0",
-        "rate = -1.0",
-        "rate = 10000001",
-        "size = \"0%\"",
-        "size = \"101%\"",
-        "size = 511",
-        "time = \"0s\"",
-        "rest = \"8785h\"",
+        "block = 511", "block = 67108865", "depth = 0", "depth = 1025", "depth = 1.0", "rate = 0",
+        "rate = -1.0", "rate = 10000001", "size = \"0%\"", "size = \"101%\"", "size = 511",
+        "time = \"0s\"", "rest = \"8785h\"",
     ] {
         assert!(!is_plan(line), "{line}");
     }

@@ -114,8 +114,7 @@ impl EmulatedDrive {
         let memory = options.open(self.witness(MEMORY))?;
         let direct = rustix::fs::OFlags::DIRECT.bits();
         let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
-        // The content depends on the cut, so one that survived cannot be mistaken for the
-        // next.
+        // The content depends on the cut, so one that survived cannot be mistaken for the next.
         let mark = b'a' + (cut % 20) as u8;
         let control = UnixStream::connect(&self.control)
             .context("the drive's control socket cannot be reached")?;

@@ -15,55 +15,17 @@ use crate::command;
 
 /// Tools that `flushmark` is compared with, or that set up what it inspects.
 const TOOLS: [&str; 17] = [
-    "hdparm",
-    "sdparm",
-    "nvme",
-    "smartctl",
-    "lsblk",
-    "mdadm",
-    "lvm",
-    "cryptsetup",
-    "dmsetup",
-    "mkfs.ext4",
-    "mkfs.xfs",
-    "xfs_repair",
-    "blkid",
-    "setpriv",
-    "losetup",
-    "mkswap",
-    "wipefs",
+    "hdparm", "sdparm", "nvme", "smartctl", "lsblk", "mdadm", "lvm", "cryptsetup", "dmsetup",
+    "mkfs.ext4", "mkfs.xfs", "xfs_repair", "blkid", "setpriv", "losetup", "mkswap", "wipefs",
 ];
 
 /// Drivers of the machine's drives and of what is built on them. The last three are loaded by
 /// tests.
 const MODULES: [&str; 27] = [
-    "virtio_pci",
-    "virtio_blk",
-    "virtio_scsi",
-    "virtio_console",
-    "nvme",
-    "ahci",
-    "sd_mod",
-    "sg",
-    "mptsas",
-    "megaraid_sas",
-    "xhci_pci",
-    "usb-storage",
-    "md_mod",
-    "raid1",
-    "raid456",
-    "dm_mod",
-    "dm_crypt",
-    "aesni_intel",
-    "xts",
-    "ext4",
-    "xfs",
-    "crc32c_generic",
-    "loop",
-    "af_packet",
-    "scsi_debug",
-    "null_blk",
-    "zram",
+    "virtio_pci", "virtio_blk", "virtio_scsi", "virtio_console", "nvme", "ahci", "sd_mod", "sg",
+    "mptsas", "megaraid_sas", "xhci_pci", "usb-storage", "md_mod", "raid1", "raid456", "dm_mod",
+    "dm_crypt", "aesni_intel", "xts", "ext4", "xfs", "crc32c_generic", "loop", "af_packet",
+    "scsi_debug", "null_blk", "zram",
 ];
 /// Loaded by the tests that need them.
 const ON_DEMAND: [&str; 3] = ["scsi_debug", "null_blk", "zram"];

@@ -155,6 +155,25 @@ impl Machine {
         }
         let socket = self.directory.join("agent");
         let _ = std::fs::remove_file(&socket);
+        let mut qemu = self.qemu(&socket)?;
+        let log = File::create(self.directory.join("qemu.log"))?;
+        let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
+        self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
+        let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
+        // The kernel needs some time to probe some buses.
+        for _ in 0..TRIES {
+            if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
+                return Ok(guest);
+            }
+        }
+        for drive in &DRIVES {
+            guest.device(drive.serial)?;
+        }
+        Ok(guest)
+    }
+
+    /// QEMU with its machine and its drives. `socket` is that of the guest's agent.
+    fn qemu(&self, socket: &Path) -> anyhow::Result<Command> {
         let mut qemu = Command::new("qemu-system-x86_64");
         // KVM is not used: it may hang in nested virtual machines, and TCG works everywhere.
         qemu.args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024"])
@@ -187,11 +206,7 @@ impl Machine {
             ])
             .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
             .args([
-                "-device",
-                "ich9-ahci,id=sata",
-                "-device",
-                "mptsas1068,id=sas",
-                "-device",
+                "-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device",
                 "megasas,id=raid",
             ])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
@@ -218,20 +233,7 @@ impl Machine {
                 .arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
             qemu.arg("-device").arg(drive.device(index));
         }
-        let log = File::create(self.directory.join("qemu.log"))?;
-        let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
-        self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
-        let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
-        // The kernel needs some time to probe some buses.
-        for _ in 0..TRIES {
-            if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
-                return Ok(guest);
-            }
-        }
-        for drive in &DRIVES {
-            guest.device(drive.serial)?;
-        }
-        Ok(guest)
+        Ok(qemu)
     }
 
     fn console(&self) -> PathBuf {

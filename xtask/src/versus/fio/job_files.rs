@@ -42,9 +42,6 @@ const JOBS: [(&str, &str); 11] = [
 ];
 
 /// Runs every job file with both programs in alternation, and prints the medians.
-///
-/// # Errors
-/// If a program or the filesystem fails.
 pub fn compare(options: &Options) -> anyhow::Result<()> {
     let place = Filesystem::make().context("cannot set up a filesystem for the measurements")?;
     let jobs = tempfile::tempdir()?;

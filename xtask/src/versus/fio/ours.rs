@@ -33,17 +33,8 @@ pub fn measure(
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
     let binary = program.to_string_lossy();
     let args = [
-        "-c",
-        &cpu,
-        &binary,
-        "run",
-        &plan,
-        "--target",
-        target,
-        "--destroy-data",
-        "--quiet",
-        "--format",
-        "json",
+        "-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet",
+        "--format", "json",
     ];
     let begun = Instant::now();
     let (text, processors) = watched_output("taskset", &args, window)?;

@@ -22,11 +22,7 @@ pub fn measure(
         format!("--filename={target}"),
     );
     let mut args = vec![
-        "--name=row",
-        "--bs=4k",
-        "--size=1g",
-        "--time_based=1",
-        "--norandommap=1",
+        "--name=row", "--bs=4k", "--size=1g", "--time_based=1", "--norandommap=1",
         "--output-format=json",
     ];
     args.extend([runtime.as_str(), allowed.as_str()]);

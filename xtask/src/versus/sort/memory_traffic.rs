@@ -203,14 +203,8 @@ mod tests {
         let arena = Arena { start: 0x5a00_0000, end: 0x5a00_1000 };
         let mut reads = KeyReads::default();
         let trace = [
-            "I  0405c000,3\n",
-            " L 5a000000,8\n",
-            " L 5a000fff,1\n",
-            " L 5a001000,8\n",
-            " S 5a000010,8\n",
-            " M 5a000020,4\n",
-            "==7== lackey\n",
-            " L nonsense\n",
+            "I  0405c000,3\n", " L 5a000000,8\n", " L 5a000fff,1\n", " L 5a001000,8\n",
+            " S 5a000010,8\n", " M 5a000020,4\n", "==7== lackey\n", " L nonsense\n",
         ];
         trace.iter().for_each(|line| reads.count(line.as_bytes(), &arena));
         assert_eq!(reads, KeyReads { bytes: 13, reads: 3 });

@@ -11,15 +11,8 @@ pub struct Target {
 
 /// The data sets with separate targets.
 pub const NAMED: [&str; 9] = [
-    "urls",
-    "composite-text",
-    "composite-binary",
-    "prefix-48",
-    "genome",
-    "ascii",
-    "words",
-    "uniform-8",
-    "uniform-16",
+    "urls", "composite-text", "composite-binary", "prefix-48", "genome", "ascii", "words",
+    "uniform-8", "uniform-16",
 ];
 
 /// The targets of a data set. std's sort must not be the better choice on any.

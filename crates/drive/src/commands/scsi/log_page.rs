@@ -33,13 +33,8 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
         .copied()
         .filter(|page| {
             [
-                WRITE_ERRORS,
-                READ_ERRORS,
-                TEMPERATURE,
-                START_STOP_CYCLES,
-                SOLID_STATE,
-                BACKGROUND_SCAN,
-                INFORMATIONAL_EXCEPTIONS,
+                WRITE_ERRORS, READ_ERRORS, TEMPERATURE, START_STOP_CYCLES, SOLID_STATE,
+                BACKGROUND_SCAN, INFORMATIONAL_EXCEPTIONS,
             ]
             .contains(page)
         })

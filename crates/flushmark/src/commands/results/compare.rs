@@ -11,9 +11,6 @@ use crate::exit::{ExitStatus, WrongUse, complain, is_broken_pipe};
 use crate::selection::{self, Selected};
 
 /// Compares, prints, and checks the limits.
-///
-/// # Errors
-/// If a word selects no result, no test is on both sides, or a limit cannot be checked.
 pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let (baseline, candidates) = sides(args, store)?;
     let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();

@@ -11,10 +11,6 @@ use crate::exit::{ExitStatus, WrongUse};
 use crate::keeping::Reading;
 
 /// Deletes all of the runs, or none.
-///
-/// # Errors
-/// If a run is missing or still being measured, nobody can be asked, or the store cannot be
-/// written.
 pub fn run(args: &DeleteArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     if args.yes || confirmed(&args.runs, &store.location().to_string())? {

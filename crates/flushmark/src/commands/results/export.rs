@@ -12,11 +12,6 @@ use crate::exit::{ExitStatus, WrongUse};
 use crate::export;
 use crate::selection::select;
 
-/// Writes the results.
-///
-/// # Errors
-/// If a word selects no result, nothing was measured, the format does not hold several runs, or a
-/// file cannot be written.
 pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = select(&args.results, store)?;
     let documents: Vec<RunDocument> =

@@ -33,9 +33,6 @@ struct FileRead {
 }
 
 /// Reads every file and keeps its content. An unreadable file does not stop the others.
-///
-/// # Errors
-/// If the store cannot be opened or written, or stdout cannot be written.
 pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = if args.dry_run { None } else { Some(keeping::writing(place)?) };
     let mut unread = 0;

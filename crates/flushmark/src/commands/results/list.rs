@@ -9,8 +9,6 @@ use crate::commands::{look, print};
 use crate::exit::{self, ExitStatus};
 use crate::keeping::Reading;
 
-/// # Errors
-/// If the store cannot be read.
 pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let (mut runs, location) = match Reading::of(place)? {
         Reading::NeverKept(location) => (Vec::new(), location),

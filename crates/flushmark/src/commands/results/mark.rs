@@ -7,9 +7,6 @@ use crate::keeping::Reading;
 use crate::selection;
 
 /// Adds tags to runs, or removes them.
-///
-/// # Errors
-/// If the word selects no run, or the store cannot be written.
 pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {
@@ -23,9 +20,6 @@ pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// Replaces the note of runs.
-///
-/// # Errors
-/// If the word selects no run, or the store cannot be written.
 pub fn note(args: &NoteArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {

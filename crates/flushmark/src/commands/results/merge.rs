@@ -11,9 +11,6 @@ use crate::exit::{ExitStatus, WrongUse, complain};
 use crate::{keeping, selection, session};
 
 /// Merges the runs, judges the result, and prints or writes the document.
-///
-/// # Errors
-/// If a word selects no result, or the results do not match.
 pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = selection::select(&args.results, store)?;
     let host = selection::common(selected.iter().map(|selected| selected.host.clone()).collect());

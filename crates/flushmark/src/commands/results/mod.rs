@@ -12,10 +12,6 @@ mod show;
 use crate::args::results::{ResultsArgs, ResultsCommand};
 use crate::exit::ExitStatus;
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// Those of the subcommand.
 pub fn run(args: &ResultsArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
         ResultsCommand::List(list) => list::run(list, &args.store),

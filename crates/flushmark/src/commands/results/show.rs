@@ -11,9 +11,6 @@ use crate::keeping::Reading;
 use crate::selection;
 
 /// Prints the pages or the documents.
-///
-/// # Errors
-/// If a word selects no run, or the store cannot be read.
 pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let mut store = Reading::of(place)?.expect()?;
     let runs = selection::runs(&args.runs, &mut store)?;

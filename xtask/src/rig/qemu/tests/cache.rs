@@ -17,7 +17,6 @@ const SWITCHED: [(&str, Tool); 9] = [
     ("VSCSIUNSAFE", Tool::Sdparm),
 ];
 
-/// A reference tool.
 #[derive(Debug, Clone, Copy)]
 pub enum Tool {
     /// `hdparm -W`: ATA.

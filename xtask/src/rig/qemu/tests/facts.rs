@@ -8,20 +8,8 @@ use crate::rig::qemu::guest::Guest;
 
 /// Every drive that the machine starts with, by serial number.
 const SERIALS: [&str; 14] = [
-    "NVMEON",
-    "NVMEOFF",
-    "SATAON",
-    "SATAOFF",
-    "SASON",
-    "SASOFF",
-    "MEGARAID",
-    "USB",
-    "VBLKON",
-    "VBLKOFF",
-    "VSCSION",
-    "VSCSIOFF",
-    "VBLKNONE",
-    "VSCSIUNSAFE",
+    "NVMEON", "NVMEOFF", "SATAON", "SATAOFF", "SASON", "SASOFF", "MEGARAID", "USB", "VBLKON",
+    "VBLKOFF", "VSCSION", "VSCSIOFF", "VBLKNONE", "VSCSIUNSAFE",
 ];
 
 /// The record that flushmark prints about one drive.

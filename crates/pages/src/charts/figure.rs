@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::charts::Chart;
+use super::Chart;
 use crate::heading::{Level, Look};
 use crate::table::Table;
 

@@ -27,7 +27,7 @@ use crate::command::root;
 use machine::Machine;
 
 /// Debian packages of what the rig boots and compares with.
-pub const PACKAGES: [&str; 14] = [
+pub const PACKAGES: [&str; 15] = [
     "qemu-system-x86",
     "busybox-static",
     "cpio",
@@ -42,6 +42,7 @@ pub const PACKAGES: [&str; 14] = [
     "e2fsprogs",
     "xfsprogs",
     "util-linux",
+    "fio",
 ];
 
 #[derive(Debug, Default, clap::Args)]

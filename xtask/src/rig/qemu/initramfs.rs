@@ -14,7 +14,7 @@ use super::kernel::Kernel;
 use crate::command;
 
 /// Tools that `flushmark` is compared with, or that set up what it inspects.
-const TOOLS: [&str; 17] = [
+const TOOLS: [&str; 19] = [
     "hdparm",
     "sdparm",
     "nvme",
@@ -32,6 +32,8 @@ const TOOLS: [&str; 17] = [
     "losetup",
     "mkswap",
     "wipefs",
+    "fio",
+    "blkzone",
 ];
 
 /// Drivers of the machine's drives and of what is built on them. The last three are loaded by

@@ -127,7 +127,13 @@ impl Run<'_> {
                 ));
             }
             let range = part.start..part.start + part.bytes;
-            let smallest = table.within(range.clone()).map(|zone| zone.end - zone.start).min();
+            // A reset empties a zone whatever it can hold.
+            let transfers = workload.pattern.transfers();
+            let smallest = table
+                .within(range.clone())
+                .filter(|_| transfers)
+                .map(|zone| zone.end - zone.start)
+                .min();
             if smallest.is_some_and(|smallest| smallest < u64::from(workload.largest_bytes())) {
                 return refused(format!(
                     "a block of {} is larger than a zone",

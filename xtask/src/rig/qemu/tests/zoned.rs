@@ -150,10 +150,11 @@ pub fn writes(guest: &mut Guest) -> anyhow::Result<()> {
             ensure!(active(&beside) <= OPEN_MAX, "fio: {beside:?}");
         }
     }
+    reset(guest, &device)?;
     // Until a time: zones become full and are reset.
     jobs(
         guest,
-        "[w]\nrw=randwrite\nzonemode=zbd\nmax_open_zones=3\nbs=256k\ndirect=1\nnumjobs=4\nsize=6z\n\
+        "[w]\nrw=randwrite\nzonemode=zbd\nzonesize=4m\nmax_open_zones=3\nbs=256k\ndirect=1\nnumjobs=4\nsize=6z\n\
          time_based\nruntime=3\nioengine=libaio\niodepth=2\n",
     )?;
     let results = run(guest, &device)?;
@@ -205,6 +206,8 @@ pub fn examples(guest: &mut Guest) -> anyhow::Result<()> {
     ensure!(results.len() == 3 && count(&results[2], "/proof/writes") > 0, "{results:?}");
     let after = zones(guest, &device)?;
     ensure!(active(&after) <= OPEN_MAX, "{after:?}");
+    // Open zones elsewhere count towards the limit of the drive.
+    reset(guest, &device)?;
     jobs(
         guest,
         "[w]\nrw=randwrite\nzonemode=zbd\nzonesize=4m\nbs=1m\ndirect=1\nsize=8z\nio_size=64m\n\
@@ -212,6 +215,7 @@ pub fn examples(guest: &mut Guest) -> anyhow::Result<()> {
     )?;
     let results = run(guest, &device)?;
     ensure!(count(&results[0], "/proof/writes") == 64, "{}", results[0]);
+    reset(guest, &device)?;
     // As xnvme-zoned.fio.
     jobs(
         guest,

@@ -14,7 +14,7 @@ const LAYERS_MAX: usize = 256;
 
 /// Sysfs counts sizes and starts in units of 512 bytes, whatever the device's own block size
 /// (Documentation/ABI/stable/sysfs-block).
-const SECTOR_BYTES: u64 = 512;
+pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// One block device: a disk, a partition, or a layer such as LVM, dm-crypt or software RAID.
 ///
@@ -131,6 +131,15 @@ pub struct Queue {
     pub discard_max_bytes: Option<u64>,
     /// `host-managed` or `host-aware` for a zoned device; `None` otherwise.
     pub zoned: Option<String>,
+    /// Size of the zones of a zoned device.
+    #[serde(default)]
+    pub zone_bytes: Option<u64>,
+    /// The number of zones that may be open at a time; `None` if there is no limit.
+    #[serde(default)]
+    pub max_open_zones: Option<u64>,
+    /// The number of zones that may be partly written at a time; `None` if there is no limit.
+    #[serde(default)]
+    pub max_active_zones: Option<u64>,
 }
 
 impl BlockDevice {
@@ -307,7 +316,14 @@ fn scsi_cache_type(disk: &Attributes) -> Option<String> {
 }
 
 impl Queue {
+    /// Returns `true` if writes must go to the write pointers of zones.
+    pub fn is_host_managed(&self) -> bool {
+        self.zoned.as_deref() == Some("host-managed")
+    }
+
     fn read(disk: &Attributes) -> Self {
+        let zoned = disk.text("queue/zoned").filter(|zoned| zoned != "none");
+        let chunk_bytes = || disk.nonzero("queue/chunk_sectors")?.checked_mul(SECTOR_BYTES);
         let block_bytes = |file| disk.parsed::<u64>(file).filter(|bytes| bytes.is_power_of_two());
         Queue {
             logical_block_bytes: block_bytes("queue/logical_block_size"),
@@ -332,7 +348,11 @@ impl Queue {
             io_timeout_ms: disk.nonzero("queue/io_timeout"),
             discard_granularity_bytes: disk.nonzero("queue/discard_granularity"),
             discard_max_bytes: disk.nonzero("queue/discard_max_bytes"),
-            zoned: disk.text("queue/zoned").filter(|zoned| zoned != "none"),
+            // Of other drives, it is the size of a RAID's chunk.
+            zone_bytes: zoned.as_ref().and_then(|_| chunk_bytes()),
+            max_open_zones: disk.nonzero("queue/max_open_zones"),
+            max_active_zones: disk.nonzero("queue/max_active_zones"),
+            zoned,
         }
     }
 }
@@ -354,6 +374,28 @@ mod tests {
 
     fn read(machine: &Machine, device: &str) -> BlockDevice {
         BlockDevice::read(&SystemRoot::new(machine.path()), device.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn zones_are_facts_of_a_zoned_drive_only() {
+        let queue = |files: &[(&str, &str)]| {
+            let machine = Machine::new();
+            machine.disk("virtual/block/sdz", "8:400", files);
+            read(&machine, "8:400").queue
+        };
+        let zones = [
+            ("queue/chunk_sectors", "524288"),
+            ("queue/max_open_zones", "128"),
+            ("queue/max_active_zones", "0"),
+        ];
+        let zoned = queue(&[&zones[..], &[("queue/zoned", "host-managed")]].concat());
+        assert!(zoned.is_host_managed());
+        assert_eq!((zoned.zone_bytes, zoned.max_open_zones), (Some(256 << 20), Some(128)));
+        // No limit.
+        assert_eq!(zoned.max_active_zones, None);
+        let raid = queue(&[("queue/chunk_sectors", "1024"), ("queue/zoned", "none")]);
+        assert!(!raid.is_host_managed());
+        assert_eq!((raid.zoned, raid.zone_bytes), (None, None));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | [`inventory`] | every disk of the machine: start here for `flushmark drives`; [`usage`]: partitions and filesystems on a disk; [`health`]: its health |
 //! | [`cache_views`] | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
 //! | [`commands`] | asking a drive with its own commands: ATA, SCSI, NVMe |
+//! | [`zones`] | the zones of a zoned drive |
 //! | [`counters`] | what a device has done so far, including flushes |
 //! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
@@ -54,6 +55,7 @@ pub mod signature;
 pub mod system_root;
 pub mod transport;
 pub mod usage;
+pub mod zones;
 
 mod lossy_path;
 
@@ -77,3 +79,4 @@ pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, sign
 pub use system_root::SystemRoot;
 pub use transport::Transport;
 pub use usage::{MountedOn, Usage};
+pub use zones::{DriveZone, ZoneCondition, report_zones};

@@ -32,8 +32,11 @@ use crate::seal::Sealer;
 use crate::space::SpaceDisk;
 use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
+use crate::zoned_disk::{Storage, ZonedDisk, ZonedEnd};
+use crate::zones::Zones;
 use workload::access::Operations;
 use workload::random::generator;
+use workload::zones::ZoneJob;
 
 /// Blocks that consecutive depth-1 writes rotate through, so neighbouring writes differ in more
 /// than their stamps. Few, so small blocks stay in the L1 cache: a larger pool was measured to cost
@@ -47,6 +50,8 @@ pub struct BlockJob<'a> {
     /// The files of the job's part.
     pub files: &'a [Part],
     pub part: JobPart,
+    /// The zones of the job's file, if the workload respects them.
+    pub zones: Option<Arc<Zones>>,
     pub flow: Option<Arc<FlowCounters>>,
     pub clock: Clock,
     pub job: u32,
@@ -90,7 +95,10 @@ impl BlockJob<'_> {
             Operation::Space(call) => {
                 let failed = |errno| Failure::of("querying the target", errno);
                 let mut disk = SpaceDisk::new(self.open()?, call).map_err(failed)?;
-                self.blocking(&mut disk, stage)
+                match &self.zones {
+                    Some(zones) => Ok(self.zoned(zones, Storage::Resets(disk), stage)?.0),
+                    None => self.blocking(&mut disk, stage),
+                }
             }
             Operation::Entry(call, kind) => {
                 let Opened::Directory { scratch, .. } = self.target.opened() else {
@@ -112,12 +120,25 @@ impl BlockJob<'_> {
             Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.bytes),
         };
         let mut disk = FileDisk::new(files, self.write_flags(), renewal);
-        let Some(verification) = &self.workload.verify else { return self.on(&mut disk, stage) };
+        let Some(verification) = &self.workload.verify else {
+            return match &self.zones {
+                Some(zones) => Ok(self.zoned(zones, Storage::Files(disk), stage)?.0),
+                None => self.on(&mut disk, stage),
+            };
+        };
         let region = self.operations(Phase::Measurement).region();
         let earlier = self.target.written_to(&self.files[0].name);
         let mut disk = Verified::new(disk, verification, region, earlier)
             .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
-        let mut report = self.on(&mut disk, stage)?;
+        let mut report = match &self.zones {
+            None => self.on(&mut disk, stage)?,
+            Some(zones) => {
+                let (report, storage) = self.zoned(zones, Storage::Verified(disk), stage)?;
+                let Storage::Verified(back) = storage else { return Ok(report) };
+                disk = back;
+                report
+            }
+        };
         if report.end.failure.is_none() {
             let end = &mut report.end;
             let on_mismatch =
@@ -131,6 +152,27 @@ impl BlockJob<'_> {
             self.target.keep_written(&self.files[0].name, disk.into_written());
         }
         Ok(report)
+    }
+
+    /// Runs the stage on zones.
+    fn zoned(
+        &self,
+        zones: &Arc<Zones>,
+        storage: Storage,
+        stage: Stage<'_>,
+    ) -> Result<(Report, Storage), Failure> {
+        let zoning = self.workload.zoning.unwrap_or_default();
+        let job = ZoneJob::new(self.workload, &zoning, self.part, &mut zones.table());
+        let mut disk = ZonedDisk::new(storage, Arc::clone(zones), job);
+        let mut report = if self.workload.pattern.transfers() {
+            self.on(&mut disk, stage)?
+        } else {
+            self.blocking(&mut disk, stage)?
+        };
+        let ZonedEnd { storage, resets, note } = disk.end();
+        report.end.zone_resets = resets;
+        report.notes.extend(note.map(str::to_owned));
+        Ok((report, storage))
     }
 
     /// The flags of each write.
@@ -184,10 +226,12 @@ impl BlockJob<'_> {
     fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
         let mut draws = generator(self.workload.seed, self.job);
         let block_bytes = self.workload.largest_bytes() as usize;
-        let transfers = self.workload.pattern.transfers();
-        let content = if transfers { self.workload.content } else { Content::Zero };
-        let buffers = Buffers::new(slots, block_bytes, content, &mut draws)
-            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
+        let no_memory = |_| Failure::of("allocating memory", Errno::NOMEM);
+        if !self.workload.pattern.transfers() {
+            return Buffers::unused(slots, block_bytes).map_err(no_memory);
+        }
+        let content = self.workload.content;
+        let buffers = Buffers::new(slots, block_bytes, content, &mut draws).map_err(no_memory)?;
         if let Some(verification) = &self.workload.verify {
             return Ok(buffers.with_seal(Sealer::new(verification)));
         }
@@ -219,7 +263,7 @@ impl BlockJob<'_> {
             let flow = flow.as_mut();
             let job =
                 Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, flow };
-            let end = operations.run(job);
+            let end = if D::PLACES { operations.run_any(job) } else { operations.run(job) };
             self.ended(phase, end, disk, tally)
         });
         drop(flow);

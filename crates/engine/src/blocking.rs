@@ -7,7 +7,7 @@
 use crate::buffers::{Buffers, PIECE};
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
-use crate::disk::BlockDisk;
+use crate::disk::{Block, BlockDisk, Placing};
 use crate::flow::FlowShare;
 use crate::job::{Failure, Forgiven, JobEnd, Stop, Tally};
 use crate::pace::Pace;
@@ -68,8 +68,8 @@ impl<T: BlockDisk> Blocking<'_, T> {
         let mut checkpoints =
             Checkpoints::new(&self.operations, self.bounds, clock, now, self.flow.take());
         loop {
-            let reads = direction.next_reads();
-            let (offset, block_bytes) = match &mut sizes {
+            let mut reads = direction.next_reads();
+            let (mut offset, mut block_bytes) = match &mut sizes {
                 None => (access.next(), usual_bytes),
                 Some(sizes) => {
                     let (offset, bytes) = sizes.next_block(reads, &mut access);
@@ -86,12 +86,23 @@ impl<T: BlockDisk> Blocking<'_, T> {
                     }
                 }
             }
+            if T::PLACES {
+                let drawn = Block { reads, offset, bytes: block_bytes as u32 };
+                let Some(placed) = self.place(drawn, end)? else { return Ok(()) };
+                (reads, offset) = (placed.reads, placed.offset);
+                block_bytes = placed.bytes as usize;
+                now = clock.ticks();
+            }
             let begin;
             if reads {
                 let block = &mut self.buffers.slot_mut(0)[..block_bytes];
                 begin = take_due(&mut pace).unwrap_or(now);
                 let moved = self.disk.read(block, offset);
                 now = clock.ticks();
+                if T::PLACES {
+                    let placed = Block { reads, offset, bytes: block_bytes as u32 };
+                    self.disk.performed(placed, moved == Ok(block_bytes));
+                }
                 let done = Failure::check(self.disk.read_name(), offset, block_bytes, moved);
                 if let Err(failure) = done {
                     let resumed = self.ignore(failure, &mut checkpoints, now, end)?;
@@ -114,6 +125,10 @@ impl<T: BlockDisk> Blocking<'_, T> {
                     .unwrap_or_else(|| if restamp { clock.ticks() } else { now });
                 let moved = self.disk.write(block, offset);
                 now = clock.ticks();
+                if T::PLACES {
+                    let placed = Block { reads, offset, bytes: block_bytes as u32 };
+                    self.disk.performed(placed, moved == Ok(block_bytes));
+                }
                 let done = Failure::check(self.disk.write_name(), offset, block_bytes, moved);
                 if let Err(failure) = done {
                     let resumed = self.ignore(failure, &mut checkpoints, now, end)?;
@@ -170,6 +185,21 @@ impl<T: BlockDisk> Blocking<'_, T> {
 }
 
 impl<T: BlockDisk> Blocking<'_, T> {
+    /// Waits for the place of a block; `None` if the job ends.
+    fn place(&mut self, drawn: Block, end: &JobEnd) -> Result<Option<Block>, Failure> {
+        loop {
+            match self.disk.place(drawn)? {
+                Placing::At(block) => return Ok(Some(block)),
+                Placing::Nowhere => return Ok(None),
+                Placing::Later => self.disk.await_place(),
+            }
+            let ops = end.reads + end.writes;
+            if self.stop.is_requested() || self.bounds.reached(self.clock.ticks(), ops) {
+                return Ok(None);
+            }
+        }
+    }
+
     /// Continues after a failed operation, if the workload ignores such failures. Returns the time
     /// at which the job continues; `None` if it ends.
     #[cold]

@@ -47,28 +47,44 @@ impl Buffers {
     ///
     /// # Errors
     /// Fails if the system is out of memory.
-    #[expect(unsafe_code, reason = "page-aligned memory comes from mmap")]
     pub fn new(
         slots: usize,
         slot_bytes: usize,
         content: Content,
         generator: &mut Xoshiro256PlusPlus,
     ) -> std::io::Result<Buffers> {
-        // Slots start on page boundaries, so any logical block size is aligned.
-        let stride = slot_bytes.next_multiple_of(PIECE);
-        let length = stride.checked_mul(slots).ok_or(rustix::io::Errno::NOMEM)?;
         // Populated, because untouched pages would all be the kernel's shared zero page. Direct I/O
         // can pin that page only in a slow way (a special page table entry ends `gup_fast`), at 150
         // ns per write.
-        let (protection, flags) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
+        let mut buffers = Buffers::map(slots, slot_bytes, content, MapFlags::POPULATE)?;
+        fill(buffers.all_mut(), content, generator);
+        Ok(buffers)
+    }
+
+    /// Slots that only have a length, for operations that transfer no data. They take no memory.
+    ///
+    /// # Errors
+    /// Fails if the system is out of memory.
+    pub fn unused(slots: usize, slot_bytes: usize) -> std::io::Result<Buffers> {
+        Buffers::map(slots, slot_bytes, Content::Zero, MapFlags::NORESERVE)
+    }
+
+    #[expect(unsafe_code, reason = "page-aligned memory comes from mmap")]
+    fn map(
+        slots: usize,
+        slot_bytes: usize,
+        content: Content,
+        flags: MapFlags,
+    ) -> std::io::Result<Buffers> {
+        // Slots start on page boundaries, so any logical block size is aligned.
+        let stride = slot_bytes.next_multiple_of(PIECE);
+        let length = stride.checked_mul(slots).ok_or(rustix::io::Errno::NOMEM)?;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | flags);
         // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
         let memory = memory.cast();
         let marking = if content == Content::Zero { Marking::None } else { Marking::Stamps };
-        let mut buffers = Buffers { memory, length, slot_bytes, content, marking, writes: 0 };
-        fill(buffers.all_mut(), content, generator);
-        Ok(buffers)
+        Ok(Buffers { memory, length, slot_bytes, content, marking, writes: 0 })
     }
 
     /// Fills each block that is written with the next of these contents, instead of a stamp.

@@ -57,6 +57,24 @@ pub trait Disk {
 pub trait BlockDisk: Disk {
     /// The disk checks blocks; otherwise the loops omit the calls that serve this.
     const VERIFIES: bool = false;
+    /// The disk decides where each operation goes; otherwise the loops omit the calls that serve
+    /// this.
+    const PLACES: bool = false;
+
+    /// Decides where the next operation goes, given the block that was drawn. It then occupies that
+    /// place until [`BlockDisk::performed`].
+    ///
+    /// # Errors
+    /// Fails if the place cannot be prepared.
+    fn place(&mut self, block: Block) -> Result<Placing, Failure> {
+        Ok(Placing::At(block))
+    }
+
+    /// Ends an operation; `done` is set if all of it was performed.
+    fn performed(&mut self, _block: Block, _done: bool) {}
+
+    /// Waits until a place may have become free, briefly.
+    fn await_place(&self) {}
 
     /// Checks a block that has been read.
     ///
@@ -81,6 +99,24 @@ pub trait BlockDisk: Disk {
     fn check_written(&mut self, _stop: &Stop, _on_mismatch: OnMismatch<'_>) -> Result<(), Failure> {
         Ok(())
     }
+}
+
+/// The block of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    pub reads: bool,
+    pub offset: u64,
+    pub bytes: u32,
+}
+
+/// The place of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    At(Block),
+    /// Operations in flight, or those of other jobs, must end first.
+    Later,
+    /// There is none, so the job ends.
+    Nowhere,
 }
 
 /// The method that restores the initial state of each file's layout.

@@ -66,6 +66,8 @@ pub struct JobEnd {
     pub read_bytes: u64,
     /// Bytes of the completed writes.
     pub written_bytes: u64,
+    /// Zones that were reset.
+    pub zone_resets: u64,
     /// Errors that were ignored.
     pub ignored: IgnoredErrors,
     /// The job ended because the disk was full, as its workload expects.
@@ -87,6 +89,7 @@ impl JobEnd {
             turns: 0,
             read_bytes: 0,
             written_bytes: 0,
+            zone_resets: 0,
             ignored: IgnoredErrors::new(),
             filled: false,
             sort: None,

@@ -16,11 +16,12 @@
 //! | sorts of more than fits in memory, with runs on the target | `spilling` |
 //! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //! | selects the number of completions per wait | `batching` |
+//! | zones: where in them each operation goes, and resets | `zoned_disk`, `zones` |
 //! | verification: what blocks contain, and when they are checked | `stamp`, `seal`, `readback` |
 //!
 //! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
-//! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and `libaio` (the
-//! kernel's shared rings).
+//! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `space` and `zones` (ioctls),
+//! `uring` and `libaio` (the kernel's shared rings).
 
 mod affinity;
 mod batching;
@@ -60,6 +61,8 @@ mod stepping;
 mod target;
 mod uring;
 mod watch;
+mod zoned_disk;
+mod zones;
 
 pub use error::EngineError;
 pub use job::Stop;

@@ -53,6 +53,9 @@ fn raise_open_files(jobs: u32, needed: u64) -> Result<(), EngineError> {
 pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
     let buffers = |test: &Test| {
         let Work::Blocks(workload) = &test.work else { return None };
+        if !workload.pattern.transfers() {
+            return None;
+        }
         let (jobs, depth, block_bytes) =
             (workload.jobs.get(), workload.depth_effective(), u64::from(workload.largest_bytes()));
         Some((u64::from(jobs) * u64::from(depth) * block_bytes, jobs, depth, block_bytes))

@@ -15,7 +15,7 @@ use crate::batching::Batching;
 use crate::buffers::Buffers;
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
-use crate::disk::BlockDisk;
+use crate::disk::{Block, BlockDisk, Placing};
 use crate::flow::{FlowShare, RETRY};
 use crate::job::{Failure, Forgiven, JobEnd, Stop, Tally};
 use crate::pace::Pace;
@@ -62,7 +62,9 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
         let paced = workload.rate.is_some() || operations.renew_every().is_some();
         let varied = workload.sizes.is_some() || T::VERIFIES || self.priorities.is_some();
         let checked = workload.rate_min.is_some() || self.flow.is_some() || self.search.is_some();
-        if synced || paced || varied || checked {
+        if T::PLACES {
+            operations.run_any(Specialised::<_, false>(self))
+        } else if synced || paced || varied || checked {
             operations.run(Specialised::<_, false>(self))
         } else {
             operations.run(Specialised::<_, true>(self))
@@ -105,6 +107,8 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
         let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut group = Group::new(&self.operations);
         self.batching.begin_phase();
+        // A block that has been drawn but has no place yet.
+        let mut waiting: Option<Block> = None;
         let mut started = 0;
         let searches = self.search.as_ref().is_some_and(|search| !search.is_settled());
         let mut now = clock.ticks();
@@ -123,6 +127,7 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
                 stopping |= search.is_settled();
             }
             let mut has_share = true;
+            let mut place_is_taken = false;
             let check_due = T::VERIFIES && self.disk.check_is_due();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
             // A sync is also due after the last write.
@@ -146,26 +151,58 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
                 if full || flight.free.is_empty() {
                     break;
                 }
-                if !PLAIN && let Some(flow) = &mut self.flow {
+                if !PLAIN
+                    && waiting.is_none()
+                    && let Some(flow) = &mut self.flow
+                {
                     has_share = flow.take();
                     if !has_share {
                         break;
                     }
                 }
                 let Some(slot) = flight.free.pop() else { break };
-                let reads = direction.next_reads();
-                let (offset, bytes) = match &mut sizes {
-                    None if T::VERIFIES => (flight.next_idle_block(&mut access), usual_bytes),
-                    None => (access.next(), usual_bytes),
-                    Some(sizes) => sizes.next_block(reads, &mut access),
-                };
+                let mut begun = now;
+                let (reads, offset, bytes);
+                if T::PLACES {
+                    let drawn = waiting.take().unwrap_or_else(|| {
+                        let reads = direction.next_reads();
+                        let (offset, bytes) = match &mut sizes {
+                            None => (access.next(), usual_bytes),
+                            Some(sizes) => sizes.next_block(reads, &mut access),
+                        };
+                        Block { reads, offset, bytes }
+                    });
+                    match self.disk.place(drawn)? {
+                        Placing::At(block) => Block { reads, offset, bytes } = block,
+                        Placing::Later => {
+                            waiting = Some(drawn);
+                            flight.free.push(slot);
+                            place_is_taken = true;
+                            break;
+                        }
+                        Placing::Nowhere => {
+                            flight.free.push(slot);
+                            self.bounds = Bounds::PASSED;
+                            break;
+                        }
+                    }
+                    // A reset may have come first.
+                    begun = clock.ticks();
+                } else {
+                    reads = direction.next_reads();
+                    (offset, bytes) = match &mut sizes {
+                        None if T::VERIFIES => (flight.next_idle_block(&mut access), usual_bytes),
+                        None => (access.next(), usual_bytes),
+                        Some(sizes) => sizes.next_block(reads, &mut access),
+                    };
+                }
                 if reads {
                     self.push::<PLAIN>(slot, Operation::Read, offset, bytes);
                 } else {
                     self.buffers.stamped(slot as usize, offset);
                     self.push::<PLAIN>(slot, Operation::Write, offset, bytes);
                 }
-                flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
+                flight.begin(slot, reads, offset, bytes, due.unwrap_or(begun));
                 if !PLAIN {
                     group.add(reads, offset);
                     if let Some(pace) = &mut pace {
@@ -193,6 +230,11 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
                 if check_due {
                     let on_mismatch = &mut |failure| end.forgive(workload, failure).map(drop);
                     self.disk.check_written(self.stop, on_mismatch)?;
+                    now = clock.ticks();
+                    continue;
+                }
+                if place_is_taken {
+                    self.disk.await_place();
                     now = clock.ticks();
                     continue;
                 }
@@ -324,6 +366,10 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
         }
         if let Some(search) = &mut self.search {
             search.note(elapsed);
+        }
+        if T::PLACES {
+            let done = completion.moved == Ok(bytes as usize);
+            self.disk.performed(Block { reads, offset, bytes }, done);
         }
         let operation = if reads { "read" } else { "write" };
         if let Err(failure) = Failure::check(operation, offset, bytes as usize, completion.moved) {

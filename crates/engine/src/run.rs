@@ -4,6 +4,7 @@ mod blocks;
 mod entries;
 mod sort;
 mod steps;
+mod zoned;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -242,6 +243,9 @@ impl Run<'_> {
             notes.push("ended when the disk was full (fill_device)".to_owned());
         }
         let total = |count: fn(&JobEnd) -> u64| ends.iter().map(count).sum::<u64>();
+        if total(|end| end.zone_resets) > 0 {
+            notes.push(format!("zones that were reset: {}", total(|end| end.zone_resets)));
+        }
         let (histograms, series) = watch.finish(writes_are_commits);
         let proof = Proof {
             reads: total(|end| end.reads),

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use workload::{SpaceCall, SyncCall};
 
-use crate::disk::{BlockDisk, Disk};
+use crate::disk::{BlockDisk, Disk, FileBacked};
 use crate::open_files::OpenFiles;
 
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
@@ -32,6 +32,12 @@ impl SpaceDisk {
 }
 
 impl BlockDisk for SpaceDisk {}
+
+impl FileBacked for SpaceDisk {
+    fn files(&self) -> &OpenFiles {
+        &self.files
+    }
+}
 
 impl Disk for SpaceDisk {
     fn write_name(&self) -> &'static str {

@@ -20,6 +20,7 @@ use crate::limits;
 use crate::part::PartSpec;
 use crate::readback::Written;
 use crate::scratch::Scratch;
+use crate::zones::Zones;
 
 /// The planned effects of a plan on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Target {
     may_fill: bool,
     /// The blocks that a later test checks, by file name.
     written: Mutex<HashMap<String, Vec<Arc<Written>>>>,
+    /// The zones of files that stay, as earlier tests left them.
+    zones: Mutex<HashMap<String, Arc<Zones>>>,
 }
 
 #[derive(Debug)]
@@ -106,8 +109,8 @@ impl Target {
                 }
             }
         };
-        let (may_fill, written) = (intent.destroy_data, Mutex::default());
-        Ok(Target { given: given.to_owned(), opened, may_fill, written })
+        let (may_fill, written, zones) = (intent.destroy_data, Mutex::default(), Mutex::default());
+        Ok(Target { given: given.to_owned(), opened, may_fill, written, zones })
     }
 
     /// The target as given by the user.
@@ -205,6 +208,17 @@ impl Target {
     /// Another test overwrites this file.
     pub(crate) fn forget_written(&self, name: &str) {
         self.written().remove(name);
+    }
+
+    /// The zones of a file, as earlier tests left them.
+    pub(crate) fn zones_of(&self, name: &str) -> Option<Arc<Zones>> {
+        self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Keeps the zones of a file for later tests.
+    pub(crate) fn keep_zones(&self, name: &str, zones: Arc<Zones>) {
+        let mut kept = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(name.to_owned(), zones);
     }
 
     /// Removes one of this run's files.

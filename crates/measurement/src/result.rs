@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use workload::{
     Arrivals, BlockOrder, BlockSizes, Content, Dedupe, Ends, FileSpec, Flow, JobFiles, Jobs,
     LatencyTarget, Layout, Pattern, Priorities, Rate, RateMin, Room, Sharing, Submission,
-    SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, format_bytes,
+    SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, Zoning,
+    format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -130,6 +131,9 @@ pub struct WorkloadRecord {
     /// Difference of the order of blocks from the default; absent: none.
     #[serde(default, skip_serializing_if = "BlockOrder::is_plain")]
     pub order: BlockOrder,
+    /// The zones whose write pointers the writes went to; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoning: Option<Zoning>,
     /// The sizes of reads and writes, if they varied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BlockSizes>,
@@ -226,6 +230,8 @@ impl WorkloadRecord {
             && self.flow.is_none()
             && self.latency_target.is_none()
             && !self.verify
+            // A job waits for zones that are being written or reset.
+            && self.zoning.is_none()
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
         constant.then_some(self.depth * self.jobs)
@@ -315,6 +321,7 @@ impl WorkloadRecord {
             priorities: Priorities::default(),
             end_fsync: false,
             order: BlockOrder::Plain,
+            zoning: None,
             sizes: None,
             verify: false,
             atomic: false,
@@ -374,6 +381,7 @@ impl WorkloadRecord {
             priorities: workload.priorities.clone(),
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
+            zoning: workload.zoning,
             sizes: workload.sizes.clone(),
             verify: workload.verify.is_some(),
             atomic: workload.atomic,

@@ -263,6 +263,8 @@ fn size_words(device: &BlockDevice) -> Vec<String> {
         bytes("requests up to", queue.max_request_bytes),
         device.read_only.filter(|read_only| *read_only).map(|_| "read-only".to_owned()),
         queue.zoned.clone(),
+        bytes("zones of", queue.zone_bytes),
+        queue.max_open_zones.map(|zones| format!("at most {zones} open zones")),
     ]
     .into_iter()
     .flatten()

@@ -303,6 +303,11 @@ impl Machine {
                            `flushmark emulate` for a drive that does";
             return Err(NotRun::Skip(because.to_owned()));
         }
+        if workload.zoning.is_some() {
+            let because = "models have no zones; run it on a zoned device, or on any target with \
+                           zonesize";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
         if workload.atomic {
             return Err(NotRun::Skip(
                 "models have no atomic writes; run it on a device that supports them".to_owned(),

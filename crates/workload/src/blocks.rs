@@ -19,6 +19,7 @@ use crate::steady::UntilSteady;
 use crate::sync::{SyncCall, SyncMethod};
 use crate::tolerance::{ErrorKind, Tolerance};
 use crate::verification::Verification;
+use crate::zones::Zoning;
 
 /// A value is out of range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +78,18 @@ ranged!(
     /// Independent submitters, each with its own file handle: 1 to 256.
     Jobs, u32, "number of jobs", 1, 256, |n| n.to_string()
 );
+
+impl BlockBytes {
+    /// The largest zone that can be reset as one block.
+    const ZONE_MAX: u32 = 2 << 30;
+
+    /// The size of a zone that is reset as one block, which can exceed [`BlockBytes::MAX`]: no
+    /// data is transferred. `None` if it is out of range.
+    pub fn of_zone(bytes: u64) -> Option<BlockBytes> {
+        let range = BlockBytes::MIN.0..=BlockBytes::ZONE_MAX;
+        u32::try_from(bytes).ok().filter(|bytes| range.contains(bytes)).map(BlockBytes)
+    }
+}
 
 /// Limit on the files or directories of a job that are created, looked up or removed one by one.
 pub const ENTRIES_MAX: u64 = 1 << 24;
@@ -404,6 +417,8 @@ pub struct Workload {
     pub order: BlockOrder,
     /// Bytes per read or write; the smallest if sizes vary.
     pub block_bytes: BlockBytes,
+    /// Writes go to the write pointers of zones.
+    pub zoning: Option<Zoning>,
     /// The sizes of reads and writes, if they vary.
     pub sizes: Option<BlockSizes>,
     /// I/Os that each job keeps in flight.
@@ -508,6 +523,7 @@ impl Workload {
             read_percent: 50,
             order: BlockOrder::Plain,
             block_bytes,
+            zoning: None,
             sizes: None,
             depth: Depth::MIN,
             jobs: Jobs::MIN,
@@ -603,12 +619,13 @@ impl Workload {
         } else {
             format!(", {}", self.order.notation())
         };
+        let zoned = if self.zoning.is_some() { ", zoned" } else { "" };
         let block = match &self.sizes {
             None => format_bytes(u64::from(self.block_bytes.get())),
             Some(sizes) => sizes.title(),
         };
         format!(
-            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{files}{layout}{buffered}{shared}, \
+            "{}{mix} {block}{order}{zoned}{sync}{drain}{end}{streams}{files}{layout}{buffered}{shared}, \
              depth {}, jobs {}",
             self.pattern.name(),
             self.depth.get(),

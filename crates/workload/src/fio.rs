@@ -11,6 +11,7 @@
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `priority` | its I/O priorities |
+//! | `zones` | options about zones |
 //! | `reference` | generates `docs/fio.md` |
 //!
 //! Unsupported options are rejected by name: silently ignoring an option would change what is
@@ -26,6 +27,7 @@ mod reference;
 mod section;
 pub mod value;
 mod verify;
+mod zones;
 
 pub use engine::FioEngine;
 pub use reference::reference;

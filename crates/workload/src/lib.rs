@@ -15,6 +15,7 @@
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`order`] | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
 //! | [`sizes`] | mixed block sizes |
+//! | [`zones`] | zones that are written sequentially, and where in them each operation goes |
 //! | [`files`] | the files of a job that has several, and the order of their turns |
 //! | [`pacing`] | pauses between operations, and the rate below which a job fails |
 //! | [`parts`] | the files and byte range that each job works on |
@@ -66,6 +67,7 @@ pub mod target;
 pub mod tolerance;
 pub mod verification;
 pub mod write_cache;
+pub mod zones;
 
 pub use blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange,
@@ -93,3 +95,4 @@ pub use target::TargetName;
 pub use tolerance::{ErrorKind, Tolerance};
 pub use verification::{CheckTime, FillPattern, Seal, Verification};
 pub use write_cache::WriteCache;
+pub use zones::{ZoneCollection, Zoning};

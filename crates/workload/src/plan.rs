@@ -285,7 +285,10 @@ impl Plan {
                     let unit = workload.unit_bytes();
                     let files = u64::from(workload.jobs.get()) * u64::from(workload.files.per_job);
                     let least = unit * workload.units_min() * files;
-                    let most = SMOKE_BYTES.max(least);
+                    let zoned = workload.zoning.and_then(|zoning| zoning.zone_bytes);
+                    // Offsets are whole zones, and at least one is written.
+                    let unit = zoned.unwrap_or(unit);
+                    let most = SMOKE_BYTES.max(least).next_multiple_of(zoned.unwrap_or(1));
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),

@@ -27,9 +27,10 @@ use crate::command::root;
 use machine::Machine;
 
 /// Debian packages of what the rig boots and compares with.
-pub const PACKAGES: [&str; 14] = [
+pub const PACKAGES: [&str; 15] = [
     "qemu-system-x86", "busybox-static", "cpio", "kmod", "hdparm", "sdparm", "nvme-cli",
     "smartmontools", "mdadm", "lvm2", "cryptsetup-bin", "e2fsprogs", "xfsprogs", "util-linux",
+    "fio",
 ];
 
 #[derive(Debug, Default, clap::Args)]

@@ -41,6 +41,7 @@ impl Run<'_> {
             )));
         }
         self.check_operation(workload)?;
+        self.check_zoning(workload)?;
         if workload.existing_only && kind == TargetKind::Directory {
             return Err(NotRun::Skip(
                 "it must not create a file (allow_file_create=0), but its target is a directory; \
@@ -233,7 +234,7 @@ impl Run<'_> {
             .zip(&parts.files)
             .map(|(file, asked)| file.size_bytes.min(*asked))
             .collect();
-        let Some(placed) = workload.parts_within(parts, &sizes) else {
+        let Some(mut placed) = workload.parts_within(parts, &sizes) else {
             let path = self.target.path().to_owned();
             let (size_bytes, needed_bytes) = (sizes.iter().sum(), parts.files.iter().sum());
             return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
@@ -255,7 +256,15 @@ impl Run<'_> {
         if workload.atomic {
             self.expect_atomic(workload, &files)?;
         }
+        let zones = match &workload.zoning {
+            Some(zoning) => self.zones(workload, zoning, &mut placed, &files)?,
+            None => Vec::new(),
+        };
         let Described { record, carrier, .. } = &mut described;
+        if let (Some(zoning), Some(zones)) = (&mut record.zoning, zones.first()) {
+            zoning.zone_bytes = Some(zones.table().zone_bytes());
+            zoning.max_open = zones.limit;
+        }
         record.direct = workload.direct && files.iter().all(|file| file.direct);
         record.submission = carrier.submission();
         record.size_bytes = placed.span_bytes();
@@ -266,13 +275,14 @@ impl Run<'_> {
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let part = placed.jobs[job as usize];
             let files = &files[part.file..][..part.files as usize];
-            let flow = flow.clone();
+            let (flow, zones) = (flow.clone(), zones.get(part.file).cloned());
             BlockJob {
                 target: self.target,
                 workload,
                 carrier,
                 files,
                 part,
+                zones,
                 flow,
                 clock,
                 job,

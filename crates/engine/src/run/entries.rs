@@ -74,6 +74,7 @@ impl Run<'_> {
                 carrier,
                 files: &files[job as usize..=job as usize],
                 part: JobPart::within_one_file(0, part_bytes),
+                zones: None,
                 flow: flow.clone(),
                 clock,
                 job,

@@ -19,6 +19,7 @@ impl Run<'_> {
         test: &'a Test,
         sort: &'a SortWork,
     ) -> Result<Planned<'a>, NotRun> {
+        self.expect_no_zones(true)?;
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
         let carrier =
             if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };

@@ -18,6 +18,7 @@ impl Run<'_> {
         test: &'a Test,
         program: &'a StepProgram,
     ) -> Result<Planned<'a>, NotRun> {
+        self.expect_no_zones(true)?;
         match self.target.kind() {
             TargetKind::Null => {
                 return Err(NotRun::Skip(

@@ -211,6 +211,7 @@ impl Options {
             priorities: Priorities::default(),
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,
+            zoning: None,
             sizes: None,
             verify: false,
             atomic: self.flag("atomic"),

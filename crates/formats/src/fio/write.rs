@@ -173,6 +173,15 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         }
         other => drop(set("random_distribution", other.notation())),
     }
+    if let Some(zoning) = workload.zoning {
+        set("zonemode", "zbd".to_owned());
+        if let Some(bytes) = zoning.zone_bytes {
+            set("zonesize", bytes.to_string());
+        }
+        if let Some(zones) = zoning.max_open {
+            set("max_open_zones", zones.to_string());
+        }
+    }
     set("iodepth", workload.depth.to_string());
     set("numjobs", workload.jobs.to_string());
     match workload.sync {

@@ -92,6 +92,8 @@ mod tests {
     fn a_queue_that_need_not_be_full_is_not_judged() {
         assert_eq!(found(0.5, |result| result.workload.jobs = 4), None);
         assert_eq!(found(0.5, |result| result.workload.sync = Some(SyncMethod::Fsync)), None);
+        let zoning = Some(workload::Zoning::default());
+        assert_eq!(found(0.5, |result| result.workload.zoning = zoning), None);
         assert_eq!(found(0.5, |result| result.ended = Ended::Interrupted), None);
         assert_eq!(found(0.5, |result| result.in_flight = None), None);
     }

@@ -111,6 +111,11 @@ impl<'a> Operations<'a> {
             },
         }
     }
+
+    /// Runs the loop that dispatches on each operation, whatever the order and the direction.
+    pub fn run_any<L: Loop>(&self, body: L) -> L::End {
+        body.run(self.order(), self.mix())
+    }
 }
 
 /// A loop over operations, which [`Operations::run`] specialises.
@@ -159,6 +164,14 @@ impl Direction for DrawnMix {
     #[inline]
     fn next_reads(&mut self) -> bool {
         DrawnMix::next_reads(self)
+    }
+}
+
+impl Direction for Mix {
+    const WRITES: bool = true;
+
+    fn next_reads(&mut self) -> bool {
+        Mix::next_reads(self)
     }
 }
 

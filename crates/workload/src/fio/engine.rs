@@ -18,14 +18,15 @@ pub enum FioEngine {
 
 impl FioEngine {
     /// The names, for errors.
-    pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null, \
+    pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, null, \
                              falloc, ftruncate, filecreate, filestat, filedelete, dircreate, \
                              dirstat, dirdelete";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
         Some(match name {
-            "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" => {
+            // The zones of libzbc are those of the kernel.
+            "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" | "libzbc" => {
                 FioEngine::Transfer(EngineChoice::Psync)
             }
             "io_uring" => FioEngine::Transfer(EngineChoice::IoUring),

@@ -3,6 +3,7 @@
 use super::engine::FioEngine;
 use super::section::Section;
 use super::value;
+use super::zones::ZoneMode;
 use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room,
     Sharing, SyncTiming, Until, WarmUp, Workload,
@@ -52,6 +53,10 @@ impl Section {
             {
                 Ok(Start::Alone)
             }
+            // The sections before this one that run together, and those that have ended by then.
+            Some(name) if Section::ended_before_last(before)?.any(|ended| ended.name == name) => {
+                Ok(Start::WithPrevious)
+            }
             Some(name) => {
                 let message = format!(
                     "wait_for: a section waits for all previous sections, not only for {name}; use \
@@ -60,6 +65,15 @@ impl Section {
                 Err(self.wrong("wait_for", &message))
             }
         }
+    }
+
+    /// The sections that have ended when the last one starts.
+    fn ended_before_last(before: &[Section]) -> Result<impl Iterator<Item = &Section>, PlanError> {
+        let mut first = before.len().saturating_sub(1);
+        while first > 0 && before[first].starts(&before[..first])? == Start::WithPrevious {
+            first -= 1;
+        }
+        Ok(before[..first].iter())
     }
 
     /// The target of the section, with its line.
@@ -203,6 +217,7 @@ impl Section {
                            remove ramp_time";
             return Err(self.wrong("startdelay", message));
         }
+        workload.zoning = self.zoning(&workload)?;
         workload.verify = self.verification(&workload)?;
         workload.atomic = self.atomic(&workload)?;
         workload.tolerance = self.tolerance()?;
@@ -261,7 +276,11 @@ impl Section {
         &self,
         pattern: Pattern,
     ) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
-        let size = |text: &str| Some(BlockBytes::new(value::number(text)?).ok()?.get());
+        let resets = pattern.trims() && self.zone_mode()? == ZoneMode::Zoned;
+        let block = |bytes: u64| {
+            if resets { BlockBytes::of_zone(bytes) } else { BlockBytes::new(bytes).ok() }
+        };
+        let size = |text: &str| Some(block(value::number(text)?)?.get());
         let single = |text: &str| Some(vec![SizeShare { bytes: size(text)?, weight: 1 }]);
         let bs = self.directions(
             "bs",
@@ -319,8 +338,7 @@ impl Section {
             );
             return Err(self.wrong(key, &message));
         }
-        let block = BlockBytes::new(u64::from(smallest))
-            .map_err(|error| self.wrong(key, &error.to_string()))?;
+        let block = block(u64::from(smallest)).unwrap_or(BlockBytes::MIN);
         let uniform =
             align == smallest && reads.iter().chain(&writes).all(|share| share.bytes == smallest);
         Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, coarse, reads, writes })))
@@ -509,19 +527,16 @@ impl Section {
         skip: Option<i64>,
         largest: u32,
     ) -> Result<Option<BlockOrder>, PlanError> {
-        let takes = "none or strided; zoned devices (zbd) are not supported";
-        let strided = self.read("zonemode", takes, |mode| match mode {
-            "none" => Some(false),
-            "strided" => Some(true),
-            _ => None,
-        })?;
+        if self.zone_mode()? != ZoneMode::Strided {
+            return Ok(None);
+        }
         let takes = format!("a size of at least one block, {largest} B");
         let size = |value: &str| value::number(value).filter(|&bytes| bytes >= u64::from(largest));
         let zone_bytes = self.read("zonesize", &takes, size)?;
         let range_bytes = self.read("zonerange", &takes, size)?;
-        let skip_bytes = self.read("zoneskip", "a size", value::number)?.unwrap_or(0);
+        let skip_bytes =
+            self.read("zoneskip", "a size", |text| self.bytes_or_zones(text))?.unwrap_or(0);
         match zone_bytes {
-            _ if strided != Some(true) => Ok(None),
             None => Err(self.wrong("zonemode", "zonemode: strided requires zonesize")),
             Some(_) if pattern.is_random() || skip.is_some() => {
                 let message = "zonemode: flushmark only supports sequential access within zones; \
@@ -542,9 +557,13 @@ impl Section {
     }
 
     fn offset(&self, key: &str, unit: u64) -> Result<u64, PlanError> {
-        let takes = format!("a size that is a multiple of 512, or of bs, {}", format_bytes(unit));
+        let takes = format!(
+            "a size that is a multiple of 512, or of bs, {}, or zones such as 8z with zonesize",
+            format_bytes(unit)
+        );
         let aligned = |bytes: &u64| bytes.is_multiple_of(unit) || bytes.is_multiple_of(512);
-        Ok(self.read(key, &takes, |value| value::number(value).filter(aligned))?.unwrap_or(0))
+        let bytes = self.read(key, &takes, |value| self.bytes_or_zones(value).filter(aligned))?;
+        Ok(bytes.unwrap_or(0))
     }
 
     /// Discards and calls without data are issued one at a time, as by fio's synchronous engines and libaio. Returns the
@@ -825,8 +844,8 @@ impl Section {
     /// The bytes that each job works on, and its end.
     fn extent(&self, workload: &mut Workload) -> Result<(), PlanError> {
         let block_bytes = u64::from(workload.largest_bytes());
-        let bytes = |value: &str| value::number(value).filter(|&size| size >= block_bytes);
-        let takes = "a size of at least one block, such as 1g";
+        let bytes = |value: &str| self.bytes_or_zones(value).filter(|&size| size >= block_bytes);
+        let takes = "a size of at least one block, such as 1g, or zones such as 8z with zonesize";
         let area = self.read("size", &format!("{takes}, or 1% to 100%"), |value| {
             match value.strip_suffix('%') {
                 Some(percent) => percent

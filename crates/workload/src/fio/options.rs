@@ -126,7 +126,7 @@ pub const OPTIONS: &[FioOption] = &[
         "bs",
         "a size, 512 B to 64 MiB; or two for reads and writes, as in `4k,8k`",
         "`4k`",
-        "bytes per read or write",
+        "bytes per read or write; of a trim with `zonemode=zbd`, the size of a zone, up to 2 GiB",
     )
     .or(&["blocksize"]),
     used(
@@ -159,14 +159,61 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     used(
         "zonemode",
-        "`none`, `strided`",
+        "`none`, `strided`, `zbd`",
         "`none`",
-        "accesses zones sequentially, with gaps \
-                                                     between them",
+        "`strided` accesses zones sequentially, with gaps between them. `zbd` writes at the write \
+         pointers of zones, as zoned drives require, see below",
     ),
-    used("zonesize", "size", "none", "size of a zone with `zonemode=strided`"),
+    used(
+        "zonesize",
+        "size",
+        "with `zbd`, that of the drive's zones",
+        "size of a zone. A target without zones requires it",
+    ),
     used("zonerange", "the same as `zonesize`", "`zonesize`", "each zone is accessed once"),
-    used("zoneskip", "size", "0", "bytes skipped after each zone"),
+    used(
+        "zoneskip",
+        "size",
+        "0",
+        "bytes skipped after each zone with `zonemode=strided`; 0 with `zbd`",
+    ),
+    used(
+        "max_open_zones",
+        "0 to 4096",
+        "the limit of the drive",
+        "number of zones that all jobs together write at a time; 0 for no limit of its own",
+    ),
+    used(
+        "job_max_open_zones",
+        "0 to 4096",
+        "0",
+        "number of zones that one job writes at a time; requires a limit for all jobs",
+    ),
+    used(
+        "ignore_zone_limits",
+        FLAG,
+        "0",
+        "`max_open_zones` applies even if the drive has another limit",
+    ),
+    used(
+        "read_beyond_wp",
+        FLAG,
+        "0",
+        "reads of `zonemode=zbd` also go where nothing has been written",
+    ),
+    used(
+        "zone_reset_threshold",
+        "0 to 1",
+        "0",
+        "share of a job's bytes that must have been written before zones are reset although they \
+         are not full",
+    ),
+    used(
+        "zone_reset_frequency",
+        "0 to 1",
+        "0",
+        "such resets per write; 0 for none. Excludes `verify`",
+    ),
     used(
         "iodepth",
         "1 to 1024",
@@ -193,10 +240,10 @@ pub const OPTIONS: &[FioOption] = &[
     used("buffered", FLAG, "1", "the opposite of `direct`"),
     used(
         "ioengine",
-        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `io_uring`, `libaio`; `falloc`, \
+        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`; `falloc`, \
          `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`",
         "`psync`",
-        "the first five are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
+        "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
          `falloc` and `ftruncate` change the space of a file instead of its data. The last six \
          create, look up or remove `nrfiles` files or directories, see below",
     ),
@@ -211,12 +258,13 @@ pub const OPTIONS: &[FioOption] = &[
     used("time_based", FLAG, "0", "only `runtime` ends the measurement").alone(),
     used(
         "size",
-        "size of at least one block, or `1%` to `100%` of a device or an existing file",
+        "size of at least one block, zones such as `8z`, or `1%` to `100%` of a device or an \
+         existing file",
         "the whole device or existing file; in a directory, 1 GiB for all jobs together",
         "bytes used by **each job**; without `time_based`, each job ends after `size / bs` \
          operations",
     ),
-    used("io_size", "size", "`size`", "bytes that each job reads or writes before it ends")
+    used("io_size", "size, or zones", "`size`", "bytes that each job reads or writes before it ends")
         .or(&["io_limit"]),
     used(
         "filesize",
@@ -232,10 +280,10 @@ pub const OPTIONS: &[FioOption] = &[
                                            `io_size`",
     ),
     used("number_ios", "whole number", "none", "operations of each job after which it ends"),
-    used("offset", "a multiple of 512 or `bs`", "0", "offset of each job's part in the file"),
+    used("offset", "a multiple of 512 or `bs`, or zones", "0", "offset of each job's part in the file"),
     used(
         "offset_increment",
-        "a multiple of 512 or `bs`",
+        "a multiple of 512 or `bs`, or zones",
         "0",
         "distance from the start of one job's part to the start \
                                            of the next",
@@ -427,10 +475,10 @@ pub const OPTIONS: &[FioOption] = &[
     .alone(),
     used(
         "wait_for",
-        "the name of the previous section",
+        "the name of an earlier section",
         "none",
-        "same as `stonewall` if that \
-        section runs alone",
+        "same as `stonewall` if that is the previous section and runs alone; no effect if the \
+         previous section has waited for it, too",
     ),
     used("end_fsync", FLAG, "0", "ends each job with an `fsync`, within its measured time"),
     used(

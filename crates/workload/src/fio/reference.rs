@@ -104,6 +104,18 @@ const CLOSING: &str = "
 - **Several files of one directory** at the same time are possible with `directory` and different
   values of `filename`, or with `--target`.
 - **`trim`** issues one discard at a time; its results are reported as writes.
+- **`zonemode=zbd`** writes at the write pointer of the zone that fio would choose, and resets a full
+  zone before it writes it again. At most `max_open_zones` are open; a rest that is smaller than a
+  block is finished. One write per zone is in flight, so writes cannot overtake each other at depth;
+  fio lets a job queue several and relies on the kernel for their order. Reads stay below the write
+  pointer unless `read_beyond_wp=1` is set, and a trim resets a zone. As in fio, a target without
+  zones has them for the run: empty at the start, whatever the file contains, and without the cost
+  of resets. A note reports the number of resets, which are not part of any latency. A drive with
+  zones is written in no other way, unless all zones that a test uses are conventional.
+- **`verify` with `zonemode=zbd`** resets the zones before the test and ends once they are full,
+  because a reset would destroy what is to be checked; fio verifies and starts over.
+- **`ioengine=libzbc`** accesses zones through the kernel, as `psync` does; fio uses SCSI commands.
+- **Sizes in zones** (`8z`) require `zonesize`; fio can take it from the drive.
 - **`ioengine=falloc`**: a write is a `fallocate` that extends the file, a read one that does not
   (`FALLOC_FL_KEEP_SIZE`), and a trim punches a hole; on a block device, which supports neither of
   the first two, a trim is `BLKDISCARD`. All of them are reported as writes. `rw` and `randrw`, which

@@ -9,6 +9,7 @@ use crate::{
     EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles, LatencyTarget, Limit,
     Pattern, PriorityClass, PriorityShare, Rate, RateMin, Room, Seal, SizeShare, SteadyChange,
     SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
+    ZoneCollection, Zoning,
 };
 
 fn only(text: &str) -> Workload {
@@ -112,7 +113,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -155,7 +156,7 @@ fn values_outside_of_their_range_are_refused() {
     insta::assert_snapshot!(error("[a]\nrate_iops=10m,1\nsize=1m\n"), @r#"job.fio:2: rate_iops: "10m,1" is invalid: expected a whole number from 0 to 10000000, or one for reads and one for writes"#);
     insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=100,0\nsize=1m\n"), @"job.fio:3: rate_iops: a rate for one direction of a mix needs one for the other; give both, as in rate_iops=1000,1000");
     insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=9000000\nsize=1m\n"), @"job.fio:3: rate_iops: 18000000 operations per second exceed the limit of 10000000");
-    insta::assert_snapshot!(error("[a]\nsize=1k\n"), @r#"job.fio:2: size: "1k" is invalid: expected a size of at least one block, such as 1g, or 1% to 100%"#);
+    insta::assert_snapshot!(error("[a]\nsize=1k\n"), @r#"job.fio:2: size: "1k" is invalid: expected a size of at least one block, such as 1g, or zones such as 8z with zonesize, or 1% to 100%"#);
     insta::assert_snapshot!(error("[a]\nsize=4096p\nnumjobs=4\n"), @"job.fio:2: size: the sum of size, offset and offset_increment of all jobs is too large to address");
     insta::assert_snapshot!(error("[a]\nsize=1m\nramp_time=1.5\n"), @r#"job.fio:3: ramp_time: "1.5" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nbs=4KiB\ndirect=1\n"), @"job.fio:3: bs: 4000 B is not a multiple of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
@@ -344,7 +345,7 @@ fn jobs_share_what_filename_names() {
         (Sharing::All, 1 << 20)
     );
     assert_eq!([0, 3].map(|job| shared.part_offset_bytes(job)), [16 << 10, (16 + 3 * 64) << 10]);
-    insta::assert_snapshot!(error(&format!("{text}offset=4100\n")), @r#"job.fio:5: offset: "4100" is invalid: expected a size that is a multiple of 512, or of bs, 8 KiB"#);
+    insta::assert_snapshot!(error(&format!("{text}offset=4100\n")), @r#"job.fio:5: offset: "4100" is invalid: expected a size that is a multiple of 512, or of bs, 8 KiB, or zones such as 8z with zonesize"#);
 }
 
 #[test]
@@ -430,7 +431,7 @@ fn blocks_come_in_the_order_that_fio_has() {
     );
     let strided = BlockOrder::Strided { zone_bytes: 65536, skip_bytes: 4096 };
     assert_eq!(order("rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=4k"), strided);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=zbd\n"), @r#"job.fio:3: zonemode: "zbd" is invalid: expected none or strided; zoned devices (zbd) are not supported"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=random\n"), @r#"job.fio:3: zonemode: "random" is invalid: expected one of none, strided, zbd"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\n"), @"job.fio:3: zonemode: strided requires zonesize");
     insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=1k\n"), @r#"job.fio:4: zonesize: "1k" is invalid: expected a size of at least one block, 4096 B"#);
     insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=64k\nrw=randread\n"), @"job.fio:3: zonemode: flushmark only supports sequential access within zones; use rw=read or rw=write");
@@ -566,6 +567,53 @@ fn a_smoke_run_makes_no_large_file_for_an_offset() {
         unreachable!("fio has neither steps nor sorts")
     };
     assert_eq!(workload.offset_bytes, (16 << 20) / 12288 * 12288);
+}
+
+#[test]
+fn zones_have_their_rules_and_are_units_of_sizes() {
+    let workload = |text: &str| only(&format!("[t]\nzonemode=zbd\nzonesize=1m\n{text}\n"));
+    let plain = workload("size=8z\noffset=2z\noffset_increment=3Z\nio_size=4z\nrw=write");
+    assert_eq!((plain.size, plain.offset_bytes), (Area::Bytes(8 << 20), 2 << 20));
+    assert_eq!((plain.offset_increment_bytes, plain.limit), (3 << 20, Limit::Count(1024)));
+    assert_eq!(plain.zoning, Some(Zoning { zone_bytes: Some(1 << 20), ..Zoning::default() }));
+    let all = "size=8m\nmax_open_zones=4\njob_max_open_zones=2\nignore_zone_limits=1\n\
+               read_beyond_wp=1\nzone_reset_threshold=.5\nzone_reset_frequency=0.25\nrw=randwrite";
+    let zoning = Zoning {
+        zone_bytes: Some(1 << 20),
+        max_open: Some(4),
+        job_max_open: Some(2),
+        ignore_drive_limit: true,
+        read_beyond_write_pointer: true,
+        collection: Some(ZoneCollection { threshold: 0.5, frequency: 0.25 }),
+    };
+    assert_eq!(workload(all).zoning, Some(zoning));
+    assert_eq!(only("[t]\nsize=1m\nmax_open_zones=2\n").zoning, None);
+    // A trim resets a zone, which can be larger than any block that is transferred.
+    assert_eq!(
+        workload("rw=randtrim\nbs=256m\nzonesize=256m\nsize=1g").block_bytes.get(),
+        256 << 20
+    );
+    let zoned = |more: &str| error(&format!("[t]\nsize=4m\nzonemode=zbd\nzonesize=1m\n{more}\n"));
+    insta::assert_snapshot!(zoned("zoneskip=1m"), @"job.fio:5: zoneskip: must be 0 with zonemode=zbd, which uses every zone");
+    insta::assert_snapshot!(zoned("zonerange=2m"), @"job.fio:5: zonerange: must be the same as zonesize with zonemode=zbd");
+    insta::assert_snapshot!(zoned("rw=write:64k"), @"job.fio:5: rw: zonemode=zbd accesses the blocks of a zone without gaps");
+    insta::assert_snapshot!(zoned("nrfiles=2\ndirectory=/d"), @"job.fio:3: zonemode: zbd uses the zones of a single file; use nrfiles=1");
+    insta::assert_snapshot!(zoned("bs=2m"), @"job.fio:4: zonesize: must not be smaller than a block, 2 MiB");
+    insta::assert_snapshot!(zoned("rw=trim\nbsrange=512k-1m"), @"job.fio:6: bsrange: a trim with zonemode=zbd resets a zone; use one bs, the zonesize");
+    insta::assert_snapshot!(zoned("ioengine=falloc\nrw=write"), @"job.fio:3: zonemode: zbd requires reads, writes or trims of blocks");
+    insta::assert_snapshot!(zoned("rw=write\nverify=md5\nzone_reset_frequency=0.1"), @"job.fio:6: verify: resets discard blocks that would be checked; remove zone_reset_frequency");
+    insta::assert_snapshot!(zoned("zone_reset_frequency=2"), @r#"job.fio:5: zone_reset_frequency: "2" is invalid: expected a number from 0 to 1"#);
+    insta::assert_snapshot!(zoned("zonesize=1000"), @r#"job.fio:5: zonesize: "1000" is invalid: expected a multiple of 512 B, from 512"#);
+    insta::assert_snapshot!(zoned("max_open_zones=5000"), @r#"job.fio:5: max_open_zones: "5000" is invalid: expected a whole number from 0 to 4096"#);
+    insta::assert_snapshot!(error("[t]\nsize=8z\n"), @r#"job.fio:2: size: "8z" is invalid: expected a size of at least one block, such as 1g, or zones such as 8z with zonesize, or 1% to 100%"#);
+}
+
+#[test]
+fn a_section_that_waits_for_one_that_has_ended_by_then_runs_beside_the_previous_one() {
+    let text = "[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n[c]\nsize=1m\nwait_for=a\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    let beside: Vec<bool> = plan.tests.iter().map(|test| test.with_previous).collect();
+    assert_eq!(beside, [false, false, true]);
 }
 
 #[test]

@@ -121,7 +121,9 @@ impl Section {
         verification: &Verification,
     ) -> Result<(), PlanError> {
         let fills = verification.seal.fill().is_some();
-        let shared = workload.sharing != Sharing::None
+        // In zones, no job overwrites data that is to be checked.
+        let shared = workload.zoning.is_none()
+            && workload.sharing != Sharing::None
             && workload.jobs > Jobs::MIN
             && self.has("filename")
             && workload.offset_increment_bytes < workload.size_per_job_bytes(Room::Unlimited);
@@ -134,6 +136,8 @@ impl Section {
             "blocks of different sizes overlap; use a single bs"
         } else if workload.content == Content::Zero && workload.pattern.writes() && !fills {
             "a block of zeros cannot hold a checksum; remove zero_buffers"
+        } else if workload.zoning.is_some_and(|zoning| zoning.collection.is_some()) {
+            "resets discard blocks that would be checked; remove zone_reset_frequency"
         } else if workload.dedupe.is_some() {
             "duplicates cannot hold a checksum; remove dedupe_percentage"
         } else if shared && workload.pattern.writes() && verification.latest {

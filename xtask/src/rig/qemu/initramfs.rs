@@ -14,9 +14,10 @@ use super::kernel::Kernel;
 use crate::command;
 
 /// Tools that `flushmark` is compared with, or that set up what it inspects.
-const TOOLS: [&str; 17] = [
+const TOOLS: [&str; 19] = [
     "hdparm", "sdparm", "nvme", "smartctl", "lsblk", "mdadm", "lvm", "cryptsetup", "dmsetup",
     "mkfs.ext4", "mkfs.xfs", "xfs_repair", "blkid", "setpriv", "losetup", "mkswap", "wipefs",
+    "fio", "blkzone",
 ];
 
 /// Drivers of the machine's drives and of what is built on them. The last three are loaded by

@@ -13,6 +13,8 @@ use crate::command;
 #[derive(Debug, Clone, Copy)]
 enum Attachment {
     Nvme,
+    /// A namespace with zones, of which few may be open.
+    NvmeZoned,
     Sata {
         port: u8,
     },
@@ -62,10 +64,11 @@ const fn drive(serial: &'static str, attachment: Attachment, mode: Mode) -> Driv
 
 // QEMU's NVMe controllers all report a volatile cache (VWC bit 0); NVMEOFF starts with it switched
 // off. A controller without one is covered by the unit tests of `drive::commands`.
-const DRIVES: [Drive; 21] = [
+const DRIVES: [Drive; 22] = [
     drive("STATE", Attachment::VirtioBlk { switchable: false }, Mode::WriteBack),
     drive("NVMEON", Attachment::Nvme, Mode::WriteBack),
     drive("NVMEOFF", Attachment::Nvme, Mode::WriteThrough),
+    drive("ZONED", Attachment::NvmeZoned, Mode::WriteBack),
     drive("SATAON", Attachment::Sata { port: 0 }, Mode::WriteBack),
     drive("SATAOFF", Attachment::Sata { port: 1 }, Mode::WriteThrough),
     drive("SASON", Attachment::Sas { id: 0 }, Mode::WriteBack),
@@ -209,6 +212,7 @@ impl Machine {
                 "-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device",
                 "megasas,id=raid",
             ])
+            .args(["-device", "nvme,id=zoned,serial=ZONED"])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
         for (index, drive) in DRIVES.iter().enumerate() {
             let file = match drive.attachment {
@@ -275,6 +279,11 @@ impl Drive {
         let common = format!("drive=d{index},serial={}", self.serial);
         match self.attachment {
             Attachment::Nvme => format!("nvme,{common}"),
+            // On the controller of the command line.
+            Attachment::NvmeZoned => format!(
+                "nvme-ns,bus=zoned,drive=d{index},zoned=true,zoned.zone_size=4M,\
+                 zoned.zone_capacity=3M,zoned.max_open=4,zoned.max_active=6"
+            ),
             Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),
             // Linux finds a SAS disk by its address, which QEMU derives from the name.
             Attachment::Sas { id } => {

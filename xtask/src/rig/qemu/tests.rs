@@ -5,6 +5,7 @@ mod emulated;
 mod facts;
 mod stacks;
 mod write_cache_suite;
+mod zoned;
 
 use super::guest::Guest;
 
@@ -35,6 +36,11 @@ pub const ALL: &[Test] = &[
     ("a_raid5_has_its_write_hole_unless_it_has_a_ppl", stacks::raid5),
     ("the_host_is_audited", stacks::host),
     ("a_real_kernel_makes_filesystems_on_emulated_drives", emulated::filesystems),
+    ("a_zoned_drive_is_recognised_and_not_written_all_over", zoned::facts),
+    ("writes_advance_write_pointers_and_open_no_more_zones_than_allowed", zoned::writes),
+    ("reads_of_zones_end_at_write_pointers", zoned::reads),
+    ("zones_are_reset_and_verified_as_in_fio_s_examples", zoned::examples),
+    ("conventional_zones_are_written_anywhere", zoned::conventional),
     ("results_carry_what_the_drive_says", facts::in_results),
     ("kernel_test_devices_are_what_they_are", facts::scsi_debug),
     ("drives_that_vanish_break_nothing", facts::vanishing),

@@ -1,6 +1,7 @@
 //! Builds the workload of a section, with fio's defaults.
 
 use super::engine::FioEngine;
+use super::libblkio::LIBBLKIO;
 use super::section::Section;
 use super::value;
 use crate::blocks::{
@@ -67,6 +68,9 @@ impl Section {
     /// # Errors
     /// Fails if there are several targets.
     pub fn target(&self) -> Result<Option<(usize, String)>, PlanError> {
+        if self.has_engine(LIBBLKIO) {
+            return self.libblkio_target();
+        }
         let filename = self.text("filename", "the path of a file or device")?;
         let directory = self.text("directory", "the path of a directory")?;
         let single = |key, name: &str| {
@@ -101,16 +105,17 @@ impl Section {
                     format!("{}/{filename}", directory.trim_end_matches('/')),
                 )))
             }
-            (None, None) if self.is_null() => {
+            (None, None) if self.has_engine("null") => {
                 Ok(Some((self.line_of("ioengine"), TargetName::Null.to_string())))
             }
             (None, None) => Ok(None),
         }
     }
 
-    fn is_null(&self) -> bool {
-        self.read("ioengine", "", |name| (name == "null").then_some(()))
-            .is_ok_and(|null| null.is_some())
+    /// Returns `true` if the section has the engine of this name.
+    pub(super) fn has_engine(&self, engine: &str) -> bool {
+        self.read("ioengine", "", |name| (name == engine).then_some(()))
+            .is_ok_and(|found| found.is_some())
     }
 
     /// The workload of the section.
@@ -119,6 +124,7 @@ impl Section {
     /// Fails at the first setting that is invalid or contradicts another.
     pub fn workload(&self) -> Result<Workload, PlanError> {
         let engine = self.engine()?;
+        self.check_libblkio()?;
         if let FioEngine::Entries(pattern) = engine {
             return self.entries(pattern);
         }
@@ -139,6 +145,9 @@ impl Section {
             Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         workload.jobs = self.jobs()?;
         workload.files = self.files()?;
+        if let Some(order) = self.steady_fill(&workload)? {
+            workload.order = order;
+        }
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(rw)?;
         if workload.sync.is_durable() && !pattern.transfers() {
@@ -162,7 +171,8 @@ impl Section {
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
         workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
-        workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
+        let named = self.has("filename") || self.has("libblkio_path");
+        workload.sharing = if named { Sharing::All } else { Sharing::Device };
         let laid_out = self.layout(rw, engine)?;
         workload.layout = self.unprepared(rw)?.unwrap_or(laid_out);
         workload.existing_only = self.flag("allow_file_create")? == Some(false);
@@ -208,6 +218,7 @@ impl Section {
         workload.tolerance = self.tolerance()?;
         workload.fills = self.fills_device(pattern)?;
         workload.priorities = self.priorities(&workload)?;
+        workload.processors = self.processors()?;
         if workload.direct && !workload.is_aligned_to(512) {
             let key =
                 ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
@@ -868,6 +879,8 @@ impl Section {
         // With a file size, `size` is the number of bytes after which a job ends.
         let all_files = file.map(|file| file.saturating_mul(files));
         let once = match (io_bytes, area, all_files) {
+            // The number of writes in a pass depends on the part's final size.
+            _ if matches!(workload.order, BlockOrder::SteadyFill(_)) => None,
             (Some(bytes), ..) => Some(bytes),
             (None, Some(Area::Bytes(size)), Some(all)) => Some(size.min(all)),
             // fio leaves out the remainder that is less than a block of each file.

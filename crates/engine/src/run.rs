@@ -58,7 +58,8 @@ pub fn run(
     // What this host lacks for one test does not keep the others from running, as with fio.
     let lacking: Vec<Option<String>> = tests.iter().map(|test| run.host_lacks(test)).collect();
     let able: Vec<Test> = (tests.iter().zip(&lacking))
-        .filter_map(|(test, lacking)| lacking.is_none().then(|| test.clone()))
+        .filter(|(_, lacking)| lacking.is_none())
+        .map(|(test, _)| test.clone())
         .collect();
     let mut of_able = match run.tests(&able, observe) {
         Ok(results) => {

@@ -182,20 +182,7 @@ impl Section {
         self.extent(&mut workload)?;
         workload.offset_bytes = self.offset("offset", workload.unit_bytes())?;
         workload.offset_increment_bytes = self.offset("offset_increment", workload.unit_bytes())?;
-        let addressable = u128::from(workload.size.bytes(Room::Unlimited))
-            + u128::from(workload.offset_bytes)
-            + u128::from(workload.offset_increment_bytes) * u128::from(workload.jobs.get());
-        if i64::try_from(addressable).is_err()
-            || workload
-                .size
-                .bytes(Room::Unlimited)
-                .checked_mul(workload.jobs.get().into())
-                .is_none()
-        {
-            let message = "size: the sum of size, offset and offset_increment of all jobs is too \
-                           large to address";
-            return Err(self.wrong("size", message));
-        }
+        self.check_addressable(&workload)?;
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
         workload.rate = self.rate(&workload)?;
         if let Some(Rate { per_second, reads_per_second: Some(reads), .. }) = workload.rate {
@@ -232,6 +219,25 @@ impl Section {
             return Err(self.wrong(key, &message));
         }
         Ok(workload)
+    }
+
+    /// Checks that the parts of all jobs have offsets that the kernel can address.
+    fn check_addressable(&self, workload: &Workload) -> Result<(), PlanError> {
+        let addressable = u128::from(workload.size.bytes(Room::Unlimited))
+            + u128::from(workload.offset_bytes)
+            + u128::from(workload.offset_increment_bytes) * u128::from(workload.jobs.get());
+        if i64::try_from(addressable).is_err()
+            || workload
+                .size
+                .bytes(Room::Unlimited)
+                .checked_mul(workload.jobs.get().into())
+                .is_none()
+        {
+            let message = "size: the sum of size, offset and offset_increment of all jobs is too \
+                           large to address";
+            return Err(self.wrong("size", message));
+        }
+        Ok(())
     }
 
     /// The files of each job.

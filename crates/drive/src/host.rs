@@ -9,6 +9,7 @@ mod filesystems;
 mod interrupts;
 mod memory;
 mod power;
+mod processors;
 
 #[cfg(test)]
 mod captured;
@@ -17,6 +18,7 @@ pub use facts::{
     Array, Controller, CpuFacts, DiskSettings, FilesystemFacts, FrequencyPolicy, IdleFacts,
     IdleState, Interrupt, MemoryFacts, Mitigation, NumaNode, PowerFacts, SataLink, VirtualDisk,
 };
+pub use processors::HostProcessors;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! CPU affinity of a job's thread.
 
+use rustix::io::Errno;
 use rustix::thread::{
     CpuSet, UnshareFlags, sched_getaffinity, sched_getcpu, sched_setaffinity, unshare_unsafe,
 };
@@ -20,6 +21,16 @@ pub fn pin(cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);
     let _ = sched_setaffinity(None, &set);
+}
+
+/// Restricts the calling thread to these processors.
+pub fn restrict(cpus: &[u32]) -> Result<(), Errno> {
+    let mut set = CpuSet::new();
+    // `CpuSet` has room for 1024.
+    for cpu in cpus.iter().map(|cpu| *cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    sched_setaffinity(None, &set)
 }
 
 /// Gives the calling thread a separate descriptor table. The kernel then looks up descriptors

@@ -23,6 +23,7 @@ use crate::libaio::Libaio;
 use crate::open_files::OpenFiles;
 use crate::open_flags::open_flags;
 use crate::part::Part;
+use crate::placement::Placement;
 use crate::prepare::open_part;
 use crate::priorities::{self, Prioritised};
 use crate::queue::{NullQueue, Queue};
@@ -53,6 +54,8 @@ pub struct BlockJob<'a> {
     /// The zones of the job's file, if the workload respects them.
     pub zones: Option<Arc<Zones>>,
     pub flow: Option<Arc<FlowCounters>>,
+    /// Where the job's thread runs.
+    pub placement: &'a Placement,
     pub clock: Clock,
     pub job: u32,
     /// Checked while reading back.
@@ -81,6 +84,7 @@ impl BlockJob<'_> {
 
     fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
         let depth = self.workload.depth_effective();
+        self.placement.apply(self.job)?;
         priorities::apply(&self.workload.priorities)?;
         if self.carrier == Carrier::Null {
             return if depth == 1 && !self.workload.priorities.vary() {

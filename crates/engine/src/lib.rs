@@ -45,6 +45,7 @@ mod open_files;
 mod open_flags;
 mod pace;
 mod part;
+mod placement;
 mod prepare;
 mod priorities;
 mod queue;

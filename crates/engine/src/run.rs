@@ -25,6 +25,7 @@ use crate::flow::flows;
 use crate::job::{IgnoredErrors, JobEnd, Stop};
 use crate::limits;
 use crate::part::{Part, PartSpec};
+use crate::placement::Placement;
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::target::Target;
 
@@ -55,13 +56,25 @@ pub fn run(
     observe: &mut dyn FnMut(&Progress),
 ) -> Result<Vec<Outcome>, EngineError> {
     let run = Run { target, options, stop };
-    match run.tests(tests, observe) {
+    // What this host lacks for one test does not keep the others from running, as with fio.
+    let lacking: Vec<Option<String>> = tests.iter().map(|test| run.host_lacks(test)).collect();
+    let able: Vec<Test> = (tests.iter().zip(&lacking))
+        .filter(|(_, lacking)| lacking.is_none())
+        .map(|(test, _)| test.clone())
+        .collect();
+    let mut of_able = match run.tests(&able, observe) {
         Ok(results) => {
-            Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect())
+            results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()
         }
-        Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
-        Err(NotRun::Error(error)) => Err(error),
+        Err(NotRun::Skip(because)) => Outcome::all_skipped(&able, &because),
+        Err(NotRun::Error(error)) => return Err(error),
     }
+    .into_iter();
+    let outcome = |(test, lacking): (&Test, &Option<String>)| match lacking {
+        Some(because) => Outcome::all_skipped(std::slice::from_ref(test), because).pop(),
+        None => of_able.next(),
+    };
+    Ok(tests.iter().zip(&lacking).filter_map(outcome).collect())
 }
 
 /// The reason why a test has no result.
@@ -132,6 +145,9 @@ impl Run<'_> {
         tests: &[Test],
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Vec<TestResult>, NotRun> {
+        if tests.is_empty() {
+            return Ok(Vec::new());
+        }
         if tests.len() > 1 {
             Test::together(tests).map_err(NotRun::Skip)?;
         }
@@ -187,6 +203,16 @@ impl Run<'_> {
         let of_test =
             |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &system, &notes);
         Ok(ready.into_iter().zip(teams).map(of_test).collect())
+    }
+
+    /// The reason why the host cannot run a test, whatever the target.
+    fn host_lacks(&self, test: &Test) -> Option<String> {
+        match &test.work {
+            Work::Blocks(workload) => {
+                Placement::on_host(&workload.processors, &self.options.root).err()
+            }
+            Work::Steps(_) | Work::Sort(_) => None,
+        }
     }
 
     fn crew(&self, teams: Vec<Team>) -> Crew<'_> {

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
     Arrivals, BlockOrder, BlockSizes, Content, Dedupe, Ends, FileSpec, Flow, JobFiles, Jobs,
-    LatencyTarget, Layout, Pattern, Priorities, Rate, RateMin, Room, Sharing, Submission,
-    SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache, Zoning,
-    format_bytes,
+    LatencyTarget, Layout, Pattern, Priorities, Processors, Rate, RateMin, Room, Sharing,
+    Submission, SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache,
+    Zoning, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -125,6 +125,10 @@ pub struct WorkloadRecord {
     /// I/O priorities of the jobs, and of some of their I/Os; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// The processors of the jobs, and the NUMA nodes of their memory; absent: one processor for
+    /// each job, if there were enough.
+    #[serde(default, skip_serializing_if = "Processors::is_default")]
+    pub processors: Processors,
     /// True if each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
@@ -319,6 +323,7 @@ impl WorkloadRecord {
             latency_target: None,
             until_steady: None,
             priorities: Priorities::default(),
+            processors: Processors::default(),
             end_fsync: false,
             order: BlockOrder::Plain,
             zoning: None,
@@ -379,6 +384,7 @@ impl WorkloadRecord {
             latency_target: workload.latency_target,
             until_steady: workload.until_steady,
             priorities: workload.priorities.clone(),
+            processors: workload.processors.clone(),
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
             zoning: workload.zoning,

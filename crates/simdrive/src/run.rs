@@ -318,6 +318,11 @@ impl Machine {
                            device";
             return Err(NotRun::Skip(because.to_owned()));
         }
+        if !workload.processors.is_default() {
+            let because = "models have neither processors nor NUMA nodes; run it on a directory or \
+                           a device";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
         if workload.latency_target.is_some() {
             let because = "models do not search for the depth of a latency target; run it on a \
                            directory or a device";

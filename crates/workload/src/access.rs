@@ -5,6 +5,7 @@
 //! operations on every target.
 
 mod operations;
+mod steady_fill;
 mod turns;
 
 use rand_core::Rng as _;
@@ -12,10 +13,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::blocks::{Arrivals, Rate, Workload};
 use crate::order::{BlockOrder, Zone};
-use crate::random::{below, generator};
+use crate::random::{below, generator, scrambled};
 use crate::sizes::{BlockSizes, SizeShare};
 
 pub use operations::{Direction, Loop, Operations};
+pub use steady_fill::SteadyFillOrder;
 pub use turns::FileTurns;
 
 /// The part of the target that one job works on. If it spans several files, their blocks are
@@ -265,14 +267,6 @@ impl Access for Popular {
     }
 }
 
-/// Hashes a number (the finalizer of SplitMix64).
-fn scrambled(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 /// Above 0 and below 1: 53 random bits, shifted off zero.
 fn uniform(generator: &mut Xoshiro256PlusPlus) -> f64 {
     ((generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
@@ -393,6 +387,8 @@ pub enum Order {
     /// Random with uneven popularity.
     Popular(Popular),
     Zoned(Zoned),
+    /// Random, to bring a drive to its steady state.
+    SteadyFill(SteadyFillOrder),
     /// In several files that take turns.
     Files(FileTurns),
 }
@@ -436,6 +432,9 @@ impl Order {
                 base: 0,
                 at: 0,
             }),
+            (BlockOrder::SteadyFill(fill), true) => {
+                Order::SteadyFill(SteadyFillOrder::new(region, *fill, draws()))
+            }
             (BlockOrder::Plain | BlockOrder::SkipBytes(_) | BlockOrder::Strided { .. }, true) => {
                 Order::Random(Random::new(region, draws()))
             }
@@ -455,6 +454,7 @@ impl Access for Order {
             Order::Random(access) => access.next(),
             Order::Popular(access) => access.next(),
             Order::Zoned(access) => access.next(),
+            Order::SteadyFill(access) => access.next(),
             Order::Files(access) => access.next(),
         }
     }
@@ -469,6 +469,7 @@ impl Access for Order {
             Order::Random(access) => access.next_of(bytes),
             Order::Popular(access) => access.next_of(bytes),
             Order::Zoned(access) => access.next_of(bytes),
+            Order::SteadyFill(access) => access.next_of(bytes),
             Order::Files(access) => access.next_of(bytes),
         }
     }

@@ -13,6 +13,7 @@ use crate::order::BlockOrder;
 use crate::pacing::{Flow, RateMin, ThinkTime};
 use crate::pattern::Pattern;
 use crate::priority::Priorities;
+use crate::processors::Processors;
 use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
 use crate::steady::UntilSteady;
@@ -490,6 +491,8 @@ pub struct Workload {
     pub until_steady: Option<UntilSteady>,
     /// I/O priorities of the jobs, and of some of their I/Os.
     pub priorities: Priorities,
+    /// The processors of the jobs, and the nodes of their memory.
+    pub processors: Processors,
     /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
     /// The check of written blocks, if any.
@@ -558,6 +561,7 @@ impl Workload {
             latency_target: None,
             until_steady: None,
             priorities: Priorities::default(),
+            processors: Processors::default(),
             end_fsync: false,
             verify: None,
             atomic: false,
@@ -733,7 +737,10 @@ impl Workload {
     /// The limit of a job whose part has `part_bytes` bytes.
     pub fn limit_on(&self, part_bytes: u64) -> Limit {
         let Some(passes) = self.passes else { return self.limit };
-        let count = self.operations(part_bytes.saturating_mul(passes));
+        let count = match self.order.operations_of_pass(part_bytes / self.unit_bytes()) {
+            Some(operations) => operations.saturating_mul(passes),
+            None => self.operations(part_bytes.saturating_mul(passes)),
+        };
         match self.limit {
             Limit::Time(time) => Limit::TimeAndCount { time, count, until: Until::First },
             Limit::Count(own) => Limit::Count(own.min(count)),

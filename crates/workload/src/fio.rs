@@ -10,7 +10,10 @@
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
+//! | `libblkio` | the library of that name, and its driver io_uring |
 //! | `priority` | its I/O priorities |
+//! | `preconditioning` | `sprandom` |
+//! | `processors` | processors and memory nodes |
 //! | `zones` | options about zones |
 //! | `reference` | generates `docs/fio.md` |
 //!
@@ -21,8 +24,11 @@ mod command;
 mod engine;
 mod entries;
 mod job;
+mod libblkio;
 pub mod options;
+mod preconditioning;
 mod priority;
+mod processors;
 mod reference;
 mod section;
 pub mod value;

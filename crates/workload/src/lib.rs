@@ -21,6 +21,7 @@
 //! | [`parts`] | the files and byte range that each job works on |
 //! | [`latency_target`] | the search for the depth that keeps a latency |
 //! | [`steady`] | the [`UntilSteady`] in which a measurement ends |
+//! | [`steady_fill`] | the [`SteadyFill`]: random preconditioning of a flash drive in one pass |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
@@ -31,6 +32,7 @@
 //! | [`tolerance`] | errors that do not end a job |
 //! | [`ending`] | the tests that end with the first job of another one: [`Ends`] |
 //! | [`priority`] | I/O [`Priorities`] of threads and of single I/Os |
+//! | [`processors`] | the [`Processors`] and memory nodes of jobs |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -55,11 +57,13 @@ pub mod parts;
 pub mod pattern;
 pub mod plan;
 pub mod priority;
+pub mod processors;
 pub mod random;
 pub mod size;
 pub mod sizes;
 pub mod sort;
 pub mod steady;
+pub mod steady_fill;
 pub mod steps;
 pub mod suites;
 pub mod sync;
@@ -85,10 +89,12 @@ pub use parts::{JobPart, Parts};
 pub use pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 pub use plan::{Plan, Table, Test, Work};
 pub use priority::{IoPriority, Priorities, PriorityClass, PriorityDraws, PriorityShare};
+pub use processors::{MemoryPolicy, Nodes, Numbers, Processors, RunOn};
 pub use size::{ByteSize, format_bytes};
 pub use sizes::{BlockSizes, CoarseAlignment, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};
+pub use steady_fill::SteadyFill;
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::steady_fill::SteadyFill;
+
 /// fio's limit.
 const SEQUENCE_MAX: usize = 64;
 
@@ -37,6 +39,8 @@ pub enum BlockOrder {
     Pareto(f64),
     /// Random: adjacent zones, each with its share of the draws.
     Zones(Vec<Zone>),
+    /// Random writes that bring a flash drive to its steady state in one pass.
+    SteadyFill(SteadyFill),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +55,14 @@ impl BlockOrder {
     /// Returns `true` for [`BlockOrder::Plain`].
     pub fn is_plain(&self) -> bool {
         *self == BlockOrder::Plain
+    }
+
+    /// The number of operations of a pass over so many blocks, if a pass is not each block once.
+    pub(crate) fn operations_of_pass(&self, blocks: u64) -> Option<u64> {
+        match self {
+            BlockOrder::SteadyFill(fill) => Some(fill.writes(blocks)),
+            _ => None,
+        }
     }
 
     /// The number of bytes skipped after each block, if this is [`BlockOrder::SkipBytes`].
@@ -78,6 +90,9 @@ impl BlockOrder {
             BlockOrder::Zones(zones) => {
                 let zone = |zone: &Zone| format!("{}/{}", zone.access_percent, zone.size_percent);
                 format!("zoned:{}", zones.iter().map(zone).collect::<Vec<_>>().join(":"))
+            }
+            BlockOrder::SteadyFill(SteadyFill { over_provisioning, regions }) => {
+                format!("sprandom, spr_op={over_provisioning}, spr_num_regions={regions}")
             }
         }
     }

@@ -6,8 +6,8 @@ use drive::AtomicWrites;
 use measurement::{TargetKind, WorkloadRecord};
 use rustix::fs::OFlags;
 use workload::{
-    Area, CheckTime, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test, Workload,
-    format_bytes,
+    Area, BlockOrder, CheckTime, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test,
+    Workload, format_bytes,
 };
 
 use super::{Described, NotRun, Planned, Ready, Run};
@@ -17,7 +17,9 @@ use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::error::EngineError;
 use crate::flow::{FlowCounters, Flows};
+use crate::limits;
 use crate::part::{Part, PartSpec};
+use crate::placement::Placement;
 use crate::prepare::open_part;
 use crate::uring::Uring;
 
@@ -81,9 +83,12 @@ impl Run<'_> {
         });
         let writes_are_commits = workload.commits() == Commits::EachWrite;
         let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
+        let placement =
+            Placement::on_host(&workload.processors, &self.options.root).map_err(NotRun::Skip)?;
+        let threads = Threads { flow, placement };
         let described = Described { test, record, carrier, note, writes_are_commits };
         if workload.pattern.visits_entries() && kind == TargetKind::Directory {
-            let ready = move |_: &[&Part]| self.entries(workload, first_file, flow, described);
+            let ready = move |_: &[&Part]| self.entries(workload, first_file, threads, described);
             return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
         }
         let FilePlace { is_new, layout, room, .. } = place;
@@ -113,7 +118,7 @@ impl Run<'_> {
         Ok(Planned {
             specs,
             ready: Box::new(move |files| {
-                self.blocks_ready(workload, &parts, flow, described, files)
+                self.blocks_ready(workload, &parts, threads, described, files)
             }),
         })
     }
@@ -225,7 +230,7 @@ impl Run<'_> {
         &'a self,
         workload: &'a Workload,
         parts: &Parts,
-        flow: Option<Arc<FlowCounters>>,
+        threads: Threads,
         mut described: Described<'a>,
         files: &[&Part],
     ) -> Result<Ready<'a>, NotRun> {
@@ -260,6 +265,7 @@ impl Run<'_> {
             Some(zoning) => self.zones(workload, zoning, &mut placed, &files)?,
             None => Vec::new(),
         };
+        expect_memory(workload, &placed)?;
         let Described { record, carrier, .. } = &mut described;
         if let (Some(zoning), Some(zones)) = (&mut record.zoning, zones.first()) {
             zoning.zone_bytes = Some(zones.table().zone_bytes());
@@ -275,7 +281,7 @@ impl Run<'_> {
         let work = Box::new(move |job: u32, stage: Stage<'_>| {
             let part = placed.jobs[job as usize];
             let files = &files[part.file..][..part.files as usize];
-            let (flow, zones) = (flow.clone(), zones.get(part.file).cloned());
+            let zones = zones.get(part.file).cloned();
             BlockJob {
                 target: self.target,
                 workload,
@@ -283,7 +289,8 @@ impl Run<'_> {
                 files,
                 part,
                 zones,
-                flow,
+                flow: threads.flow.clone(),
+                placement: &threads.placement,
                 clock,
                 job,
                 stop: self.stop,
@@ -291,6 +298,22 @@ impl Run<'_> {
             .run(stage)
         });
         Ok(Ready { team, work, described })
+    }
+}
+
+/// Checks that the block numbers that the order keeps fit in half of the available memory.
+fn expect_memory(workload: &Workload, parts: &Parts) -> Result<(), NotRun> {
+    let BlockOrder::SteadyFill(fill) = &workload.order else { return Ok(()) };
+    let blocks = parts.span_bytes() / workload.unit_bytes();
+    let needed_bytes = fill.memory_bytes(blocks);
+    match limits::available_bytes() {
+        Some(available) if needed_bytes > available / 2 => Err(NotRun::Skip(format!(
+            "it would keep {} of block numbers in memory, but {} are available; use more regions \
+             (spr_num_regions)",
+            format_bytes(needed_bytes),
+            format_bytes(available / 2)
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -306,6 +329,12 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
         until_steady: workload.until_steady,
         headline: workload.commits_in(files_per_job).into(),
     }
+}
+
+/// What the threads of a workload's jobs have in common.
+pub(super) struct Threads {
+    pub flow: Option<Arc<FlowCounters>>,
+    pub placement: Placement,
 }
 
 /// The file that a workload uses.

@@ -1,6 +1,5 @@
 //! Tests whose operations create, look up or remove files or directories.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::{fsync, syncfs};
@@ -8,7 +7,7 @@ use rustix::io::Errno;
 use workload::random::generator;
 use workload::{EntryCall, EntryKind, JobPart, Operation, Workload};
 
-use super::blocks::team;
+use super::blocks::{Threads, team};
 use super::{Described, NotRun, Ready, Run};
 use crate::block_job::BlockJob;
 use crate::buffers::Buffers;
@@ -16,7 +15,6 @@ use crate::clock::Clock;
 use crate::crew::Stage;
 use crate::entries::Entries;
 use crate::error::EngineError;
-use crate::flow::FlowCounters;
 use crate::part::Part;
 use crate::target::Opened;
 
@@ -30,7 +28,7 @@ impl Run<'_> {
         &'a self,
         workload: &'a Workload,
         first_job: usize,
-        flow: Option<Arc<FlowCounters>>,
+        threads: Threads,
         mut described: Described<'a>,
     ) -> Result<Ready<'a>, NotRun> {
         let pattern = workload.pattern;
@@ -75,7 +73,8 @@ impl Run<'_> {
                 files: &files[job as usize..=job as usize],
                 part: JobPart::within_one_file(0, part_bytes),
                 zones: None,
-                flow: flow.clone(),
+                flow: threads.flow.clone(),
+                placement: &threads.placement,
                 clock,
                 job,
                 stop: self.stop,

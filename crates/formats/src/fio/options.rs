@@ -6,8 +6,8 @@ use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
 use workload::{
-    Arrivals, BlockOrder, Content, Ends, FileOrder, JobFiles, Pattern, Priorities, Sharing,
-    Submission, SyncMethod, SyncedFile, WriteCache,
+    Arrivals, BlockOrder, Content, Ends, FileOrder, JobFiles, Pattern, Priorities, Processors,
+    Sharing, Submission, SyncMethod, SyncedFile, WriteCache,
 };
 
 /// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
@@ -209,6 +209,7 @@ impl Options {
             flow: None,
             rate_min: None,
             priorities: Priorities::default(),
+            processors: Processors::default(),
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,
             zoning: None,

@@ -171,6 +171,11 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
             set("zonesize", zone_bytes.to_string());
             set("zoneskip", skip_bytes.to_string());
         }
+        BlockOrder::SteadyFill(fill) => {
+            set("sprandom", "1".to_owned());
+            set("spr_op", fill.over_provisioning.to_string());
+            set("spr_num_regions", fill.regions.to_string());
+        }
         other => drop(set("random_distribution", other.notation())),
     }
     if let Some(zoning) = workload.zoning {

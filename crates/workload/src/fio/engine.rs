@@ -1,5 +1,6 @@
 //! fio's engines: the interface for reads and writes, or the call that takes their place.
 
+use super::libblkio::LIBBLKIO;
 use crate::blocks::EngineChoice;
 use crate::pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 
@@ -18,9 +19,9 @@ pub enum FioEngine {
 
 impl FioEngine {
     /// The names, for errors.
-    pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, null, \
-                             falloc, ftruncate, filecreate, filestat, filedelete, dircreate, \
-                             dirstat, dirdelete";
+    pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
+                             libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, \
+                             dircreate, dirstat, dirdelete";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
@@ -29,7 +30,7 @@ impl FioEngine {
             "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" | "libzbc" => {
                 FioEngine::Transfer(EngineChoice::Psync)
             }
-            "io_uring" => FioEngine::Transfer(EngineChoice::IoUring),
+            "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
             "null" => FioEngine::Transfer(EngineChoice::Auto),
             "falloc" => FioEngine::Falloc,

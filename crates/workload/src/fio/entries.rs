@@ -62,6 +62,7 @@ impl Section {
         workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
         workload.priorities = self.priorities(&workload)?;
+        workload.processors = self.processors()?;
         workload.start_delay = self.time("startdelay")?.unwrap_or_default();
         Ok(workload)
     }

@@ -1,6 +1,7 @@
 //! Builds the workload of a section, with fio's defaults.
 
 use super::engine::FioEngine;
+use super::libblkio::LIBBLKIO;
 use super::section::Section;
 use super::value;
 use super::zones::ZoneMode;
@@ -81,6 +82,9 @@ impl Section {
     /// # Errors
     /// Fails if there are several targets.
     pub fn target(&self) -> Result<Option<(usize, String)>, PlanError> {
+        if self.has_engine(LIBBLKIO) {
+            return self.libblkio_target();
+        }
         let filename = self.text("filename", "the path of a file or device")?;
         let directory = self.text("directory", "the path of a directory")?;
         let single = |key, name: &str| {
@@ -115,16 +119,17 @@ impl Section {
                     format!("{}/{filename}", directory.trim_end_matches('/')),
                 )))
             }
-            (None, None) if self.is_null() => {
+            (None, None) if self.has_engine("null") => {
                 Ok(Some((self.line_of("ioengine"), TargetName::Null.to_string())))
             }
             (None, None) => Ok(None),
         }
     }
 
-    fn is_null(&self) -> bool {
-        self.read("ioengine", "", |name| (name == "null").then_some(()))
-            .is_ok_and(|null| null.is_some())
+    /// Returns `true` if the section has the engine of this name.
+    pub(super) fn has_engine(&self, engine: &str) -> bool {
+        self.read("ioengine", "", |name| (name == engine).then_some(()))
+            .is_ok_and(|found| found.is_some())
     }
 
     /// The workload of the section.
@@ -133,6 +138,7 @@ impl Section {
     /// Fails at the first setting that is invalid or contradicts another.
     pub fn workload(&self) -> Result<Workload, PlanError> {
         let engine = self.engine()?;
+        self.check_libblkio()?;
         if let FioEngine::Entries(pattern) = engine {
             return self.entries(pattern);
         }
@@ -153,6 +159,9 @@ impl Section {
             Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         workload.jobs = self.jobs()?;
         workload.files = self.files()?;
+        if let Some(order) = self.steady_fill(&workload)? {
+            workload.order = order;
+        }
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(rw)?;
         if workload.sync.is_durable() && !pattern.transfers() {
@@ -176,7 +185,8 @@ impl Section {
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
         workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
-        workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
+        let named = self.has("filename") || self.has("libblkio_path");
+        workload.sharing = if named { Sharing::All } else { Sharing::Device };
         let laid_out = self.layout(rw, engine)?;
         workload.layout = self.unprepared(rw)?.unwrap_or(laid_out);
         workload.existing_only = self.flag("allow_file_create")? == Some(false);
@@ -186,20 +196,7 @@ impl Section {
         self.extent(&mut workload)?;
         workload.offset_bytes = self.offset("offset", workload.unit_bytes())?;
         workload.offset_increment_bytes = self.offset("offset_increment", workload.unit_bytes())?;
-        let addressable = u128::from(workload.size.bytes(Room::Unlimited))
-            + u128::from(workload.offset_bytes)
-            + u128::from(workload.offset_increment_bytes) * u128::from(workload.jobs.get());
-        if i64::try_from(addressable).is_err()
-            || workload
-                .size
-                .bytes(Room::Unlimited)
-                .checked_mul(workload.jobs.get().into())
-                .is_none()
-        {
-            let message = "size: the sum of size, offset and offset_increment of all jobs is too \
-                           large to address";
-            return Err(self.wrong("size", message));
-        }
+        self.check_addressable(&workload)?;
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
         workload.rate = self.rate(&workload)?;
         if let Some(Rate { per_second, reads_per_second: Some(reads), .. }) = workload.rate {
@@ -223,6 +220,7 @@ impl Section {
         workload.tolerance = self.tolerance()?;
         workload.fills = self.fills_device(pattern)?;
         workload.priorities = self.priorities(&workload)?;
+        workload.processors = self.processors()?;
         if workload.direct && !workload.is_aligned_to(512) {
             let key =
                 ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
@@ -236,6 +234,25 @@ impl Section {
             return Err(self.wrong(key, &message));
         }
         Ok(workload)
+    }
+
+    /// Checks that the parts of all jobs have offsets that the kernel can address.
+    fn check_addressable(&self, workload: &Workload) -> Result<(), PlanError> {
+        let addressable = u128::from(workload.size.bytes(Room::Unlimited))
+            + u128::from(workload.offset_bytes)
+            + u128::from(workload.offset_increment_bytes) * u128::from(workload.jobs.get());
+        if i64::try_from(addressable).is_err()
+            || workload
+                .size
+                .bytes(Room::Unlimited)
+                .checked_mul(workload.jobs.get().into())
+                .is_none()
+        {
+            let message = "size: the sum of size, offset and offset_increment of all jobs is too \
+                           large to address";
+            return Err(self.wrong("size", message));
+        }
+        Ok(())
     }
 
     /// The files of each job.
@@ -887,6 +904,8 @@ impl Section {
         // With a file size, `size` is the number of bytes after which a job ends.
         let all_files = file.map(|file| file.saturating_mul(files));
         let once = match (io_bytes, area, all_files) {
+            // The number of writes in a pass depends on the part's final size.
+            _ if matches!(workload.order, BlockOrder::SteadyFill(_)) => None,
             (Some(bytes), ..) => Some(bytes),
             (None, Some(Area::Bytes(size)), Some(all)) => Some(size.min(all)),
             // fio leaves out the remainder that is less than a block of each file.

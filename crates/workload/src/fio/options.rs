@@ -158,6 +158,26 @@ pub const OPTIONS: &[FioOption] = &[
                                                one ended",
     ),
     used(
+        "sprandom",
+        FLAG,
+        "0",
+        "writes a drive's whole flash once, in an order that leaves it in the steady state of random \
+         writes; requires `rw=randwrite`",
+    ),
+    used(
+        "spr_op",
+        "above 0, below 1",
+        "0.15",
+        "over-provisioning of the drive, relative to its capacity",
+    ),
+    used(
+        "spr_num_regions",
+        "1 to 1000000",
+        "100",
+        "parts of the flash that are written one after the other, the oldest of which contains the \
+         most stale blocks",
+    ),
+    used(
         "zonemode",
         "`none`, `strided`, `zbd`",
         "`none`",
@@ -240,13 +260,21 @@ pub const OPTIONS: &[FioOption] = &[
     used("buffered", FLAG, "1", "the opposite of `direct`"),
     used(
         "ioengine",
-        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`; `falloc`, \
-         `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`",
+        "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`, \
+         `libblkio`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, \
+         `dirstat`, `dirdelete`",
         "`psync`",
         "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
          `falloc` and `ftruncate` change the space of a file instead of its data. The last six \
          create, look up or remove `nrfiles` files or directories, see below",
     ),
+    used(
+        "libblkio_driver",
+        "`io_uring`",
+        "required with `ioengine=libblkio`",
+        "the library's driver; this one is the same as `ioengine=io_uring`",
+    ),
+    used("libblkio_path", "one path", "`--target`", "the target with `ioengine=libblkio`"),
     used(
         "runtime",
         "time",
@@ -400,6 +428,31 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     used("prio", "0 to 7", "0", "I/O priority level of each job's thread; 0 is the highest"),
     used("priohint", "0 to 1023", "0", "I/O priority hint of each job's thread"),
+    used(
+        "cpus_allowed",
+        "numbers and ranges: `0,5,8-15`",
+        "one processor for each job, if there are enough",
+        "processors of each job's thread; the test is skipped if one does not exist or is offline",
+    ),
+    used(
+        "cpus_allowed_policy",
+        "`shared`, `split`",
+        "`shared`",
+        "with `cpus_allowed`: all of them for each job, or one for each job, in turn",
+    ),
+    used(
+        "numa_cpu_nodes",
+        "`all`, or numbers and ranges: `0-1`",
+        "none",
+        "NUMA nodes whose processors run each job's thread, instead of `cpus_allowed`; the test is \
+         skipped if the machine lacks one",
+    ),
+    used(
+        "numa_mem_policy",
+        "`default`, `local`, `prefer:NODE`, `bind:NODES`, `interleave:NODES`",
+        "`default`",
+        "NUMA nodes of the memory of each job, such as its buffers",
+    ),
     used(
         "cmdprio_percentage",
         "0 to 100; two, as with `bs`",
@@ -680,7 +733,6 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("log_hist_msec", ANYTHING, "no log is written"),
     accepted("log_offset", FLAG, "no log is written"),
     accepted("log_prio", FLAG, "no log is written"),
-    refused("cpus_allowed", "run flushmark under `taskset` instead"),
     refused("output", "put --output FILE before the fio command line to write the result document"),
     refused("output-format", "put --format json, fio or fio+ before the fio command line"),
 ];

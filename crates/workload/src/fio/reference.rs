@@ -87,10 +87,16 @@ const CLOSING: &str = "
 - **I/O priorities** take effect only if the I/O scheduler or the drive supports them, as with fio.
   The result document contains the latencies of each priority, and the notes summarise them. Before
   the measurement, each job checks that the kernel permits its priorities.
+- **Processors** that do not exist, and NUMA nodes that the machine lacks, make flushmark skip the
+  test with that reason; fio rejects the whole job file, or moves the job to those that do exist.
+  `cpus_allowed` and `numa_cpu_nodes` exclude each other; with fio, the second one takes effect.
 - **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio
   reports the latency of the write without its sync, and that of the sync separately.
 - **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless
   `norandommap` is set).
+- **`sprandom`** ends when each block has been written, which is after about `1 + spr_op` times the
+  size; fio ends after exactly that many bytes, when a few blocks may not have been written. The
+  number of blocks that a region makes stale is exact; fio draws each of them.
 - **Without `size`**, a job uses a whole device or existing file and ends after one pass over it, as
   in fio. In a directory, the jobs share 1 GiB; fio rejects that.
 - **A `size` with `bssplit` or `bsrange`** is converted to a number of operations by the mean block

@@ -7,9 +7,9 @@ use super::*;
 use crate::{
     Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Content, Dedupe, DedupeSource,
     EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles, LatencyTarget, Limit,
-    Pattern, PriorityClass, PriorityShare, Rate, RateMin, Room, Seal, SizeShare, SteadyChange,
-    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
-    ZoneCollection, Zoning,
+    MemoryPolicy, Nodes, Numbers, Pattern, PriorityClass, PriorityShare, Processors, Rate, RateMin,
+    Room, RunOn, Seal, SizeShare, SteadyChange, SteadyFill, SteadyQuantity, SyncMethod, SyncTiming,
+    SyncedFile, ThinkTime, Until, UntilSteady, WarmUp, ZoneCollection, Zoning,
 };
 
 fn only(text: &str) -> Workload {
@@ -113,7 +113,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -174,6 +174,71 @@ fn a_line_ends_where_its_comment_begins() {
 fn the_other_names_of_keys_and_the_last_of_two_settings() {
     let job = only("[t]\nreadwrite=readwrite\nblocksize=8k\nbs=16k\nrwmixread=70\nsize=1m\n");
     assert_eq!((job.pattern, job.block_bytes.get(), job.read_percent), (Pattern::Rw, 16384, 70));
+}
+
+#[test]
+fn a_driver_of_libblkio() {
+    let text = "[global]\nioengine=libblkio\nlibblkio_driver=io_uring\n\
+                libblkio_path=/dev/nvme0n1  ; the path\nrw=randread\n[a]\n\
+                [b]\nnumjobs=2  ; two copies\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    assert_eq!(plan.target.as_deref(), Some("/dev/nvme0n1"));
+    for test in &plan.tests {
+        let Work::Blocks(workload) = &test.work else { unreachable!() };
+        assert_eq!((workload.engine, workload.sharing), (EngineChoice::IoUring, Sharing::All));
+    }
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\n{lines}\n"));
+    insta::assert_snapshot!(refused("ioengine=libblkio"), @"job.fio:3: libblkio_driver: missing; set libblkio_driver=io_uring");
+    insta::assert_snapshot!(refused("ioengine=libblkio\nlibblkio_driver=nvme-io_uring"), @r#"job.fio:4: libblkio_driver: "nvme-io_uring" is invalid: expected io_uring, the only driver that flushmark supports"#);
+    insta::assert_snapshot!(refused("ioengine=libblkio\nlibblkio_driver=io_uring\nfilename=x"), @"job.fio:5: filename: with ioengine=libblkio, use libblkio_path");
+    insta::assert_snapshot!(refused("libblkio_path=/dev/sdx"), @"job.fio:3: libblkio_path: requires ioengine=libblkio");
+}
+
+#[test]
+fn processors_and_memory_nodes() {
+    let placed = |lines: &str| only(&format!("[t]\nsize=4m\n{lines}\n")).processors;
+    let numbers = |text| Numbers::parse(text).unwrap();
+    assert!(placed("cpus_allowed_policy=split").is_default());
+    assert_eq!(placed("cpus_allowed=0,2-3").run_on, RunOn::Shared(numbers("0,2,3")));
+    let split = placed("cpus_allowed=1\ncpus_allowed_policy=split");
+    assert_eq!(split.run_on, RunOn::Split(numbers("1")));
+    let numa = placed("numa_cpu_nodes=0-1\nnuma_mem_policy=interleave:0-1");
+    let nodes = Nodes::Listed(numbers("0-1"));
+    let memory = MemoryPolicy::Interleave(nodes.clone());
+    assert_eq!(numa, Processors { run_on: RunOn::Nodes(nodes), memory });
+    let entries = only("[t]\nioengine=filecreate\nfilesize=4k\nnuma_cpu_nodes=all\n");
+    assert_eq!(entries.processors.run_on, RunOn::Nodes(Nodes::All));
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\n{lines}\n"));
+    insta::assert_snapshot!(refused("cpus_allowed=3-1"), @r#"job.fio:3: cpus_allowed: "3-1" is invalid: expected numbers and ranges, such as 0,5,8-15"#);
+    insta::assert_snapshot!(refused("cpus_allowed=0\ncpus_allowed_policy=spread"), @r#"job.fio:4: cpus_allowed_policy: "spread" is invalid: expected one of shared, split"#);
+    insta::assert_snapshot!(refused("cpus_allowed=0\nnuma_cpu_nodes=0"), @"job.fio:3: cpus_allowed and numa_cpu_nodes exclude each other");
+    insta::assert_snapshot!(refused("numa_cpu_nodes=every"), @r#"job.fio:3: numa_cpu_nodes: "every" is invalid: expected all, or numbers and ranges, such as 0-1"#);
+    insta::assert_snapshot!(refused("numa_mem_policy=prefer:0-1"), @r#"job.fio:3: numa_mem_policy: "prefer:0-1" is invalid: expected default, local, prefer:NODE, bind:NODES or interleave:NODES, where NODES are all, or numbers and ranges, such as 0-1"#);
+}
+
+#[test]
+fn a_pass_that_leads_to_the_steady_state() {
+    let pass = |lines: &str| only(&format!("[t]\nrw=randwrite\nsize=4m\nsprandom=1\n{lines}\n"));
+    let (plain, given) = (pass(""), pass("spr_op=0.5\nspr_num_regions=4\nnorandommap=1\nloops=2"));
+    assert_eq!(plain.order, BlockOrder::SteadyFill(SteadyFill::DEFAULT));
+    let fill = SteadyFill { over_provisioning: 0.5, regions: 4 };
+    assert_eq!(given.order, BlockOrder::SteadyFill(fill));
+    // 1024 blocks and the surplus, twice.
+    let Limit::Count(count) = given.limit_on(4 << 20) else { unreachable!() };
+    assert_eq!(count, 2 * fill.writes(1024));
+    assert!((2 * 1400..2 * 1600).contains(&count), "{count}");
+    assert_eq!(only("[t]\nrw=randwrite\nsize=4m\nspr_op=0.5\n").order, BlockOrder::Plain);
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\nsprandom=1\n{lines}\n"));
+    insta::assert_snapshot!(refused("rw=write"), @"job.fio:3: sprandom: requires rw=randwrite");
+    insta::assert_snapshot!(refused("rw=randwrite\nspr_op=1"), @r#"job.fio:5: spr_op: "1" is invalid: expected a number above 0 and below 1, such as 0.15"#);
+    insta::assert_snapshot!(refused("rw=randwrite\nspr_num_regions=0"), @r#"job.fio:5: spr_num_regions: "0" is invalid: expected a whole number from 1 to 1000000"#);
+    insta::assert_snapshot!(refused("rw=randwrite\nnumjobs=2"), @"job.fio:5: numjobs: with sprandom, one job writes all of the pass; use numjobs=1");
+    insta::assert_snapshot!(refused("rw=randwrite\nnrfiles=2"), @"job.fio:5: nrfiles: with sprandom, one file is written in a pass; use nrfiles=1");
+    insta::assert_snapshot!(refused("rw=randwrite\nbssplit=4k/50:8k/50"), @"job.fio:5: bssplit: with sprandom, all blocks have the same size and alignment; use one bs");
+    insta::assert_snapshot!(refused("rw=randwrite\nramp_time=1"), @"job.fio:5: ramp_time: with sprandom, writes of a warm-up are not part of the pass; remove it");
+    insta::assert_snapshot!(refused("rw=randwrite\nio_size=8m"), @"job.fio:5: io_size: with sprandom, the pass determines the number of writes; remove it");
+    insta::assert_snapshot!(refused("rw=randwrite\nrandom_generator=tausworthe"), @r#"job.fio:5: random_generator: "tausworthe" is invalid: expected lfsr with sprandom"#);
+    insta::assert_snapshot!(refused("rw=randwrite\nnorandommap=0"), @"job.fio:5: norandommap: sprandom writes some blocks again; remove it");
 }
 
 #[test]
@@ -255,8 +320,8 @@ proptest! {
 #[test]
 fn all_options_that_are_not_understood_are_named_at_once() {
     insta::assert_snapshot!(
-        error("[t]\nsize=1m\nverfy=crc32c\ncpus_allowed=5\n[u]\nzonemode=zbd\n"),
-        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `cpus_allowed` (run flushmark under `taskset` instead) in line 4; remove them, or see docs/fio.md for the supported options"
+        error("[t]\nsize=1m\nverfy=crc32c\noutput=x\n[u]\nzonemode=zbd\n"),
+        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `output` (put --output FILE before the fio command line to write the result document) in line 4; remove them, or see docs/fio.md for the supported options"
     );
     // An option used in several sections is reported once.
     insta::assert_snapshot!(

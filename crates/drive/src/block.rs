@@ -383,12 +383,12 @@ mod tests {
             machine.disk("virtual/block/sdz", "8:400", files);
             read(&machine, "8:400").queue
         };
-        let zones = [
+        let limits = [
             ("queue/chunk_sectors", "524288"),
             ("queue/max_open_zones", "128"),
             ("queue/max_active_zones", "0"),
         ];
-        let zoned = queue(&[&zones[..], &[("queue/zoned", "host-managed")]].concat());
+        let zoned = queue(&[&limits[..], &[("queue/zoned", "host-managed")]].concat());
         assert!(zoned.is_host_managed());
         assert_eq!((zoned.zone_bytes, zoned.max_open_zones), (Some(256 << 20), Some(128)));
         // No limit.

@@ -89,8 +89,8 @@ impl RawZone {
     };
 }
 
-/// Zones per call, 32 KiB.
-const ZONES_PER_REPORT: usize = 512;
+/// Zones per call, 15 KiB.
+const ZONES_PER_REPORT: usize = 240;
 
 /// `struct blk_zone_report` with room for its zones.
 #[repr(C)]

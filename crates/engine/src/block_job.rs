@@ -137,9 +137,10 @@ impl BlockJob<'_> {
         let mut report = match &self.zones {
             None => self.on(&mut disk, stage)?,
             Some(zones) => {
-                let (report, storage) = self.zoned(zones, Storage::Verified(disk), stage)?;
+                let (report, storage) =
+                    self.zoned(zones, Storage::Verified(Box::new(disk)), stage)?;
                 let Storage::Verified(back) = storage else { return Ok(report) };
-                disk = back;
+                disk = *back;
                 report
             }
         };

@@ -18,7 +18,7 @@ use crate::zones::Zones;
 #[derive(Debug)]
 pub enum Storage {
     Files(FileDisk),
-    Verified(Verified<FileDisk>),
+    Verified(Box<Verified<FileDisk>>),
     /// Each write resets a zone.
     Resets(SpaceDisk),
 }

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Run, flushmark};
-use serde_json::Value;
 use workload::SteadyFill;
 
 /// Runs a job file.
@@ -18,10 +17,6 @@ fn job_file(directory: &Path, text: &str, words: &[&str]) -> Run {
     std::fs::write(&path, text).unwrap();
     let fixed = ["run", path.to_str().unwrap(), "--quiet", "--format", "json"];
     Run::of(flushmark().args(fixed).args(words).output().unwrap())
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(f64::NAN)
 }
 
 #[test]
@@ -38,12 +33,12 @@ fn a_pass_of_sprandom_writes_every_block_and_some_twice() {
     let run = job_file(directory.path(), &text, &target);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let result = run.document()["results"][0].clone();
-    let fill = SteadyFill { over_provisioning: 0.15, regions: 10 };
-    let writes = fill.writes(blocks as u64);
+    let order = SteadyFill { over_provisioning: 0.15, regions: 10 };
+    let writes = order.writes(blocks as u64);
     assert_eq!(result["proof"]["writes"], writes);
     assert!((2300..2400).contains(&writes), "{writes}");
-    let order = serde_json::json!({"steady_fill": {"over_provisioning": 0.15, "regions": 10}});
-    assert_eq!(result["workload"]["order"], order);
+    let recorded = serde_json::json!({"steady_fill": {"over_provisioning": 0.15, "regions": 10}});
+    assert_eq!(result["workload"]["order"], recorded);
     let content = std::fs::read(&file).unwrap();
     assert_eq!(content.len(), blocks * 4096);
     assert!(content.chunks(4096).all(|block| block.iter().any(|byte| *byte != 1)));

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{ZoneCollection, ZoneTable, Zoning};
 use crate::blocks::Workload;
 use crate::parts::JobPart;
+use crate::pattern::Pattern;
 
 /// The rules and positions of one job.
 #[derive(Debug)]
@@ -13,8 +14,7 @@ pub struct ZoneJob {
     pub(super) range: Range<u64>,
     /// All operations have a multiple of these bytes.
     pub(super) block_bytes: u64,
-    pub(super) random: bool,
-    pub(super) mixed: bool,
+    pub(super) pattern: Pattern,
     /// A zone that holds data is never reset, because the data is checked afterwards.
     pub(super) keeps_data: bool,
     pub(super) reads_beyond: bool,
@@ -44,8 +44,7 @@ impl ZoneJob {
         let mut job = ZoneJob {
             positions: [range.start; 2],
             block_bytes: u64::from(workload.block_bytes.get()),
-            random: workload.pattern.is_random(),
-            mixed: workload.pattern.is_mixed(),
+            pattern: workload.pattern,
             keeps_data: workload.verify.is_some(),
             reads_beyond: zoning.read_beyond_write_pointer,
             max_open: zoning.job_max_open,

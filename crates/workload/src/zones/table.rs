@@ -226,7 +226,7 @@ impl ZoneTable {
         match action {
             ZoneAction::Read => match self.claim_read(job, offset, bytes) {
                 // A mix writes first where there is nothing to read.
-                Claim::Nothing(_) if job.mixed => self.claim_write(job, offset, bytes),
+                Claim::Nothing(_) if job.pattern.is_mixed() => self.claim_write(job, offset, bytes),
                 claim => claim,
             },
             ZoneAction::Write => self.claim_write(job, offset, bytes),
@@ -247,14 +247,14 @@ impl ZoneTable {
 
     fn claim_read(&mut self, job: &mut ZoneJob, offset: u64, bytes: u64) -> Claim {
         if job.reads_beyond {
-            let mut offset = if job.random { offset } else { job.positions[0] };
+            let mut offset = if job.pattern.is_random() { offset } else { job.positions[0] };
             if offset + bytes > job.range.end {
                 offset = job.range.start;
             }
             job.positions[0] = offset + bytes;
             return Claim::Granted(Grant { action: ZoneAction::Read, offset, bytes });
         }
-        let found = if job.random {
+        let found = if job.pattern.is_random() {
             self.nearest(job, offset, |table, index| {
                 let readable = table.readable(job, index);
                 readable.end - readable.start >= job.block_bytes
@@ -266,15 +266,14 @@ impl ZoneTable {
         let Some((index, position)) = found else { return Claim::Nothing(Lack::Data) };
         let readable = self.readable(job, index);
         let blocks = |bytes: u64| bytes / job.block_bytes * job.block_bytes;
-        let (offset, bytes) = match position {
-            Some(position) => (position, blocks(bytes.min(readable.end - position))),
-            None => {
-                let length = readable.end - readable.start;
-                let bytes = blocks(bytes.min(length));
-                let places = (length - bytes) / job.block_bytes + 1;
-                let place = offset % self.zone_bytes / job.block_bytes % places;
-                (readable.start + place * job.block_bytes, bytes)
-            }
+        let (offset, bytes) = if let Some(position) = position {
+            (position, blocks(bytes.min(readable.end - position)))
+        } else {
+            let length = readable.end - readable.start;
+            let bytes = blocks(bytes.min(length));
+            let places = (length - bytes) / job.block_bytes + 1;
+            let place = offset % self.zone_bytes / job.block_bytes % places;
+            (readable.start + place * job.block_bytes, bytes)
         };
         let zone = &mut self.zones[index];
         if zone.state.kind == ZoneKind::Sequential {
@@ -320,7 +319,7 @@ impl ZoneTable {
 
     fn claim_write(&mut self, job: &mut ZoneJob, offset: u64, bytes: u64) -> Claim {
         let mut offset = offset;
-        if !job.random {
+        if !job.pattern.is_random() {
             offset = job.positions[1];
             if self.zones.get(self.index(offset)).is_some_and(|zone| offset >= zone.state.end) {
                 // The rest of a zone that is smaller than its distance from the next one.
@@ -476,7 +475,7 @@ impl ZoneTable {
     }
 
     fn claim_reset(&mut self, job: &mut ZoneJob, offset: u64) -> Claim {
-        let index = if job.random {
+        let index = if job.pattern.is_random() {
             let used = |table: &ZoneTable, index: usize| {
                 let zone = &table.zones[index].state;
                 match zone.kind {

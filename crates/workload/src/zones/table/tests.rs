@@ -146,9 +146,8 @@ fn a_pass_of_reads_ends_where_the_data_ends() {
 #[test]
 fn one_write_at_a_time_is_in_flight_in_a_zone_and_a_reset_waits_for_reads() {
     let mut table = ZoneTable::imagined(2 * BLOCK, 4 * BLOCK, None);
-    let (writes, reads) = (workload(Pattern::RandWrite), workload(Pattern::RandRead));
-    let mut writer = job(&writes, 2, &mut table);
-    let mut reader = job(&reads, 2, &mut table);
+    let mut writer = job(&workload(Pattern::RandWrite), 2, &mut table);
+    let mut reader = job(&workload(Pattern::RandRead), 2, &mut table);
     let mut write = |table: &mut ZoneTable| table.claim(&mut writer, ZoneAction::Write, 0, BLOCK);
     let first = granted(write(&mut table));
     assert_eq!(write(&mut table), Claim::Busy);

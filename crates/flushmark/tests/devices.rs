@@ -6,6 +6,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -60,6 +61,30 @@ fn what_is_no_target_is_wrong_use() {
         let run = run_plan(WRITES, target, &["--destroy-data"]);
         assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
         assert!(run.stderr.contains(sentence), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_created_among_the_devices() {
+    let missing = Path::new("/dev/flushmark-missing-device");
+    let name = missing.file_name().unwrap().to_str().unwrap();
+    let path = missing.to_str().unwrap();
+    let emulate = ["emulate", "consumer-nvme,capacity=2GiB", "--nbd", "/no/socket", "--image"];
+    for (arguments, target) in [
+        (&["run", "--destroy-data", "--", "fio", "-name=x", "-rw=write", "-size=1m"][..], "fio"),
+        (&emulate, "image"),
+    ] {
+        for place in [path, name] {
+            let filename = format!("-filename={place}");
+            let last = if target == "fio" { &filename } else { place };
+            let mut command = flushmark();
+            command.args(arguments).arg(last).current_dir("/dev");
+            let refused = Run::of(command.output().unwrap());
+            assert_eq!(refused.code, Some(2), "{last}: {}", refused.stderr);
+            let sentence = format!("flushmark: {place} does not exist");
+            assert!(refused.stderr.starts_with(&sentence), "{}", refused.stderr);
+            assert!(!missing.exists());
+        }
     }
 }
 

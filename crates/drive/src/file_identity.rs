@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,18 @@ impl<'a> NamedFile<'a> {
     /// `None` for a file of a captured tree, which has only a name.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
         self.identity
+    }
+
+    /// Returns whether `name` may have led to this file where it was used, and leads nowhere here:
+    /// the file was removed, or is in a directory that cannot be reached.
+    pub(crate) fn may_have_been(&self, name: &Path) -> bool {
+        // The kernel appends this to the path of a file that was removed (d_path).
+        if name.as_os_str().as_bytes().ends_with(b" (deleted)") {
+            return true;
+        }
+        let holder = self.mounts.holding(name, None);
+        let is_remote = holder.is_some_and(|mount| mount.file_server().is_some());
+        !is_remote && fs::metadata(self.root.path(name)).is_err()
     }
 
     /// The file's path on this machine.

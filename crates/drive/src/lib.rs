@@ -59,7 +59,7 @@ pub mod zones;
 
 mod lossy_path;
 
-pub use block::{BlockDevice, Partition, Queue, WriteCache};
+pub use block::{BlockDevice, Partition, Queue, WriteCache, is_device_path, leads_to_device_path};
 pub use cache_views::{CacheViews, Disagreement, FilesystemView, KernelView};
 pub use commands::{
     AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy,

@@ -1,7 +1,9 @@
 //! Finds the users of a raw block device.
 //!
 //! A device is in use when it is mounted, used for swap or part of another device; when one of its
-//! partitions is; when anything stacked on those is; or, for a partition, when the whole disk is.
+//! partitions is; when anything stacked on those is; or, for a partition, when the whole disk is. A
+//! loop device is also in use when what it presents is. Two partitions of a disk, or two loop devices
+//! on one file, concern each other only where their bytes overlap.
 //! The kernel's tables name the user. They show only this process's mount namespace, and omit ZFS
 //! and some devices of multi-device filesystems. So the kernel itself has the last word: opening a
 //! block device with `O_EXCL` fails with `EBUSY` while it is claimed (open(2)).
@@ -9,7 +11,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -90,6 +94,24 @@ pub enum Occupied {
         #[schemars(with = "String")]
         backing_file: PathBuf,
     },
+    /// A loop device may present this file: the path of its file leads nowhere here, and the kernel
+    /// could not be asked.
+    #[error(
+        "{} may be attached to {}, which only root can rule out, because {} does not exist here",
+        .file.display(), .loop_device.display(), .backing_file.display()
+    )]
+    LoopUnknown {
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        file: PathBuf,
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        loop_device: PathBuf,
+        /// The path that the loop device was attached to.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        backing_file: PathBuf,
+    },
     #[error("{} shows the same file as {}", .other.display(), .loop_device.display())]
     SharedFile {
         #[serde(with = "crate::lossy_path")]
@@ -126,15 +148,12 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
     let loops = loop_devices::attached(root);
 
     let mut family = Family { root, loops: &loops, members: BTreeMap::new(), found: Vec::new() };
-    family.add(&place);
-    if disk_place(&place) != place {
-        family.add_alone(disk_place(&place));
-    }
+    family.add(&place, EVERYTHING);
     let Family { members, mut found, .. } = family;
 
     for mount in mounts.mounts() {
         let by_source = root.device_at(&mount.source);
-        for (number, path) in &members {
+        for (number, Member { path, .. }) in &members {
             if mount.device == *number || by_source == Some(*number) {
                 found.push(Occupied::Mount {
                     device: path.clone(),
@@ -144,16 +163,26 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
         }
     }
     for swap in swaps.iter().filter_map(|path| root.device_at(path)) {
-        if let Some(path) = members.get(&swap) {
+        if let Some(Member { path, .. }) = members.get(&swap) {
             found.push(Occupied::Swap { device: path.clone() });
         }
     }
     if found.is_empty() {
-        let own = members.get(&device).cloned().unwrap_or_default();
-        let node = root.path(Path::new("/dev").join(place.file_name().unwrap_or_default()));
-        if claimed(&node) {
-            found.push(Occupied::Claim { device: own });
-        }
+        // A disk is claimed when one of its partitions is, which may not be concerned here.
+        let concerns = |member: &&Member| {
+            let mut partitions = partitions(&member.place);
+            partitions.all(|place| members.values().any(|other| other.place == place))
+        };
+        // One claim is enough: asking again would only find it through another device.
+        let own = members.get(&device);
+        let others = members.iter().filter(|(number, _)| **number != device);
+        let claim = own.into_iter().chain(others.map(|(_, member)| member)).filter(concerns).find(
+            |member| {
+                let name = member.place.file_name().unwrap_or_default();
+                claimed(&root.path(Path::new("/dev").join(name)))
+            },
+        );
+        found.extend(claim.map(|member| Occupied::Claim { device: member.path.clone() }));
     }
     Ok(found)
 }
@@ -162,8 +191,9 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
 /// device presents it as a drive, or a filesystem is mounted directly from it. The file is
 /// compared, not its name, so the user of the file may know it by any name.
 ///
-/// A loop device that this user may not open is recognised only by the path of its file. One that
-/// was attached by a path that leads nowhere here is not found.
+/// A loop device that this user may not open is recognised only by the path of its file. If that
+/// path leads nowhere here, every file that may be meant is in use: one of the same size, or with a
+/// second name.
 ///
 /// # Errors
 ///
@@ -174,6 +204,7 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
     let file = NamedFile::new(root, &mounts, path);
     let own = || path.to_owned();
     let mut found: Vec<Occupied> = Vec::new();
+    let mut unknown: Vec<Occupied> = Vec::new();
     for device in loop_devices::attached(root) {
         let loop_device = device.path();
         match (device.status, file.identity()) {
@@ -184,6 +215,10 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
             _ if file.is_named(&device.backing_path) => {
                 let backing_file = device.backing_path;
                 found.push(Occupied::LoopByName { file: own(), loop_device, backing_file });
+            }
+            (None, Some(_)) if may_show(&device, &file) => {
+                let backing_file = device.backing_path;
+                unknown.push(Occupied::LoopUnknown { file: own(), loop_device, backing_file });
             }
             _ => {}
         }
@@ -200,78 +235,132 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
     {
         found.push(Occupied::Swap { device: own() });
     }
-    Ok(found)
+    Ok(if found.is_empty() { unknown } else { found })
+}
+
+/// Returns whether a loop device that cannot be queried may present this file.
+fn may_show(device: &LoopDevice, file: &NamedFile<'_>) -> bool {
+    fs::metadata(file.real_path()).is_ok_and(|found| found.nlink() > 1 || device.fits(found.len()))
+        && file.may_have_been(&device.backing_path)
+}
+
+/// All bytes of a device.
+const EVERYTHING: Range<u64> = 0..u64::MAX;
+
+/// The unit of `start` and `size` in sysfs, whatever the device's block size.
+const SECTOR_BYTES: u64 = 512;
+
+/// A device whose content a write to the requested one changes.
+struct Member {
+    path: PathBuf,
+    place: PathBuf,
+    /// The bytes that may change.
+    bytes: Range<u64>,
 }
 
 /// The devices whose use counts as use of the requested one.
 struct Family<'a> {
     root: &'a SystemRoot,
     loops: &'a [LoopDevice],
-    members: BTreeMap<DeviceNumber, PathBuf>,
+    members: BTreeMap<DeviceNumber, Member>,
     found: Vec<Occupied>,
 }
 
 impl Family<'_> {
-    /// Adds a device, its partitions, and everything built on them.
-    fn add(&mut self, place: &Path) {
-        if self.add_alone(place) {
-            let names = Attributes { directory: place.to_owned() }.entries("");
-            for partition in names
-                .iter()
-                .map(|name| place.join(name))
-                .filter(|dir| dir.join("partition").exists())
-            {
-                self.add(&partition);
+    /// Adds a part of a device, and everything that has one of these bytes too: partitions, the
+    /// disk of a partition, devices built on it, and for loop devices what they present.
+    fn add(&mut self, place: &Path, bytes: Range<u64>) {
+        let own = Attributes { directory: place.to_owned() };
+        let Some(number) = own.parsed("dev") else { return };
+        let path = device_path(place);
+        let is_new = !self.members.contains_key(&number);
+        let member = self.members.entry(number).or_insert_with(|| Member {
+            path: path.clone(),
+            place: place.to_owned(),
+            bytes: bytes.clone(),
+        });
+        let bytes = hull(&member.bytes, &bytes);
+        if !is_new && bytes == member.bytes {
+            return;
+        }
+        member.bytes = bytes.clone();
+        if is_new {
+            self.add_holders(place, &path);
+            self.find_btrfs(place, &path);
+        }
+        let disk = disk_place(place);
+        if disk != place {
+            // Without its position, the partition's neighbours cannot be told from what overlaps it.
+            let on_disk = partition_bytes(place).map_or(0..0, |part| within(&bytes, &part));
+            self.add(disk, on_disk);
+        }
+        for partition in partitions(place) {
+            let part = partition_bytes(&partition).unwrap_or(EVERYTHING);
+            if let Some(bytes) = of_part(&bytes, &part) {
+                self.add(&partition, bytes);
             }
         }
+        self.add_loops(place, &path, number, &bytes);
     }
 
-    /// Adds a device and everything built on it, but not its partitions. False if it was already
-    /// there.
-    fn add_alone(&mut self, place: &Path) -> bool {
-        let own = Attributes { directory: place.to_owned() };
-        let Some(number) = own.parsed("dev") else { return false };
-        let path = device_path(place);
-        if self.members.insert(number, path.clone()).is_some() {
-            return false;
-        }
-        for holder in own.entries("holders") {
+    /// Adds the devices that the kernel has built on this one.
+    fn add_holders(&mut self, place: &Path, path: &Path) {
+        for holder in (Attributes { directory: place.to_owned() }).entries("holders") {
             if let Ok(holder) = fs::canonicalize(place.join("holders").join(&holder)) {
                 let holder_path = device_path(&holder);
-                self.found.push(Occupied::Holder { device: path.clone(), holder: holder_path });
-                self.add(&holder);
+                self.found.push(Occupied::Holder { device: path.to_owned(), holder: holder_path });
+                // Which of its bytes are here is known only to its driver.
+                self.add(&holder, EVERYTHING);
             } else {
                 self.found.push(Occupied::Holder {
-                    device: path.clone(),
+                    device: path.to_owned(),
                     holder: Path::new("/dev").join(holder),
                 });
             }
         }
-        let itself = self.loops.iter().find(|device| place.ends_with(&device.name));
-        for device in self.loops {
-            let loop_device = device.path();
-            if device.shows_device(self.root, number) {
-                self.found.push(Occupied::Loop { device: path.clone(), loop_device });
-            } else if itself.is_some_and(|itself| itself.overlaps(device))
-                && !self.holds(&loop_device)
-            {
-                self.found
-                    .push(Occupied::SharedFile { loop_device: path.clone(), other: loop_device });
-            } else {
-                continue;
-            }
-            if let Ok(loop_place) =
-                fs::canonicalize(self.root.path("sys/class/block").join(&device.name))
-            {
-                self.add(&loop_place);
+    }
+
+    /// Adds the loop devices on a device. For a loop device, adds the device below and the other
+    /// loop devices on the same part of its file.
+    fn add_loops(&mut self, place: &Path, path: &Path, number: DeviceNumber, bytes: &Range<u64>) {
+        let loops = self.loops;
+        for device in loops.iter().filter(|device| device.block_device(self.root) == Some(number)) {
+            if let Some(bytes) = of_part(bytes, &device.part) {
+                let loop_device = device.path();
+                if !self.holds(&loop_device) {
+                    self.found.push(Occupied::Loop { device: path.to_owned(), loop_device });
+                }
+                self.add_loop(device, bytes);
             }
         }
-        self.find_btrfs(place, &path);
-        true
+        let Some(own) = loops.iter().find(|device| place.ends_with(&device.name)) else { return };
+        let below = within(bytes, &own.part);
+        if let Some(device) = own.block_device(self.root) {
+            if let Some(place) = sysfs_place(self.root, device) {
+                self.add(&place, below);
+            }
+            return;
+        }
+        for other in loops.iter().filter(|other| other.shares_file_with(own)) {
+            if let Some(bytes) = of_part(&below, &other.part).filter(|_| other.name != own.name) {
+                let (loop_device, other_path) = (path.to_owned(), other.path());
+                if !self.holds(&other_path) {
+                    self.found.push(Occupied::SharedFile { loop_device, other: other_path });
+                }
+                self.add_loop(other, bytes);
+            }
+        }
+    }
+
+    fn add_loop(&mut self, device: &LoopDevice, bytes: Range<u64>) {
+        let link = self.root.path("sys/class/block").join(&device.name);
+        if let Ok(place) = fs::canonicalize(link) {
+            self.add(&place, bytes);
+        }
     }
 
     fn holds(&self, path: &Path) -> bool {
-        self.members.values().any(|member| member == path)
+        self.members.values().any(|member| member.path == path)
     }
 
     /// A mounted Btrfs lists each of its devices; the mount table lists only one.
@@ -283,6 +372,41 @@ impl Family<'_> {
                 self.found.push(Occupied::Btrfs { device: path.to_owned(), uuid });
             }
         }
+    }
+}
+
+fn partitions(place: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let place = place.to_owned();
+    let names = Attributes { directory: place.clone() }.entries("");
+    names.into_iter().map(move |name| place.join(name)).filter(|dir| dir.join("partition").exists())
+}
+
+/// The bytes of the disk that a partition presents.
+fn partition_bytes(place: &Path) -> Option<Range<u64>> {
+    let own = Attributes { directory: place.to_owned() };
+    let [start, size] = ["start", "size"].map(|file| own.parsed::<u64>(file));
+    let start = start?.saturating_mul(SECTOR_BYTES);
+    Some(start..start.saturating_add(size?.saturating_mul(SECTOR_BYTES)))
+}
+
+/// Where bytes of a part are in the whole.
+fn within(bytes: &Range<u64>, part: &Range<u64>) -> Range<u64> {
+    let at = |byte: u64| part.start.saturating_add(byte).min(part.end);
+    at(bytes.start)..at(bytes.end)
+}
+
+/// Where bytes of the whole are in a part; `None` if it has none of them.
+fn of_part(bytes: &Range<u64>, part: &Range<u64>) -> Option<Range<u64>> {
+    let (start, end) = (bytes.start.max(part.start), bytes.end.min(part.end));
+    (start < end).then(|| start - part.start..end - part.start)
+}
+
+/// The smallest range that contains both.
+fn hull(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    match (one.is_empty(), other.is_empty()) {
+        (true, _) => other.clone(),
+        (_, true) => one.clone(),
+        _ => one.start.min(other.start)..one.end.max(other.end),
     }
 }
 
@@ -397,6 +521,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_under_a_loop_device_is_followed() {
+        let machine = built::raid_server();
+        let on = |name: &str, number: &str, file: &str, more: &[(&str, &str)]| {
+            let device = format!("virtual/block/{name}");
+            machine.disk(&device, number, &[&[("loop/backing_file", file)], more].concat());
+        };
+        on("loop1", "7:1", "/dev/sda1", &[]);
+        on("loop2", "7:2", "/dev/loop1", &[]);
+        on("loop3", "7:3", "/srv/image", &[("loop/offset", "0"), ("loop/sizelimit", "4096")]);
+        on("loop4", "7:4", "/srv/image", &[("loop/offset", "4096"), ("loop/sizelimit", "0")]);
+        on("loop5", "7:5", "/dev/sda", &[("loop/offset", "1048576"), ("loop/sizelimit", "4096")]);
+        machine.mounts(
+            "1 1 8:1 / /mnt/old rw - ext4 /dev/sda1 rw\n1 1 7:3 / /mnt/image rw - ext4 /dev/loop3 \
+             rw\n",
+        );
+        insta::assert_snapshot!(reasons(&machine, "7:2"), @"
+        /dev/sda is attached to /dev/loop5
+        /dev/sda1 is mounted on /mnt/old
+        ");
+        assert_eq!(reasons(&machine, "7:4"), "", "another part of the file");
+        assert!(reasons(&machine, "7:5").contains("/dev/sda1 is mounted on /mnt/old"));
+        assert_eq!(reasons(&machine, "8:17"), "");
+    }
+
+    #[test]
     fn holders_in_a_circle_end() {
         let machine = Machine::new();
         machine.mounts("").swaps("");
@@ -438,6 +587,15 @@ mod tests {
             occupancy(&SystemRoot::new(machine.path()), device),
             Err(DriveError::Table { .. })
         ));
+    }
+
+    #[test]
+    fn bytes_are_placed_in_parts_and_wholes() {
+        assert_eq!(within(&(2..5), &(10..14)), 12..14);
+        assert_eq!(within(&EVERYTHING, &(10..u64::MAX)), 10..u64::MAX);
+        assert_eq!(of_part(&(2..12), &(10..14)), Some(0..2));
+        assert_eq!(of_part(&(2..10), &(10..14)), None);
+        assert_eq!((hull(&(1..2), &(4..6)), hull(&(0..0), &(4..6))), (1..6, 4..6));
     }
 
     #[test]

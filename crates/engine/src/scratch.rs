@@ -65,11 +65,18 @@ impl Scratch {
                 EngineError::Call { action: "create a directory in", path: path.to_owned(), errno }
             }
         })?;
-        let directory = openat(&parent, &name, flags, Mode::empty())
-            .map_err(call("open the new directory in"))?;
-        let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
-        let janitor =
-            Janitor::watch(parent.as_fd(), &name).map_err(call("start the cleanup process"))?;
+        let watched = || {
+            let directory = openat(&parent, &name, flags, Mode::empty())
+                .map_err(call("open the new directory in"))?;
+            let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+            let janitor = Janitor::watch(parent.as_fd(), &name)
+                .map_err(call("start the cleanup process for"))?;
+            Ok((directory, janitor))
+        };
+        // Removing it by name needs no further descriptor, which may be what is missing.
+        let (directory, janitor) = watched().inspect_err(|_: &EngineError| {
+            let _ = unlinkat(&parent, &name, AtFlags::REMOVEDIR);
+        })?;
         Ok(Scratch {
             janitor: Some(janitor),
             directory,

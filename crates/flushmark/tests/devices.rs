@@ -6,6 +6,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -60,6 +61,30 @@ fn what_is_no_target_is_wrong_use() {
         let run = run_plan(WRITES, target, &["--destroy-data"]);
         assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
         assert!(run.stderr.contains(sentence), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_created_among_the_devices() {
+    let missing = Path::new("/dev/flushmark-missing-device");
+    let name = missing.file_name().unwrap().to_str().unwrap();
+    let path = missing.to_str().unwrap();
+    let emulate = ["emulate", "consumer-nvme,capacity=2GiB", "--nbd", "/no/socket", "--image"];
+    for (arguments, target) in [
+        (&["run", "--destroy-data", "--", "fio", "-name=x", "-rw=write", "-size=1m"][..], "fio"),
+        (&emulate, "image"),
+    ] {
+        for place in [path, name] {
+            let filename = format!("-filename={place}");
+            let last = if target == "fio" { &filename } else { place };
+            let mut command = flushmark();
+            command.args(arguments).arg(last).current_dir("/dev");
+            let refused = Run::of(command.output().unwrap());
+            assert_eq!(refused.code, Some(2), "{last}: {}", refused.stderr);
+            let sentence = format!("flushmark: {place} does not exist");
+            assert!(refused.stderr.starts_with(&sentence), "{}", refused.stderr);
+            assert!(!missing.exists());
+        }
     }
 }
 
@@ -191,6 +216,93 @@ fn a_mounted_image_under_another_name() {
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     let said = refused.said(place, "DIR").replace(&device, "DEV");
     insta::assert_snapshot!(said, @"flushmark: DIR/im2.img is in use and will not be overwritten: DEV is attached to DIR/im.img, which leads to this file here; use another target");
+}
+
+#[test]
+fn a_loop_device_on_a_mounted_device() {
+    const TEST: &str = "a_loop_device_on_a_mounted_device";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 16 << 20, &[]) else { return };
+    if let Err(reason) = system("mkfs.ext4", &["-q", &device.path]) {
+        eprintln!("skipped: {TEST}: {reason}");
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &[&device.path]) else { return };
+    let above = match system("losetup", &["--find", "--show", &device.path]) {
+        Ok(above) => above,
+        Err(reason) => {
+            eprintln!("skipped: {TEST}: {reason}");
+            return;
+        }
+    };
+    let refused = [
+        &["run", "journal", "--destroy-data", "--target", &above][..],
+        &["verify", "write", &above, "--destroy-data", "--time", "100ms"],
+    ]
+    .map(run);
+    system("losetup", &["--detach", &above]).unwrap();
+    for refused in refused {
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        let said = refused.said(&above, "LOOP").replace(&device.path, "DEV");
+        let said = said.replace(mount.text(), "DIR");
+        let sentence = "LOOP is in use and will not be overwritten: DEV is mounted on DIR";
+        assert!(said.contains(sentence), "{said}");
+    }
+    drop(mount);
+    system("fsck.ext4", &["-fn", &device.path]).unwrap();
+}
+
+#[test]
+fn an_image_whose_loop_device_an_ordinary_user_cannot_query() {
+    const TEST: &str = "an_image_whose_loop_device_an_ordinary_user_cannot_query";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(nobody) = common::nobody(TEST) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let place = directory.path().canonicalize().unwrap();
+    let [image, second, third, other] = ["im.img", "im2.img", "im3.img", "other"]
+        .map(|name| place.join(name).to_str().unwrap().to_owned());
+    // A size that no other test uses.
+    File::create(&image).unwrap().set_len((16 << 20) + (4096 * 777)).unwrap();
+    fs::write(&other, vec![0; 4096 * 333]).unwrap();
+    for file in [&image, &other] {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    let device = match system("losetup", &["--find", "--show", &image]) {
+        Ok(device) => device,
+        Err(reason) => {
+            eprintln!("skipped: {TEST}: {reason}");
+            return;
+        }
+    };
+    fs::hard_link(&image, &second).unwrap();
+    fs::remove_file(&image).unwrap();
+    let write = |target: &str| {
+        let args = ["run", "quick", "--smoke", "--quiet", "--destroy-data", "--target"];
+        nobody.run(&[&args[..], &[target]].concat())
+    };
+    let by_size = write(&second);
+    fs::hard_link(&second, &third).unwrap();
+    // What is written later cannot be told from it by its size.
+    File::options().write(true).open(&third).unwrap().set_len(20 << 20).unwrap();
+    let by_names = write(&third);
+    let unlike = write(&other);
+    system("losetup", &["--detach", &device]).unwrap();
+    assert_eq!(by_size.code, Some(3), "{}", by_size.stderr);
+    for (refused, name) in [(&by_size, "im2.img"), (&by_names, "im3.img")] {
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        let said = refused.said(&place, "DIR").replace(&device, "DEV");
+        let sentence = format!(
+            "DIR/{name} may be attached to DEV, which only root can rule out, because DIR/im.img \
+             (deleted) does not exist here"
+        );
+        assert!(said.contains(&sentence), "{said}");
+    }
+    assert_eq!(unlike.code, Some(0), "{}", unlike.stderr);
 }
 
 #[test]

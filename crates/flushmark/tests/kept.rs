@@ -383,7 +383,7 @@ fn a_named_store_that_cannot_be_opened_is_refused_before_anything_is_measured() 
     };
     insta::assert_snapshot!(refusal(&place.text("foreign.csv"), 2), @"flushmark: the store PLACE/foreign.csv is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     insta::assert_snapshot!(refusal(&place.text("target"), 2), @"flushmark: the store PLACE/target is a directory; name a file in it, such as results.db");
-    insta::assert_snapshot!(refusal("/proc/results.db", 4), @"flushmark: the store /proc/results.db cannot be used: unable to open database file: /proc/results.db");
+    insta::assert_snapshot!(refusal("/proc/results.db", 4), @"flushmark: the store /proc/results.db cannot be used: the file cannot be created: No such file or directory (os error 2)");
     insta::assert_snapshot!(refusal("postgres://u:secret@127.0.0.1:1/d", 4), @"flushmark: the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111)");
 }
 

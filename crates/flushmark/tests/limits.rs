@@ -148,3 +148,19 @@ fn a_kernel_without_io_uring() {
     assert_eq!(by_name.code, Some(4));
     insta::assert_snapshot!(by_name.stderr.trim_end(), @"flushmark: io_uring is not available: function not implemented; omit --engine to let flushmark choose");
 }
+
+#[test]
+fn too_few_open_files_leave_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let program = flushmark().get_program().to_str().unwrap().to_owned();
+    let mut codes = Vec::new();
+    for files in 4..20 {
+        let script =
+            format!("ulimit -n {files}; exec {program} run quick --smoke --quiet --target {place}");
+        let run = Run::of(std::process::Command::new("sh").args(["-c", &script]).output().unwrap());
+        assert_eq!(entries(directory.path()), Vec::<String>::new(), "{files}: {}", run.stderr);
+        codes.push(run.code);
+    }
+    assert!(codes.contains(&Some(4)), "{codes:?}");
+}

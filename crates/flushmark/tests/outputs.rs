@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{
-    LoopDevice, NOBODY, Run, entries, flushmark, needs_root, plan, run, shared_directory, system,
+    LoopDevice, Mount, NOBODY, Run, entries, flushmark, needs_root, plan, run, shared_directory,
+    system,
 };
 use serde_json::Value;
 
@@ -62,12 +63,10 @@ fn an_output_that_cannot_be_is_noticed_before_anything_is_measured() {
 
 #[test]
 fn an_output_that_fails_afterwards_does_not_take_the_result_with_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().to_str().unwrap();
-    let run =
-        Run::of(on_null(&["--quiet", "--format", "json", "--output", path]).output().unwrap());
+    let arguments = ["--quiet", "--format", "json", "--output", "/dev/full"];
+    let run = Run::of(on_null(&arguments).output().unwrap());
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.said(path, "DIR"), @"flushmark: cannot write the result to DIR: Is a directory (os error 21)");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot write the result to /dev/full: No space left on device (os error 28)");
     assert!(!run.document()["results"].as_array().unwrap().is_empty(), "printed all the same");
 }
 
@@ -283,6 +282,96 @@ fn what_is_in_use_as_a_drive_is_no_output() {
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&image, "IMAGE").replace(&device.path, "DEV");
     insta::assert_snapshot!(said, @"flushmark: cannot write the result to IMAGE: IMAGE is in use and will not be overwritten: IMAGE is attached to DEV; choose another file");
+}
+
+#[test]
+fn what_cannot_be_an_output_file_is_refused_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let circle = directory.path().join("circle");
+    symlink("circle", &circle).unwrap();
+    let place = directory.path().to_str().unwrap();
+    let cases = [
+        (place, 4, "Is a directory (os error 21)"),
+        (circle.to_str().unwrap(), 4, "Too many levels of symbolic links (os error 40)"),
+        (
+            "/dev/flushmark-missing",
+            2,
+            "/dev/flushmark-missing does not exist, and no file is created among the devices; \
+             choose another file",
+        ),
+    ];
+    for (path, code, sentence) in cases {
+        for (option, what) in [("--output", "result"), ("--metrics-file", "metrics")] {
+            for verb in [&["run", "journal", "--target", place][..], &["check", place]] {
+                let refused = run(&[verb, &["--format", "json", option, path]].concat());
+                assert_eq!((refused.code, refused.stdout.as_str()), (Some(code), ""));
+                let said = format!("flushmark: cannot write the {what} to {path}: {sentence}");
+                assert_eq!(refused.stderr.trim_end(), said);
+                assert!(!Path::new("/dev/flushmark-missing").exists());
+            }
+        }
+    }
+    assert_eq!(entries(directory.path()), ["circle"]);
+}
+
+#[test]
+fn a_block_device_is_no_output() {
+    const TEST: &str = "a_block_device_is_no_output";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 1 << 20, &[]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result.json");
+    let measured = Run::of(on_null(&["--output", file.to_str().unwrap()]).output().unwrap());
+    assert_eq!(measured.code, Some(0));
+    let file = file.to_str().unwrap();
+    let place = directory.path().to_str().unwrap();
+    for arguments in [
+        &["run", "journal", "--target", place, "--output", &device.path][..],
+        &["run", "journal", "--target", place, "--metrics-file", &device.path],
+        &["check", place, "--output", &device.path],
+        &["report", file, "--force", "--output", &device.path],
+        &["results", "export", file, "--format", "csv", "--output", &device.path],
+    ] {
+        let refused = run(arguments);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(3), ""), "{arguments:?}");
+        let said = refused.said(&device.path, "DEV");
+        let sentence = "DEV is a block device and will not be overwritten; choose a file";
+        assert!(said.ends_with(sentence), "{said}");
+    }
+    assert!(std::fs::read(&device.path).unwrap().iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn an_output_on_a_read_only_filesystem() {
+    const TEST: &str = "an_output_on_a_read_only_filesystem";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &["-t", "tmpfs", "-o", "ro", "tmpfs"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let file = mount.path.join("result.json");
+    let refused = run(&["run", "journal", "--target", place, "--output", file.to_str().unwrap()]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
+    let said = refused.said(mount.text(), "DIR");
+    insta::assert_snapshot!(said, @"flushmark: cannot write the result to DIR/result.json: Read-only file system (os error 30)");
+}
+
+#[test]
+fn a_linked_directory_on_the_way_to_an_output_is_followed_as_the_kernel_does() {
+    const TEST: &str = "a_linked_directory_on_the_way_to_an_output_is_followed_as_the_kernel_does";
+    let Some(shared) = shared_directory(TEST) else { return };
+    let own = tempfile::tempdir().unwrap();
+    let link = shared.path().join("dlink");
+    symlink(own.path(), &link).unwrap();
+    lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
+    let path = link.join("result.json");
+    let measured =
+        Run::of(on_null(&["--quiet", "--output", path.to_str().unwrap()]).output().unwrap());
+    assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+    assert_eq!(entries(own.path()), ["result.json"]);
 }
 
 #[test]

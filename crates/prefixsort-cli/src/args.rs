@@ -24,7 +24,7 @@ Exit codes:
   0  success
   1  not sorted (--check)
   2  usage error
-  3  refused for safety: the output is in use as a drive
+  3  refused for safety: the output is a block device, or in use as a drive
   4  I/O or system error";
 
 /// Sort lines or fixed-size records, beyond memory if needed

@@ -115,7 +115,7 @@ fn help_and_version() {
       0  success
       1  not sorted (--check)
       2  usage error
-      3  refused for safety: the output is in use as a drive
+      3  refused for safety: the output is a block device, or in use as a drive
       4  I/O or system error
     ");
     let long = shown(&["--help"]);

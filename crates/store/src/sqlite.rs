@@ -28,38 +28,7 @@ impl Sqlite {
     /// Opens the file, and creates it if `create` is set. A file that is not a store stays as it
     /// is.
     pub(crate) fn open(path: &Path, create: bool, wait: Duration) -> Result<Sqlite, Problem> {
-        if path.is_dir() {
-            return Err(Problem::Directory);
-        }
-        let denied = |error: io::Error, denied: Unwritable| {
-            let because = unwritable::of(error.kind(), denied);
-            because.map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
-        };
-        // SQLite would follow links itself, even those that the kernel does not follow. It gets a
-        // path without links, of a file that the kernel has found or, as a new store, opened.
-        let found = match drive::resolve(path) {
-            Ok(found) => Some(found),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(denied(error, Unwritable::File)),
-        };
-        let is_new = |file: &PathBuf| file.metadata().is_ok_and(|file| file.len() == 0);
-        let path = &match found {
-            None if !create => return Err(Problem::Absent),
-            Some(found) if !create || !is_new(&found) => found,
-            _ => {
-                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                parent
-                    .map_or(Ok(()), std::fs::create_dir_all)
-                    .map_err(|error| denied(error, Unwritable::Directory))?;
-                OpenOptions::new()
-                    .write(true)
-                    .create(true)
-                    .truncate(false)
-                    .open(path)
-                    .and_then(|_| drive::resolve(path))
-                    .map_err(|error| denied(error, Unwritable::Directory))?
-            }
-        };
+        let path = &locate(path, create)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
@@ -130,6 +99,36 @@ impl Sqlite {
     fn explain(&self, error: &rusqlite::Error) -> Problem {
         problem(error, &self.path, self.wait)
     }
+}
+
+/// The path, without links, of a file that the kernel has found, or has opened as a new store.
+/// SQLite would follow links itself, even those that the kernel does not follow.
+fn locate(path: &Path, create: bool) -> Result<PathBuf, Problem> {
+    if path.is_dir() {
+        return Err(Problem::Directory);
+    }
+    let problem = |error: &io::Error, denied: Unwritable, failed: &str| {
+        let because = unwritable::of(error.kind(), denied);
+        because.map_or_else(|| Problem::Io(format!("{failed}{error}")), Problem::Unwritable)
+    };
+    match drive::resolve(path) {
+        Ok(found) if !create || found.metadata().is_ok_and(|file| file.len() > 0) => {
+            return Ok(found);
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(problem(&error, Unwritable::File, ""));
+        }
+        Err(_) if !create => return Err(Problem::Absent),
+        Ok(_) | Err(_) => {}
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut new = OpenOptions::new();
+    new.write(true).create(true).truncate(false);
+    parent
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| new.open(path))
+        .and_then(|_| drive::resolve(path))
+        .map_err(|error| problem(&error, Unwritable::Directory, "the file cannot be created: "))
 }
 
 /// Returns whether there is a non-empty log next to the file.

@@ -7,8 +7,8 @@ use blame::Blame;
 use drive::{DriveError, Occupied};
 use rustix::io::Errno;
 
-/// A file cannot be replaced. Except for [`ReplaceError::InUse`], the message does not contain the
-/// path: the caller knows what it wanted to write there.
+/// A file cannot be replaced. The message contains the path if the file is refused for what it is.
+/// Errors of the kernel do not: the caller knows what it wanted to write there.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceError {
     #[error(
@@ -21,6 +21,12 @@ pub enum ReplaceError {
         /// Its users; never empty.
         by: Vec<Occupied>,
     },
+    /// A block device holds drives' content, not files.
+    #[error("{} is a block device and will not be overwritten; choose a file", .0.display())]
+    BlockDevice(PathBuf),
+    /// A new file among the device nodes would be in memory, under the name of a missing device.
+    #[error("{} does not exist, and no file is created among the devices; choose another file", .0.display())]
+    NoSuchDevice(PathBuf),
     #[error(transparent)]
     Occupancy(#[from] DriveError),
     /// The file or its directory cannot be opened, or the content cannot be written.
@@ -31,7 +37,8 @@ pub enum ReplaceError {
 impl ReplaceError {
     pub const fn blame(&self) -> Blame {
         match self {
-            ReplaceError::InUse { .. } => Blame::Safety,
+            ReplaceError::InUse { .. } | ReplaceError::BlockDevice(_) => Blame::Safety,
+            ReplaceError::NoSuchDevice(_) => Blame::Usage,
             ReplaceError::Occupancy(_) | ReplaceError::Io(_) => Blame::System,
         }
     }
@@ -52,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_in_use_is_refused() {
+    fn what_is_a_drive_is_refused() {
         let device = PathBuf::from("/dev/sdx");
         let in_use =
             ReplaceError::InUse { path: device.clone(), by: vec![Occupied::Claim { device }] };
@@ -60,6 +67,8 @@ mod tests {
         let said = in_use.to_string();
         assert!(said.starts_with("/dev/sdx is in use and will not be overwritten: "), "{said}");
         assert!(said.ends_with("; choose another file"), "{said}");
+        let device = ReplaceError::BlockDevice("/dev/sdx".into());
+        assert_eq!(device.blame(), Blame::Safety);
         assert_eq!(ReplaceError::from(Errno::ACCESS).blame(), Blame::System);
     }
 

@@ -16,8 +16,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A finished file is durable. A file or device that is in use as a drive (mounted, swapped on, or
-//! attached to a loop device) is refused: [`ReplaceError::InUse`].
+//! A finished file is durable. A file that is in use as a drive (mounted, swapped on, or attached to
+//! a loop device) is refused: [`ReplaceError::InUse`]. So is a block device:
+//! [`ReplaceError::BlockDevice`].
 //!
 //! | module | content |
 //! | --- | --- |
@@ -36,5 +37,5 @@ mod unnamed;
 mod writing_out;
 
 pub use error::ReplaceError;
-pub use replacement::{Replacement, replace};
+pub use replacement::{Replacement, expect_replaceable, replace};
 pub use writing_out::WritingOut;

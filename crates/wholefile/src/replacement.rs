@@ -5,9 +5,9 @@ use std::io::{self, Seek as _, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use drive::{DeviceNumber, Occupied, SystemRoot};
+use drive::{Occupied, SystemRoot, is_device_path, leads_to_device_path};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, statx,
+    Access, AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, statx,
 };
 use rustix::io::Errno;
 
@@ -27,6 +27,19 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Repla
     Ok(replacement.finish()?)
 }
 
+/// Checks that a file can be replaced, as far as that is known before its new content is. Changes
+/// nothing, and does not open a stream.
+///
+/// # Errors
+/// As [`Replacement::begin`].
+pub fn expect_replaceable(path: &Path) -> Result<(), ReplaceError> {
+    match Found::at(path)? {
+        Found::Stream if path.exists() => Ok(rustix::fs::access(path, Access::WRITE_OK)?),
+        Found::Stream => Err(Errno::NOENT.into()),
+        Found::File | Found::Dangling(_) | Found::Nothing(_) => Way::to(path, None).map(drop),
+    }
+}
+
 /// The new content of a file, written to like a file. If dropped unfinished, the old content stays
 /// and nothing is left behind.
 ///
@@ -34,7 +47,8 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Repla
 /// attributes and mode of the old file are kept, unless another mode is requested. Two kinds of
 /// files cannot be replaced by a new one:
 ///
-/// - One that is not a regular file (a device, a pipe, `/dev/stdout`) is written in place.
+/// - One that is not a regular file (a terminal, a pipe, `/dev/stdout`) is written in place. A block
+///   device is refused.
 /// - One that has a second name, is mounted, is in a directory where no file can be created, or has
 ///   an owner or attributes that a new file cannot get, is overwritten once all of its content is
 ///   there.
@@ -108,26 +122,14 @@ impl AsFd for Replacement {
 
 impl Way {
     fn to(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
-        // O_PATH has no side effects on pipes and drives.
-        let kind = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(found) => Some(fstat(&found)?),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(errno.into()),
-        };
-        match kind {
-            Some(found) if file_type(&found) == FileType::BlockDevice => {
-                block_device(path, &found).map(Self::Stream)
-            }
-            Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => {
-                Ok(Self::Stream(stream(path)?))
-            }
-            None if is_a_stream(path) => Ok(Self::Stream(stream(path)?)),
-            None if path.is_symlink() => {
-                let content = content_beside(&Entry::of(path)?)?;
+        match Found::at(path)? {
+            Found::Stream => Ok(Self::Stream(stream(path)?)),
+            Found::Dangling(entry) => {
+                let content = content_beside(&entry)?;
                 Ok(Self::Over { content, target: Overwritten::Dangling(path.to_owned()) })
             }
-            None => Ok(Self::Beside(Beside::of_new(Entry::of(path)?, mode)?)),
-            Some(_) => Self::to_existing(path, mode),
+            Found::Nothing(entry) => Ok(Self::Beside(Beside::of_new(entry, mode)?)),
+            Found::File => Self::to_existing(path, mode),
         }
     }
 
@@ -192,19 +194,35 @@ fn stream(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).open(path)
 }
 
-/// Opens a block device that is not in use. Claims it (`O_EXCL`) to keep it so.
-fn block_device(path: &Path, found: &Stat) -> Result<File, ReplaceError> {
-    expect_unused(
-        path,
-        drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?,
-    )?;
-    // A shell that redirects stdout to the device has it open but does not claim it.
-    match rustix::fs::open(path, OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
-        Err(Errno::BUSY) => {
-            let claim = Occupied::Claim { device: path.to_owned() };
-            Err(ReplaceError::InUse { path: path.to_owned(), by: vec![claim] })
+/// What is at a path.
+#[derive(Debug)]
+enum Found {
+    /// Not a regular file, or one that is written to like a stream.
+    Stream,
+    File,
+    /// A link that leads to nothing.
+    Dangling(Entry),
+    Nothing(Entry),
+}
+
+impl Found {
+    fn at(path: &Path) -> Result<Self, ReplaceError> {
+        // O_PATH has no side effects on pipes and drives.
+        let kind = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(found) => Some(file_type(&fstat(&found)?)),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno.into()),
+        };
+        match kind {
+            Some(FileType::BlockDevice) => Err(ReplaceError::BlockDevice(path.to_owned())),
+            Some(FileType::Directory) => Err(Errno::ISDIR.into()),
+            Some(FileType::RegularFile) if !is_a_stream(path) => Ok(Self::File),
+            Some(_) => Ok(Self::Stream),
+            None if leads_to_device_path(path) => Err(ReplaceError::NoSuchDevice(path.to_owned())),
+            None if is_a_stream(path) => Ok(Self::Stream),
+            None if path.is_symlink() => Ok(Self::Dangling(Entry::of(path)?)),
+            None => Ok(Self::Nothing(Entry::of(path)?)),
         }
-        opened => Ok(opened?.into()),
     }
 }
 
@@ -224,7 +242,7 @@ fn is_mounted(file: &File) -> bool {
 
 /// `/dev/stdout` can be a file that the shell keeps open and writes to after a rename.
 fn is_a_stream(path: &Path) -> bool {
-    (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
+    is_device_path(path) || path.starts_with("/proc")
 }
 
 #[cfg(test)]
@@ -411,6 +429,49 @@ mod tests {
         replace(&path, b"new", None).unwrap();
         assert_eq!(text(&path), "new");
         assert_eq!(xattr::get(&path, "user.origin").unwrap().as_deref(), Some(&b"a drive"[..]));
+    }
+
+    #[test]
+    fn no_file_is_created_among_the_devices() {
+        let directory = tempfile::tempdir().unwrap();
+        let [link, second, linked] =
+            ["link", "second", "linked"].map(|name| directory.path().join(name));
+        let missing = Path::new("/dev/flushmark-missing");
+        symlink(missing, &link).unwrap();
+        symlink("link", &second).unwrap();
+        symlink("/dev", &linked).unwrap();
+        for path in [missing, &link, &second, &linked.join("flushmark-missing")] {
+            assert!(matches!(expect_replaceable(path), Err(ReplaceError::NoSuchDevice(_))));
+            assert!(matches!(replace(path, b"new", None), Err(ReplaceError::NoSuchDevice(_))));
+            assert!(!missing.exists());
+        }
+        expect_replaceable(Path::new("/dev/null")).unwrap();
+        expect_replaceable(Path::new("/dev/stderr")).unwrap();
+    }
+
+    #[test]
+    fn what_can_be_replaced_is_known_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, circle] =
+            ["file", "link", "circle"].map(|name| directory.path().join(name));
+        symlink("file", &link).unwrap();
+        symlink("circle", &circle).unwrap();
+        for path in [&file, &link] {
+            expect_replaceable(path).unwrap();
+        }
+        assert!(!file.exists(), "nothing is created yet");
+        std::fs::write(&file, "old").unwrap();
+        expect_replaceable(&link).unwrap();
+        assert_eq!(text(&file), "old");
+        let error = |path: &Path| kind(&expect_replaceable(path).unwrap_err());
+        assert_eq!(error(directory.path()), Some(ErrorKind::IsADirectory));
+        assert_eq!(error(&file.join("below")), Some(ErrorKind::NotADirectory));
+        assert_eq!(error(&directory.path().join("no/file")), Some(ErrorKind::NotFound));
+        assert_eq!(
+            expect_replaceable(&circle).unwrap_err().to_string(),
+            "Too many levels of symbolic links (os error 40)"
+        );
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -27,18 +27,6 @@ pub(crate) struct LoopStatus {
     pub(crate) file: FileIdentity,
     /// The block device's number, if the file is a device node.
     pub(crate) block_device: Option<DeviceNumber>,
-    pub(super) offset_bytes: u64,
-    /// Zero means up to the end of the file.
-    pub(super) limit_bytes: u64,
-}
-
-impl LoopStatus {
-    pub(super) fn end(&self) -> u64 {
-        match self.limit_bytes {
-            0 => u64::MAX,
-            limit_bytes => self.offset_bytes.saturating_add(limit_bytes),
-        }
-    }
 }
 
 /// An answer normally takes microseconds.
@@ -65,9 +53,9 @@ struct LoopInfo {
 
 const _: () = assert!(size_of::<LoopInfo>() == 232);
 
-/// What the child writes for each node: whether the rest is valid, device, inode, block device,
-/// offset, limit. Smaller than `PIPE_BUF`, so it arrives in one piece.
-type Answer = [u64; 6];
+/// What the child writes for each node: whether the rest is valid, device, inode, block device.
+/// Smaller than `PIPE_BUF`, so it arrives in one piece.
+type Answer = [u64; 4];
 
 pub(super) struct Node {
     pub(super) path: PathBuf,
@@ -147,8 +135,6 @@ impl Child {
         Ok((holds == 1).then(|| LoopStatus {
             file: FileIdentity { device: DeviceNumber::from_dev(device), inode },
             block_device: is_block.then(|| DeviceNumber::from_dev(block_device)),
-            offset_bytes: next(),
-            limit_bytes: next(),
         }))
     }
 }
@@ -193,7 +179,7 @@ unsafe fn answer(answers: BorrowedFd<'_>, nodes: &[(usize, CString, libc::dev_t)
             0 as libc::c_uint,
         );
         for (_, path, number) in nodes {
-            let mut answer: Answer = [0; 6];
+            let mut answer: Answer = [0; 4];
             let node =
                 libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
             let mut found = MaybeUninit::<libc::stat>::zeroed();
@@ -205,9 +191,7 @@ unsafe fn answer(answers: BorrowedFd<'_>, nodes: &[(usize, CString, libc::dev_t)
                 && libc::ioctl(node, LOOP_GET_STATUS64 as _, info.as_mut_ptr()) == 0
             {
                 let info = info.assume_init_ref();
-                let offset_bytes = info.offset_bytes;
-                answer =
-                    [1, info.device, info.inode, info.block_device, offset_bytes, info.limit_bytes];
+                answer = [1, info.device, info.inode, info.block_device];
             }
             if node >= 0 {
                 libc::close(node);

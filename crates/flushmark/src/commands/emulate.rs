@@ -42,6 +42,18 @@ pub fn run(args: &EmulateArgs) -> anyhow::Result<ExitStatus> {
 
 fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<ExitStatus> {
     let model = model(given)?;
+    // There, the image would be in memory, under the name of a missing device.
+    let missing_device = options
+        .image
+        .as_ref()
+        .filter(|image| !image.exists() && drive::leads_to_device_path(image));
+    if let Some(image) = missing_device {
+        return Err(WrongUse(format!(
+            "{} does not exist, and no image is created among the devices; choose another file",
+            image.display()
+        ))
+        .into());
+    }
     let files = match (&options.mount, &options.fuse) {
         (Some(directory), _) => Files::Mounted(directory.clone(), filesystem(options.filesystem)),
         (None, Some(directory)) if options.loop_device => Files::Device(directory.clone()),

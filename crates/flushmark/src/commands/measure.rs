@@ -1,7 +1,7 @@
 //! What `check` and `run` share: measures a plan on a target, then keeps, judges and prints the
 //! result.
 
-use std::path::Path;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -69,17 +69,27 @@ impl Measurement<'_> {
     }
 }
 
-/// Checks that the directories of output files exist, before minutes of measuring.
-fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
-    for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
-        let parent =
-            file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+/// Checks that the output files can be written, before minutes of measuring.
+fn expect_output(common: &CommonArgs) -> anyhow::Result<()> {
+    for (option, file, what) in [
+        ("--output", &common.output, "result"),
+        ("--metrics-file", &common.metrics_file, "metrics"),
+    ] {
+        let Some(path) = file else { continue };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // With the dot, the kernel follows a link as it does on the way to the file.
+        if let Some(parent) = parent
+            && let Err(error) = std::fs::metadata(parent.join("."))
+            && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+        {
             let parent = parent.display();
             return Err(WrongUse(format!(
                 "{parent} is not a directory, so {option} cannot create a file there"
-            )));
+            ))
+            .into());
         }
+        wholefile::expect_replaceable(path)
+            .with_context(|| format!("cannot write the {what} to {}", path.display()))?;
     }
     Ok(())
 }

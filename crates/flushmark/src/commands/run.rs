@@ -105,8 +105,7 @@ fn place_of_file(name: &str) -> Option<String> {
     let TargetName::Path(path) = TargetName::parse(name) else { return None };
     let path = Path::new(path);
     // A missing device is a typing error.
-    let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-    if path.exists() || is_device {
+    if path.exists() || drive::leads_to_device_path(path) {
         return None;
     }
     let directory = path.parent()?;
@@ -127,6 +126,10 @@ mod tests {
         assert_eq!(place_of_file(&path("old")), None);
         assert_eq!(place_of_file(&path("missing/new")), None);
         assert_eq!(place_of_file("/dev/no-such-device"), None);
+        std::os::unix::fs::symlink("/dev", path("devices")).unwrap();
+        std::os::unix::fs::symlink("devices/no-such-device", path("link")).unwrap();
+        assert_eq!(place_of_file(&path("devices/no-such-device")), None);
+        assert_eq!(place_of_file(&path("link")), None);
         assert_eq!((place_of_file("null:"), place_of_file("sim:consumer-nvme")), (None, None));
         assert_eq!(place_of_file("no-such-file"), Some(".".to_owned()));
     }

@@ -12,7 +12,6 @@ use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MAX};
 use emulate::fuse::{self, MountError, Mounted};
 use emulate::fuse::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 use rustix::io::Errno;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use simdrive::device::SECTOR_BYTES;
 
@@ -115,7 +114,10 @@ impl Served {
         let (served, place) = (Arc::clone(&drives), directory.to_owned());
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            own_descriptors();
+            // The connection stays with these threads. What they read and write through `Drives`
+            // was opened before, and is never replaced: a recorded drive keeps its two files, and
+            // all states are of one recording.
+            fuse::separate_descriptors();
             let kernel = match fuse::attach(&place) {
                 Ok((kernel, mounted)) => {
                     let _ = tell.send(Ok(mounted));
@@ -183,18 +185,6 @@ impl Drop for Served {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked was answering one request; the next one continues from there.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Gives the calling thread, and the threads that it starts from now on, a separate descriptor
-/// table. A killed process ends thread by thread. A thread that waits in the kernel for a state's
-/// filesystem waits for these threads' replies; if it shared their descriptors, it would keep their
-/// connection open, and thereby wait forever.
-#[expect(unsafe_code, reason = "descriptors opened afterwards are unknown to other threads")]
-fn own_descriptors() {
-    // SAFETY: the descriptor that these threads open, the connection, stays with them. What they
-    // read and write through `Drives` was opened before, and is never replaced: a recorded drive
-    // keeps its two files, and all states are of one recording.
-    let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 
 fn serve(drives: &Drives, mut kernel: &File) {

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use drive::{Signature, SignatureKind};
+use drive::{DeviceNumber, Signature, SignatureKind};
 use rustix::fs::{Mode, OFlags};
 
 use crate::fuse::mount::has_lost_its_process;
-use crate::fuse::server;
+use crate::fuse::server::{self, ServerState};
 
 /// Filesystems that can be created on an emulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,8 +212,33 @@ pub enum Blank {
 /// A mounted filesystem. Dropping it unmounts it, even if it is in use.
 #[derive(Debug)]
 pub struct MountedFilesystem {
+    /// Absolute and without symlinks, as in the kernel's list of mounts.
     directory: PathBuf,
+    /// Distinguishes this filesystem from others mounted on the same directory.
+    device: DeviceNumber,
     mounted: bool,
+}
+
+/// What the kernel's list of mounts has at the place of a filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtPlace {
+    /// The filesystem, visible.
+    Itself,
+    /// The filesystem, hidden by another one mounted on top of it.
+    Hidden,
+    /// Nothing, or only other filesystems.
+    Others,
+}
+
+impl AtPlace {
+    fn of(mounts: &[drive::Mount], directory: &Path, device: DeviceNumber) -> AtPlace {
+        let here: Vec<_> = mounts.iter().filter(|mount| mount.mount_point == directory).collect();
+        match here.iter().rposition(|mount| mount.device == device) {
+            Some(index) if index + 1 == here.len() => AtPlace::Itself,
+            Some(_) => AtPlace::Hidden,
+            None => AtPlace::Others,
+        }
+    }
 }
 
 impl MountedFilesystem {
@@ -237,31 +262,56 @@ impl MountedFilesystem {
             (Content::Partitions(table), _) => return Err(ChainError::Partitions(table)),
             (Content::Other(content), _) => return Err(ChainError::OtherContent(content)),
         }
-        run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
-        Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
+        let system = |what: &Path| {
+            let what = what.display().to_string();
+            move |source| ChainError::System { what, source }
+        };
+        let directory = directory.canonicalize().map_err(system(directory))?;
+        let number = rustix::fs::stat(device).map_err(io::Error::from).map_err(system(device))?;
+        let number = DeviceNumber::from_dev(number.st_rdev);
+        run("mount", words!["-t", name, "-o", options, "--", device, &directory])?;
+        Ok(MountedFilesystem { directory, device: number, mounted: true })
+    }
+
+    /// The mount point, absolute and without symlinks.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Unmounts it unless it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
-        match run("umount", words!["--", &self.directory]) {
+        match self.at_place() {
+            // `umount` would remove the other filesystem.
+            AtPlace::Hidden => {
+                let place = self.directory.display();
+                return Err(ChainError::InUse(format!(
+                    "{place}, mounted over by another filesystem,"
+                )));
+            }
             // It was already unmounted by someone else.
-            Err(_) if !self.is_there() => {}
-            other => drop(other?),
+            AtPlace::Others => {}
+            AtPlace::Itself => match run("umount", words!["--", &self.directory]) {
+                Err(_) if self.at_place() == AtPlace::Others => {}
+                other => drop(other?),
+            },
         }
         self.mounted = false;
         Ok(())
     }
 
-    fn is_there(&self) -> bool {
+    fn at_place(&self) -> AtPlace {
         let table = drive::MountTable::read(&drive::SystemRoot::default());
-        table.is_ok_and(|table| {
-            table.mounts().iter().any(|mount| mount.mount_point == self.directory)
+        // If the list cannot be read, `umount` finds out.
+        table.map_or(AtPlace::Itself, |table| {
+            AtPlace::of(table.mounts(), &self.directory, self.device)
         })
     }
 
     /// Removes it from the directory tree; its users keep it.
     pub fn unmount_lazily(&mut self) {
-        let _ = run("umount", words!["--lazy", "--", &self.directory]);
+        if self.at_place() == AtPlace::Itself {
+            let _ = run("umount", words!["--lazy", "--", &self.directory]);
+        }
         self.mounted = false;
     }
 }
@@ -375,6 +425,8 @@ pub struct LeftMount {
     pub loops: Vec<PathBuf>,
     /// Filesystems mounted from those devices.
     pub mounts: Vec<PathBuf>,
+    /// The connection of a killed process that waits in the kernel for its own replies.
+    connection: Option<u32>,
 }
 
 /// A mount whose process is stopped: it is in use, not left behind.
@@ -392,7 +444,8 @@ impl StoppedMount {
     pub fn find_all() -> Result<Vec<StoppedMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
         let stopped = ours(&table).filter_map(|mount| {
-            let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
+            let server = server::of_connection(mount.device)
+                .filter(|server| server.state == ServerState::Stopped)?;
             let directory = mount.mount_point.clone();
             let mounts = mounts_of(&table, &loops_on(&directory));
             Some(StoppedMount { directory, mounts, process: server.process })
@@ -408,6 +461,18 @@ fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
 fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {
     let on_loop = |mount: &&drive::Mount| loops.contains(&mount.source);
     table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect()
+}
+
+/// Mount points of emulated drives and of filesystems on them.
+pub(crate) fn places_of_drives() -> Vec<PathBuf> {
+    let Ok(table) = drive::MountTable::read(&drive::SystemRoot::default()) else {
+        return Vec::new();
+    };
+    let with_filesystems = |mount: &drive::Mount| {
+        let filesystems = mounts_of(&table, &loops_on(&mount.mount_point));
+        std::iter::once(mount.mount_point.clone()).chain(filesystems).collect::<Vec<_>>()
+    };
+    ours(&table).flat_map(with_filesystems).collect()
 }
 
 /// Loop devices whose file is in this directory.
@@ -429,13 +494,21 @@ impl LeftMount {
             let directory = mount.mount_point.clone();
             let loops = loops_on(&directory);
             let mounts = mounts_of(&table, &loops);
-            LeftMount { directory, loops, mounts }
+            let connection = server::of_connection(mount.device).map(|_| mount.device.minor);
+            LeftMount { directory, loops, mounts, connection }
         });
         Ok(left.collect())
     }
 
     /// Removes everything, from top to bottom.
     pub fn clean_up(&self) -> Result<(), ChainError> {
+        if let Some(connection) = self.connection {
+            // First, because every request to the drive would wait as its own process does.
+            crate::fuse::mount::abort(&self.directory, connection).map_err(|source| {
+                let what = format!("abort the requests to {}", self.directory.display());
+                ChainError::System { what, source }
+            })?;
+        }
         for mount in self.mounts.iter().rev() {
             run("umount", words!["--lazy", "--", mount])?;
         }
@@ -457,6 +530,20 @@ impl LeftMount {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filesystem_is_told_from_others_at_its_place() {
+        let mount = |place: &str, minor| {
+            let line = format!("1 0 7:{minor} / {place} rw - ext4 /dev/loop{minor} rw\n");
+            drive::MountTable::parse(line.as_bytes()).unwrap().mounts()[0].clone()
+        };
+        let ours = DeviceNumber { major: 7, minor: 1 };
+        let at = |mounts: &[drive::Mount]| AtPlace::of(mounts, Path::new("/m"), ours);
+        assert_eq!(at(&[mount("/m", 1)]), AtPlace::Itself);
+        assert_eq!(at(&[mount("/m", 2), mount("/m", 1), mount("/n", 3)]), AtPlace::Itself);
+        assert_eq!(at(&[mount("/m", 1), mount("/m", 2)]), AtPlace::Hidden);
+        assert_eq!(at(&[mount("/m", 2), mount("/n", 1)]), AtPlace::Others);
+    }
 
     #[test]
     fn a_filesystem_alone_is_recognised() {

@@ -4,7 +4,8 @@
 mod access;
 
 use std::io;
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -23,14 +24,15 @@ use crate::container::{self, ContainerError, ImageMetadata};
 use crate::cut_trigger::{CutAfter, CutTrigger};
 use crate::drive::Drive;
 use crate::fixed::{self, Fixed};
+use crate::fuse;
 use crate::fuse::mount::{self, MountError, Mounted};
 use crate::honesty::Honesty;
 use crate::image::Image;
 use crate::nominal::Nominal;
 use crate::serve::control::Order;
 use crate::serve::directory::{DRIVE, PROBE};
-use crate::serve::handle::{Event, Handle};
-use crate::serve::socket::Socket;
+use crate::serve::handle::{Event, Handle, Inbox};
+use crate::serve::socket::{ProbeAddress, Socket};
 use crate::serve::transport_cost::TransportCost;
 use crate::serve::{Server, probe};
 use access::{Access, PrivateDirectory, SocketFiles};
@@ -282,8 +284,7 @@ impl Emulation {
         check_access(&config.files)?;
         let (drive, is_new) = new_drive(config)?;
         let facts = Facts::of(config, &drive)?;
-        let access = Access::open(config, is_new)?;
-        let mut emulation = Emulation::serve(config, drive, facts, access)?;
+        let mut emulation = Emulation::serve(config, drive, facts, is_new)?;
         progress("measuring the cost of the transport");
         emulation.measure(config).map_err(|source| EmulateError::System {
             what: "cannot measure the cost of the transport",
@@ -300,28 +301,46 @@ impl Emulation {
         config: &EmulationConfig,
         drive: Drive,
         mut facts: Facts,
-        access: Access,
+        is_new: bool,
     ) -> Result<Emulation, EmulateError> {
         let system = |what| move |source| EmulateError::System { what, source };
-        // If a step fails, these are dropped in reverse order: first the mount, then its directory.
-        let Access { sockets, private, mounted: directory, endpoints } = access;
-        facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
-        let trigger = CutTrigger::new(config.after, config.seed);
-        let (server, handle, events) =
-            Server::new(drive, config.model.name(), config.model.label(), endpoints, trigger)
-                .map_err(system("cannot set up the server"))?;
+        let (handle, inbox) = Handle::new().map_err(system("cannot set up the server"))?;
+        let (tell, told) = std::sync::mpsc::channel();
+        let opened_with = config.clone();
+        let serve = move || {
+            // This process uses the drive's file too: to measure the transport, and to find and
+            // mount a filesystem. What the thread and this one share was opened before: the image
+            // and the descriptor that wakes the thread.
+            fuse::separate_descriptors();
+            match open(&opened_with, drive, is_new, inbox) {
+                Ok((server, opened)) => {
+                    let _ = tell.send(Ok(opened));
+                    server.run()
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                    Err(io::ErrorKind::NotConnected.into())
+                }
+            }
+        };
         let server = std::thread::Builder::new()
             .name("drive".to_owned())
-            .spawn(move || server.run())
+            .spawn(serve)
             .map_err(system("cannot start the server"))?;
-        let (filesystem, device, server) = (None, None, Some(server));
+        let ended = |_| EmulateError::System {
+            what: "cannot start the server",
+            source: io::Error::other("its thread ended"),
+        };
+        let Opened { events, mounted: directory, private, sockets } =
+            told.recv().map_err(ended)??;
+        facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
         Ok(Emulation {
             handle,
-            server,
+            server: Some(server),
             events,
             facts,
-            filesystem,
-            device,
+            filesystem: None,
+            device: None,
             directory,
             _private: private,
             _sockets: sockets,
@@ -360,15 +379,18 @@ impl Emulation {
     fn connect(&self, address: &Address) -> io::Result<Socket> {
         match address {
             Address::Unix(_) => {
-                let (ours, theirs) = UnixStream::pair()?;
-                self.handle.measure(Socket::Unix(theirs));
-                Ok(Socket::Unix(ours))
+                let mut name = [0; 16];
+                rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty())?;
+                let name = format!("flushmark-probe-{:032x}", u128::from_ne_bytes(name));
+                let address = SocketAddr::from_abstract_name(name)?;
+                let listener = UnixListener::bind_addr(&address)?;
+                self.handle.measure(ProbeAddress::Unix(address))?;
+                Ok(Socket::Unix(listener.accept()?.0))
             }
             Address::Tcp(..) => {
                 let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-                let ours = std::net::TcpStream::connect(listener.local_addr()?)?;
-                self.handle.measure(Socket::Tcp(listener.accept()?.0));
-                Ok(Socket::Tcp(ours))
+                self.handle.measure(ProbeAddress::Tcp(listener.local_addr()?))?;
+                Ok(Socket::Tcp(listener.accept()?.0))
             }
         }
     }
@@ -388,6 +410,8 @@ impl Emulation {
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
             progress(&format!("creating and mounting {}", filesystem.name()));
+            // After a power cut, the same place as before, even if a symlink has changed since.
+            let directory = self.facts.mounted.as_deref().unwrap_or(directory);
             let mounted = MountedFilesystem::mount(
                 device.path(),
                 directory,
@@ -395,8 +419,8 @@ impl Emulation {
                 filesystem.mount_options(),
                 blank,
             )?;
+            self.facts.mounted = Some(mounted.directory().to_owned());
             self.filesystem = Some(mounted);
-            self.facts.mounted = Some(directory.clone());
         }
         Ok(())
     }
@@ -463,6 +487,32 @@ impl Emulation {
             Some(Ok(Ok(_))) | None => "it was ordered to".to_owned(),
         }
     }
+}
+
+/// The parts of an opened server that stay with the thread that started it: paths, no descriptors.
+struct Opened {
+    events: Receiver<Event>,
+    // Dropped in this order.
+    mounted: Option<Mounted>,
+    private: Option<PrivateDirectory>,
+    sockets: SocketFiles,
+}
+
+/// Opens the ways to the drive, and sets up its server. Runs in the server's thread, which keeps
+/// the FUSE connection to itself.
+fn open(
+    config: &EmulationConfig,
+    drive: Drive,
+    is_new: bool,
+    inbox: Inbox,
+) -> Result<(Server, Opened), EmulateError> {
+    // If a step fails, these are dropped in reverse order: first the mount, then its directory.
+    let Access { sockets, private, mounted, endpoints } = Access::open(config, is_new)?;
+    let trigger = CutTrigger::new(config.after, config.seed);
+    let (name, label) = (config.model.name(), config.model.label());
+    let (server, events) = Server::new(drive, name, label, endpoints, trigger, inbox)
+        .map_err(|source| EmulateError::System { what: "cannot set up the server", source })?;
+    Ok((server, Opened { events, mounted, private, sockets }))
 }
 
 /// Checks whether this user may access the drive in this way, and the directory is free for it.
@@ -538,7 +588,7 @@ fn check_empty(directory: &Path) -> Result<(), EmulateError> {
     let because = |because| MountError::Directory { directory: directory.to_owned(), because };
     // Reading a directory of a stopped drive, or one on its filesystem, would never return.
     mount::expect_free(directory)?;
-    let here = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let here = fuse::resolved(directory);
     let stopped = StoppedMount::find_all().unwrap_or_default();
     if let Some(stopped) = stopped.iter().find(|stopped| stopped.mounts.contains(&here)) {
         return Err(MountError::Stopped {

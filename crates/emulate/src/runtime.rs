@@ -72,7 +72,7 @@ fn is_left(path: &Path) -> io::Result<bool> {
     let Some(process) = process_of(name) else { return Ok(false) };
     // Checked first: a call on a mount, or a connection to a socket, may wait for a stopped
     // process. A mount belongs to its emulation, running or not.
-    if Path::new("/proc").join(process.to_string()).exists() || is_mounted(path) {
+    if !crate::fuse::server::has_ended(process) || is_mounted(path) {
         return Ok(false);
     }
     let metadata = std::fs::symlink_metadata(path)?;

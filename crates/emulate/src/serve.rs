@@ -41,7 +41,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use simdrive::time::Ns;
 
 use crate::cut_trigger::CutTrigger;
@@ -52,7 +52,7 @@ use clock::Clock;
 use connection::{Connection, ConnectionState};
 use control::Order;
 use directory::Directory;
-use handle::{Event, Handle, Message};
+use handle::{Event, Inbox, Message};
 use socket::{Listener, Socket};
 use transport_cost::TransportCosts;
 
@@ -130,17 +130,18 @@ pub struct Endpoints {
 }
 
 impl Server {
-    /// Creates a server for this drive, not running yet. `name` and `description` are reported to
-    /// NBD clients.
+    /// Creates a server for this drive, not running yet, that obeys the handle of `inbox`.
+    /// `name` and `description` are reported to NBD clients.
     pub fn new(
         drive: Drive,
         name: &str,
         description: &str,
         endpoints: Endpoints,
         cut_trigger: CutTrigger,
-    ) -> io::Result<(Server, Handle, Receiver<Event>)> {
+        inbox: Inbox,
+    ) -> io::Result<(Server, Receiver<Event>)> {
+        let Inbox { messages, wake } = inbox;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let watch = |fd: BorrowedFd<'_>, token| -> io::Result<()> {
             Ok(epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
         };
@@ -171,9 +172,7 @@ impl Server {
         let image = crate::image::Image::in_memory(probe::PROBE_BYTES);
         let honest = crate::honesty::Honesty::default();
         let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
-        let (messages_in, messages) = channel();
         let (events, events_out) = channel();
-        let handle = Handle { messages: messages_in, wake: wake.try_clone()? };
         let server = Server {
             epoll,
             wake,
@@ -196,7 +195,7 @@ impl Server {
             stack: StackState::SettingUp,
             done: Vec::new(),
         };
-        Ok((server, handle, events_out))
+        Ok((server, events_out))
     }
 
     /// Serves until it is stopped. Returns the drive.
@@ -407,7 +406,10 @@ impl Server {
         while let Ok(message) = self.messages.try_recv() {
             match message {
                 Message::Admit(socket) => self.admit_one(socket),
-                Message::Measure(socket) => self.welcome(socket, PROBE),
+                Message::Measure(address, done) => {
+                    let connected = address.connect().map(|socket| self.welcome(socket, PROBE));
+                    let _ = done.send(connected);
+                }
                 Message::NbdFloor(floor) => self.nbd_floor = floor,
                 Message::DirectoryFloor(floor) => self.directory_floor = floor,
                 Message::RunOn(cpus, done) => {

@@ -24,6 +24,9 @@ pub enum Problem {
         "does not exist; `flushmark check` and `flushmark run` create it when they store a run"
     )]
     Absent,
+    /// Its directory cannot be searched.
+    #[error("cannot be opened: {0}; name another store (--store, FLUSHMARK_STORE)")]
+    Unreadable(String),
     #[error("is a directory; name a file in it, such as results.db")]
     Directory,
     #[error(

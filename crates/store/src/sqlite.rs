@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,6 +25,38 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
+    /// Like [`Sqlite::open`], followed by `set_up`. If either fails, no file is left that was not
+    /// there before.
+    pub(crate) fn open_as(
+        path: &Path,
+        create: bool,
+        wait: Duration,
+        set_up: impl FnOnce(&mut Sqlite) -> Result<(), Problem>,
+    ) -> Result<Sqlite, Problem> {
+        let was_absent = create && is_absent(path);
+        let opened = Sqlite::open(path, create, wait).and_then(|mut engine| {
+            set_up(&mut engine)?;
+            Ok(engine)
+        });
+        // SQLite has closed the file and rolled back: one that another process has set up in the
+        // meantime is not empty.
+        let is_unused = |path: &Path| {
+            std::fs::symlink_metadata(path)
+                .is_ok_and(|file| file.is_file() && file.len() == 0 && !has_log(path))
+        };
+        match opened {
+            Err(problem) if was_absent && is_unused(path) => {
+                let _ = std::fs::remove_file(path);
+                Err(problem)
+            }
+            // It is empty. Nothing will be stored in it if this user may not write to it.
+            Err(Problem::Absent) if !is_absent(path) => {
+                Err(unwritable::why(path).map_or(Problem::Absent, Problem::Unwritable))
+            }
+            opened => opened,
+        }
+    }
+
     /// Opens the file, and creates it if `create` is set. A file that is not a store stays as it
     /// is.
     pub(crate) fn open(path: &Path, create: bool, wait: Duration) -> Result<Sqlite, Problem> {
@@ -107,16 +139,17 @@ fn locate(path: &Path, create: bool) -> Result<PathBuf, Problem> {
     if path.is_dir() {
         return Err(Problem::Directory);
     }
-    let problem = |error: &io::Error, denied: Unwritable, failed: &str| {
-        let because = unwritable::of(error.kind(), denied);
-        because.map_or_else(|| Problem::Io(format!("{failed}{error}")), Problem::Unwritable)
+    let not_created = |error: io::Error| {
+        let because = unwritable::of(error.kind(), Unwritable::Directory);
+        let unknown = || Problem::Io(format!("the file cannot be created: {error}"));
+        because.map_or_else(unknown, Problem::Unwritable)
     };
     match drive::resolve(path) {
         Ok(found) if !create || found.metadata().is_ok_and(|file| file.len() > 0) => {
             return Ok(found);
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(problem(&error, Unwritable::File, ""));
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(Problem::Unreadable(error.to_string()));
         }
         Err(_) if !create => return Err(Problem::Absent),
         Ok(_) | Err(_) => {}
@@ -128,7 +161,12 @@ fn locate(path: &Path, create: bool) -> Result<PathBuf, Problem> {
         .map_or(Ok(()), std::fs::create_dir_all)
         .and_then(|()| new.open(path))
         .and_then(|_| drive::resolve(path))
-        .map_err(|error| problem(&error, Unwritable::Directory, "the file cannot be created: "))
+        .map_err(not_created)
+}
+
+/// Returns whether there is nothing at this path, as far as this user can know.
+fn is_absent(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Returns whether there is a non-empty log next to the file.
@@ -300,6 +338,31 @@ mod tests {
             assert!(matches!(of(code, sys), Problem::Unwritable(_)), "{code}");
         }
         assert!(matches!(of(ffi::SQLITE_IOERR, sys), Problem::Io(_)));
+    }
+
+    #[test]
+    fn a_failure_leaves_no_file_that_was_not_there() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("results.db");
+        let open = |set_up: fn(&mut Sqlite) -> Result<(), Problem>| {
+            Sqlite::open_as(&path, true, Duration::from_secs(3), set_up).map(drop)
+        };
+        // The file exists, with a journal, until SQLite rolls back.
+        let fails = |engine: &mut Sqlite| -> Result<(), Problem> {
+            engine.batch("BEGIN IMMEDIATE; CREATE TABLE x (y)")?;
+            Err(Problem::Full)
+        };
+        assert!(matches!(open(fails), Err(Problem::Full)));
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+        // One that was there before stays, even an empty one, and so does one with content.
+        std::fs::write(&path, "").unwrap();
+        assert!(open(fails).is_err() && path.exists());
+        std::fs::remove_file(&path).unwrap();
+        let later = |engine: &mut Sqlite| -> Result<(), Problem> {
+            engine.batch("CREATE TABLE x (y)")?;
+            Err(Problem::Full)
+        };
+        assert!(open(later).is_err() && path.exists());
     }
 
     #[test]

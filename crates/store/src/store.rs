@@ -108,11 +108,11 @@ impl Store {
         wait: Duration,
     ) -> Result<Store, StoreError> {
         let opened = match location {
-            Location::Sqlite(path) => Sqlite::open(path, create, wait).and_then(|mut engine| {
-                migrate(&mut engine, MIGRATIONS, create)?;
-                engine.share()?;
-                Ok(Box::new(engine) as Box<dyn Engine>)
-            }),
+            Location::Sqlite(path) => Sqlite::open_as(path, create, wait, |engine| {
+                migrate(engine, MIGRATIONS, create)?;
+                engine.share()
+            })
+            .map(|engine| Box::new(engine) as Box<dyn Engine>),
             Location::Postgres(url) => Postgres::open(url, wait).and_then(|mut engine| {
                 migrate(&mut engine, MIGRATIONS, create)?;
                 Ok(Box::new(engine) as Box<dyn Engine>)

@@ -174,14 +174,10 @@ impl Cycles<'_> {
         let drive =
             Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
         let plug = CutTrigger::new(None, seed);
-        let (server, handle, events) = Server::new(
-            drive,
-            &machine.model.model,
-            &machine.model.label,
-            Endpoints::default(),
-            plug,
-        )
-        .map_err(system("serving the drive"))?;
+        let (handle, inbox) = Handle::new().map_err(system("serving the drive"))?;
+        let (name, label) = (&machine.model.model, &machine.model.label);
+        let (server, events) = Server::new(drive, name, label, Endpoints::default(), plug, inbox)
+            .map_err(system("serving the drive"))?;
         let thread = std::thread::spawn(move || server.run());
         let drive = ServedDrive { handle };
         let outcome = self.judged(&drive);

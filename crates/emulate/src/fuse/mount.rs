@@ -16,8 +16,9 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::FILESYSTEM;
+use super::server::{self, ServerState};
 use super::wire::PAYLOAD_BYTES_MAX;
-use super::{FILESYSTEM, server};
 
 /// Timeout of a serving process for answering `statvfs`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -164,8 +165,11 @@ fn unavailable(error: &io::Error) -> String {
 pub(crate) fn expect_free(directory: &Path) -> Result<(), MountError> {
     let found = server::mount_on(directory).ok().flatten();
     match found.as_ref().and_then(|mount| server::of_connection(mount.device)) {
-        Some(server) if server.is_stopped => {
+        Some(server) if server.state == ServerState::Stopped => {
             Err(MountError::Stopped { directory: directory.to_owned(), process: server.process })
+        }
+        Some(server) if server.state == ServerState::Killed => {
+            Err(MountError::Left(directory.to_owned()))
         }
         None if does_not_lead_to_a_process(directory) => {
             Err(MountError::Left(directory.to_owned()))
@@ -178,7 +182,10 @@ pub(crate) fn expect_free(directory: &Path) -> Result<(), MountError> {
 ///
 /// A living process has not lost its mount, even if it is stopped and does not answer.
 pub(crate) fn has_lost_its_process(mount: &drive::Mount) -> bool {
-    server::of_connection(mount.device).is_none() && does_not_lead_to_a_process(&mount.mount_point)
+    match server::of_connection(mount.device) {
+        Some(server) => server.state == ServerState::Killed,
+        None => does_not_lead_to_a_process(&mount.mount_point),
+    }
 }
 
 /// Asks the filesystem itself, because processes in other containers are not visible here. The
@@ -194,6 +201,23 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
     };
     std::thread::Builder::new().name("left behind".to_owned()).spawn(asks).is_ok()
         && told.recv_timeout(ANSWER_TIMEOUT).unwrap_or(false)
+}
+
+/// Ends a connection: all requests fail, those in progress too.
+///
+/// # Errors
+/// When the kernel refuses, as without root where `/sys/fs/fuse/connections` is not mounted.
+pub(crate) fn abort(directory: &Path, connection: u32) -> io::Result<()> {
+    let path = format!("/sys/fs/fuse/connections/{connection}/abort");
+    let aborted = File::options().write(true).open(path).and_then(|mut file| file.write_all(b"1"));
+    if aborted.is_err() && rustix::process::geteuid().is_root() {
+        // Fails if the directory is in use, after the connection was aborted.
+        match unmount(directory, UnmountFlags::FORCE) {
+            Ok(()) | Err(Errno::BUSY) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    aborted
 }
 
 /// Unmounts a directory; with `lazily`, even if it is in use.
@@ -230,8 +254,7 @@ impl Mounted {
             return Ok(unmount(&self.directory, UnmountFlags::FORCE | UnmountFlags::DETACH)?);
         }
         let device = rustix::fs::stat(&self.directory)?.st_dev;
-        let connection = format!("/sys/fs/fuse/connections/{}/abort", rustix::fs::minor(device));
-        std::fs::OpenOptions::new().write(true).open(connection)?.write_all(b"1")
+        abort(&self.directory, rustix::fs::minor(device))
     }
 }
 

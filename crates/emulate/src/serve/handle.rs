@@ -1,20 +1,22 @@
 //! Controls a running server: messages to it, and events from it.
 
+use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::CpuSet;
 
 use super::control::Order;
-use super::socket::Socket;
+use super::socket::{ProbeAddress, Socket};
 use super::transport_cost::TransportCosts;
 use crate::drive::Cut;
 
 #[derive(Debug)]
 pub(super) enum Message {
     Admit(Socket),
-    /// Serve this client with the probe drive.
-    Measure(Socket),
+    /// Connect to this address, and serve the client there with the probe drive.
+    Measure(ProbeAddress, Sender<io::Result<()>>),
     NbdFloor(TransportCosts),
     /// Set the cost of FUSE.
     DirectoryFloor(TransportCosts),
@@ -49,7 +51,26 @@ pub struct Handle {
     pub(super) wake: OwnedFd,
 }
 
+/// The server's end of a [`Handle`].
+#[derive(Debug)]
+pub struct Inbox {
+    pub(super) messages: Receiver<Message>,
+    pub(super) wake: OwnedFd,
+}
+
 impl Handle {
+    /// A handle for a server that does not exist yet: the server's thread may have a separate
+    /// descriptor table, and both need the descriptor that wakes it.
+    ///
+    /// # Errors
+    /// When no file descriptors are available.
+    pub fn new() -> io::Result<(Handle, Inbox)> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (messages_in, messages) = channel();
+        let inbox = Inbox { messages, wake: wake.try_clone()? };
+        Ok((Handle { messages: messages_in, wake }, inbox))
+    }
+
     fn tell(&self, message: Message) {
         // A server that has ended receives nothing more.
         let _ = self.messages.send(message);
@@ -61,9 +82,15 @@ impl Handle {
         self.tell(Message::Admit(socket));
     }
 
-    /// Serves a client with the probe, a drive that takes a known time for every command.
-    pub fn measure(&self, socket: Socket) {
-        self.tell(Message::Measure(socket));
+    /// Connects the probe, a drive that takes a known time for every command, to a listening
+    /// client.
+    ///
+    /// # Errors
+    /// When the server cannot connect, or has ended.
+    pub fn measure(&self, address: ProbeAddress) -> io::Result<()> {
+        let (done, is_done) = channel();
+        self.tell(Message::Measure(address, done));
+        is_done.recv().map_err(|_| io::ErrorKind::BrokenPipe)?
     }
 
     /// Restricts the server to these processors; returns when that is done.

@@ -37,6 +37,23 @@ impl AsFd for Listener {
     }
 }
 
+/// Where a client waits for the probe. The server connects to it, because descriptors cannot be
+/// passed between threads with separate tables.
+#[derive(Debug)]
+pub enum ProbeAddress {
+    Unix(std::os::unix::net::SocketAddr),
+    Tcp(std::net::SocketAddr),
+}
+
+impl ProbeAddress {
+    pub(super) fn connect(&self) -> io::Result<Socket> {
+        match self {
+            ProbeAddress::Unix(address) => UnixStream::connect_addr(address).map(Socket::Unix),
+            ProbeAddress::Tcp(address) => TcpStream::connect(address).map(Socket::Tcp),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub enum Socket {
     Unix(UnixStream),

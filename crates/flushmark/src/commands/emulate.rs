@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use emulate::{
     Address, Emulation, EmulationConfig, Event, Files, Filesystem, Honesty, IDEAL, LeftMount,
-    Model, Notification, Order, Power, Status, StoppedMount, runtime,
+    Model, Notification, Order, Power, Status, StoppedMount, fuse, runtime,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
@@ -279,9 +279,7 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<ExitSt
 }
 
 fn clean_up(directory: Option<&Path>) -> anyhow::Result<ExitStatus> {
-    // Not canonicalized, because that fails on a dead mount.
-    let wanted =
-        directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let wanted = directory.map(fuse::resolved);
     let left = LeftMount::find_all()?;
     let named = |left: &LeftMount| {
         wanted

@@ -278,6 +278,104 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     assert!(!mounts().contains(place));
 }
 
+/// However the directory is named, the filesystem stays as long as a process is in it, and its place
+/// is free afterwards.
+#[test]
+fn a_filesystem_in_use_stays_however_its_directory_is_named() {
+    const TEST: &str = "a_filesystem_in_use_stays_however_its_directory_is_named";
+    if !needs_mounts(TEST) || !needs_mkfs(TEST, "ext4") {
+        return;
+    }
+    let here = tempfile::tempdir().unwrap();
+    let directory = here.path().join("m");
+    fs::create_dir(&directory).unwrap();
+    std::os::unix::fs::symlink("m", here.path().join("link")).unwrap();
+    let absolute_link = here.path().join("link");
+    for name in ["m", "./m/../m", "link", absolute_link.to_str().unwrap()] {
+        let place = tempfile::tempdir().unwrap();
+        let mut served =
+            Served::start_from(here.path(), place, "ideal,capacity=256MiB", &["--mount", name])
+                .unwrap();
+        let held = fs::File::create(directory.join("held")).unwrap();
+        // After a cut, the filesystem replaces the one before instead of covering it.
+        served.ctl(&["cut"]);
+        served.ctl(&["power-on"]);
+        drop(held);
+        let mine = format!(" {} ", directory.to_str().unwrap());
+        assert_eq!(mounts().matches(&mine).count(), 1, "{name}: {}", mounts());
+        let held = fs::File::create(directory.join("held")).unwrap();
+        kill(&["-TERM", &served.child.id().to_string()]).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(served.child.try_wait().unwrap().is_none(), "{name}: it did not wait");
+        held.sync_all().unwrap();
+        drop(held);
+        assert_eq!(served.child.wait().unwrap().code(), Some(0), "{name}");
+        assert!(!mounts().contains(directory.to_str().unwrap()), "{name}");
+    }
+}
+
+/// A filesystem that someone else mounts on the same directory is not removed with the drive's.
+#[test]
+fn another_filesystem_at_the_same_place_is_left_alone() {
+    const TEST: &str = "another_filesystem_at_the_same_place_is_left_alone";
+    if !needs_mounts(TEST) || !needs_mkfs(TEST, "ext4") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let mut served = Served::start("ideal,capacity=256MiB", &["--mount", place]);
+    system("mount", &["-t", "tmpfs", "other", place]).unwrap();
+    kill(&["-TERM", &served.child.id().to_string()]).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let waits = served.child.try_wait().unwrap().is_none();
+    let is_there = mounts().contains(&format!("other {place} tmpfs"));
+    system("umount", &[place]).unwrap();
+    assert!(waits && is_there, "{waits} {is_there}");
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    assert!(!mounts().contains(place));
+}
+
+/// At no moment does a killed process wait in the kernel for its own replies, and `clean-up`
+/// removes the rest.
+#[test]
+fn a_drive_can_be_killed_at_any_moment() {
+    const TEST: &str = "a_drive_can_be_killed_at_any_moment";
+    if !needs_mounts(TEST) || !needs_mkfs(TEST, "ext4") {
+        return;
+    }
+    let runtime = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let emulate = |args: &[&str]| {
+        let mut command = flushmark();
+        command.env("XDG_RUNTIME_DIR", runtime.path()).arg("emulate").args(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    for round in 0..30 {
+        let how = if round % 2 == 0 { "--fuse" } else { "--mount" };
+        let mut child = emulate(&["ideal,capacity=64MiB", how, place]).spawn().unwrap();
+        // Spread over the start (measuring takes a quarter of a second) without a pattern.
+        let moment = Duration::from_millis(5 + round * 149 % 396);
+        std::thread::sleep(moment);
+        child.kill().unwrap();
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{how}, {moment:?}: it hangs");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let cleaned = Run::of(emulate(&["clean-up"]).output().unwrap());
+        assert_eq!(cleaned.code, Some(0), "{how}, {moment:?}: {}", cleaned.stderr);
+        let left: Vec<_> = fs::read_dir(runtime.path()).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{how}, {moment:?}: {left:?}");
+        for place in [place, runtime.path().to_str().unwrap()] {
+            assert!(!mounts().contains(place), "{how}, {moment:?}: {}", mounts());
+            let loops = system("losetup", &["--noheadings", "--list", "--output", "BACK-FILE"]);
+            assert!(!loops.unwrap_or_default().contains(place), "{how}, {moment:?}");
+        }
+    }
+}
+
 #[test]
 fn a_stopped_drive_is_not_cleaned_up() {
     const TEST: &str = "a_stopped_drive_is_not_cleaned_up";

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
@@ -29,12 +29,24 @@ impl Served {
         model: &str,
         args: &[&str],
     ) -> Result<Served, String> {
+        let here = std::env::current_dir().unwrap();
+        Served::start_from(&here, directory, model, args)
+    }
+
+    /// With `here` as the working directory.
+    pub fn start_from(
+        here: &Path,
+        directory: tempfile::TempDir,
+        model: &str,
+        args: &[&str],
+    ) -> Result<Served, String> {
         let place = directory.path().to_str().unwrap().to_owned();
         let args: Vec<String> = args.iter().map(|arg| arg.replace("DIR", &place)).collect();
         let mut child = flushmark()
             .args(["emulate", model, "--quiet", "--format", "json", "--control"])
             .arg(directory.path().join("ctl"))
             .args(args)
+            .current_dir(here)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -226,9 +226,12 @@ fn metrics_that_cannot_be_written_do_not_take_the_result_with_them() {
     insta::assert_snapshot!(missing.stderr.trim_end(), @"flushmark: /no/such/directory is not a directory, so --metrics-file cannot create a file there");
     let files = tempfile::tempdir().unwrap();
     let path = files.path().to_str().unwrap();
-    let run = on_null(&["--format", "json", "--metrics-file", path]);
+    let refused = on_null(&["--format", "json", "--metrics-file", path]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
+    insta::assert_snapshot!(refused.said(path, "DIR"), @"flushmark: cannot write the metrics to DIR: Is a directory (os error 21)");
+    let run = on_null(&["--format", "json", "--metrics-file", "/dev/full"]);
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.said(path, "DIR"), @"flushmark: cannot write the metrics to DIR: Is a directory (os error 21)");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot write the metrics to /dev/full: No space left on device (os error 28)");
     assert!(!run.document()["results"].as_array().unwrap().is_empty(), "printed all the same");
 }
 

@@ -132,13 +132,13 @@ pub struct Queue {
     /// `host-managed` or `host-aware` for a zoned device; `None` otherwise.
     pub zoned: Option<String>,
     /// Size of the zones of a zoned device.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone_bytes: Option<u64>,
     /// The number of zones that may be open at a time; `None` if there is no limit.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_open_zones: Option<u64>,
     /// The number of zones that may be partly written at a time; `None` if there is no limit.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_active_zones: Option<u64>,
 }
 

@@ -173,7 +173,7 @@ fn a_file_where_a_directory_should_be() {
     let below = Location::Sqlite(place.path().join("deeper/results.db"));
     let error = Store::open(&below).unwrap_err();
     assert_eq!(error.blame(), Blame::System);
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB/deeper/results.db cannot be used: Not a directory (os error 20)");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB/deeper/results.db cannot be opened: Not a directory (os error 20); name another store (--store, FLUSHMARK_STORE)");
 }
 
 #[test]

@@ -199,9 +199,10 @@ fn a_disk_that_fills_during_the_run() {
     const TEST: &str = "a_disk_that_fills_during_the_run";
     const BLOCKS: &str = "pattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync \
                           = \"fsync\"\nrate = 500\n";
-    // Small writes: if the log ends before the disk is full, it starts over in its own space.
+    // Small writes: if the log ended before the disk is full, it would start over in its own space.
+    // In memory, a write takes a microsecond, so there have to be a million of them.
     const STEPS: &str = "files = { log = { size = \"24MiB\", layout = \"append\" } }\nsteps = \
-                         [\"write log append 300B\", \"sync log fdatasync\"]\n";
+                         [\"write log append 16B\", \"sync log fdatasync\"]\n";
     if !needs_root(TEST) {
         return;
     }

@@ -290,7 +290,7 @@ impl Family<'_> {
         }
         let disk = disk_place(place);
         if disk != place {
-            // Without its position, the partition's neighbours cannot be told from what overlaps it.
+            // Without its position, a neighbour of the partition looks like something that overlaps it.
             let on_disk = partition_bytes(place).map_or(0..0, |part| within(&bytes, &part));
             self.add(disk, on_disk);
         }
@@ -395,7 +395,7 @@ fn within(bytes: &Range<u64>, part: &Range<u64>) -> Range<u64> {
     at(bytes.start)..at(bytes.end)
 }
 
-/// Where bytes of the whole are in a part; `None` if it has none of them.
+/// Converts bytes of the whole to bytes of a part; `None` if it has none of them.
 fn of_part(bytes: &Range<u64>, part: &Range<u64>) -> Option<Range<u64>> {
     let (start, end) = (bytes.start.max(part.start), bytes.end.min(part.end));
     (start < end).then(|| start - part.start..end - part.start)

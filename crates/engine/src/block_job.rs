@@ -54,7 +54,7 @@ pub struct BlockJob<'a> {
     /// The zones of the job's file, if the workload respects them.
     pub zones: Option<Arc<Zones>>,
     pub flow: Option<Arc<FlowCounters>>,
-    /// Where the job's thread runs.
+    /// The processors and memory nodes of the job's thread.
     pub placement: &'a Placement,
     pub clock: Clock,
     pub job: u32,

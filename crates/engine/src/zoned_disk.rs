@@ -42,7 +42,7 @@ pub struct ZonedEnd {
     pub storage: Storage,
     /// Number of zones that the job reset.
     pub resets: u64,
-    /// Why there was no place for an operation at the end.
+    /// The reason, if no operation had a place at the end.
     pub note: Option<&'static str>,
 }
 

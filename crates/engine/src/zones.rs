@@ -91,7 +91,7 @@ impl Zones {
         unsafe { ioctl(file, range) }
     }
 
-    /// Where the drive reports the write pointer of a zone.
+    /// The write pointer of a zone, as the drive reports it.
     pub fn write_pointer(&self, file: impl AsFd, zone: u64) -> Option<u64> {
         let zones = report_zones(file, zone, 1).ok().filter(|_| self.on_drive)?;
         zones.first().map(|zone| state(zone, false).write_pointer)

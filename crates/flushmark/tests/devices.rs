@@ -287,7 +287,7 @@ fn an_image_whose_loop_device_an_ordinary_user_cannot_query() {
     };
     let by_size = write(&second);
     fs::hard_link(&second, &third).unwrap();
-    // What is written later cannot be told from it by its size.
+    // Its size does not distinguish it from what is written later.
     File::options().write(true).open(&third).unwrap().set_len(20 << 20).unwrap();
     let by_names = write(&third);
     let unlike = write(&other);

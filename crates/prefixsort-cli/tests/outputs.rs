@@ -95,7 +95,7 @@ fn what_is_in_use_as_a_drive_is_no_output() {
              choose another file"
         );
     }
-    // A drive is no file either, in use or not.
+    // A drive is not a file either, in use or not.
     let refused = prefixsort(&[input, "-o", &device.path]);
     assert_eq!(refused.code, Some(3));
     insta::assert_snapshot!(refused.said(&device.path, "DEV"), @"prefixsort: cannot write DEV: DEV is a block device and will not be overwritten; choose a file");

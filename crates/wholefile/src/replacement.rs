@@ -194,7 +194,7 @@ fn stream(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).open(path)
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Debug)]
 enum Found {
     /// Not a regular file, or one that is written to like a stream.

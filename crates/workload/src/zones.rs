@@ -23,7 +23,7 @@ pub struct Zoning {
     /// Number of zones that all jobs together write at a time; absent: as many as the drive allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_open: Option<u32>,
-    /// Number of zones that one job writes at a time; absent: no limit of its own.
+    /// Number of zones that one job writes at a time; absent: no separate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_max_open: Option<u32>,
     /// `max_open` may be larger than what the drive allows.

@@ -53,7 +53,7 @@ struct LoopInfo {
 
 const _: () = assert!(size_of::<LoopInfo>() == 232);
 
-/// What the child writes for each node: whether the rest is valid, device, inode, block device.
+/// The child writes this for each node: whether the rest is valid, device, inode, block device.
 /// Smaller than `PIPE_BUF`, so it arrives in one piece.
 type Answer = [u64; 4];
 

@@ -21,7 +21,7 @@ pub(crate) enum ServerState {
     /// A signal or a debugger has stopped it.
     Stopped,
     /// It was killed. It replies to nothing, but still exists because a thread of it waits in the
-    /// kernel, often for a reply of its own.
+    /// kernel, often for another reply.
     Killed,
 }
 

@@ -201,7 +201,7 @@ pub const OPTIONS: &[FioOption] = &[
         "max_open_zones",
         "0 to 4096",
         "the limit of the drive",
-        "number of zones that all jobs together write at a time; 0 for no limit of its own",
+        "number of zones that all jobs together write at a time; 0 for no separate limit",
     ),
     used(
         "job_max_open_zones",

@@ -5,7 +5,7 @@ use crate::plan::PlanError;
 use crate::processors::{MemoryPolicy, Nodes, Numbers, Processors, RunOn};
 
 impl Section {
-    /// Where the jobs run, and where their memory is.
+    /// The processors of the jobs, and the nodes of their memory.
     pub(super) fn processors(&self) -> Result<Processors, PlanError> {
         let takes = "numbers and ranges, such as 0,5,8-15";
         let allowed = self.read("cpus_allowed", takes, Numbers::parse)?;

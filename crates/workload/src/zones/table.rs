@@ -158,7 +158,7 @@ impl ZoneTable {
         table
     }
 
-    /// Zones without data on a target of `total_bytes` that has none of its own.
+    /// Zones without data on a target of `total_bytes` that is not zoned itself.
     pub fn imagined(zone_bytes: u64, total_bytes: u64, limit: Option<u32>) -> ZoneTable {
         let zone = |index| ZoneState::empty(index * zone_bytes, zone_bytes);
         ZoneTable::new(zone_bytes, (0..total_bytes / zone_bytes).map(zone).collect(), limit)

@@ -393,7 +393,8 @@ fn a_stopped_drive_is_not_cleaned_up() {
             place.into()
         };
         let fuse = fuse.to_str().unwrap();
-        let facts = system("sh", &["-c", &format!("cat /proc/{process}/fdinfo/*")]).unwrap();
+        // The thread that serves has its own descriptors.
+        let facts = system("sh", &["-c", &format!("cat /proc/{process}/task/*/fdinfo/*")]).unwrap();
         if !facts.contains("fuse_connection:") {
             eprintln!(
                 "skipped: {TEST}: the kernel does not say which process has which connection \

@@ -59,7 +59,7 @@ pub mod zones;
 
 mod lossy_path;
 
-pub use block::{BlockDevice, Partition, Queue, WriteCache, is_device_path, leads_to_device_path};
+pub use block::{BlockDevice, Partition, Queue, WriteCache};
 pub use cache_views::{CacheViews, Disagreement, FilesystemView, KernelView};
 pub use commands::{
     AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy,
@@ -74,7 +74,7 @@ pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};
 pub use place::{AtomicWrites, Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
-pub use resolve::resolve;
+pub use resolve::{is_device_path, leads_to_device_path, resolve};
 pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, signatures};
 pub use system_root::SystemRoot;
 pub use transport::Transport;

@@ -9,11 +9,9 @@ mod status;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::block::SECTOR_BYTES;
 use crate::{DeviceNumber, SystemRoot};
 use status::{LoopStatus, Node};
-
-/// The unit of sizes in sysfs.
-const SECTOR_BYTES: u64 = 512;
 
 #[derive(Debug, Clone)]
 pub(crate) struct LoopDevice {

@@ -20,7 +20,7 @@ use rustix::fs::{Mode, OFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{device_path, disk_place, sysfs_place};
+use crate::block::{SECTOR_BYTES, device_path, disk_place, sysfs_place};
 use crate::file_identity::NamedFile;
 use crate::loop_devices::{self, LoopDevice};
 use crate::mount::unescape;
@@ -247,9 +247,6 @@ fn may_show(device: &LoopDevice, file: &NamedFile<'_>) -> bool {
 /// All bytes of a device.
 const EVERYTHING: Range<u64> = 0..u64::MAX;
 
-/// The unit of `start` and `size` in sysfs, whatever the device's block size.
-const SECTOR_BYTES: u64 = 512;
-
 /// A device whose content a write to the requested one changes.
 struct Member {
     path: PathBuf,
@@ -309,7 +306,7 @@ impl Family<'_> {
             if let Ok(holder) = fs::canonicalize(place.join("holders").join(&holder)) {
                 let holder_path = device_path(&holder);
                 self.found.push(Occupied::Holder { device: path.to_owned(), holder: holder_path });
-                // Which of its bytes are here is known only to its driver.
+                // Only its driver knows which of its bytes are here.
                 self.add(&holder, EVERYTHING);
             } else {
                 self.found.push(Occupied::Holder {
@@ -389,7 +386,7 @@ fn partition_bytes(place: &Path) -> Option<Range<u64>> {
     Some(start..start.saturating_add(size?.saturating_mul(SECTOR_BYTES)))
 }
 
-/// Where bytes of a part are in the whole.
+/// Converts bytes of a part to bytes of the whole.
 fn within(bytes: &Range<u64>, part: &Range<u64>) -> Range<u64> {
     let at = |byte: u64| part.start.saturating_add(byte).min(part.end);
     at(bytes.start)..at(bytes.end)

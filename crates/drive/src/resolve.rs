@@ -25,6 +25,29 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     if is_same { Ok(resolved) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
+/// Returns whether only a device may have this path, without links: a new file there would be in
+/// memory, and the name is a typing error.
+pub fn is_device_path(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
+/// Returns whether a file created by this path, with its links followed, would be at a device's
+/// path (see [`is_device_path`]).
+pub fn leads_to_device_path(path: &Path) -> bool {
+    // As many links as the kernel follows.
+    const LINKS_MAX: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("/")).join(target);
+    }
+    let directory = path.parent().map(|parent| Path::new(".").join(parent).join("."));
+    directory
+        .and_then(|directory| fs::canonicalize(directory).ok())
+        .zip(path.file_name())
+        .is_some_and(|(directory, name)| is_device_path(&directory.join(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

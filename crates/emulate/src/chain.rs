@@ -219,7 +219,7 @@ pub struct MountedFilesystem {
     mounted: bool,
 }
 
-/// What the kernel's list of mounts has at the place of a filesystem.
+/// The entry that the kernel's list of mounts has at the place of a filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtPlace {
     /// The filesystem, visible.

@@ -102,7 +102,7 @@ enum Line {
     Group(String),
 }
 
-/// How a column's cell follows from what a row is about.
+/// Makes a column's cell from the subject of a row.
 type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
 
 /// A table with a row for each `T`.

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where the threads of the jobs run, and where their buffers are.
+/// The processors that the jobs' threads run on, and the memory nodes of their buffers.
 ///
 /// On a machine with several NUMA nodes, a drive is attached to one of them: interrupts, queues and
 /// buffers on another one add the latency of the interconnect to each I/O.

@@ -10,7 +10,8 @@ const OPENING: &str = "\
 `flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
 (`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
 by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
-covers everything that flushmark can do.
+covers everything else that flushmark can do; zones, processors and preconditioning are options of
+job files only.
 
 ```ini
 [global]

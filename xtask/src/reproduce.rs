@@ -3,9 +3,8 @@
 
 use anyhow::anyhow;
 use catalogue::{Drive, Row, WriteCache};
-use simdrive::published;
-use simdrive::run::Machine;
 use simdrive::sample::{Comparison, compare, median_error};
+use simdrive::{Machine, published};
 use workload::format_bytes;
 
 /// A drive's rows, with the results of its model.

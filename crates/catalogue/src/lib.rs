@@ -6,15 +6,15 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`drive`] | drives: [`Drive`], [`Class`], [`PowerLossProtection`] |
-//! | [`row`] | published tests: [`Row`] |
-//! | [`mod@file`] | the TOML format of a drive, one file each under `drives/` |
+//! | `drive` | drives: [`Drive`], [`Class`], [`PowerLossProtection`] |
+//! | `row` | published tests: [`Row`] |
+//! | `file` | the TOML format of a drive, one file each under `drives/` |
 //! | [`model`] | the parameters of a modelled drive |
 //! | [`mod@models`] | the built-in models, one file each under `models/` |
-//! | [`names`] | finding a drive or model by name, with suggestions for unknown names |
+//! | `names` | finding a drive or model by name, with suggestions for unknown names |
 //!
 //! To add a drive, write `drives/NAME.toml` in the style of the others and name it in the list in
-//! [`mod@file`]; a test compares the list with the folder.
+//! `src/file.rs`; a test compares the list with the folder.
 //!
 //! ```
 //! let drive = catalogue::find("samsung-980-1tb")?;
@@ -23,13 +23,13 @@
 //! # Ok::<(), catalogue::NoSuchDrive>(())
 //! ```
 
-pub mod drive;
+mod drive;
 mod embedded;
-pub mod file;
+mod file;
 pub mod model;
 pub mod models;
-pub mod names;
-pub mod row;
+mod names;
+mod row;
 
 pub use drive::{Class, Drive, PowerLossProtection};
 pub use file::drives;

@@ -388,7 +388,7 @@ impl Level {
 pub struct Bytes(pub u64);
 
 impl TryFrom<String> for Bytes {
-    type Error = workload::size::InvalidSize;
+    type Error = workload::InvalidSize;
 
     fn try_from(text: String) -> Result<Bytes, Self::Error> {
         text.parse::<ByteSize>().map(|size| Bytes(size.0))

@@ -31,7 +31,7 @@ const SLACK: f64 = 0.01;
 /// A baseline and the candidates compared with it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: String,
     /// The runs that the candidates are compared with.
     pub baseline: GroupRecord,

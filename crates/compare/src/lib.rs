@@ -3,25 +3,25 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`metric`] | the figures of a test that are compared, with name, unit and good direction |
-//! | [`group`] | one side: one run, or several whose results are merged |
-//! | [`pairing`] | matches the tests of the two sides |
-//! | [`bootstrap`] | how far a ratio could be off by chance, from the series second by second |
-//! | [`student`] | Student's distribution, for intervals from few values |
-//! | [`comparison`] | a baseline against candidates: ratios, intervals, verdicts |
-//! | [`facts`] | other differences between the runs |
-//! | [`condition`] | limits for a comparison (`--fail-if`) |
+//! | `metric` | the figures of a test that are compared, with name, unit and good direction |
+//! | `group` | one side: one run, or several whose results are merged |
+//! | `pairing` | matches the tests of the two sides |
+//! | `bootstrap` | how far a ratio could be off by chance, from the series second by second |
+//! | `student` | Student's distribution, for intervals from few values |
+//! | `comparison` | a baseline against candidates: ratios, intervals, verdicts |
+//! | `facts` | other differences between the runs |
+//! | `condition` | limits for a comparison (`--fail-if`) |
 //!
 //! `docs/compare.md` explains the statistics. `report` prints the page.
 
-pub mod bootstrap;
-pub mod comparison;
-pub mod condition;
-pub mod facts;
-pub mod group;
-pub mod metric;
-pub mod pairing;
-pub mod student;
+mod bootstrap;
+mod comparison;
+mod condition;
+mod facts;
+mod group;
+mod metric;
+mod pairing;
+mod student;
 
 pub use comparison::{
     Against, Comparison, Direction, MetricComparison, TestComparison, Undecided, Verdict,

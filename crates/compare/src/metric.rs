@@ -213,7 +213,7 @@ pub fn awaited_operation(result: &TestResult) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
-    use measurement::result::Measured;
+    use measurement::Measured;
     use measurement::{CpuUse, Histograms, Proof, Series, SortFigures, WorkloadRecord};
 
     use super::*;

@@ -11,7 +11,7 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use simdrive::device::SECTOR_BYTES;
+use simdrive::SECTOR_BYTES;
 
 use crate::epochs::Epoch;
 use crate::state::State;

@@ -13,7 +13,7 @@ use emulate::fuse::{self, MountError, Mounted};
 use emulate::fuse::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 use rustix::io::Errno;
 
-use simdrive::device::SECTOR_BYTES;
+use simdrive::SECTOR_BYTES;
 
 use crate::recorded::Recorded;
 use crate::state::State;

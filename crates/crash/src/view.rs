@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use simdrive::device::SECTOR_BYTES;
+use simdrive::SECTOR_BYTES;
 
 use crate::epochs::{Epoch, epochs};
 use crate::log::Entry;

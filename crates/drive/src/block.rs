@@ -50,7 +50,7 @@ pub struct BlockDevice {
     pub queue: Queue,
     /// The cache type that the drive reported to its driver (`write back`, `write through`,
     /// `none`...), where the driver exposes it (SCSI, virtio). It differs from
-    /// [`Queue::write_cache`] when the kernel's view has been overridden.
+    /// `write_cache` when the kernel's view has been overridden.
     pub cache_type: Option<String>,
     /// The file that backs a loop device.
     #[serde(with = "crate::lossy_path::option")]

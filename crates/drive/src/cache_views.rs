@@ -39,7 +39,7 @@ fn look_up(on: &Usage, caches: bool, stopped_by: Option<&str>, found: &mut Vec<F
     }
 }
 
-/// The kernel's view; see [`crate::Queue`].
+/// The kernel's view: the settings of the block device's queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelView {
     /// Its belief about the cache (`queue/write_cache`): it sends flushes only to a write-back

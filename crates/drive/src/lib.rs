@@ -3,14 +3,14 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`place`] | everything about one path: start here |
-//! | [`mount`] | `/proc/self/mountinfo`: the mount that contains a path; [`mount_options`]: the options that affect durability |
-//! | [`block`] | a block device, its queue, and the layers below it; [`transport`]: the bus |
-//! | [`inventory`] | every disk of the machine: start here for `flushmark drives`; [`usage`]: partitions and filesystems on a disk; [`health`]: its health |
-//! | [`cache_views`] | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
+//! | `place` | everything about one path: start here |
+//! | `mount` | `/proc/self/mountinfo`: the mount that contains a path; `mount_options`: the options that affect durability |
+//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus |
+//! | `inventory` | every disk of the machine: start here for `flushmark drives`; `usage`: partitions and filesystems on a disk; `health`: its health |
+//! | `cache_views` | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
 //! | [`commands`] | asking a drive with its own commands: ATA, SCSI, NVMe |
-//! | [`zones`] | the zones of a zoned drive |
-//! | [`counters`] | what a device has done so far, including flushes |
+//! | `zones` | the zones of a zoned drive |
+//! | `counters` | what a device has done so far, including flushes |
 //! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
 //!
@@ -33,29 +33,29 @@
 //! # Ok::<(), drive::DriveError>(())
 //! ```
 
-pub mod block;
+mod block;
 mod bus;
 pub mod cache_switch;
-pub mod cache_views;
+mod cache_views;
 pub mod commands;
-pub mod counters;
-pub mod device_number;
-pub mod error;
+mod counters;
+mod device_number;
+mod error;
 mod file_identity;
-pub mod health;
+mod health;
 pub mod host;
-pub mod inventory;
+mod inventory;
 mod loop_devices;
-pub mod mount;
-pub mod mount_options;
+mod mount;
+mod mount_options;
 pub mod occupancy;
-pub mod place;
+mod place;
 mod resolve;
 pub mod signature;
-pub mod system_root;
-pub mod transport;
-pub mod usage;
-pub mod zones;
+mod system_root;
+mod transport;
+mod usage;
+mod zones;
 
 mod lossy_path;
 

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::{DeviceNumber, DriveError, SystemRoot};
 
 /// One line of `/proc/self/mountinfo`: a filesystem, or a part of one, mounted in the tree.
-///
-/// The methods in [`mount_options`](crate::mount_options) interpret the options that affect
-/// durability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// The kernel's ID of this mount, unique as long as it exists.

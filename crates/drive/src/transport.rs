@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The bus, or the driver that provides the device. Derived from the device's path in sysfs: a best
-/// guess, and [`Unknown`](Transport::Unknown) where the path gives no hint.
+/// guess, and `unknown` where the path gives no hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

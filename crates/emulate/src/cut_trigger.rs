@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 /// When to cut the power, counted from when the drive is on and everything on top of it is set up.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -31,8 +31,7 @@ mod zeros;
 
 use std::io;
 
-use simdrive::device::{Activity, Device, Identity, Op, SECTOR_BYTES, Stamp};
-use simdrive::time::Ns;
+use simdrive::{Activity, Device, Identity, Ns, Op, SECTOR_BYTES, Stamp};
 
 use crate::honesty::Honesty;
 use crate::image::Image;

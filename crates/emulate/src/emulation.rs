@@ -12,9 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use blame::Blame;
-use simdrive::assembly::Impossible;
-use simdrive::device::{Device, Identity};
-use simdrive::run::Machine;
+use simdrive::{Device, Identity, Impossible, Machine};
 
 use crate::address::{Address, AddressError};
 use crate::chain::{

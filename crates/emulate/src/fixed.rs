@@ -5,8 +5,7 @@
 use std::collections::VecDeque;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
-use simdrive::time::Ns;
+use simdrive::{Activity, Completion, Device, Identity, Ns, Op, Request, SECTOR_BYTES, Stamp};
 
 /// The model name of the ideal drive.
 pub const IDEAL: &str = "ideal";

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use emulate::{Command, Drive, Honesty, Image};
-//! use simdrive::run::Machine;
+//! use simdrive::Machine;
 //!
 //! let mut machine = Machine::new(catalogue::find_model("consumer-nvme")?.clone());
 //! machine.capacity_bytes = Some(2 << 30);

@@ -2,8 +2,7 @@
 //! transport.
 
 use serde::Serialize;
-use simdrive::device::{Device, Op, Request};
-use simdrive::time::Ns;
+use simdrive::{Device, Ns, Op, Request};
 
 /// Rounds of write and flush.
 const ROUNDS: u64 = 64;
@@ -76,11 +75,11 @@ mod tests {
     #[test]
     fn a_consumer_drive_waits_for_its_flush() {
         let machine =
-            simdrive::run::Machine::new(catalogue::find_model("consumer-nvme").unwrap().clone());
+            simdrive::Machine::new(catalogue::find_model("consumer-nvme").unwrap().clone());
         let nominal = Nominal::of(machine.drive(false).unwrap());
         assert!(nominal.write_ns < 30_000 && nominal.flush_ns > 1_000_000, "{nominal:?}");
         let machine =
-            simdrive::run::Machine::new(catalogue::find_model("enterprise-nvme").unwrap().clone());
+            simdrive::Machine::new(catalogue::find_model("enterprise-nvme").unwrap().clone());
         assert_eq!(Nominal::of(machine.drive(false).unwrap()).flush_ns, 0);
     }
 }

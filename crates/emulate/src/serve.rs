@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 use crate::cut_trigger::CutTrigger;
 use crate::drive::{Done, Drive, Power, Refused};
@@ -166,7 +166,7 @@ impl Server {
             fua: drive.takes_fua(),
             read_only: false,
             rotational: identity.rotational,
-            sector_bytes: simdrive::device::SECTOR_BYTES as u32,
+            sector_bytes: simdrive::SECTOR_BYTES as u32,
         };
         let probe = Fixed::new(probe::PROBE_BYTES, probe::PROBE_NS, drive.wants_flushes());
         let image = crate::image::Image::in_memory(probe::PROBE_BYTES);

@@ -9,8 +9,7 @@ use emulate::{Command, Cut, Done, Drive, Honesty, Image, Lie, Power, Refused};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
-use simdrive::device::SECTOR_BYTES;
-use simdrive::run::Machine;
+use simdrive::{Machine, SECTOR_BYTES};
 
 const CAPACITY: u64 = 2 << 30;
 /// The part that is written to.

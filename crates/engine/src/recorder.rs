@@ -7,8 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use measurement::Histogram;
-use measurement::histogram::HIGHEST_NS;
+use measurement::{HIGHEST_NS, Histogram};
 
 /// Linear buckets at the bottom: twice the resolution of 3 digits, rounded up to a power of two.
 const LINEAR_BITS: u32 = 11;

@@ -10,10 +10,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use drive::{Counters, SystemRoot};
-use measurement::result::Measured;
 use measurement::{
-    DeviceCounts, DeviceProof, Ended, Outcome, PriorityLatency, Progress, Proof, SortFigures,
-    TargetKind, TestResult, WorkloadRecord,
+    DeviceCounts, DeviceProof, Ended, Measured, Outcome, PriorityLatency, Progress, Proof,
+    SortFigures, TargetKind, TestResult, WorkloadRecord,
 };
 use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 

@@ -3,8 +3,7 @@
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{Outcome, Progress, TargetKind, TargetRecord};
-use simdrive::run::Machine;
-use simdrive::target::SimTarget;
+use simdrive::{Machine, SimTarget};
 use workload::{Plan, Room, Test, WriteCache};
 
 use crate::exit::WrongUse;
@@ -139,7 +138,7 @@ impl Bench {
                     observe(progress);
                     !STOP.is_requested()
                 };
-                Ok(Some(simdrive::run::run(&model.machine, tests, &mut look)?))
+                Ok(Some(simdrive::run(&model.machine, tests, &mut look)?))
             }
         }
     }

@@ -11,10 +11,7 @@ use drive::{
     Backing, BlockDevice, DeviceNumber, Mount, MountTable, Place, PlaceKind, Queue, Transport,
     WriteCache,
 };
-use simdrive::assembly::Impossible;
-use simdrive::device::Identity;
-use simdrive::run::Machine;
-use simdrive::target::SimTarget;
+use simdrive::{Identity, Impossible, Machine, SimTarget};
 
 use crate::exit::WrongUse;
 

@@ -3,36 +3,37 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`import`](mod@import) | detects the tool that wrote a text, and imports it |
-//! | [`encoding`] | decodes a file into text |
-//! | [`error`] | errors of importing |
-//! | [`origin`] | the supported tools |
+//! | `import` | detects the tool that wrote a text, and imports it |
+//! | `encoding` | decodes a file into text |
+//! | `error` | errors of importing |
+//! | `origin` | the supported tools |
 //! | [`fio`] | fio: JSON and JSON+ in both directions, normal text output as input |
-//! | [`diskinfo`] | FreeBSD's `diskinfo -S`, as input |
-//! | [`pg_test_fsync`] | PostgreSQL's `pg_test_fsync`, as input |
+//! | `diskinfo` | FreeBSD's `diskinfo -S`, as input |
+//! | `pg_test_fsync` | PostgreSQL's `pg_test_fsync`, as input |
 //! | `foreign` | a test as another tool reports it, and its conversion to a result |
 //! | `pasted` | text copied from forums and mails |
-//! | [`columns`] | the columns of result tables |
+//! | `columns` | the columns of result tables |
 //! | [`csv`], [`parquet`] | those columns as CSV and Parquet |
 //! | [`openmetrics`] | a run as metrics, for Prometheus |
 //!
 //! Imports invent nothing: what a tool does not report stays `null`, assumptions become notes of
 //! the result, and a text that is cut short is rejected as a whole.
 
-pub mod columns;
+mod columns;
 pub mod csv;
-pub mod diskinfo;
-pub mod encoding;
-pub mod error;
+mod diskinfo;
+mod encoding;
+mod error;
 pub mod fio;
 mod foreign;
-pub mod import;
+mod import;
 pub mod openmetrics;
-pub mod origin;
+mod origin;
 pub mod parquet;
 mod pasted;
-pub mod pg_test_fsync;
+mod pg_test_fsync;
 
+pub use columns::columns;
 pub use encoding::decoded;
 pub use error::ImportError;
 pub use import::{Imported, import};

@@ -360,7 +360,7 @@ mod tests {
             },
             |result| {
                 let arrivals = workload::Arrivals::Constant;
-                result.workload.rate = Some(measurement::result::RateRecord {
+                result.workload.rate = Some(measurement::RateRecord {
                     per_second: 1.0,
                     reads_per_second: None,
                     arrivals,

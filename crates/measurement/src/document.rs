@@ -64,7 +64,7 @@ pub struct Source {
 /// One run: every result, with the facts needed to interpret it years later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: String,
     /// The version of flushmark that measured.
     pub flushmark: String,

@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "flushmark/drives/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DrivesDocument {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: String,
     /// The version of flushmark that wrote it.
     pub flushmark: String,

@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "flushmark/host/1";
 /// The audit of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostDocument {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: String,
     /// The version of flushmark that audited the host.
     pub flushmark: String,

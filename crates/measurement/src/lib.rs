@@ -3,54 +3,54 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`histogram`] | a latency distribution that merges without loss and is stored as text |
+//! | `histogram` | a latency distribution that merges without loss and is stored as text |
 //! | [`series`] | rates and latencies second by second |
-//! | [`progress`] | what is shown while a test runs |
-//! | [`steady_state`] | whether a series has settled (SNIA PTS) |
-//! | [`proof`] | what the device counted, against what the workload claims |
-//! | [`result`] | one test's result |
-//! | [`sorting`] | where the time of a sort went: to the sort or to the drive |
-//! | [`priorities`] | latencies by I/O priority |
-//! | [`merging`] | results of the same tests, added up |
-//! | [`finding`] | one conclusion with its evidence, and fitness grades |
+//! | `progress` | what is shown while a test runs |
+//! | `steady_state` | whether a series has settled (SNIA PTS) |
+//! | `proof` | what the device counted, against what the workload claims |
+//! | `result` | one test's result |
+//! | `sorting` | where the time of a sort went: to the sort or to the drive |
+//! | `priorities` | latencies by I/O priority |
+//! | `merging` | results of the same tests, added up |
+//! | `finding` | one conclusion with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | the JSON output of `flushmark drives` and `flushmark host` |
-//! | [`audit`] | one host setting, with its grade |
+//! | `audit` | one host setting, with its grade |
 //! | [`started_at`] | the start time of a run, as documents write it |
-//! | [`target`] | what a run was made on, and its kind |
+//! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
 //! The engine and the models (`simdrive`) fill a [`TestResult`]; `judge` reads it; `report` and
 //! `store` carry the [`RunDocument`].
 
-pub mod audit;
+mod audit;
 pub mod document;
 pub mod drives_document;
-pub mod finding;
-pub mod histogram;
+mod finding;
+mod histogram;
 pub mod host_document;
 mod json_schema;
-pub mod merging;
-pub mod priorities;
-pub mod progress;
-pub mod proof;
-pub mod result;
+mod merging;
+mod priorities;
+mod progress;
+mod proof;
+mod result;
 pub mod series;
-pub mod sorting;
+mod sorting;
 pub mod started_at;
-pub mod steady_state;
-pub mod target;
+mod steady_state;
+mod target;
 
 pub use audit::{AuditLine, HostGrade};
 pub use document::{DocumentError, Outcome, RunDocument, Skipped, Source};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
-pub use histogram::{Histogram, LatencySummary};
+pub use histogram::{HIGHEST_NS, Histogram, LatencySummary};
 pub use host_document::HostDocument;
 pub use merging::{FieldDifference, MergeError};
 pub use priorities::PriorityLatency;
 pub use progress::{Headline, Progress};
 pub use proof::{DeviceCounts, DeviceProof, Proof};
-pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
+pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, WorkloadRecord};
 pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::SteadyState;

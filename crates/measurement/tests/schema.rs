@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 
 use measurement::document::{SCHEMA, json_schema};
-use measurement::result::Measured;
 use measurement::{
     Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram,
-    Histograms, Proof, RunDocument, Series, Skipped, TargetKind, TargetRecord, TestResult, Use,
-    WorkloadRecord,
+    Histograms, Measured, Proof, RunDocument, Series, Skipped, TargetKind, TargetRecord,
+    TestResult, Use, WorkloadRecord,
 };
 use serde_json::Value;
 use workload::{BlockBytes, Pattern, SyncMethod, Test, Work, Workload};
@@ -31,6 +30,14 @@ fn the_committed_schema_is_the_generated_one() {
          difference: additions are \
          compatible, a rename or a removal needs a new version of the document."
     );
+}
+
+#[test]
+fn descriptions_contain_no_links_of_rust() {
+    let schemas = std::fs::read_dir("../../schemas").unwrap();
+    for path in schemas.map(|entry| entry.unwrap().path()) {
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("[`"), "{}", path.display());
+    }
 }
 
 #[test]

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn every_latency_of_a_histogram_has_a_column() {
         let mut all = Histogram::new();
-        for latency_ns in [0, 1, 999, 1_000_000, measurement::histogram::HIGHEST_NS, u64::MAX] {
+        for latency_ns in [0, 1, 999, 1_000_000, measurement::HIGHEST_NS, u64::MAX] {
             all.record(latency_ns);
         }
         let text = distributions(&[("all".to_owned(), &all)], &Look::plain());

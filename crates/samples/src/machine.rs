@@ -8,8 +8,7 @@ use drive::{
     Backing, BlockDevice, HostFacts, NoBlockDevice, Partition, Place, Space, Transport,
     Virtualisation, WriteCache,
 };
-use measurement::result::Measured;
-use measurement::{DeviceProof, Histogram, Histograms, Series, TestResult};
+use measurement::{DeviceProof, Histogram, Histograms, Measured, Series, TestResult};
 use workload::{BlockBytes, Jobs, Pattern, SyncMethod, Test, Work, Workload};
 
 use crate::measured::measured;

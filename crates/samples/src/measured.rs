@@ -1,5 +1,4 @@
-use measurement::result::Measured;
-use measurement::{CpuUse, Ended, Histograms, Proof, Series, WorkloadRecord};
+use measurement::{CpuUse, Ended, Histograms, Measured, Proof, Series, WorkloadRecord};
 use workload::{SyncMethod, Test};
 
 /// The measurement of a test that reads or writes `operations` times, without latencies.

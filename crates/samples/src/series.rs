@@ -1,7 +1,8 @@
 //! Results whose latency varies from second to second around a known value.
 
-use measurement::result::Measured;
-use measurement::{Histogram, Histograms, RunDocument, Series, Source, TestResult, WorkloadRecord};
+use measurement::{
+    Histogram, Histograms, Measured, RunDocument, Series, Source, TestResult, WorkloadRecord,
+};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use workload::Test;

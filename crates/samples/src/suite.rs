@@ -1,7 +1,8 @@
 //! Results of a built-in suite on a drive with given latencies.
 
-use measurement::result::Measured;
-use measurement::{CpuUse, DeviceProof, Histogram, Histograms, Proof, SortFigures, TestResult};
+use measurement::{
+    CpuUse, DeviceProof, Histogram, Histograms, Measured, Proof, SortFigures, TestResult,
+};
 use workload::{OpenFlag, Step, StepProgram, SyncCall, SyncMethod, Test, Work};
 
 use crate::measured::measured;

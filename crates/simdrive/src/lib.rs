@@ -8,23 +8,23 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`device`] | the interface of every drive: commands, events, power loss |
-//! | [`solid_state`], [`flash`] | flash under a page-mapping translation layer, its cache, its flush |
-//! | [`disk`] | a rotating disk |
-//! | [`stick`] | a USB stick that maps whole erase blocks |
-//! | [`volume`] | a cloud volume |
-//! | [`medium`] | contents of the last three, sector by sector |
+//! | `device` | the interface of every drive: commands, events, power loss |
+//! | `solid_state`, `flash` | flash under a page-mapping translation layer, its cache, its flush |
+//! | `disk` | a rotating disk |
+//! | `stick` | a USB stick that maps whole erase blocks |
+//! | `volume` | a cloud volume |
+//! | `medium` | contents of the last three, sector by sector |
 //! | [`mod@array`] | several drives as one, RAID 0, 1, 5, 6 |
-//! | [`assembly`] | builds a drive from parameters, and rejects impossible ones |
-//! | [`host`] | system calls, page cache, journal, block layer |
+//! | `assembly` | builds a drive from parameters, and rejects impossible ones |
+//! | `host` | system calls, page cache, journal, block layer |
 //! | [`write_hole`] | a demonstration of the RAID write hole |
-//! | [`target`] | parses `sim:MODEL,...` |
-//! | [`run`] | runs a test on a model: the engine's loops in virtual time |
+//! | `target` | parses `sim:MODEL,...` |
+//! | `run` | runs a test on a model: the engine's loops in virtual time |
 //! | [`sample`], [`published`] | tests with measured results, compared with those of a model |
 //! | [`fit`] | fits parameters to measured results |
-//! | [`events`], [`slab`], [`time`] | the simulation core |
+//! | `events`, `slab`, `time` | the simulation core |
 //!
-//! [`run::run`] assembles a drive, preconditions it, puts a [`host::Host`] on top and lets jobs
+//! [`run()`] assembles a drive, preconditions it, puts a `Host` on top and lets jobs
 //! make calls. The host turns the calls into commands as Linux does, and the drive determines when
 //! they complete. Time jumps from one event to the next. The same seed gives the same document,
 //! byte for byte: time is in whole nanoseconds, and simultaneous events happen in insertion order.
@@ -44,21 +44,27 @@
 //! ```
 
 pub mod array;
-pub mod assembly;
-pub mod device;
-pub mod disk;
-pub mod events;
+mod assembly;
+mod device;
+mod disk;
+mod events;
 pub mod fit;
-pub mod flash;
-pub mod host;
-pub mod medium;
+mod flash;
+mod host;
+mod medium;
 pub mod published;
-pub mod run;
+mod run;
 pub mod sample;
-pub mod slab;
-pub mod solid_state;
-pub mod stick;
-pub mod target;
-pub mod time;
-pub mod volume;
+mod slab;
+mod solid_state;
+mod stick;
+mod target;
+mod time;
+mod volume;
 pub mod write_hole;
+pub use assembly::{Assembly, Impossible, assemble};
+pub use device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+pub use run::{Machine, run, run_alone};
+pub use slab::Slab;
+pub use target::SimTarget;
+pub use time::Ns;

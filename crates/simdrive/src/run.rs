@@ -19,10 +19,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
-use measurement::result::Measured;
 use measurement::{
-    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult,
-    WorkloadRecord,
+    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Measured, Outcome, Progress, Proof,
+    TestResult, WorkloadRecord,
 };
 use workload::{
     BelowRateMin, Bounds, Commits, Ends, Flow, JobPart, Layout, Limit, Operation, Parts, Room,

@@ -158,16 +158,6 @@ impl SolidState {
         }
     }
 
-    /// Wear of the flash so far.
-    pub fn wear(&self) -> Wear {
-        self.flash.wear()
-    }
-
-    /// Memory used by the simulation of this drive in bytes, without contents.
-    pub fn memory_bytes(&self) -> usize {
-        self.flash.memory_bytes() + self.dirty_map.changed_in.len() * size_of::<u32>()
-    }
-
     #[inline]
     fn start(&mut self, now: Ns, request: Request) {
         self.flash.catch_up(now);

@@ -6,10 +6,10 @@
 
 use catalogue::Model;
 use measurement::{LatencySummary, Outcome};
-use simdrive::assembly::{Assembly, assemble};
-use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES};
-use simdrive::run::{Machine, run_alone};
-use simdrive::target::SimTarget;
+use simdrive::{
+    Assembly, Completion, Device, Machine, Op, Request, SECTOR_BYTES, SimTarget, assemble,
+    run_alone,
+};
 use workload::Plan;
 use workload::random::{below, generator};
 

@@ -5,13 +5,12 @@
 use std::time::Duration;
 
 use catalogue::Model;
-use measurement::result::RateRecord;
-use measurement::{Ended, Outcome, RunDocument, TargetKind, TestResult};
+use measurement::{Ended, Outcome, RateRecord, RunDocument, TargetKind, TestResult};
 use simdrive::fit::knobs::KNOBS;
 use simdrive::fit::measured::{Unfit, samples, start};
 use simdrive::fit::{PASSES, fit, misfit};
-use simdrive::run::{Machine, run_alone};
 use simdrive::sample::{Comparison, Figure, Sample, compare, median_error};
+use simdrive::{Machine, run_alone};
 use workload::{
     Arrivals, IoPriority, Layout, Limit, Plan, PriorityClass, Sharing, SyncMethod, Work,
 };

@@ -15,8 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use simdrive::array::Array as ArrayOfDrives;
 use simdrive::array::layout::Layout;
-use simdrive::assembly::{Assembly, assemble};
-use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES, Stamp};
+use simdrive::{Assembly, Completion, Device, Op, Request, SECTOR_BYTES, Stamp, assemble};
 use workload::random::below;
 
 /// The guarantee of a drive for an acknowledged write.

@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use catalogue::{Drive, Row};
-use simdrive::published;
-use simdrive::run::Machine;
 use simdrive::sample::{Comparison, compare, median_error};
+use simdrive::{Machine, published};
 
 /// Limit of the median error of a drive.
 const MEDIAN_MAX: f64 = 0.08;

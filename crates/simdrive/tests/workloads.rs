@@ -4,8 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use measurement::{Outcome, TestResult};
-use simdrive::run::{run, run_alone};
-use simdrive::target::SimTarget;
+use simdrive::{SimTarget, run, run_alone};
 use workload::Plan;
 
 /// The first test of a plan on a target.
@@ -135,7 +134,7 @@ fn a_model_in_which_nothing_takes_time_ends_all_the_same() {
         "[[test]]\npattern = \"randread\"\ntime = \"1ms\"\nwarm_up = \"0s\"",
     )
     .unwrap();
-    let machine = simdrive::run::Machine::new(model);
+    let machine = simdrive::Machine::new(model);
     let Outcome::Measured(result) = run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap()
     else {
         panic!("skipped")

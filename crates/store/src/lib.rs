@@ -7,13 +7,13 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`location`] | the place of a store: a file, or a PostgreSQL database |
-//! | [`mod@store`] | the store: begin, append, finish, insert, get, tag, note, delete, copy |
-//! | [`list`] | filters, and the list of runs, newest first |
+//! | `location` | the place of a store: a file, or a PostgreSQL database |
+//! | `store` | the store: begin, append, finish, insert, get, tag, note, delete, copy |
+//! | `list` | filters, and the list of runs, newest first |
 //! | [`list_document`] | the list as JSON, and its schema |
-//! | [`history`] | the last run, and earlier runs of the same kind |
-//! | [`run`] | what a store records of a run besides its document |
-//! | [`error`] | errors, one sentence each |
+//! | `history` | the last run, and earlier runs of the same kind |
+//! | `run` | what a store records of a run besides its document |
+//! | `error` | errors, one sentence each |
 //! | `identity` | whether a document is already stored, completely or in part |
 //! | `writing`, `reading` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
@@ -25,21 +25,21 @@
 //! The host's name is a column of the store and not part of a document, so documents can be shared.
 
 mod engine;
-pub mod error;
-pub mod history;
+mod error;
+mod history;
 mod identity;
-pub mod list;
+mod list;
 pub mod list_document;
-pub mod location;
+mod location;
 mod migrations;
 mod packing;
 mod postgres;
 pub mod process;
 mod reading;
-pub mod run;
+mod run;
 mod sqlite;
-pub mod store;
-pub mod unwritable;
+mod store;
+mod unwritable;
 mod writing;
 
 pub use error::{Problem, StoreError};

@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "flushmark/results/1";
 /// Stored runs, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ListDocument<'a> {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: &'static str,
     pub runs: &'a [Summary],
 }

@@ -12,7 +12,7 @@ use emulate::{
     Cut, CutTrigger, Drive, Endpoints, Event, Handle, Honesty, Image, Lie, Order, Server, Socket,
 };
 use engine::Stop;
-use simdrive::run::Machine;
+use simdrive::Machine;
 
 use crate::disk::{DeadDisk, Disk, OpenDisk};
 use crate::drive_facts::DriveFacts;
@@ -47,7 +47,7 @@ pub enum DemoError {
     )]
     NoVolatileCache { model: String },
     #[error(transparent)]
-    Impossible(#[from] simdrive::assembly::Impossible),
+    Impossible(#[from] simdrive::Impossible),
     #[error(transparent)]
     Verify(#[from] crate::error::VerifyError),
     #[error("{what}: {source}")]

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "flushmark/verify/1";
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyDocument {
-    /// Always [`SCHEMA`].
+    /// The name and version of this format.
     pub schema: String,
     /// The version of flushmark that checked.
     pub flushmark: String,

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Stop;
-use simdrive::run::Machine;
+use simdrive::Machine;
 use verify::Class;
 use verify::demo::{Cycles, DemoCycle, DemoError, expect_volatile_cache};
 

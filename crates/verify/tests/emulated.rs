@@ -10,7 +10,7 @@ use std::io;
 use emulate::{Command, Cut, Done, Drive, Fault, Honesty, Image, InjectedFault, Lie};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use simdrive::run::Machine;
+use simdrive::Machine;
 use verify::record::Header;
 use verify::survey::Survey;
 use verify::{

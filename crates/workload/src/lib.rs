@@ -6,33 +6,33 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`size`] | byte sizes, in the notation that users write |
+//! | `size` | byte sizes, in the notation that users write |
 //! | [`number`] | measured numbers, as reports write them |
-//! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
-//! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
-//! | [`target`] | how users name a target |
-//! | [`write_cache`] | the drive's write cache setting during a test |
-//! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
-//! | [`order`] | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
-//! | [`sizes`] | mixed block sizes |
+//! | `pattern` | which block comes next: `read`, `randwrite`, … |
+//! | `sync` | how a write is made durable: `fsync`, `o_dsync`, … |
+//! | `target` | how users name a target |
+//! | `write_cache` | the drive's write cache setting during a test |
+//! | `blocks` | the [`Workload`]: one pattern with its depth, jobs, limits |
+//! | `order` | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
+//! | `sizes` | mixed block sizes |
 //! | [`zones`] | zones that are written sequentially, and where in them each operation goes |
-//! | [`files`] | the files of a job that has several, and the order of their turns |
-//! | [`pacing`] | pauses between operations, and the rate below which a job fails |
-//! | [`parts`] | the files and byte range that each job works on |
-//! | [`latency_target`] | the search for the depth that keeps a latency |
-//! | [`steady`] | the [`UntilSteady`] in which a measurement ends |
-//! | [`steady_fill`] | the [`SteadyFill`]: random preconditioning of a flash drive in one pass |
-//! | [`steps`] | the [`StepProgram`] and its one-line notation |
-//! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
+//! | `files` | the files of a job that has several, and the order of their turns |
+//! | `pacing` | pauses between operations, and the rate below which a job fails |
+//! | `parts` | the files and byte range that each job works on |
+//! | `latency_target` | the search for the depth that keeps a latency |
+//! | `steady` | the [`UntilSteady`] in which a measurement ends |
+//! | `steady_fill` | the [`SteadyFill`]: random preconditioning of a flash drive in one pass |
+//! | `steps` | the [`StepProgram`] and its one-line notation |
+//! | `sort` | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the operations that follow from a seed: offsets, mix, sizes and gaps |
 //! | [`random`] | the random draws of a seed |
-//! | [`dedupe`] | duplicates among the blocks that are written |
-//! | [`verification`] | what makes damage to a block visible, and when blocks are checked |
-//! | [`tolerance`] | errors that do not end a job |
-//! | [`ending`] | the tests that end with the first job of another one: [`Ends`] |
-//! | [`priority`] | I/O [`Priorities`] of threads and of single I/Os |
-//! | [`processors`] | the [`Processors`] and memory nodes of jobs |
+//! | `dedupe` | duplicates among the blocks that are written |
+//! | `verification` | what makes damage to a block visible, and when blocks are checked |
+//! | `tolerance` | errors that do not end a job |
+//! | `ending` | the tests that end with the first job of another one: [`Ends`] |
+//! | `priority` | I/O [`Priorities`] of threads and of single I/Os |
+//! | `processors` | the [`Processors`] and memory nodes of jobs |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -42,35 +42,35 @@
 //! reports see only [`Plan`].
 
 pub mod access;
-pub mod blocks;
+mod blocks;
 mod bounds;
 mod commits;
-pub mod dedupe;
-pub mod ending;
-pub mod files;
+mod dedupe;
+mod ending;
+mod files;
 pub mod fio;
-pub mod latency_target;
+mod latency_target;
 pub mod number;
-pub mod order;
-pub mod pacing;
-pub mod parts;
-pub mod pattern;
+mod order;
+mod pacing;
+mod parts;
+mod pattern;
 pub mod plan;
-pub mod priority;
-pub mod processors;
+mod priority;
+mod processors;
 pub mod random;
-pub mod size;
-pub mod sizes;
-pub mod sort;
-pub mod steady;
-pub mod steady_fill;
-pub mod steps;
+mod size;
+mod sizes;
+mod sort;
+mod steady;
+mod steady_fill;
+mod steps;
 pub mod suites;
-pub mod sync;
-pub mod target;
-pub mod tolerance;
-pub mod verification;
-pub mod write_cache;
+mod sync;
+mod target;
+mod tolerance;
+mod verification;
+mod write_cache;
 pub mod zones;
 
 pub use blocks::{
@@ -90,7 +90,7 @@ pub use pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 pub use plan::{Plan, Table, Test, Work};
 pub use priority::{IoPriority, Priorities, PriorityClass, PriorityDraws, PriorityShare};
 pub use processors::{MemoryPolicy, Nodes, Numbers, Processors, RunOn};
-pub use size::{ByteSize, format_bytes};
+pub use size::{ByteSize, InvalidSize, format_bytes};
 pub use sizes::{BlockSizes, CoarseAlignment, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};

@@ -1,5 +1,5 @@
 //! Measured numbers as people read them: three significant digits, because that is what histograms
-//! keep. [`crate::size`] is for sizes and times that somebody chose, which are shown exactly.
+//! keep. [`crate::format_bytes`] is for sizes that somebody chose, which are shown exactly.
 
 /// A latency with the unit that fits: `43 ns`, `0.9 µs`, `85 µs`, `1.74 ms`, `2.1 s`.
 ///

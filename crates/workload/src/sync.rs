@@ -28,7 +28,7 @@ pub enum SyncMethod {
     /// commit, but always through a kernel worker thread (`io_uring/sync.c` refuses to run it
     /// inline).
     LinkedFsync,
-    /// As [`SyncMethod::LinkedFsync`], with `fdatasync`.
+    /// As `linked_fsync`, with `fdatasync`.
     LinkedFdatasync,
 }
 

@@ -18,9 +18,8 @@ use catalogue::model::{Filesystem, Model};
 use emulate::Nominal;
 use measurement::TestResult;
 use serde_json::Value;
-use simdrive::published;
-use simdrive::run::{Machine, run_alone as run_model};
 use simdrive::sample::{Figure, Sample};
+use simdrive::{Machine, published, run_alone as run_model};
 use workload::{SyncMethod, Test, Work, Workload};
 
 use super::Outcome;

@@ -1,7 +1,7 @@
 //! What FLUSH and FUA cause: a drive performs them, ignores them, or acknowledges them before they
 //! take effect.
 
-use simdrive::device::Identity;
+use simdrive::Identity;
 
 use crate::honesty::Honesty;
 

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use simdrive::device::SECTOR_BYTES;
-use simdrive::time::Ns;
+use simdrive::{Ns, SECTOR_BYTES};
 
 /// A host's command. Offsets and lengths are multiples of [`SECTOR_BYTES`].
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
 
-use simdrive::device::Stamp;
+use simdrive::Stamp;
 
 use super::history::{Before, History};
 use crate::image::Image;

@@ -10,7 +10,7 @@ use std::io;
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use simdrive::device::SECTOR_BYTES;
+use simdrive::SECTOR_BYTES;
 
 use crate::honesty::{Fault, Honesty};
 use crate::image::Image;

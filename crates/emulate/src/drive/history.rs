@@ -1,13 +1,13 @@
 //! An undo log: the image's content before each write that a power cut could still undo.
 //!
 //! The image always contains what a read returns now. After a cut, a model names for each sector
-//! the write whose data is left ([`simdrive::device::Stamp`]); the log has the image's content at
+//! the write whose data is left ([`simdrive::Stamp`]); the log has the image's content at
 //! that time and the later writes. Writes older than everything at risk are forgotten, so the log
 //! is no larger than the drive's cache.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use simdrive::device::{SECTOR_BYTES, Stamp};
+use simdrive::{SECTOR_BYTES, Stamp};
 
 /// One write, with the content that it replaced.
 #[derive(Debug)]

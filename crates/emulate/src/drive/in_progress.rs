@@ -2,9 +2,7 @@
 
 use std::io;
 
-use simdrive::device::Op;
-use simdrive::slab::Slab;
-use simdrive::time::Ns;
+use simdrive::{Ns, Op, Slab};
 
 use super::command::Done;
 use super::contents::Stamps;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simdrive::device::Stamp;
+use simdrive::Stamp;
 
 use super::history::History;
 use super::promises::Promises;

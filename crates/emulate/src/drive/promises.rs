@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
-use simdrive::device::Stamp;
-use simdrive::time::Ns;
+use simdrive::{Ns, Stamp};
 
 /// Early promises made within this fraction of the delay are fulfilled together, which bounds their
 /// number.

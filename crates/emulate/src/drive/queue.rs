@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
-use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
-use simdrive::time::Ns;
+use simdrive::{Activity, Completion, Device, Identity, Ns, Op, Request, SECTOR_BYTES, Stamp};
 
 use super::contents::Stamps;
 

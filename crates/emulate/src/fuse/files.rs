@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use simdrive::device::SECTOR_BYTES;
+use simdrive::SECTOR_BYTES;
 
 use super::wire::{
     self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 /// Longest time to poll the clock: on a host that wakes up later than this, latencies are too long.
 const WATCH_NS_MAX: Ns = 120_000;

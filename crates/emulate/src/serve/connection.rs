@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use simdrive::slab::Slab;
-use simdrive::time::Ns;
+use simdrive::{Ns, Slab};
 
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Read as _, Write as _};
 
 use rustix::io::Errno;
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 use crate::drive::{Command, Drive, Power, Refused};
 use crate::fuse::files::{

@@ -1,7 +1,7 @@
 //! Compensates a client that sends one request at a time for lateness, and estimates its current
 //! cost of the transport.
 
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 use super::transport_cost::CostRange;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::CpuSet;
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 use super::handle::Handle;
 use super::socket::Socket;

@@ -1,6 +1,6 @@
 //! The floor: what the transport to an emulated drive costs each kind of command.
 
-use simdrive::time::Ns;
+use simdrive::Ns;
 
 /// Kinds of commands by the cost of their transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

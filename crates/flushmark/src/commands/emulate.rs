@@ -9,7 +9,7 @@ use emulate::{
     Model, Notification, Order, Power, Status, StoppedMount, fuse, runtime,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use simdrive::target::SimTarget;
+use simdrive::SimTarget;
 use workload::{ByteSize, TargetName};
 
 use super::{look, print};

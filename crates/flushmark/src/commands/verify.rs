@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use drive::SystemRoot;
 use emulate::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
-use simdrive::target::SimTarget;
+use simdrive::SimTarget;
 use verify::demo::{Cycles, DemoError};
 use verify::message::Proposal;
 use verify::target::{self, WriteTarget};

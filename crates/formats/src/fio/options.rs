@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measurement::WorkloadRecord;
-use measurement::result::RateRecord;
+use measurement::{RateRecord, WorkloadRecord};
 use workload::fio::value::number;
 use workload::{
     Arrivals, BlockOrder, Content, Ends, FileOrder, JobFiles, Pattern, Priorities, Processors,

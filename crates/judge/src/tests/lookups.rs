@@ -17,7 +17,7 @@ const OTHER_WORK: [Change; 4] = [
     |result| result.workload.jobs = 2,
     |result| result.workload.depth = 2,
     |result| {
-        result.workload.rate = Some(measurement::result::RateRecord {
+        result.workload.rate = Some(measurement::RateRecord {
             per_second: 1.0,
             reads_per_second: None,
             arrivals: Arrivals::Poisson,

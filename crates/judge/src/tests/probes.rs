@@ -60,7 +60,7 @@ fn unrelated_tests(like: &TestResult) -> Vec<TestResult> {
         changed(&|odd| odd.workload.layout = Some(Layout::Append)),
         changed(&|odd| odd.workload.pattern = Some(Pattern::RandRead)),
         changed(&|odd| {
-            odd.workload.rate = Some(measurement::result::RateRecord {
+            odd.workload.rate = Some(measurement::RateRecord {
                 per_second: 1.0,
                 reads_per_second: None,
                 arrivals: Arrivals::Constant,

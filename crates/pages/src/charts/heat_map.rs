@@ -1,9 +1,8 @@
 //! Latency distribution second by second, in which stalls stay visible instead of being averaged
 //! away.
 
-use measurement::TestResult;
-use measurement::histogram::HIGHEST_NS;
 use measurement::series::{BINS_PER_DECADE, bin_from_ns, bin_of};
+use measurement::{HIGHEST_NS, TestResult};
 use serde::Serialize;
 use workload::number::{latency, number};
 

@@ -48,7 +48,6 @@ pub struct Blocks {
     capacity_slc: u32,
     free: BinaryHeap<Reverse<(u32, u32)>>,
     open: u32,
-    memory_bytes: usize,
 }
 
 impl Blocks {
@@ -81,7 +80,6 @@ impl Blocks {
             capacity_slc: capacity_slc.unwrap_or(capacity),
             free: (0..count).map(|index| Reverse((0, index))).collect(),
             open: 0,
-            memory_bytes: count as usize * size_of::<Block>(),
         }
     }
 
@@ -93,9 +91,7 @@ impl Blocks {
         for (index, block) in self.all.iter_mut().enumerate() {
             let first = index as u64 * u64::from(capacity);
             let filled = u64::from(units).saturating_sub(first).min(u64::from(capacity)) as u32;
-            if block.owners.take().is_some() {
-                self.memory_bytes -= capacity as usize * size_of::<Unit>();
-            }
+            block.owners = None;
             block.cells = Cells::MultiBit;
             block.valid = filled;
             block.written = filled;
@@ -198,7 +194,6 @@ impl Blocks {
         block.written = 0;
         block.owners = Some(vec![NONE; capacity].into_boxed_slice());
         self.open += 1;
-        self.memory_bytes += capacity * size_of::<Unit>();
         (index, used)
     }
 
@@ -221,9 +216,7 @@ impl Blocks {
             block.state == State::Closed && block.valid == 0,
             "{block:?} is freed with what it holds"
         );
-        if block.owners.take().is_some() {
-            self.memory_bytes -= self.capacity as usize * size_of::<Unit>();
-        }
+        block.owners = None;
         block.state = State::Free;
         let erases = block.erases;
         self.free.push(Reverse((erases, index)));
@@ -270,12 +263,17 @@ impl Blocks {
         closed.min_by_key(|(_, block)| block.valid).map(|(index, _)| index as u32)
     }
 
+    /// Erase counts of the least and the most worn superblock.
+    #[cfg(test)]
     pub fn erases_range(&self) -> (u32, u32) {
         let erases = || self.all.iter().map(|block| block.erases);
-        (erases().max().unwrap_or(0), erases().min().unwrap_or(0))
+        (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
     }
 
-    pub const fn memory_bytes(&self) -> usize {
-        self.memory_bytes
+    #[cfg(test)]
+    pub fn memory_bytes(&self) -> usize {
+        let owners = self.all.iter().filter_map(|block| block.owners.as_ref());
+        size_of_val::<[Block]>(&self.all)
+            + owners.map(|owners| size_of_val::<[Unit]>(owners)).sum::<usize>()
     }
 }

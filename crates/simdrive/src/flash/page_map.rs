@@ -28,7 +28,6 @@ pub struct PageMap {
     /// Units below this are at the slot of the same number, unless a leaf has an entry.
     in_order: Unit,
     leaves: Vec<Leaf>,
-    memory_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -91,8 +90,6 @@ impl PageMap {
     fn reach(&mut self, index: usize) {
         let empty =
             || Leaf::Few { table: vec![(NONE, NONE); TABLE_MIN].into_boxed_slice(), used: 0 };
-        self.memory_bytes += (index + 1 - self.leaves.len())
-            * (size_of::<Leaf>() + TABLE_MIN * size_of::<(Unit, Slot)>());
         self.leaves.resize_with(index + 1, empty);
     }
 
@@ -100,25 +97,25 @@ impl PageMap {
     fn grow(&mut self, index: usize) {
         let Leaf::Few { table, used } = &self.leaves[index] else { return };
         let entries = table.iter().filter(|entry| entry.1 != NONE);
-        let old_bytes = size_of_val::<[(Unit, Slot)]>(table);
         let size = table.len() * 2;
-        let (leaf, bytes) = if size >= TABLE_MAX {
+        self.leaves[index] = if size >= TABLE_MAX {
             let mut slots = vec![NONE; LEAF_UNITS].into_boxed_slice();
             entries.for_each(|&(unit, slot)| slots[unit as usize % LEAF_UNITS] = slot);
-            let bytes = size_of_val::<[Slot]>(&slots);
-            (Leaf::Many(slots), bytes)
+            Leaf::Many(slots)
         } else {
             let mut larger = vec![(NONE, NONE); size].into_boxed_slice();
             entries.for_each(|&entry| larger[place(&larger, entry.0)] = entry);
-            let bytes = size_of_val::<[(Unit, Slot)]>(&larger);
-            (Leaf::Few { table: larger, used: *used }, bytes)
+            Leaf::Few { table: larger, used: *used }
         };
-        self.leaves[index] = leaf;
-        self.memory_bytes = self.memory_bytes - old_bytes + bytes;
     }
 
-    pub const fn memory_bytes(&self) -> usize {
-        self.memory_bytes
+    #[cfg(test)]
+    pub fn memory_bytes(&self) -> usize {
+        let bytes = |leaf: &Leaf| match leaf {
+            Leaf::Few { table, .. } => size_of_val::<[(Unit, Slot)]>(table),
+            Leaf::Many(slots) => size_of_val::<[Slot]>(slots),
+        };
+        self.leaves.iter().map(|leaf| size_of::<Leaf>() + bytes(leaf)).sum()
     }
 }
 

@@ -256,7 +256,7 @@ impl Host {
                     self.finish(index, returned);
                 } else {
                     let base = file.base;
-                    self.submit(index, Op::Read, base + offset, bytes, false, 0);
+                    self.submit(Bio::of(index, Op::Read, base + offset, bytes));
                 }
             }
             Call::Write(write) => self.write(index, write, returned),
@@ -309,7 +309,7 @@ impl Host {
         if this.direct {
             let base = this.base;
             self.calls.get_mut(index).next = next;
-            self.submit(index, Op::Write, base + offset, bytes, fua, stamp);
+            self.submit(Bio { fua, stamp, ..Bio::of(index, Op::Write, base + offset, bytes) });
             return;
         }
         this.cache_write(offset, bytes);
@@ -373,7 +373,7 @@ impl Host {
         let ranges = self.files[file].write_back();
         self.files[file].writing_back += 1;
         for (offset, bytes) in ranges {
-            self.submit(index, Op::Write, base + offset, bytes, false, 0);
+            self.submit(Bio::of(index, Op::Write, base + offset, bytes));
         }
     }
 
@@ -388,7 +388,7 @@ impl Host {
     fn sync_transaction(&mut self, index: u32, tid: Tid) {
         self.calls.get_mut(index).next = Next::Return;
         if self.filesystem == Filesystem::None || self.journal.is_committed(tid) {
-            self.submit(index, Op::Flush, 0, 0, false, 0);
+            self.submit(Bio::of(index, Op::Flush, 0, 0));
         } else if let Some(wanted) = self.journal.wait(tid, index) {
             self.write_journal(wanted);
         }
@@ -400,22 +400,14 @@ impl Host {
             Wanted::Seal { offset } => (offset, BLOCK_BYTES, true),
         };
         let offset = self.journal_base + offset;
-        let bio = Bio {
-            owner: JOURNAL,
-            op: Op::Write,
-            offset,
-            bytes,
-            preflush: seal,
-            fua: seal,
-            stamp: 0,
-        };
+        let write = Bio::of(JOURNAL, Op::Write, offset, bytes);
+        let bio = Bio { preflush: seal, fua: seal, ..write };
         self.block.submit(self.now, bio, &mut self.finished);
     }
 
     #[inline]
-    fn submit(&mut self, index: u32, op: Op, offset: u64, bytes: u64, fua: bool, stamp: Stamp) {
-        self.calls.get_mut(index).bios += 1;
-        let bio = Bio { owner: index, op, offset, bytes, preflush: false, fua, stamp };
+    fn submit(&mut self, bio: Bio) {
+        self.calls.get_mut(bio.owner).bios += 1;
         self.block.submit(self.now, bio, &mut self.finished);
     }
 

@@ -34,7 +34,7 @@
 //!
 //! ```
 //! use measurement::Outcome;
-//! use simdrive::run::{Machine, run_alone};
+//! use simdrive::{Machine, run_alone};
 //!
 //! let machine = Machine::new(catalogue::find_model("consumer-nvme")?.clone());
 //! let journal = &workload::suites::named("journal").ok_or("no such suite")?.tests[0];

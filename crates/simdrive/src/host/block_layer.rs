@@ -38,6 +38,14 @@ pub struct Bio {
     pub stamp: Stamp,
 }
 
+impl Bio {
+    /// Without a flush before it, and not durable by itself.
+    #[inline]
+    pub const fn of(owner: u32, op: Op, offset: u64, bytes: u64) -> Bio {
+        Bio { owner, op, offset, bytes, preflush: false, fua: false, stamp: 0 }
+    }
+}
+
 /// The event that a request is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {

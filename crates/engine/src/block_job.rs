@@ -14,6 +14,7 @@ use crate::blocking::Blocking;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
+use crate::computing::Computing;
 use crate::crew::{Phase, Report, Stage};
 use crate::disk::{BlockDisk, Disk, FileBacked, FileDisk, NullDisk, Renewal};
 use crate::entries::EntryDisk;
@@ -86,6 +87,10 @@ impl BlockJob<'_> {
         let depth = self.workload.depth_effective();
         self.placement.apply(self.job)?;
         priorities::apply(&self.workload.priorities)?;
+        if self.workload.pattern.computes() {
+            let draws = generator(self.workload.seed, self.job);
+            return Ok(Computing::new(self.workload.compute, self.clock, draws).run(stage));
+        }
         if self.carrier == Carrier::Null {
             return if depth == 1 && !self.workload.priorities.vary() {
                 self.blocking(&mut NullDisk, stage)
@@ -104,6 +109,8 @@ impl BlockJob<'_> {
                     None => self.blocking(&mut disk, stage),
                 }
             }
+            // Computations have returned above; they use no files.
+            Operation::Compute => Err(Failure::of("a computation", Errno::OPNOTSUPP)),
             Operation::Entry(call, kind) => {
                 let Opened::Directory { scratch, .. } = self.target.opened() else {
                     return Err(Failure::of("a directory operation", Errno::NOTDIR));
@@ -193,7 +200,7 @@ impl BlockJob<'_> {
     fn on<D: FileBacked>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
         let (depth, write_flags) = (self.workload.depth_effective(), self.write_flags());
         match self.carrier {
-            Carrier::Psync | Carrier::Null => self.blocking(disk, stage),
+            Carrier::Psync | Carrier::Processor | Carrier::Null => self.blocking(disk, stage),
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();

@@ -31,6 +31,7 @@ mod buffers;
 mod carrier;
 mod checkpoints;
 mod clock;
+mod computing;
 mod cpu_time;
 mod crew;
 mod disk;

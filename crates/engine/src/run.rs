@@ -314,6 +314,11 @@ impl Run<'_> {
         let result = TestResult::new(&test.name, measured);
         let priorities = PriorityLatency::sum(ends.iter().flat_map(|end| &end.priorities));
         let result = result.with_priorities(priorities);
+        let computed_ns: Option<u64> = ends.iter().map(|end| end.computed_ns).sum();
+        let result = match computed_ns.filter(|_| result.workload.compute.is_some()) {
+            Some(computed_ns) => result.with_computed(computed_ns as f64 / 1e9),
+            None => result,
+        };
         match SortFigures::sum(ends.iter().filter_map(|end| end.sort.as_deref().copied())) {
             Some(figures) => result.with_sort(figures),
             None => result,

@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 use common::{Run, flushmark};
 use workload::SteadyFill;
 
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
 /// Runs a job file.
 fn job_file(directory: &Path, text: &str, words: &[&str]) -> Run {
     let path = directory.join("job.fio");
@@ -136,4 +140,46 @@ fn libblkio_reads_the_file_at_its_path_with_io_uring() {
         );
     }
     assert_eq!(document["target"]["given"], file.to_str().unwrap());
+}
+
+#[test]
+fn a_section_computes_beside_commits() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[busy]\nioengine=cpuio\ncpuload=60\ncpuchunks=5000\nruntime=1\nnumjobs=2\n[log]\n\
+                rw=write\nbs=4k\nsize=1m\nfdatasync=1\nruntime=1\ntime_based\n[sort]\nstonewall\n\
+                ioengine=cpuio\ncpuload=50\ncpumode=qsort\nnumber_ios=3\n";
+    let target = directory.path().to_str().unwrap();
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.document();
+    let [busy, log, sort] = [0, 1, 2].map(|index| document["results"][index].clone());
+    let used_s = number(&busy["computed_s"]);
+    // Two jobs, 60 % each; less if the machine is busy.
+    assert!(used_s > 0.0 && used_s < 1.5, "{used_s}");
+    assert!(
+        busy["notes"].to_string().contains("of 2 processors; this is not a measurement of storage"),
+        "{busy}"
+    );
+    assert_eq!((&busy["mib_per_s"], &busy["proof"]["commits"]), (&0.0.into(), &0.into()));
+    assert!(busy["commit_us"].is_null() && number(&log["commits_per_s"]) > 0.0);
+    assert!(log["computed_s"].is_null());
+    assert_eq!((&sort["proof"]["reads"], &sort["engine"]), (&3.into(), &"cpu".into()));
+    assert_eq!(sort["workload"]["compute"]["task"], "sort");
+    assert!(common::entries(directory.path()).iter().all(|name| name == "job.fio"));
+    // Computations without a limit end with the I/O beside them.
+    let text = "[busy]\nioengine=cpuio\ncpuload=50\ncpuchunks=1000\nexit_on_io_done=1\n[log]\n\
+                rw=write\nbs=4k\nsize=1m\nruntime=1\ntime_based\n";
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let busy = run.document()["results"][0].clone();
+    assert!((0.9..5.0).contains(&number(&busy["elapsed_s"])), "{busy}");
+    // No target is needed, and a model has no processors.
+    let alone = "[a]\nioengine=cpuio\ncpuload=100\ncpuchunks=1000\nnumber_ios=5\n";
+    let run = job_file(directory.path(), alone, &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.document()["results"][0]["proof"]["reads"], 5);
+    assert_eq!(run.document()["findings"], serde_json::json!([]));
+    let modelled = job_file(directory.path(), alone, &["--target", "sim:consumer-nvme"]);
+    let skipped = modelled.document()["skipped"].to_string();
+    assert!(skipped.contains("models do not support computations on a processor"), "{skipped}");
 }

@@ -294,6 +294,9 @@ impl Machine {
             Operation::Entry(..) => {
                 Some("creating, looking up and removing files; run it on a directory")
             }
+            Operation::Compute => {
+                Some("computations on a processor; run it on a directory or a device")
+            }
         };
         if let Some(what) = what {
             return Err(NotRun::Skip(format!("models do not support {what}")));

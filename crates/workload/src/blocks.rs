@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::Compute;
 use crate::dedupe::Dedupe;
 use crate::ending::Ends;
 use crate::files::JobFiles;
@@ -414,6 +415,8 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Percentage of reads, 1 to 99; only used by mixed patterns.
     pub read_percent: u8,
+    /// The computations; only used by the pattern `compute`.
+    pub compute: Compute,
     /// The difference of the block order from the pattern's default.
     pub order: BlockOrder,
     /// Bytes per read or write; the smallest if sizes vary.
@@ -524,6 +527,7 @@ impl Workload {
         Workload {
             pattern,
             read_percent: 50,
+            compute: Compute::DEFAULT,
             order: BlockOrder::Plain,
             block_bytes,
             zoning: None,
@@ -577,6 +581,10 @@ impl Workload {
         if self.pattern.visits_entries() {
             let (name, jobs) = (self.pattern.name(), self.jobs.get());
             return format!("{name} {} entries, jobs {jobs}", self.entries_per_job());
+        }
+        if self.pattern.computes() {
+            let (load, jobs) = (self.compute.load_percent, self.jobs.get());
+            return format!("{} {load}% of a processor, jobs {jobs}", self.pattern.name());
         }
         let mix = if self.pattern.is_mixed() {
             format!(" {}% reads", self.read_percent)

@@ -8,6 +8,7 @@
 //! | `value` | numbers and times in fio's notation |
 //! | `job` | builds the workload of a section |
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
+//! | `compute` | builds the workload of a section that computes |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `libblkio` | the library of that name, and its driver io_uring |
@@ -21,6 +22,7 @@
 //! measured.
 
 mod command;
+mod compute;
 mod engine;
 mod entries;
 mod job;
@@ -38,6 +40,7 @@ mod zones;
 pub use engine::FioEngine;
 pub use reference::reference;
 
+use self::compute::{CPUIO, resolve_exits};
 use self::job::Start;
 use self::section::Section;
 
@@ -47,6 +50,7 @@ use crate::ending::Ends;
 use crate::files::SyncedFile;
 use crate::pattern::{Operation, SpaceCall};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
+use crate::target::TargetName;
 use crate::verification::CheckTime;
 
 /// Looks up an environment variable.
@@ -119,7 +123,7 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     let mut ended = 0;
     for (index, section) in sections.iter().enumerate() {
         let with_previous = section.starts(&sections[..index])? == Start::WithPrevious;
-        let (line, wanted) = section.target()?.unzip();
+        let (line, wanted) = target(index, sections)?.unzip();
         if index > 0 && wanted != targets[index - 1] {
             let name = |target: &Option<String>| target.clone().unwrap_or("none".to_owned());
             let (own, previous) = (name(&wanted), name(&targets[index - 1]));
@@ -178,6 +182,7 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     }
     lay_out_shared(&mut tests);
     match_checked_reads(&mut tests, sections)?;
+    resolve_exits(&mut tests, sections)?;
     number_duplicating_jobs(&mut tests);
     notes.sort();
     notes.dedup();
@@ -188,6 +193,17 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     let target = directory.or_else(|| targets.swap_remove(0));
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
     Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
+}
+
+/// The target of a section, with its line. One that computes uses none, and runs with whatever the
+/// sections around it use.
+fn target(index: usize, sections: &[Section]) -> Result<Option<(usize, String)>, PlanError> {
+    let uses_one = |section: &&Section| !section.has_engine(CPUIO);
+    let before = sections[..=index].iter().rev().find(uses_one);
+    match before.or_else(|| sections[index..].iter().find(uses_one)) {
+        Some(section) => section.target(),
+        None => Ok(Some((sections[index].line, TargetName::Null.to_string()))),
+    }
 }
 
 /// The sections that end with the first job of one. As in fio, `exitall` in one section applies to
@@ -212,7 +228,9 @@ fn group(sections: &[Section]) -> Result<u32, PlanError> {
 
 /// The directory that sections with different files have in common.
 fn common_directory(sections: &[Section]) -> Result<Option<String>, PlanError> {
-    let targets = sections.iter().map(Section::target).collect::<Result<Vec<_>, PlanError>>()?;
+    let targets = (0..sections.len())
+        .map(|index| target(index, sections))
+        .collect::<Result<Vec<_>, PlanError>>()?;
     let same = targets.windows(2).all(|pair| {
         let path = |target: &Option<(usize, String)>| target.as_ref().map(|(_, path)| path.clone());
         path(&pair[0]) == path(&pair[1])

@@ -33,6 +33,7 @@
 //! | [`ending`] | the tests that end with the first job of another one: [`Ends`] |
 //! | [`priority`] | I/O [`Priorities`] of threads and of single I/Os |
 //! | [`processors`] | the [`Processors`] and memory nodes of jobs |
+//! | [`compute`] | work for processors: [`Compute`] |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -45,6 +46,7 @@ pub mod access;
 pub mod blocks;
 mod bounds;
 mod commits;
+pub mod compute;
 pub mod dedupe;
 pub mod ending;
 pub mod files;
@@ -79,6 +81,7 @@ pub use blocks::{
 };
 pub use bounds::Bounds;
 pub use commits::Commits;
+pub use compute::{Compute, ComputeTask};
 pub use dedupe::{BlockContents, Dedupe, DedupeSource};
 pub use ending::Ends;
 pub use files::{FileOrder, JobFiles, SyncedFile};

@@ -47,6 +47,8 @@ pub enum Pattern {
     StatDir,
     /// Removes empty directories.
     RmDir,
+    /// Computes instead of using the target.
+    Compute,
 }
 
 /// The object of each operation of a pattern.
@@ -58,6 +60,8 @@ pub enum Operation {
     Space(SpaceCall),
     /// A file or directory of a job, each of which has its turn.
     Entry(EntryCall, EntryKind),
+    /// None: a computation.
+    Compute,
 }
 
 /// A call that changes the space of a file without transferring data.
@@ -95,7 +99,7 @@ pub enum EntryKind {
 
 impl Pattern {
     /// Every pattern, in the order in which help lists them.
-    pub const ALL: [Pattern; 20] = [
+    pub const ALL: [Pattern; 21] = [
         Pattern::Read,
         Pattern::Write,
         Pattern::RandRead,
@@ -116,6 +120,7 @@ impl Pattern {
         Pattern::MkDir,
         Pattern::StatDir,
         Pattern::RmDir,
+        Pattern::Compute,
     ];
 
     /// The name used by plans, and by fio for the patterns that read, write or discard.
@@ -145,6 +150,7 @@ impl Pattern {
             Pattern::MkDir => "mkdir",
             Pattern::StatDir => "statdir",
             Pattern::RmDir => "rmdir",
+            Pattern::Compute => "compute",
         }
     }
 
@@ -175,6 +181,7 @@ impl Pattern {
             Pattern::MkDir => Operation::Entry(Create, Directory),
             Pattern::StatDir => Operation::Entry(Stat, Directory),
             Pattern::RmDir => Operation::Entry(Remove, Directory),
+            Pattern::Compute => Operation::Compute,
         }
     }
 
@@ -185,15 +192,18 @@ impl Pattern {
             Operation::Transfer => !matches!(self, Pattern::Read | Pattern::RandRead),
             Operation::Space(_) => true,
             Operation::Entry(call, _) => !matches!(call, EntryCall::Stat),
+            Operation::Compute => false,
         }
     }
 
-    /// Returns `true` if any of its operations is a read, or `stat`.
+    /// Returns `true` if any of its operations is a read, or `stat`. A computation, which changes
+    /// nothing either, counts as a read.
     pub const fn reads(self) -> bool {
         match self.operation() {
             Operation::Transfer => !matches!(self, Pattern::Write | Pattern::RandWrite),
             Operation::Space(_) => false,
             Operation::Entry(call, _) => matches!(call, EntryCall::Stat),
+            Operation::Compute => true,
         }
     }
 
@@ -209,12 +219,25 @@ impl Pattern {
 
     /// Returns `true` if each of its operations covers the bytes of a block.
     pub const fn covers_bytes(self) -> bool {
-        !matches!(self.operation(), Operation::Space(SpaceCall::Truncate) | Operation::Entry(..))
+        !matches!(
+            self.operation(),
+            Operation::Space(SpaceCall::Truncate) | Operation::Entry(..) | Operation::Compute
+        )
     }
 
     /// Returns `true` if its operations create, stat or remove files or directories.
     pub const fn visits_entries(self) -> bool {
         matches!(self.operation(), Operation::Entry(..))
+    }
+
+    /// Returns `true` if its operations compute instead of using the target.
+    pub const fn computes(self) -> bool {
+        matches!(self.operation(), Operation::Compute)
+    }
+
+    /// The patterns of plan files. The others are only found in fio's job files.
+    pub fn planned() -> impl Iterator<Item = Pattern> {
+        Pattern::ALL.into_iter().filter(|pattern| !pattern.computes())
     }
 
     /// Returns `true` if reads and writes are mixed by a ratio.
@@ -257,9 +280,9 @@ mod tests {
             let space = ["trim", "allocate", "reserve", "truncate"];
             let on_space = space.iter().any(|operation| name.ends_with(operation));
             let on_entries = pattern.visits_entries();
-            let counts = [pattern.transfers(), on_space, on_entries];
+            let counts = [pattern.transfers(), on_space, on_entries, pattern.computes()];
             assert_eq!(counts.iter().filter(|is| **is).count(), 1, "{name}");
-            let bytes = !on_entries && !name.ends_with("truncate");
+            let bytes = pattern.transfers() || on_space && !name.ends_with("truncate");
             assert_eq!(pattern.covers_bytes(), bytes, "{name}");
         }
     }
@@ -278,9 +301,10 @@ mod tests {
             assert_eq!(pattern.is_random(), name.starts_with("rand"), "{name}");
             assert_eq!(pattern.trims(), name.ends_with("trim"), "{name}");
             let (reads, stats) = (name.ends_with("read"), name.starts_with("stat"));
-            assert_eq!(pattern.reads(), reads || stats || name.ends_with("rw"), "{name}");
+            let harmless = stats || pattern.computes();
+            assert_eq!(pattern.reads(), reads || harmless || name.ends_with("rw"), "{name}");
             // A discard counts as a write, and so does whatever else changes the target.
-            assert_eq!(pattern.writes(), !reads && !stats, "{name}");
+            assert_eq!(pattern.writes(), !reads && !harmless, "{name}");
             assert_eq!(serde_json::to_value(pattern).unwrap(), name);
         }
     }

@@ -52,6 +52,7 @@ impl Run<'_> {
             ));
         }
         let (carrier, note) = match kind {
+            _ if workload.pattern.computes() => (Carrier::Processor, None),
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
@@ -91,6 +92,10 @@ impl Run<'_> {
             let ready = move |_: &[&Part]| self.entries(workload, first_file, threads, described);
             return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
         }
+        if workload.pattern.computes() {
+            let ready = move |_: &[&Part]| Ok(self.computing_ready(workload, threads, described));
+            return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
+        }
         let FilePlace { is_new, layout, room, .. } = place;
         let parts = workload.parts(is_new, room);
         let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
@@ -128,7 +133,9 @@ impl Run<'_> {
         let kind = self.target.kind();
         let because = match workload.pattern.operation() {
             _ if matches!(kind, TargetKind::Directory | TargetKind::Null) => return Ok(()),
-            Operation::Transfer | Operation::Space(SpaceCall::Discard) => return Ok(()),
+            Operation::Transfer | Operation::Compute | Operation::Space(SpaceCall::Discard) => {
+                return Ok(());
+            }
             Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve) => match kind {
                 TargetKind::File => return Ok(()),
                 _ => {
@@ -223,6 +230,35 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A workload that computes uses no files.
+    fn computing_ready<'a>(
+        &'a self,
+        workload: &'a Workload,
+        threads: Threads,
+        mut described: Described<'a>,
+    ) -> Ready<'a> {
+        described.record.submission = described.carrier.submission();
+        described.record.size_bytes = 0;
+        let (carrier, clock) = (described.carrier, Clock::calibrated());
+        let work = Box::new(move |job: u32, stage: Stage<'_>| {
+            BlockJob {
+                target: self.target,
+                workload,
+                carrier,
+                files: &[],
+                part: JobPart::within_one_file(0, workload.unit_bytes()),
+                zones: None,
+                flow: None,
+                placement: &threads.placement,
+                clock,
+                job,
+                stop: self.stop,
+            }
+            .run(stage)
+        });
+        Ready { team: team(workload, workload.unit_bytes(), 1), work, described }
     }
 
     /// `parts` is what the workload requested, `files` what was prepared.
@@ -326,6 +362,7 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
         start_delay: workload.start_delay,
         ends: workload.ends,
         group: workload.group,
+        compute: workload.pattern.computes().then_some(workload.compute),
         until_steady: workload.until_steady,
         headline: workload.commits_in(files_per_job).into(),
     }

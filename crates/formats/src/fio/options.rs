@@ -209,6 +209,7 @@ impl Options {
             flow: None,
             rate_min: None,
             priorities: Priorities::default(),
+            compute: None,
             processors: Processors::default(),
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,

@@ -1,5 +1,6 @@
 //! fio's engines: the interface for reads and writes, or the call that takes their place.
 
+use super::compute::CPUIO;
 use super::libblkio::LIBBLKIO;
 use crate::blocks::EngineChoice;
 use crate::pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
@@ -15,13 +16,15 @@ pub enum FioEngine {
     Ftruncate,
     /// Each operation creates, stats or removes one file or directory.
     Entries(Pattern),
+    /// Each operation computes.
+    Compute,
 }
 
 impl FioEngine {
     /// The names, for errors.
     pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
                              libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, \
-                             dircreate, dirstat, dirdelete";
+                             dircreate, dirstat, dirdelete, cpuio";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
@@ -33,6 +36,7 @@ impl FioEngine {
             "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
             "null" => FioEngine::Transfer(EngineChoice::Auto),
+            CPUIO => FioEngine::Compute,
             "falloc" => FioEngine::Falloc,
             "ftruncate" => FioEngine::Ftruncate,
             "filecreate" => FioEngine::Entries(Pattern::Create),
@@ -55,7 +59,10 @@ impl FioEngine {
     pub const fn interface(self) -> EngineChoice {
         match self {
             FioEngine::Transfer(interface) => interface,
-            FioEngine::Falloc | FioEngine::Ftruncate | FioEngine::Entries(_) => EngineChoice::Psync,
+            FioEngine::Falloc
+            | FioEngine::Ftruncate
+            | FioEngine::Entries(_)
+            | FioEngine::Compute => EngineChoice::Psync,
         }
     }
 
@@ -64,6 +71,7 @@ impl FioEngine {
         let call = match (self, rw) {
             (FioEngine::Transfer(_), _) => return Some(rw),
             (FioEngine::Entries(pattern), _) => return Some(pattern),
+            (FioEngine::Compute, _) => return Some(Pattern::Compute),
             // fio's engines/falloc.c
             (FioEngine::Falloc, Pattern::Read | Pattern::RandRead) => SpaceCall::Reserve,
             (FioEngine::Falloc, Pattern::Write | Pattern::RandWrite) => SpaceCall::Allocate,
@@ -85,6 +93,7 @@ impl FioEngine {
             Operation::Space(SpaceCall::Reserve) => ("falloc", random("randread", "read")),
             Operation::Space(SpaceCall::Allocate) => ("falloc", random("randwrite", "write")),
             Operation::Space(SpaceCall::Truncate) => ("ftruncate", random("randwrite", "write")),
+            Operation::Compute => (CPUIO, "read"),
             Operation::Entry(call, EntryKind::File) => match call {
                 EntryCall::Create => ("filecreate", "write"),
                 EntryCall::Stat => ("filestat", "read"),

@@ -69,7 +69,7 @@ impl Section {
 
     /// Checks the values of options that have no effect here: one that fio would reject is an
     /// error.
-    fn check_unused(&self, rw: Pattern) -> Result<(), PlanError> {
+    pub(super) fn check_unused(&self, rw: Pattern) -> Result<(), PlanError> {
         self.blocks(rw)?;
         self.whole("iodepth", 1, 1024)?;
         self.layout(rw, FioEngine::Transfer(EngineChoice::Psync))?;

@@ -262,11 +262,33 @@ pub const OPTIONS: &[FioOption] = &[
         "ioengine",
         "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`, \
          `libblkio`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, \
-         `dirstat`, `dirdelete`",
+         `dirstat`, `dirdelete`; `cpuio`",
         "`psync`",
         "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
-         `falloc` and `ftruncate` change the space of a file instead of its data. The last six \
-         create, look up or remove `nrfiles` files or directories, see below",
+         `falloc` and `ftruncate` change the space of a file instead of its data. The next six \
+         create, look up or remove `nrfiles` files or directories, see below. `cpuio` computes \
+         instead of doing I/O",
+    ),
+    used(
+        "cpuload",
+        "1 to 100",
+        "required with `ioengine=cpuio`",
+        "percentage of a processor that each job uses: it computes, then pauses",
+    ),
+    used("cpuchunks", "microseconds, 1 to 60000000", "50000", "duration of each computation"),
+    used(
+        "cpumode",
+        "`noop`, `qsort`",
+        "`noop`",
+        "the computation: a loop that reads the clock, or a sort of 1 MiB of random numbers, \
+         whatever time it takes",
+    ),
+    used(
+        "exit_on_io_done",
+        FLAG,
+        "0",
+        "with `ioengine=cpuio`: the section ends once all others that do I/O have ended, \
+         and needs no `runtime`",
     ),
     used(
         "libblkio_driver",

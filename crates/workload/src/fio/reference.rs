@@ -10,8 +10,8 @@ const OPENING: &str = "\
 `flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
 (`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
 by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
-covers everything else that flushmark can do; zones, processors and preconditioning are options of
-job files only.
+covers everything else that flushmark can do; zones, processors, computations and preconditioning
+are options of job files only.
 
 ```ini
 [global]
@@ -136,6 +136,14 @@ const CLOSING: &str = "
   and removing as writes, whatever `rw` is; no bytes are counted. Files that are looked up or
   removed have `filesize` bytes, and are created and synced beforehand. As in fio, options of blocks
   and data have no effect. `loops` and `time_based` are only valid with `filestat` and `dirstat`.
+- **`ioengine=cpuio`** needs `runtime`, `number_ios` or `exit_on_io_done`, and no target. Each
+  computation counts as an operation, and as a read without bytes; its latency is the time it took.
+  Options of blocks, data and files have no effect, as in fio. A note reports the processor time that
+  the jobs used, which on a busy host is less than `cpuload`. `qsort` sorts new random numbers each
+  time; fio sorts the same ones in four orders.
+- **`exit_on_io_done`** takes later sections into account, as in fio: it has no effect if one of them
+  does I/O, or if no section does. A section that would then never end is rejected, as is one that
+  starts after all I/O has ended, which fio ends before its first computation.
 - **A `filename` shared by sections** is one file: a section finds it as the previous ones left it,
   unless it is too small.
 - **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that

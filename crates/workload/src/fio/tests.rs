@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Content, Dedupe, DedupeSource,
-    EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles, LatencyTarget, Limit,
-    MemoryPolicy, Nodes, Numbers, Pattern, PriorityClass, PriorityShare, Processors, Rate, RateMin,
-    Room, RunOn, Seal, SizeShare, SteadyChange, SteadyFill, SteadyQuantity, SyncMethod, SyncTiming,
-    SyncedFile, ThinkTime, Until, UntilSteady, WarmUp, ZoneCollection, Zoning,
+    Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Compute, ComputeTask, Content,
+    Dedupe, DedupeSource, EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles,
+    LatencyTarget, Limit, MemoryPolicy, Nodes, Numbers, Pattern, PriorityClass, PriorityShare,
+    Processors, Rate, RateMin, Room, RunOn, Seal, SizeShare, SteadyChange, SteadyFill,
+    SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until, UntilSteady, WarmUp,
+    ZoneCollection, Zoning,
 };
 
 fn only(text: &str) -> Workload {
@@ -113,7 +114,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, cpuio"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -174,6 +175,66 @@ fn a_line_ends_where_its_comment_begins() {
 fn the_other_names_of_keys_and_the_last_of_two_settings() {
     let job = only("[t]\nreadwrite=readwrite\nblocksize=8k\nbs=16k\nrwmixread=70\nsize=1m\n");
     assert_eq!((job.pattern, job.block_bytes.get(), job.read_percent), (Pattern::Rw, 16384, 70));
+}
+
+#[test]
+fn a_section_that_computes() {
+    let text = "[global]\nioengine=cpuio\ntime_based\nruntime=15\n[a]\ncpuload=50\nnumjobs=2\n\
+                cpumode=noop\n[b]\nstonewall\ncpuload=300\ncpumode=qsort\ncpuchunks=1000\n\
+                [io]\nioengine=psync\nsize=1m\nfilename=/x\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    assert!(plan.targets_differ.is_none());
+    assert_eq!(plan.target.as_deref(), Some("/x"));
+    let of = |test: &Test| match &test.work {
+        Work::Blocks(workload) => workload.clone(),
+        Work::Steps(_) | Work::Sort(_) => unreachable!(),
+    };
+    let spin = of(&plan.tests[0]);
+    assert_eq!((spin.pattern, spin.jobs.get()), (Pattern::Compute, 2));
+    assert_eq!(spin.compute, Compute { load_percent: 50, ..Compute::DEFAULT });
+    assert_eq!(spin.commits(), Commits::None);
+    assert_eq!(spin.limit, Limit::Time(Duration::from_secs(15)));
+    let sort = of(&plan.tests[1]).compute;
+    let full = Compute { chunk_us: 1000, task: ComputeTask::Sort, ..Compute::DEFAULT };
+    assert_eq!(sort, full);
+    let alone = "[a]\nioengine=cpuio\ncpuload=50\nnumber_ios=9\nsize=1m\n";
+    let plan = Plan::from_fio("job.fio", alone, &|_| None).unwrap();
+    assert_eq!(plan.target.as_deref(), Some("null:"));
+    assert_eq!(of(&plan.tests[0]).limit, Limit::Count(9));
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\n{lines}\n"));
+    insta::assert_snapshot!(refused("ioengine=cpuio\nruntime=1"), @"job.fio:3: cpuload: missing; set the percentage of a processor that each job uses");
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=0\nruntime=1"), @r#"job.fio:4: cpuload: "0" is invalid: expected a percentage above 0"#);
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5"), @"job.fio:3: runtime: missing; computations would never end");
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5\nruntime=1\ncpumode=idle"), @r#"job.fio:6: cpumode: "idle" is invalid: expected one of noop, qsort"#);
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5\nruntime=1\nrate_iops=5"), @"job.fio:6: rate_iops: with ioengine=cpuio, cpuload determines the rate; remove it");
+    insta::assert_snapshot!(refused("cpuload=5"), @"job.fio:3: cpuload: requires ioengine=cpuio");
+}
+
+#[test]
+fn computations_that_end_with_the_io_of_other_sections() {
+    let io = "[io]\nsize=1m\n";
+    let computing =
+        |line: &str| format!("[c]\nioengine=cpuio\ncpuload=5\nexit_on_io_done=1\n{line}\n");
+    let of = |text: &str, index: usize| match &Plan::from_fio("job.fio", text, &|_| None)
+        .unwrap()
+        .tests[index]
+        .work
+    {
+        Work::Blocks(workload) => (workload.compute.while_io, workload.limit.time()),
+        Work::Steps(_) | Work::Sort(_) => unreachable!(),
+    };
+    assert_eq!(of(&format!("{}{io}", computing("")), 0), (true, None));
+    let limited = (true, Some(Duration::from_secs(9)));
+    assert_eq!(of(&format!("{io}{}", computing("runtime=9")), 1), limited);
+    // fio waits for the I/O of later sections as well, and without any I/O for nothing.
+    let later = format!("{}{io}stonewall\n", computing("runtime=9"));
+    assert_eq!(of(&later, 0), (false, Some(Duration::from_secs(9))));
+    assert_eq!(of(&computing("runtime=9"), 0), (false, Some(Duration::from_secs(9))));
+    let refused = |text: String| error(&text);
+    insta::assert_snapshot!(refused(computing("")), @"job.fio:4: exit_on_io_done: no section that runs at the same time is the last one with I/O, so the computations would never end; set runtime");
+    insta::assert_snapshot!(refused(format!("{}{io}stonewall\n", computing(""))), @"job.fio:4: exit_on_io_done: no section that runs at the same time is the last one with I/O, so the computations would never end; set runtime");
+    insta::assert_snapshot!(refused(format!("{io}{}", computing("runtime=9\nstonewall"))), @"job.fio:6: exit_on_io_done: all sections with I/O have ended before this one starts, so nothing would be computed; remove it");
+    insta::assert_snapshot!(refused("[t]\nsize=4m\nexit_on_io_done=1\n".to_owned()), @"job.fio:3: exit_on_io_done: requires ioengine=cpuio");
 }
 
 #[test]

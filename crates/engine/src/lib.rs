@@ -63,6 +63,7 @@ mod stepping;
 mod target;
 mod uring;
 mod watch;
+mod writers;
 mod zoned_disk;
 mod zones;
 

@@ -7,6 +7,7 @@ mod steps;
 mod zoned;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use drive::{Counters, SystemRoot};
@@ -28,6 +29,7 @@ use crate::part::{Part, PartSpec};
 use crate::placement::Placement;
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::target::Target;
+use crate::writers::Writers;
 
 /// Interval at which a stop is checked during a rest.
 const REST_SLICE: Duration = Duration::from_millis(100);
@@ -154,6 +156,7 @@ impl Run<'_> {
         limits::open_files(tests)?;
         limits::memory(tests)?;
         let flows = flows(tests);
+        let writers = Arc::new(Writers::new(jobs_sharing_blocks(tests)));
         let mut asked = Vec::new();
         if self.target.kind() != TargetKind::Directory && uses_different_files(tests) {
             return Err(NotRun::Skip(
@@ -169,7 +172,7 @@ impl Run<'_> {
                 Work::Blocks(workload) => {
                     let first_file = if workload.sharing == Sharing::All { 0 } else { files };
                     let record = WorkloadRecord::among(test, tests);
-                    self.blocks(test, record, workload, first_file, &flows)?
+                    self.blocks(test, record, workload, first_file, &flows, &writers)?
                 }
                 Work::Steps(program) => self.steps(test, program)?,
                 Work::Sort(sort) => self.sort(test, sort)?,
@@ -324,6 +327,17 @@ impl Run<'_> {
             None => result,
         }
     }
+}
+
+/// The number of jobs that write the same blocks as others and check them.
+fn jobs_sharing_blocks(tests: &[Test]) -> u32 {
+    let jobs = |test: &Test| match &test.work {
+        Work::Blocks(workload) if workload.verify.is_some_and(|verify| verify.shared) => {
+            workload.jobs.get()
+        }
+        Work::Blocks(_) | Work::Steps(_) | Work::Sort(_) => 0,
+    };
+    tests.iter().map(jobs).sum()
 }
 
 /// Returns `true` if tests share files that stay, but not the same one.

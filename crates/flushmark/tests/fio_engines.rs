@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Run, flushmark};
+use common::{Mount, Run, flushmark, needs_mkfs, needs_root, system};
 use workload::SteadyFill;
 
 fn number(value: &serde_json::Value) -> f64 {
@@ -140,6 +140,46 @@ fn libblkio_reads_the_file_at_its_path_with_io_uring() {
         );
     }
     assert_eq!(document["target"]["given"], file.to_str().unwrap());
+}
+
+#[test]
+fn blocks_are_exchanged_while_others_write_and_verify() {
+    const TEST: &str = "blocks_are_exchanged_while_others_write_and_verify";
+    if !needs_root(TEST) || !needs_mkfs(TEST, "ext4") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image").to_str().unwrap().to_owned();
+    std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    system("mkfs.ext4", &["-q", &image]).unwrap();
+    let Some(ext4) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
+    let text = "[global]\nsize=4m\nbs=32k\ndonorname=donor\nioengine=e4defrag\n\
+                [own]\nrw=write\nnumjobs=2\n[filled]\nstonewall\nrw=write\noverwrite=1\n\
+                [moving]\nstonewall\nrw=randwrite\nbs=4k\ninplace=1\nfilename=f\nruntime=1\ntime_based\n\
+                [writing]\nioengine=libaio\nrw=randrw\niodepth=16\ndirect=1\nfilename=f\nnumjobs=4\n\
+                verify=md5\nruntime=1\ntime_based\n";
+    let target = ext4.path.to_str().unwrap();
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.document();
+    let result = |index: usize| document["results"][index].clone();
+    for index in 0..4 {
+        assert!(result(index)["ended"]["failed"].is_null(), "{}", result(index));
+        assert_eq!(result(index)["ended"], result(0)["ended"], "{}", result(index));
+    }
+    assert_eq!([0, 1].map(|index| result(index)["proof"]["writes"].clone()), [256, 128]);
+    assert_eq!(result(2)["workload"]["donor"], "in_place");
+    let notes = result(3)["notes"].to_string();
+    assert!(notes.contains("so a lost write would not be noticed"), "{notes}");
+    assert!(common::entries(&ext4.path).iter().all(|name| name == "lost+found"));
+    // Other filesystems cannot do it.
+    let text = "[t]\nsize=4m\nrw=write\nioengine=e4defrag\ndonorname=d\n";
+    let run = job_file(directory.path(), text, &["--target", "sim:consumer-nvme"]);
+    let skipped = run.document()["skipped"].to_string();
+    assert!(skipped.contains("models do not support exchanges of blocks"), "{skipped}");
+    let run = job_file(directory.path(), text, &["--target", "/dev/shm"]);
+    let skipped = run.document()["skipped"].to_string();
+    assert!(skipped.contains("which requires a directory on ext4"), "{skipped}");
 }
 
 #[test]

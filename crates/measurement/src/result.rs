@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Compute, Content, Dedupe, Ends, FileSpec, Flow, JobFiles,
-    Jobs, LatencyTarget, Layout, Pattern, Priorities, Processors, Rate, RateMin, Room, Sharing,
-    Submission, SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache,
-    Zoning, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Compute, Content, Dedupe, DonorSpace, Ends, FileSpec, Flow,
+    JobFiles, Jobs, LatencyTarget, Layout, Pattern, Priorities, Processors, Rate, RateMin, Room,
+    Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload,
+    WriteCache, Zoning, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -128,6 +128,10 @@ pub struct WorkloadRecord {
     /// The computations, for a test that computes; absent: it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
+    /// The time at which the file with which blocks are exchanged gets its space; absent: no blocks
+    /// are exchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub donor: Option<DonorSpace>,
     /// The processors of the jobs, and the NUMA nodes of their memory; absent: one processor for
     /// each job, if there were enough.
     #[serde(default, skip_serializing_if = "Processors::is_default")]
@@ -327,6 +331,7 @@ impl WorkloadRecord {
             until_steady: None,
             priorities: Priorities::default(),
             compute: None,
+            donor: None,
             processors: Processors::default(),
             end_fsync: false,
             order: BlockOrder::Plain,
@@ -389,6 +394,7 @@ impl WorkloadRecord {
             until_steady: workload.until_steady,
             priorities: workload.priorities.clone(),
             compute: workload.pattern.computes().then_some(workload.compute),
+            donor: workload.donor.map(|donor| donor.space),
             processors: workload.processors.clone(),
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),

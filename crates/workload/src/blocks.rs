@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compute::Compute;
 use crate::dedupe::Dedupe;
+use crate::donor::Donor;
 use crate::ending::Ends;
 use crate::files::JobFiles;
 use crate::latency_target::LatencyTarget;
@@ -457,6 +458,8 @@ pub struct Workload {
     /// The number of the file that all jobs share, if it stays for later tests. They find it as
     /// this one left it, like the `filename` of fio's sections.
     pub kept_file: Option<usize>,
+    /// The file with which blocks are exchanged; only used by patterns that do so.
+    pub donor: Option<Donor>,
     /// Offset of the first job's part in its file or device.
     pub offset_bytes: u64,
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
@@ -547,6 +550,7 @@ impl Workload {
             sharing: Sharing::None,
             files: JobFiles::ONE,
             kept_file: None,
+            donor: None,
             offset_bytes: 0,
             offset_increment_bytes: 0,
             existing_only: false,

@@ -9,6 +9,7 @@
 //! | `job` | builds the workload of a section |
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
 //! | `compute` | builds the workload of a section that computes |
+//! | `defragment` | the file with which a section exchanges blocks |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `libblkio` | the library of that name, and its driver io_uring |
@@ -23,6 +24,7 @@
 
 mod command;
 mod compute;
+mod defragment;
 mod engine;
 mod entries;
 mod job;
@@ -41,8 +43,10 @@ pub use engine::FioEngine;
 pub use reference::reference;
 
 use self::compute::{CPUIO, resolve_exits};
+use self::defragment::number_donors;
 use self::job::Start;
 use self::section::Section;
+use self::verify::find_shared_blocks;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
 use crate::dedupe::Dedupe;
@@ -181,7 +185,9 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
     lay_out_shared(&mut tests);
+    find_shared_blocks(&mut tests, sections)?;
     match_checked_reads(&mut tests, sections)?;
+    number_donors(&mut tests, sections, &targets)?;
     resolve_exits(&mut tests, sections)?;
     number_duplicating_jobs(&mut tests);
     notes.sort();
@@ -282,11 +288,13 @@ fn match_checked_reads(tests: &mut [Test], sections: &[Section]) -> Result<(), P
         let written = writer.verify.filter(|written| written.time == CheckTime::InLaterTest);
         match written {
             Some(written)
-                if reading.understands(&written) && reader.block_bytes == writer.block_bytes =>
+                if written.read_by(&reading).understands(&written)
+                    && reader.block_bytes == writer.block_bytes =>
             {
                 if let Work::Blocks(reader) = &mut tests[index].work
                     && let Some(reading) = &mut reader.verify
                 {
+                    *reading = written.read_by(reading);
                     reading.latest &= written.latest;
                 }
             }

@@ -47,6 +47,10 @@ pub enum Pattern {
     StatDir,
     /// Removes empty directories.
     RmDir,
+    /// Exchanges each block in turn with that of another file, as defragmentation does; wraps around.
+    Defragment,
+    /// Exchanges random blocks with those of another file.
+    RandDefragment,
     /// Computes instead of using the target.
     Compute,
 }
@@ -75,6 +79,9 @@ pub enum SpaceCall {
     Reserve,
     /// Sets the length of the file to the offset of a block.
     Truncate,
+    /// Exchanges the space of a block with that of another file (`EXT4_IOC_MOVE_EXT`); the data
+    /// stays.
+    Exchange,
 }
 
 /// A call on an entry of a directory.
@@ -99,7 +106,7 @@ pub enum EntryKind {
 
 impl Pattern {
     /// Every pattern, in the order in which help lists them.
-    pub const ALL: [Pattern; 21] = [
+    pub const ALL: [Pattern; 23] = [
         Pattern::Read,
         Pattern::Write,
         Pattern::RandRead,
@@ -120,6 +127,8 @@ impl Pattern {
         Pattern::MkDir,
         Pattern::StatDir,
         Pattern::RmDir,
+        Pattern::Defragment,
+        Pattern::RandDefragment,
         Pattern::Compute,
     ];
 
@@ -150,6 +159,8 @@ impl Pattern {
             Pattern::MkDir => "mkdir",
             Pattern::StatDir => "statdir",
             Pattern::RmDir => "rmdir",
+            Pattern::Defragment => "defragment",
+            Pattern::RandDefragment => "randdefragment",
             Pattern::Compute => "compute",
         }
     }
@@ -181,6 +192,7 @@ impl Pattern {
             Pattern::MkDir => Operation::Entry(Create, Directory),
             Pattern::StatDir => Operation::Entry(Stat, Directory),
             Pattern::RmDir => Operation::Entry(Remove, Directory),
+            Pattern::Defragment | Pattern::RandDefragment => Operation::Space(SpaceCall::Exchange),
             Pattern::Compute => Operation::Compute,
         }
     }
@@ -237,7 +249,13 @@ impl Pattern {
 
     /// The patterns of plan files. The others are only found in fio's job files.
     pub fn planned() -> impl Iterator<Item = Pattern> {
-        Pattern::ALL.into_iter().filter(|pattern| !pattern.computes())
+        let fio_only = |pattern: &Pattern| {
+            matches!(
+                pattern.operation(),
+                Operation::Compute | Operation::Space(SpaceCall::Exchange)
+            )
+        };
+        Pattern::ALL.into_iter().filter(move |pattern| !fio_only(pattern))
     }
 
     /// Returns `true` if reads and writes are mixed by a ratio.
@@ -256,6 +274,7 @@ impl Pattern {
                 | Pattern::RandAllocate
                 | Pattern::RandReserve
                 | Pattern::RandTruncate
+                | Pattern::RandDefragment
         )
     }
 }
@@ -277,7 +296,7 @@ mod tests {
     fn only_what_moves_or_covers_a_block_has_bytes() {
         for pattern in Pattern::ALL {
             let name = pattern.name();
-            let space = ["trim", "allocate", "reserve", "truncate"];
+            let space = ["trim", "allocate", "reserve", "truncate", "defragment"];
             let on_space = space.iter().any(|operation| name.ends_with(operation));
             let on_entries = pattern.visits_entries();
             let counts = [pattern.transfers(), on_space, on_entries, pattern.computes()];

@@ -210,6 +210,7 @@ impl Options {
             rate_min: None,
             priorities: Priorities::default(),
             compute: None,
+            donor: None,
             processors: Processors::default(),
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
 use serde_json::{Map, Value, json};
 use workload::fio::FioEngine;
-use workload::{BlockOrder, Compute, ComputeTask, Pattern, SyncMethod};
+use workload::{BlockOrder, Compute, ComputeTask, DonorSpace, Pattern, SyncMethod};
 
 use super::bins::gathered;
 use crate::columns::drive;
@@ -186,6 +186,10 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         if let Some(zones) = zoning.max_open {
             set("max_open_zones", zones.to_string());
         }
+    }
+    if let Some(space) = workload.donor {
+        set("donorname", "donor".to_owned());
+        set("inplace", u8::from(space == DonorSpace::InPlace).to_string());
     }
     if let Some(Compute { load_percent, chunk_us, task, while_io }) = workload.compute {
         set("cpuload", load_percent.to_string());

@@ -43,7 +43,7 @@ impl Section {
         })?;
         let while_io = self.flag(EXIT)?.unwrap_or(false);
         if !self.has_engine(CPUIO) {
-            return match OPTIONS.into_iter().find(|key| self.has(key)) {
+            return match OPTIONS.into_iter().find(|key| self.has_own(key)) {
                 Some(key) => Err(self.wrong(key, &format!("{key}: requires ioengine={CPUIO}"))),
                 None => Ok(None),
             };

@@ -110,9 +110,6 @@ impl Section {
         }
         workload.passes = Some(loops);
         workload.limit = match time {
-            None if time_based => {
-                return Err(self.wrong("time_based", "time_based requires runtime"));
-            }
             Some(time) if time_based => {
                 workload.passes = None;
                 Limit::Time(time)

@@ -214,6 +214,7 @@ impl Section {
         workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
         workload.start_delay = self.start_delay(&workload)?;
+        workload.donor = self.donor(&workload)?;
         workload.zoning = self.zoning(&workload)?;
         workload.verify = self.verification(&workload)?;
         workload.atomic = self.atomic(&workload)?;
@@ -934,9 +935,6 @@ impl Section {
         let time = self.time("runtime")?.filter(|time| !time.is_zero());
         let time_based = self.flag("time_based")?.unwrap_or(false);
         (workload.limit, workload.passes) = match (time, count) {
-            (None, _) if time_based => {
-                return Err(self.wrong("time_based", "time_based requires runtime"));
-            }
             (Some(time), _) if time_based => (Limit::Time(time), None),
             (None, count) => (Limit::Count(count.unwrap_or(u64::MAX)), passes),
             (Some(time), Some(count)) => {

@@ -10,8 +10,8 @@ const OPENING: &str = "\
 `flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
 (`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
 by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
-covers everything else that flushmark can do; zones, processors, computations and preconditioning
-are options of job files only.
+covers everything else that flushmark can do; zones, processors, computations, exchanges of
+blocks and preconditioning are options of job files only.
 
 ```ini
 [global]
@@ -106,8 +106,13 @@ const CLOSING: &str = "
   those of `verify_backlog` take part of the measured time. The first mismatch fails the test,
   unless `continue_on_error` ignores it. A section that only reads requires an earlier section that
   wrote the file; blocks that it had not written are counted in a note and not checked.
-- **Jobs that overwrite each other's blocks** are rejected with `verify`, unless
-  `verify_write_sequence=0` is set; fio warns, and reports mismatches.
+- **Jobs that overwrite each other's blocks** with `verify`, in one section or in several at the same
+  time, cannot know which write is the last. Each block then has a header per 512 B, and is read back
+  once all of these jobs have ended: every 512 B must be whole and in its place, whichever job wrote
+  it. Damage and misdirected writes are noticed, lost writes are not, and a note says so. fio warns,
+  and reports mismatches, because the seed or the number of the write is that of another job.
+  `verify_write_sequence=1`, `verify_backlog` and `exitall` are rejected for such jobs, and so are
+  other sections that write these blocks without the same `verify`.
 - **Several files of one directory** at the same time are possible with `directory` and different
   values of `filename`, or with `--target`.
 - **`trim`** issues one discard at a time; its results are reported as writes.
@@ -130,6 +135,11 @@ const CLOSING: &str = "
 - **`ioengine=ftruncate`**: a write truncates or extends the file to the offset of its block, and
   has no bytes. Only files that flushmark created are truncated, so the target must be a directory.
   `fsync` with `falloc` or `ftruncate` is rejected; a TOML plan can sync such a change with `steps`.
+- **`ioengine=e4defrag`**: a write exchanges the blocks of the file with those of `donorname`
+  (`EXT4_IOC_MOVE_EXT`), and the data stays. The target must be a directory on ext4; otherwise, the
+  test is skipped. Like any new file that is only written, the job's file has reserved space and no
+  data, which costs less to exchange; `overwrite=1` writes it first. The donor cannot be the file of
+  a section, and with `inplace=1` only one job can use it at a time. `fsync` is rejected.
 - **`filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`**: each of the
   `nrfiles` files or directories of a job has its turn once, in order, and each operation has a
   latency. It includes the `close` of a file that is created. Looking up counts as a read, creating

@@ -354,7 +354,8 @@ impl<'a> Fields<'a> {
     }
 
     fn blocks(&self) -> Result<Workload, PlanError> {
-        let known = |name: &str| Pattern::from_name(name).filter(|pattern| !pattern.computes());
+        let known =
+            |name: &str| Pattern::planned().find(|known| Pattern::from_name(name) == Some(*known));
         let pattern = self.word("pattern", known)?.unwrap_or(Pattern::Read);
         if pattern.visits_entries() {
             return self.entries(pattern);

@@ -238,9 +238,10 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if the target is broken, and not only slow.
+    /// Returns `true` if the target is broken, and not only slow, or busy: ext4 refuses to exchange
+    /// blocks whose pages are in use.
     pub const fn breaks_target(&self) -> bool {
-        !matches!(self, Failure::BelowRateMin(_))
+        !matches!(self, Failure::BelowRateMin(_) | Failure::Errno { errno: Errno::BUSY, .. })
     }
 
     /// The same failure with its offset translated to that within its file.

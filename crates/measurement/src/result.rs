@@ -238,6 +238,8 @@ impl WorkloadRecord {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
             && self.think.is_none()
+            // Even at full load, a job is in no queue while another program has its processor.
+            && self.compute.is_none()
             && self.flow.is_none()
             && self.latency_target.is_none()
             && !self.verify

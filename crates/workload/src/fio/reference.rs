@@ -139,7 +139,9 @@ const CLOSING: &str = "
   (`EXT4_IOC_MOVE_EXT`), and the data stays. The target must be a directory on ext4; otherwise, the
   test is skipped. Like any new file that is only written, the job's file has reserved space and no
   data, which costs less to exchange; `overwrite=1` writes it first. The donor cannot be the file of
-  a section, and with `inplace=1` only one job can use it at a time. `fsync` is rejected.
+  a section, and with `inplace=1` only one job can use it at a time. `fsync` is rejected. While other jobs use the file through the page
+  cache, the kernel may refuse an exchange (`EBUSY`), which ends the job, as in fio;
+  `ignore_error=,EBUSY` counts such errors instead.
 - **`filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`**: each of the
   `nrfiles` files or directories of a job has its turn once, in order, and each operation has a
   latency. It includes the `close` of a file that is created. Looking up counts as a read, creating

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{
-    BlockContents, CheckTime, Content, DepthSearch, JobPart, Layout, Operation, SyncCall,
+    BlockContents, CheckTime, Content, DepthSearch, Donor, JobPart, Layout, Operation, SyncCall,
     SyncMethod, Workload,
 };
 
@@ -14,6 +15,7 @@ use crate::blocking::Blocking;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
+use crate::computing::Computing;
 use crate::crew::{Phase, Report, Stage};
 use crate::disk::{BlockDisk, Disk, FileBacked, FileDisk, NullDisk, Renewal};
 use crate::entries::EntryDisk;
@@ -22,7 +24,7 @@ use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
 use crate::open_files::OpenFiles;
 use crate::open_flags::open_flags;
-use crate::part::Part;
+use crate::part::{Part, donor_name};
 use crate::placement::Placement;
 use crate::prepare::open_part;
 use crate::priorities::{self, Prioritised};
@@ -33,6 +35,7 @@ use crate::seal::Sealer;
 use crate::space::SpaceDisk;
 use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
+use crate::writers::{Writers, Writing};
 use crate::zoned_disk::{Storage, ZonedDisk, ZonedEnd};
 use crate::zones::Zones;
 use workload::access::Operations;
@@ -54,6 +57,8 @@ pub struct BlockJob<'a> {
     /// The zones of the job's file, if the workload respects them.
     pub zones: Option<Arc<Zones>>,
     pub flow: Option<Arc<FlowCounters>>,
+    /// The jobs that write the same blocks, if these are checked.
+    pub writers: Option<Arc<Writers>>,
     /// The processors and memory nodes of the job's thread.
     pub placement: &'a Placement,
     pub clock: Clock,
@@ -65,7 +70,8 @@ pub struct BlockJob<'a> {
 impl BlockJob<'_> {
     /// Sets up, runs the stage, and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
-        let mut report = self.carried(stage).unwrap_or_else(Report::failed);
+        let writing = self.writers.clone().map(Writing);
+        let mut report = self.carried(stage, writing).unwrap_or_else(Report::failed);
         report.end.ignored.within_file(&self.part);
         report.end.failure = report.end.failure.map(|failure| failure.within_file(&self.part));
         report
@@ -82,10 +88,15 @@ impl BlockJob<'_> {
         Ok(OpenFiles::new(self.part, first, files.collect::<Result<_, _>>().map_err(failed)?))
     }
 
-    fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
+    /// `writing` ends with the writes of the job.
+    fn carried(&self, stage: Stage<'_>, writing: Option<Writing>) -> Result<Report, Failure> {
         let depth = self.workload.depth_effective();
         self.placement.apply(self.job)?;
         priorities::apply(&self.workload.priorities)?;
+        if self.workload.pattern.computes() {
+            let draws = generator(self.workload.seed, self.job);
+            return Ok(Computing::new(self.workload.compute, self.clock, draws).run(stage));
+        }
         if self.carrier == Carrier::Null {
             return if depth == 1 && !self.workload.priorities.vary() {
                 self.blocking(&mut NullDisk, stage)
@@ -95,15 +106,23 @@ impl BlockJob<'_> {
             };
         }
         match self.workload.pattern.operation() {
-            Operation::Transfer => self.transferring(self.open()?, stage),
+            Operation::Transfer => self.transferring(self.open()?, stage, writing),
             Operation::Space(call) => {
                 let failed = |errno| Failure::of("querying the target", errno);
                 let mut disk = SpaceDisk::new(self.open()?, call).map_err(failed)?;
+                if let Some(Donor { number, space }) = self.workload.donor {
+                    let name = donor_name(number);
+                    let (donor, _) = open_part(self.target, &name, false, OFlags::empty())
+                        .map_err(|errno| Failure::of("opening the donor file", errno))?;
+                    disk = disk.with_donor(donor, space).map_err(failed)?;
+                }
                 match &self.zones {
                     Some(zones) => Ok(self.zoned(zones, Storage::Resets(disk), stage)?.0),
                     None => self.blocking(&mut disk, stage),
                 }
             }
+            // Computations have returned above; they use no files.
+            Operation::Compute => Err(Failure::of("a computation", Errno::OPNOTSUPP)),
             Operation::Entry(call, kind) => {
                 let Opened::Directory { scratch, .. } = self.target.opened() else {
                     return Err(Failure::of("a directory operation", Errno::NOTDIR));
@@ -117,7 +136,12 @@ impl BlockJob<'_> {
     }
 
     /// Reads and writes data.
-    fn transferring(&self, files: OpenFiles, stage: Stage<'_>) -> Result<Report, Failure> {
+    fn transferring(
+        &self,
+        files: OpenFiles,
+        stage: Stage<'_>,
+        writing: Option<Writing>,
+    ) -> Result<Report, Failure> {
         let renewal = match self.workload.layout {
             Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
@@ -144,6 +168,10 @@ impl BlockJob<'_> {
                 report
             }
         };
+        drop(writing);
+        if let Some(writers) = self.writers.as_ref().filter(|_| report.end.writes > 0) {
+            writers.wait(self.stop);
+        }
         if report.end.failure.is_none() {
             let end = &mut report.end;
             let on_mismatch =
@@ -193,7 +221,7 @@ impl BlockJob<'_> {
     fn on<D: FileBacked>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
         let (depth, write_flags) = (self.workload.depth_effective(), self.write_flags());
         match self.carrier {
-            Carrier::Psync | Carrier::Null => self.blocking(disk, stage),
+            Carrier::Psync | Carrier::Processor | Carrier::Null => self.blocking(disk, stage),
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();

@@ -17,6 +17,8 @@ pub enum Carrier {
     Libaio,
     /// No I/O: `null:`.
     Null,
+    /// No I/O: computations.
+    Processor,
 }
 
 impl Carrier {
@@ -25,7 +27,7 @@ impl Carrier {
         match self {
             Carrier::Psync => Some(Submission::Blocking),
             Carrier::IoUring | Carrier::Libaio => Some(Submission::Asynchronous),
-            Carrier::Null => None,
+            Carrier::Null | Carrier::Processor => None,
         }
     }
 
@@ -36,6 +38,7 @@ impl Carrier {
             Carrier::IoUring => "io_uring",
             Carrier::Libaio => "libaio",
             Carrier::Null => "null",
+            Carrier::Processor => "cpu",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::{CpuUse, Headline, Progress};
 use rustix::io::Errno;
-use workload::{Bounds, Ends, Limit, SteadyCheck, UntilSteady};
+use workload::{Bounds, Compute, Ends, Limit, SteadyCheck, UntilSteady};
 
 use crate::affinity;
 use crate::clock::Clock;
@@ -35,6 +35,8 @@ pub struct Team {
     /// The teams that end once a job has ended.
     pub ends: Ends,
     pub group: u32,
+    /// The computations of a team that does no I/O.
+    pub compute: Option<Compute>,
     /// The state in which the measurement ends before its limit, if any.
     pub until_steady: Option<UntilSteady>,
     /// The operation whose latency the series follows.
@@ -203,6 +205,7 @@ impl Crew<'_> {
 
             let mut teams = self.watched(&tallies, &halts, begun);
             while teams.iter().any(|team| team.working > 0) {
+                self.end_computations(&teams);
                 match receiver.recv_timeout(OBSERVE_INTERVAL) {
                     Ok((index, report)) => {
                         let report: Report = report;
@@ -234,6 +237,17 @@ impl Crew<'_> {
                 system: SystemUse { counters, cpu },
             })
         })
+    }
+
+    /// Ends the teams that compute only while others do I/O, if none of those is left.
+    fn end_computations(&self, teams: &[Watched]) {
+        let does_io =
+            |(team, watched): (&Team, &Watched)| team.compute.is_none() && watched.working > 0;
+        if !self.teams.iter().zip(teams).any(does_io) {
+            let ends = |team: &Team| team.compute.is_some_and(|compute| compute.while_io);
+            let ending = self.teams.iter().zip(teams).filter(|(team, _)| ends(team));
+            ending.for_each(|(_, watched)| watched.halt.request());
+        }
     }
 
     /// Splits the tallies among the teams.

@@ -72,6 +72,8 @@ pub struct JobEnd {
     pub ignored: IgnoredErrors,
     /// The job ended because the disk was full, as its workload expects.
     pub filled: bool,
+    /// Processor time of the job's thread in nanoseconds, if it computes.
+    pub computed_ns: Option<u64>,
     /// The breakdown of a sort's time.
     pub sort: Option<Box<SortFigures>>,
     /// Latencies by priority, if some I/Os have a separate one.
@@ -92,6 +94,7 @@ impl JobEnd {
             zone_resets: 0,
             ignored: IgnoredErrors::new(),
             filled: false,
+            computed_ns: None,
             sort: None,
             priorities: Vec::new(),
             failure: None,
@@ -235,9 +238,10 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if the target is broken, and not only slow.
+    /// Returns `true` if the target is broken, and not only slow, or busy: ext4 refuses to exchange
+    /// blocks whose pages are in use.
     pub const fn breaks_target(&self) -> bool {
-        !matches!(self, Failure::BelowRateMin(_))
+        !matches!(self, Failure::BelowRateMin(_) | Failure::Errno { errno: Errno::BUSY, .. })
     }
 
     /// The same failure with its offset translated to that within its file.

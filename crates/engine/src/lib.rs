@@ -31,6 +31,7 @@ mod buffers;
 mod carrier;
 mod checkpoints;
 mod clock;
+mod computing;
 mod cpu_time;
 mod crew;
 mod disk;
@@ -62,6 +63,7 @@ mod stepping;
 mod target;
 mod uring;
 mod watch;
+mod writers;
 mod zoned_disk;
 mod zones;
 

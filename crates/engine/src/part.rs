@@ -31,6 +31,11 @@ pub struct PartSpec {
     pub unbudgeted: bool,
 }
 
+/// The name of the file with which tests exchange blocks.
+pub fn donor_name(number: usize) -> String {
+    format!("donor-{number}")
+}
+
 #[derive(Debug, Clone)]
 pub struct Part {
     /// File name in a directory.

@@ -75,6 +75,8 @@ pub struct Verified<D> {
     disk: D,
     sealer: Sealer,
     latest: bool,
+    /// Other jobs write the same blocks.
+    shared: bool,
     written: Written,
     schedule: Schedule,
     /// A block of memory for reading back.
@@ -109,6 +111,7 @@ impl<D: Disk> Verified<D> {
             disk,
             sealer: Sealer::new(verification),
             latest: verification.latest,
+            shared: verification.shared,
             written: Written::new(region),
             schedule,
             memory,
@@ -133,6 +136,11 @@ impl<D: Disk> Verified<D> {
         Ok(match &self.schedule {
             _ if stop.is_requested() => {
                 format!("the run was stopped after {checked} blocks had been verified")
+            }
+            Schedule::AtEnd { check: true } if self.shared => {
+                "all written blocks were read back once all jobs had ended: each 512 B is whole and in \
+                 its place. Several jobs write the same blocks, so a lost write would not be noticed"
+                    .to_owned()
             }
             Schedule::AtEnd { check: true } => {
                 "all written blocks were read back and verified".to_owned()
@@ -272,7 +280,7 @@ mod tests {
 
     fn verification(time: CheckTime) -> Verification {
         let seal = Seal::Checksum { fill: None };
-        Verification { seal, piece_bytes: 4096, time, latest: true }
+        Verification { seal, piece_bytes: 4096, time, latest: true, shared: false }
     }
 
     fn disk(time: CheckTime) -> (Verified<MemoryDisk>, Buffers) {

@@ -7,6 +7,7 @@ mod steps;
 mod zoned;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use drive::{Counters, SystemRoot};
@@ -27,6 +28,7 @@ use crate::part::{Part, PartSpec};
 use crate::placement::Placement;
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::target::Target;
+use crate::writers::Writers;
 
 /// Interval at which a stop is checked during a rest.
 const REST_SLICE: Duration = Duration::from_millis(100);
@@ -153,6 +155,7 @@ impl Run<'_> {
         limits::open_files(tests)?;
         limits::memory(tests)?;
         let flows = flows(tests);
+        let writers = Arc::new(Writers::new(jobs_sharing_blocks(tests)));
         let mut asked = Vec::new();
         if self.target.kind() != TargetKind::Directory && uses_different_files(tests) {
             return Err(NotRun::Skip(
@@ -168,7 +171,7 @@ impl Run<'_> {
                 Work::Blocks(workload) => {
                     let first_file = if workload.sharing == Sharing::All { 0 } else { files };
                     let record = WorkloadRecord::among(test, tests);
-                    self.blocks(test, record, workload, first_file, &flows)?
+                    self.blocks(test, record, workload, first_file, &flows, &writers)?
                 }
                 Work::Steps(program) => self.steps(test, program)?,
                 Work::Sort(sort) => self.sort(test, sort)?,
@@ -313,11 +316,27 @@ impl Run<'_> {
         let result = TestResult::new(&test.name, measured);
         let priorities = PriorityLatency::sum(ends.iter().flat_map(|end| &end.priorities));
         let result = result.with_priorities(priorities);
+        let computed_ns: Option<u64> = ends.iter().map(|end| end.computed_ns).sum();
+        let result = match computed_ns.filter(|_| result.workload.compute.is_some()) {
+            Some(computed_ns) => result.with_computed(computed_ns as f64 / 1e9),
+            None => result,
+        };
         match SortFigures::sum(ends.iter().filter_map(|end| end.sort.as_deref().copied())) {
             Some(figures) => result.with_sort(figures),
             None => result,
         }
     }
+}
+
+/// The number of jobs that write the same blocks as others and check them.
+fn jobs_sharing_blocks(tests: &[Test]) -> u32 {
+    let jobs = |test: &Test| match &test.work {
+        Work::Blocks(workload) if workload.verify.is_some_and(|verify| verify.shared) => {
+            workload.jobs.get()
+        }
+        Work::Blocks(_) | Work::Steps(_) | Work::Sort(_) => 0,
+    };
+    tests.iter().map(jobs).sum()
 }
 
 /// Returns `true` if tests share files that stay, but not the same one.

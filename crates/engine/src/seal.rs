@@ -108,7 +108,7 @@ mod tests {
 
     fn sealer(seal: Seal, piece_bytes: u32) -> Sealer {
         let (time, latest) = (CheckTime::Afterwards, true);
-        Sealer::new(&Verification { seal, piece_bytes, time, latest })
+        Sealer::new(&Verification { seal, piece_bytes, time, latest, shared: false })
     }
 
     /// The first byte of each run of bytes whose damage is noticed, and its end.

@@ -1,10 +1,11 @@
 //! Calls that change the space of a file instead of writing to it: discards, `fallocate`,
 //! `ftruncate`.
 
+use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, fallocate, fstat, ftruncate};
 use rustix::io::Errno;
-use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-use workload::{SpaceCall, SyncCall};
+use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
+use workload::{DonorSpace, SpaceCall, SyncCall};
 
 use crate::disk::{BlockDisk, Disk, FileBacked};
 use crate::open_files::OpenFiles;
@@ -12,13 +13,75 @@ use crate::open_files::OpenFiles;
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
 const DISCARD: Opcode = opcode::none(0x12, 119);
 
+/// `EXT4_IOC_MOVE_EXT` of fs/ext4/ext4.h.
+const EXCHANGE: Opcode = opcode::read_write::<MoveExtent>(b'f', 15);
+
+/// `struct move_extent` of fs/ext4/ext4.h; offsets and lengths are in blocks of the filesystem.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct MoveExtent {
+    reserved: u32,
+    donor: u32,
+    start: u64,
+    donor_start: u64,
+    blocks: u64,
+    /// Set by the kernel.
+    moved: u64,
+}
+
+/// The file whose blocks are exchanged for those of the job.
+#[derive(Debug)]
+struct OpenDonor {
+    file: OwnedFd,
+    block_bytes: u64,
+    space: DonorSpace,
+}
+
+impl OpenDonor {
+    /// Exchanges the blocks of a range; returns the number of its bytes that were exchanged.
+    fn exchange(&self, file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Result<u64, Errno> {
+        if self.space == DonorSpace::Reserved {
+            return self.exchange_reserved(file, offset, bytes);
+        }
+        fallocate(&self.file, FallocateFlags::empty(), offset, bytes)?;
+        let exchanged = self.exchange_reserved(file, offset, bytes);
+        ftruncate(&self.file, 0)?;
+        exchanged
+    }
+
+    #[expect(unsafe_code, reason = "the ioctl has no safe wrapper")]
+    fn exchange_reserved(
+        &self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<u64, Errno> {
+        let start = offset / self.block_bytes;
+        let blocks = (offset + bytes).div_ceil(self.block_bytes) - start;
+        let donor = self.file.as_raw_fd() as u32;
+        let mut range =
+            MoveExtent { donor, start, donor_start: start, blocks, ..MoveExtent::default() };
+        // SAFETY: EXT4_IOC_MOVE_EXT reads and writes a struct of this layout at the address that
+        // it is given.
+        let update = unsafe { Updater::<EXCHANGE, MoveExtent>::new(&mut range) };
+        // SAFETY: as above. Both files belong to the run, and their data does not change.
+        unsafe { ioctl(file, update)? };
+        match range.moved {
+            // The range begins after the end of one of the files.
+            0 => Err(Errno::INVAL),
+            moved => Ok(bytes.min(moved * self.block_bytes)),
+        }
+    }
+}
+
 /// A block device or the files of a job, on which each write is such a call, like fio's `trim` and
-/// its engines `falloc` and `ftruncate`.
+/// its engines `falloc`, `ftruncate` and `e4defrag`.
 #[derive(Debug)]
 pub struct SpaceDisk {
     files: OpenFiles,
     call: SpaceCall,
     is_device: bool,
+    donor: Option<OpenDonor>,
 }
 
 impl SpaceDisk {
@@ -27,7 +90,16 @@ impl SpaceDisk {
     pub fn new(files: OpenFiles, call: SpaceCall) -> Result<SpaceDisk, Errno> {
         let (file, _) = files.at(files.part().start);
         let is_device = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::BlockDevice;
-        Ok(SpaceDisk { files, call, is_device })
+        Ok(SpaceDisk { files, call, is_device, donor: None })
+    }
+
+    /// Sets the file with which blocks are exchanged.
+    ///
+    /// # Errors
+    /// As the kernel reports them.
+    pub fn with_donor(self, file: OwnedFd, space: DonorSpace) -> Result<SpaceDisk, Errno> {
+        let block_bytes = (fstat(&file)?.st_blksize as u64).max(1);
+        Ok(SpaceDisk { donor: Some(OpenDonor { file, block_bytes, space }), ..self })
     }
 }
 
@@ -45,6 +117,7 @@ impl Disk for SpaceDisk {
             SpaceCall::Discard => "discard",
             SpaceCall::Allocate | SpaceCall::Reserve => "fallocate",
             SpaceCall::Truncate => "ftruncate",
+            SpaceCall::Exchange => "EXT4_IOC_MOVE_EXT",
         }
     }
 
@@ -71,6 +144,10 @@ impl Disk for SpaceDisk {
             SpaceCall::Allocate => fallocate(file, FallocateFlags::empty(), offset, bytes)?,
             SpaceCall::Reserve => fallocate(file, FallocateFlags::KEEP_SIZE, offset, bytes)?,
             SpaceCall::Truncate => ftruncate(file, offset)?,
+            SpaceCall::Exchange => {
+                let donor = self.donor.as_ref().ok_or(Errno::BADF)?;
+                return donor.exchange(file, offset, bytes).map(|moved| moved as usize);
+            }
         }
         Ok(block.len())
     }
@@ -144,6 +221,7 @@ mod tests {
             (SpaceCall::Allocate, "fallocate"),
             (SpaceCall::Reserve, "fallocate"),
             (SpaceCall::Truncate, "ftruncate"),
+            (SpaceCall::Exchange, "EXT4_IOC_MOVE_EXT"),
         ] {
             // Not open for writing.
             let file = std::fs::File::open(&path).unwrap();

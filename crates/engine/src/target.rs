@@ -22,6 +22,9 @@ use crate::readback::Written;
 use crate::scratch::Scratch;
 use crate::zones::Zones;
 
+/// `EXT4_SUPER_MAGIC` of include/uapi/linux/magic.h.
+const EXT4: u64 = 0xef53;
+
 /// The planned effects of a plan on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intent {
@@ -116,6 +119,14 @@ impl Target {
     /// The target as given by the user.
     pub fn given(&self) -> &str {
         &self.given
+    }
+
+    /// Returns `true` if it is a directory on ext4, or on its predecessors, whose files cannot be told
+    /// apart by that number.
+    pub fn is_directory_on_ext4(&self) -> bool {
+        let Opened::Directory { scratch, .. } = &self.opened else { return false };
+        let filesystem = rustix::fs::fstatfs(scratch.directory());
+        filesystem.is_ok_and(|filesystem| filesystem.f_type as u64 == EXT4)
     }
 
     /// Its kind, as recorded in result documents.

@@ -8,8 +8,12 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Run, flushmark};
+use common::{Mount, Run, flushmark, needs_mkfs, needs_root, system};
 use workload::SteadyFill;
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
 
 /// Runs a job file.
 fn job_file(directory: &Path, text: &str, words: &[&str]) -> Run {
@@ -136,4 +140,87 @@ fn libblkio_reads_the_file_at_its_path_with_io_uring() {
         );
     }
     assert_eq!(document["target"]["given"], file.to_str().unwrap());
+}
+
+#[test]
+fn blocks_are_exchanged_while_others_write_and_verify() {
+    const TEST: &str = "blocks_are_exchanged_while_others_write_and_verify";
+    if !needs_root(TEST) || !needs_mkfs(TEST, "ext4") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image").to_str().unwrap().to_owned();
+    std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    system("mkfs.ext4", &["-q", &image]).unwrap();
+    let Some(ext4) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
+    let text = "[global]\nsize=4m\nbs=32k\ndonorname=donor\nioengine=e4defrag\n\
+                [own]\nrw=write\nnumjobs=2\n[filled]\nstonewall\nrw=write\noverwrite=1\n\
+                [moving]\nstonewall\nrw=randwrite\nbs=4k\ninplace=1\nfilename=f\n\
+                ignore_error=,EBUSY\nruntime=1\ntime_based\n\
+                [writing]\nioengine=libaio\nrw=randrw\niodepth=16\ndirect=1\nfilename=f\nnumjobs=4\n\
+                verify=md5\nruntime=1\ntime_based\n";
+    let target = ext4.path.to_str().unwrap();
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.document();
+    let result = |index: usize| document["results"][index].clone();
+    for index in 0..4 {
+        assert!(result(index)["ended"]["failed"].is_null(), "{}", result(index));
+        assert_eq!(result(index)["ended"], result(0)["ended"], "{}", result(index));
+    }
+    assert_eq!([0, 1].map(|index| result(index)["proof"]["writes"].clone()), [256, 128]);
+    assert_eq!(result(2)["workload"]["donor"], "in_place");
+    let notes = result(3)["notes"].to_string();
+    assert!(notes.contains("so a lost write would not be noticed"), "{notes}");
+    assert!(common::entries(&ext4.path).iter().all(|name| name == "lost+found"));
+    // Other filesystems cannot do it.
+    let text = "[t]\nsize=4m\nrw=write\nioengine=e4defrag\ndonorname=d\n";
+    let run = job_file(directory.path(), text, &["--target", "sim:consumer-nvme"]);
+    let skipped = run.document()["skipped"].to_string();
+    assert!(skipped.contains("models do not support exchanges of blocks"), "{skipped}");
+    let run = job_file(directory.path(), text, &["--target", "/dev/shm"]);
+    let skipped = run.document()["skipped"].to_string();
+    assert!(skipped.contains("which requires a directory on ext4"), "{skipped}");
+}
+
+#[test]
+fn a_section_computes_beside_commits() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[busy]\nioengine=cpuio\ncpuload=60\ncpuchunks=5000\nruntime=1\nnumjobs=2\n[log]\n\
+                rw=write\nbs=4k\nsize=1m\nfdatasync=1\nruntime=1\ntime_based\n[sort]\nstonewall\n\
+                ioengine=cpuio\ncpuload=50\ncpumode=qsort\nnumber_ios=3\n";
+    let target = directory.path().to_str().unwrap();
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.document();
+    let [busy, log, sort] = [0, 1, 2].map(|index| document["results"][index].clone());
+    let used_s = number(&busy["computed_s"]);
+    // Two jobs, 60 % each; less if the machine is busy.
+    assert!(used_s > 0.0 && used_s < 1.5, "{used_s}");
+    assert!(
+        busy["notes"].to_string().contains("of 2 processors; this is not a measurement of storage"),
+        "{busy}"
+    );
+    assert_eq!((&busy["mib_per_s"], &busy["proof"]["commits"]), (&0.0.into(), &0.into()));
+    assert!(busy["commit_us"].is_null() && number(&log["commits_per_s"]) > 0.0);
+    assert!(log["computed_s"].is_null());
+    assert_eq!((&sort["proof"]["reads"], &sort["engine"]), (&3.into(), &"cpu".into()));
+    assert_eq!(sort["workload"]["compute"]["task"], "sort");
+    assert!(common::entries(directory.path()).iter().all(|name| name == "job.fio"));
+    // Computations without a limit end with the I/O beside them.
+    let text = "[busy]\nioengine=cpuio\ncpuload=50\ncpuchunks=1000\nexit_on_io_done=1\n[log]\n\
+                rw=write\nbs=4k\nsize=1m\nruntime=1\ntime_based\n";
+    let run = job_file(directory.path(), text, &["--target", target]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let busy = run.document()["results"][0].clone();
+    assert!((0.9..5.0).contains(&number(&busy["elapsed_s"])), "{busy}");
+    // No target is needed, and a model has no processors.
+    let alone = "[a]\nioengine=cpuio\ncpuload=100\ncpuchunks=1000\nnumber_ios=5\n";
+    let run = job_file(directory.path(), alone, &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.document()["results"][0]["proof"]["reads"], 5);
+    assert_eq!(run.document()["findings"], serde_json::json!([]));
+    let modelled = job_file(directory.path(), alone, &["--target", "sim:consumer-nvme"]);
+    let skipped = modelled.document()["skipped"].to_string();
+    assert!(skipped.contains("models do not support computations on a processor"), "{skipped}");
 }

@@ -94,6 +94,7 @@ impl ForeignTest {
             steady_state: None,
             proof: self.proof,
             sort: None,
+            computed_s: None,
             priorities: Vec::new(),
             cpu: self.cpu,
             ended: self.ended,

@@ -184,6 +184,7 @@ fn workload_difference(result: &TestResult, row: &Row, raw_device: bool) -> Opti
     let comparable = work.rate.is_none()
         && work.priorities.is_default()
         && work.order.is_plain()
+        && !pattern.computes()
         && (work.direct || (writes && sync.is_durable()));
     if !(same_size && same_direction && comparable) {
         return None;

@@ -72,8 +72,10 @@ pub fn operation_name(result: &TestResult) -> String {
         Operation::Transfer => "read",
         Operation::Space(SpaceCall::Discard) => "discard",
         Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve) => "fallocate",
+        Operation::Space(SpaceCall::Exchange) => "exchange of blocks",
         Operation::Space(SpaceCall::Truncate) => return format!("ftruncate{jobs}"),
         Operation::Entry(..) => return format!("{}{jobs}", pattern.name()),
+        Operation::Compute => return format!("computation{jobs}"),
     };
     match work.sync {
         Some(sync) if sync.is_durable() && pattern.writes() => {

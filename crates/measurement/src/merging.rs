@@ -200,6 +200,7 @@ impl TestResult {
                 .map(|part| part.sort)
                 .collect::<Option<Vec<_>>>()
                 .and_then(crate::sorting::SortFigures::sum),
+            computed_s: parts.iter().map(|part| part.computed_s).sum(),
             priorities: PriorityLatency::sum(parts.iter().flat_map(|part| &part.priorities)),
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),

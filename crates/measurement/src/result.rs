@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, BlockOrder, BlockSizes, Content, Dedupe, Ends, FileSpec, Flow, JobFiles, Jobs,
-    LatencyTarget, Layout, Pattern, Priorities, Processors, Rate, RateMin, Room, Sharing,
-    Submission, SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload, WriteCache,
-    Zoning, format_bytes,
+    Arrivals, BlockOrder, BlockSizes, Compute, Content, Dedupe, DonorSpace, Ends, FileSpec, Flow,
+    JobFiles, Jobs, LatencyTarget, Layout, Pattern, Priorities, Processors, Rate, RateMin, Room,
+    Sharing, Submission, SyncMethod, SyncTiming, Test, ThinkTime, UntilSteady, Work, Workload,
+    WriteCache, Zoning, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -125,6 +125,13 @@ pub struct WorkloadRecord {
     /// I/O priorities of the jobs, and of some of their I/Os; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// The computations, for a test that computes; absent: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<Compute>,
+    /// The time at which the file with which blocks are exchanged gets its space; absent: no blocks
+    /// are exchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub donor: Option<DonorSpace>,
     /// The processors of the jobs, and the NUMA nodes of their memory; absent: one processor for
     /// each job, if there were enough.
     #[serde(default, skip_serializing_if = "Processors::is_default")]
@@ -231,6 +238,8 @@ impl WorkloadRecord {
         let constant = self.pattern.is_some()
             && self.rate.is_none()
             && self.think.is_none()
+            // Even at full load, a job is in no queue while another program has its processor.
+            && self.compute.is_none()
             && self.flow.is_none()
             && self.latency_target.is_none()
             && !self.verify
@@ -323,6 +332,8 @@ impl WorkloadRecord {
             latency_target: None,
             until_steady: None,
             priorities: Priorities::default(),
+            compute: None,
+            donor: None,
             processors: Processors::default(),
             end_fsync: false,
             order: BlockOrder::Plain,
@@ -384,6 +395,8 @@ impl WorkloadRecord {
             latency_target: workload.latency_target,
             until_steady: workload.until_steady,
             priorities: workload.priorities.clone(),
+            compute: workload.pattern.computes().then_some(workload.compute),
+            donor: workload.donor.map(|donor| donor.space),
             processors: workload.processors.clone(),
             end_fsync: workload.end_fsync,
             order: workload.order.clone(),
@@ -484,6 +497,9 @@ pub struct TestResult {
     /// Time of a sort, divided into parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortFigures>,
+    /// Processor time of the jobs in seconds, for a test that computes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computed_s: Option<f64>,
     /// Latencies by priority, if some I/Os had a separate one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityLatency>,
@@ -566,6 +582,7 @@ impl TestResult {
             series,
             proof,
             sort: None,
+            computed_s: None,
             priorities: Vec::new(),
             cpu,
             ended,
@@ -577,6 +594,20 @@ impl TestResult {
     #[must_use]
     pub fn with_sort(self, figures: SortFigures) -> TestResult {
         TestResult { sort: Some(figures), steady_state: None, ..self }
+    }
+
+    /// Adds the processor time of jobs that compute, with a note.
+    #[must_use]
+    pub fn with_computed(mut self, computed_s: f64) -> TestResult {
+        let jobs = self.workload.jobs;
+        let available_s = self.elapsed_s * f64::from(jobs);
+        let percent = if available_s > 0.0 { 100.0 * computed_s / available_s } else { 0.0 };
+        let of = if jobs == 1 { "a processor".to_owned() } else { format!("{jobs} processors") };
+        self.notes.push(format!(
+            "used {computed_s:.2} s of processor time, {percent:.0} % of {of}; this is not a \
+             measurement of storage"
+        ));
+        TestResult { computed_s: Some(computed_s), ..self }
     }
 
     /// Adds the latencies by priority, with a note for each.

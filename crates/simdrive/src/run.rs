@@ -289,9 +289,15 @@ impl Machine {
             Operation::Space(SpaceCall::Discard) => {
                 Some("discards; run it on a directory or a device")
             }
+            Operation::Space(SpaceCall::Exchange) => {
+                Some("exchanges of blocks between files; run it on a directory on ext4")
+            }
             Operation::Space(_) => Some("fallocate and ftruncate; run it on a directory"),
             Operation::Entry(..) => {
                 Some("creating, looking up and removing files; run it on a directory")
+            }
+            Operation::Compute => {
+                Some("computations on a processor; run it on a directory or a device")
             }
         };
         if let Some(what) = what {

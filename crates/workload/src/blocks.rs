@@ -5,7 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::Compute;
 use crate::dedupe::Dedupe;
+use crate::donor::Donor;
 use crate::ending::Ends;
 use crate::files::JobFiles;
 use crate::latency_target::LatencyTarget;
@@ -414,6 +416,8 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Percentage of reads, 1 to 99; only used by mixed patterns.
     pub read_percent: u8,
+    /// The computations; only used by the pattern `compute`.
+    pub compute: Compute,
     /// The difference of the block order from the pattern's default.
     pub order: BlockOrder,
     /// Bytes per read or write; the smallest if sizes vary.
@@ -454,6 +458,8 @@ pub struct Workload {
     /// The number of the file that all jobs share, if it stays for later tests. They find it as
     /// this one left it, like the `filename` of fio's sections.
     pub kept_file: Option<usize>,
+    /// The file with which blocks are exchanged; only used by patterns that do so.
+    pub donor: Option<Donor>,
     /// Offset of the first job's part in its file or device.
     pub offset_bytes: u64,
     /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
@@ -524,6 +530,7 @@ impl Workload {
         Workload {
             pattern,
             read_percent: 50,
+            compute: Compute::DEFAULT,
             order: BlockOrder::Plain,
             block_bytes,
             zoning: None,
@@ -543,6 +550,7 @@ impl Workload {
             sharing: Sharing::None,
             files: JobFiles::ONE,
             kept_file: None,
+            donor: None,
             offset_bytes: 0,
             offset_increment_bytes: 0,
             existing_only: false,
@@ -577,6 +585,10 @@ impl Workload {
         if self.pattern.visits_entries() {
             let (name, jobs) = (self.pattern.name(), self.jobs.get());
             return format!("{name} {} entries, jobs {jobs}", self.entries_per_job());
+        }
+        if self.pattern.computes() {
+            let (load, jobs) = (self.compute.load_percent, self.jobs.get());
+            return format!("{} {load}% of a processor, jobs {jobs}", self.pattern.name());
         }
         let mix = if self.pattern.is_mixed() {
             format!(" {}% reads", self.read_percent)

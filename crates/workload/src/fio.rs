@@ -8,6 +8,8 @@
 //! | `value` | numbers and times in fio's notation |
 //! | `job` | builds the workload of a section |
 //! | `entries` | builds the workload of a section that creates, stats or removes files |
+//! | `compute` | builds the workload of a section that computes |
+//! | `defragment` | the file with which a section exchanges blocks |
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `libblkio` | the library of that name, and its driver io_uring |
@@ -21,6 +23,8 @@
 //! measured.
 
 mod command;
+mod compute;
+mod defragment;
 mod engine;
 mod entries;
 mod job;
@@ -38,8 +42,11 @@ mod zones;
 pub use engine::FioEngine;
 pub use reference::reference;
 
+use self::compute::{CPUIO, resolve_exits};
+use self::defragment::number_donors;
 use self::job::Start;
 use self::section::Section;
+use self::verify::find_shared_blocks;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
 use crate::dedupe::Dedupe;
@@ -47,6 +54,7 @@ use crate::ending::Ends;
 use crate::files::SyncedFile;
 use crate::pattern::{Operation, SpaceCall};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
+use crate::target::TargetName;
 use crate::verification::CheckTime;
 
 /// Looks up an environment variable.
@@ -119,7 +127,7 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     let mut ended = 0;
     for (index, section) in sections.iter().enumerate() {
         let with_previous = section.starts(&sections[..index])? == Start::WithPrevious;
-        let (line, wanted) = section.target()?.unzip();
+        let (line, wanted) = target(index, sections)?.unzip();
         if index > 0 && wanted != targets[index - 1] {
             let name = |target: &Option<String>| target.clone().unwrap_or("none".to_owned());
             let (own, previous) = (name(&wanted), name(&targets[index - 1]));
@@ -177,7 +185,10 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
     lay_out_shared(&mut tests);
+    find_shared_blocks(&mut tests, sections)?;
     match_checked_reads(&mut tests, sections)?;
+    number_donors(&mut tests, sections, &targets)?;
+    resolve_exits(&mut tests, sections)?;
     number_duplicating_jobs(&mut tests);
     notes.sort();
     notes.dedup();
@@ -188,6 +199,17 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     let target = directory.or_else(|| targets.swap_remove(0));
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
     Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
+}
+
+/// The target of a section, with its line. One that computes uses none, and runs with whatever the
+/// sections around it use.
+fn target(index: usize, sections: &[Section]) -> Result<Option<(usize, String)>, PlanError> {
+    let uses_one = |section: &&Section| !section.has_engine(CPUIO);
+    let before = sections[..=index].iter().rev().find(uses_one);
+    match before.or_else(|| sections[index..].iter().find(uses_one)) {
+        Some(section) => section.target(),
+        None => Ok(Some((sections[index].line, TargetName::Null.to_string()))),
+    }
 }
 
 /// The sections that end with the first job of one. As in fio, `exitall` in one section applies to
@@ -212,7 +234,9 @@ fn group(sections: &[Section]) -> Result<u32, PlanError> {
 
 /// The directory that sections with different files have in common.
 fn common_directory(sections: &[Section]) -> Result<Option<String>, PlanError> {
-    let targets = sections.iter().map(Section::target).collect::<Result<Vec<_>, PlanError>>()?;
+    let targets = (0..sections.len())
+        .map(|index| target(index, sections))
+        .collect::<Result<Vec<_>, PlanError>>()?;
     let same = targets.windows(2).all(|pair| {
         let path = |target: &Option<(usize, String)>| target.as_ref().map(|(_, path)| path.clone());
         path(&pair[0]) == path(&pair[1])
@@ -264,11 +288,13 @@ fn match_checked_reads(tests: &mut [Test], sections: &[Section]) -> Result<(), P
         let written = writer.verify.filter(|written| written.time == CheckTime::InLaterTest);
         match written {
             Some(written)
-                if reading.understands(&written) && reader.block_bytes == writer.block_bytes =>
+                if written.read_by(&reading).understands(&written)
+                    && reader.block_bytes == writer.block_bytes =>
             {
                 if let Work::Blocks(reader) = &mut tests[index].work
                     && let Some(reading) = &mut reader.verify
                 {
+                    *reading = written.read_by(reading);
                     reading.latest &= written.latest;
                 }
             }

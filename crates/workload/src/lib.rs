@@ -33,6 +33,8 @@
 //! | `ending` | the tests that end with the first job of another one: [`Ends`] |
 //! | `priority` | I/O [`Priorities`] of threads and of single I/Os |
 //! | `processors` | the [`Processors`] and memory nodes of jobs |
+//! | `donor` | the file with which a test exchanges blocks: [`Donor`] |
+//! | `compute` | work for processors: [`Compute`] |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
@@ -45,7 +47,9 @@ pub mod access;
 mod blocks;
 mod bounds;
 mod commits;
+mod compute;
 mod dedupe;
+mod donor;
 mod ending;
 mod files;
 pub mod fio;
@@ -79,7 +83,9 @@ pub use blocks::{
 };
 pub use bounds::Bounds;
 pub use commits::Commits;
+pub use compute::{Compute, ComputeTask};
 pub use dedupe::{BlockContents, Dedupe, DedupeSource};
+pub use donor::{Donor, DonorSpace};
 pub use ending::Ends;
 pub use files::{FileOrder, JobFiles, SyncedFile};
 pub use latency_target::{DepthSearch, LatencyTarget};
@@ -99,6 +105,6 @@ pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;
 pub use tolerance::{ErrorKind, Tolerance};
-pub use verification::{CheckTime, FillPattern, Seal, Verification};
+pub use verification::{CheckTime, FillPattern, Seal, Verification, WHOLE_PIECE_BYTES};
 pub use write_cache::WriteCache;
 pub use zones::{ZoneCollection, Zoning};

@@ -47,6 +47,12 @@ pub enum Pattern {
     StatDir,
     /// Removes empty directories.
     RmDir,
+    /// Exchanges each block in turn with that of another file, as defragmentation does; wraps around.
+    Defragment,
+    /// Exchanges random blocks with those of another file.
+    RandDefragment,
+    /// Computes instead of using the target.
+    Compute,
 }
 
 /// The object of each operation of a pattern.
@@ -58,6 +64,8 @@ pub enum Operation {
     Space(SpaceCall),
     /// A file or directory of a job, each of which has its turn.
     Entry(EntryCall, EntryKind),
+    /// None: a computation.
+    Compute,
 }
 
 /// A call that changes the space of a file without transferring data.
@@ -71,6 +79,9 @@ pub enum SpaceCall {
     Reserve,
     /// Sets the length of the file to the offset of a block.
     Truncate,
+    /// Exchanges the space of a block with that of another file (`EXT4_IOC_MOVE_EXT`); the data
+    /// stays.
+    Exchange,
 }
 
 /// A call on an entry of a directory.
@@ -95,7 +106,7 @@ pub enum EntryKind {
 
 impl Pattern {
     /// Every pattern, in the order in which help lists them.
-    pub const ALL: [Pattern; 20] = [
+    pub const ALL: [Pattern; 23] = [
         Pattern::Read,
         Pattern::Write,
         Pattern::RandRead,
@@ -116,6 +127,9 @@ impl Pattern {
         Pattern::MkDir,
         Pattern::StatDir,
         Pattern::RmDir,
+        Pattern::Defragment,
+        Pattern::RandDefragment,
+        Pattern::Compute,
     ];
 
     /// The name used by plans, and by fio for the patterns that read, write or discard.
@@ -145,6 +159,9 @@ impl Pattern {
             Pattern::MkDir => "mkdir",
             Pattern::StatDir => "statdir",
             Pattern::RmDir => "rmdir",
+            Pattern::Defragment => "defragment",
+            Pattern::RandDefragment => "randdefragment",
+            Pattern::Compute => "compute",
         }
     }
 
@@ -175,6 +192,8 @@ impl Pattern {
             Pattern::MkDir => Operation::Entry(Create, Directory),
             Pattern::StatDir => Operation::Entry(Stat, Directory),
             Pattern::RmDir => Operation::Entry(Remove, Directory),
+            Pattern::Defragment | Pattern::RandDefragment => Operation::Space(SpaceCall::Exchange),
+            Pattern::Compute => Operation::Compute,
         }
     }
 
@@ -185,15 +204,18 @@ impl Pattern {
             Operation::Transfer => !matches!(self, Pattern::Read | Pattern::RandRead),
             Operation::Space(_) => true,
             Operation::Entry(call, _) => !matches!(call, EntryCall::Stat),
+            Operation::Compute => false,
         }
     }
 
-    /// Returns `true` if any of its operations is a read, or `stat`.
+    /// Returns `true` if any of its operations is a read, or `stat`. A computation, which changes
+    /// nothing either, counts as a read.
     pub const fn reads(self) -> bool {
         match self.operation() {
             Operation::Transfer => !matches!(self, Pattern::Write | Pattern::RandWrite),
             Operation::Space(_) => false,
             Operation::Entry(call, _) => matches!(call, EntryCall::Stat),
+            Operation::Compute => true,
         }
     }
 
@@ -209,12 +231,31 @@ impl Pattern {
 
     /// Returns `true` if each of its operations covers the bytes of a block.
     pub const fn covers_bytes(self) -> bool {
-        !matches!(self.operation(), Operation::Space(SpaceCall::Truncate) | Operation::Entry(..))
+        !matches!(
+            self.operation(),
+            Operation::Space(SpaceCall::Truncate) | Operation::Entry(..) | Operation::Compute
+        )
     }
 
     /// Returns `true` if its operations create, stat or remove files or directories.
     pub const fn visits_entries(self) -> bool {
         matches!(self.operation(), Operation::Entry(..))
+    }
+
+    /// Returns `true` if its operations compute instead of using the target.
+    pub const fn computes(self) -> bool {
+        matches!(self.operation(), Operation::Compute)
+    }
+
+    /// The patterns of plan files. The others are only found in fio's job files.
+    pub fn planned() -> impl Iterator<Item = Pattern> {
+        let fio_only = |pattern: &Pattern| {
+            matches!(
+                pattern.operation(),
+                Operation::Compute | Operation::Space(SpaceCall::Exchange)
+            )
+        };
+        Pattern::ALL.into_iter().filter(move |pattern| !fio_only(pattern))
     }
 
     /// Returns `true` if reads and writes are mixed by a ratio.
@@ -233,6 +274,7 @@ impl Pattern {
                 | Pattern::RandAllocate
                 | Pattern::RandReserve
                 | Pattern::RandTruncate
+                | Pattern::RandDefragment
         )
     }
 }
@@ -254,12 +296,12 @@ mod tests {
     fn only_what_moves_or_covers_a_block_has_bytes() {
         for pattern in Pattern::ALL {
             let name = pattern.name();
-            let space = ["trim", "allocate", "reserve", "truncate"];
+            let space = ["trim", "allocate", "reserve", "truncate", "defragment"];
             let on_space = space.iter().any(|operation| name.ends_with(operation));
             let on_entries = pattern.visits_entries();
-            let counts = [pattern.transfers(), on_space, on_entries];
+            let counts = [pattern.transfers(), on_space, on_entries, pattern.computes()];
             assert_eq!(counts.iter().filter(|is| **is).count(), 1, "{name}");
-            let bytes = !on_entries && !name.ends_with("truncate");
+            let bytes = pattern.transfers() || on_space && !name.ends_with("truncate");
             assert_eq!(pattern.covers_bytes(), bytes, "{name}");
         }
     }
@@ -278,9 +320,10 @@ mod tests {
             assert_eq!(pattern.is_random(), name.starts_with("rand"), "{name}");
             assert_eq!(pattern.trims(), name.ends_with("trim"), "{name}");
             let (reads, stats) = (name.ends_with("read"), name.starts_with("stat"));
-            assert_eq!(pattern.reads(), reads || stats || name.ends_with("rw"), "{name}");
+            let harmless = stats || pattern.computes();
+            assert_eq!(pattern.reads(), reads || harmless || name.ends_with("rw"), "{name}");
             // A discard counts as a write, and so does whatever else changes the target.
-            assert_eq!(pattern.writes(), !reads && !stats, "{name}");
+            assert_eq!(pattern.writes(), !reads && !harmless, "{name}");
             assert_eq!(serde_json::to_value(pattern).unwrap(), name);
         }
     }

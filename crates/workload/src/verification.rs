@@ -12,9 +12,22 @@ pub struct Verification {
     /// A block must be the last one that the job wrote at its offset: an older one is a lost write.
     /// Jobs that overwrite each other's blocks cannot know.
     pub latest: bool,
+    /// Several jobs write the same blocks at the same time. A block may then consist of pieces of
+    /// several writes, and is checked once all of these jobs have ended.
+    pub shared: bool,
 }
 
+/// The largest piece that a drive or a page cache does not mix from several writes: a sector.
+pub const WHOLE_PIECE_BYTES: u32 = 512;
+
 impl Verification {
+    /// The verification of a reader, with the pieces that this writer had to choose.
+    #[must_use]
+    pub const fn read_by(&self, reader: &Verification) -> Verification {
+        let piece_bytes = if self.shared { self.piece_bytes } else { reader.piece_bytes };
+        Verification { piece_bytes, ..*reader }
+    }
+
     /// Returns `true` if blocks written by `other` can be checked by this verification.
     pub fn understands(&self, other: &Verification) -> bool {
         self.seal == other.seal && self.piece_bytes == other.piece_bytes
@@ -113,6 +126,7 @@ mod tests {
             piece_bytes: 512,
             time: CheckTime::InLaterTest,
             latest: true,
+            shared: false,
         };
         let reader = Verification { time: CheckTime::OnRead, latest: false, ..header };
         assert!(reader.understands(&header));

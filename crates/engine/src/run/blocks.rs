@@ -6,8 +6,8 @@ use drive::AtomicWrites;
 use measurement::{TargetKind, WorkloadRecord};
 use rustix::fs::OFlags;
 use workload::{
-    Area, BlockOrder, CheckTime, Commits, JobPart, Layout, Operation, Parts, Room, SpaceCall, Test,
-    Workload, format_bytes,
+    Area, BlockOrder, CheckTime, Commits, Donor, DonorSpace, JobPart, Layout, Operation, Parts,
+    Room, SpaceCall, Test, Workload, format_bytes,
 };
 
 use super::{Described, NotRun, Planned, Ready, Run};
@@ -18,10 +18,11 @@ use crate::crew::{Stage, Team};
 use crate::error::EngineError;
 use crate::flow::{FlowCounters, Flows};
 use crate::limits;
-use crate::part::{Part, PartSpec};
+use crate::part::{Part, PartSpec, donor_name};
 use crate::placement::Placement;
 use crate::prepare::open_part;
 use crate::uring::Uring;
+use crate::writers::Writers;
 
 impl Run<'_> {
     /// Prepares a test whose separate files are numbered from `first_file` on.
@@ -32,6 +33,7 @@ impl Run<'_> {
         workload: &'a Workload,
         first_file: usize,
         flows: &Flows,
+        writers: &Arc<Writers>,
     ) -> Result<Planned<'a>, NotRun> {
         let kind = self.target.kind();
         if workload.layout.starts_over()
@@ -52,6 +54,7 @@ impl Run<'_> {
             ));
         }
         let (carrier, note) = match kind {
+            _ if workload.pattern.computes() => (Carrier::Processor, None),
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
@@ -85,10 +88,15 @@ impl Run<'_> {
         let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
         let placement =
             Placement::on_host(&workload.processors, &self.options.root).map_err(NotRun::Skip)?;
-        let threads = Threads { flow, placement };
+        let writers = (workload.verify.filter(|verify| verify.shared)).map(|_| Arc::clone(writers));
+        let threads = Threads { flow, writers, placement };
         let described = Described { test, record, carrier, note, writes_are_commits };
         if workload.pattern.visits_entries() && kind == TargetKind::Directory {
             let ready = move |_: &[&Part]| self.entries(workload, first_file, threads, described);
+            return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
+        }
+        if workload.pattern.computes() {
+            let ready = move |_: &[&Part]| Ok(self.computing_ready(workload, threads, described));
             return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
         }
         let FilePlace { is_new, layout, room, .. } = place;
@@ -114,7 +122,8 @@ impl Run<'_> {
             sparse: layout == Layout::Empty && workload.pattern.reads(),
             unbudgeted: place.unbudgeted,
         };
-        let specs = parts.files.iter().enumerate().map(spec).collect();
+        let donor = workload.donor.map(|donor| donor_spec(donor, workload, &parts));
+        let specs = parts.files.iter().enumerate().map(spec).chain(donor).collect();
         Ok(Planned {
             specs,
             ready: Box::new(move |files| {
@@ -127,8 +136,16 @@ impl Run<'_> {
     fn check_operation(&self, workload: &Workload) -> Result<(), NotRun> {
         let kind = self.target.kind();
         let because = match workload.pattern.operation() {
+            Operation::Space(SpaceCall::Exchange)
+                if kind != TargetKind::Null && !self.target.is_directory_on_ext4() =>
+            {
+                "it exchanges blocks of files (EXT4_IOC_MOVE_EXT), which requires a directory on ext4 \
+                 as the target"
+            }
             _ if matches!(kind, TargetKind::Directory | TargetKind::Null) => return Ok(()),
-            Operation::Transfer | Operation::Space(SpaceCall::Discard) => return Ok(()),
+            Operation::Transfer | Operation::Compute | Operation::Space(SpaceCall::Discard) => {
+                return Ok(());
+            }
             Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve) => match kind {
                 TargetKind::File => return Ok(()),
                 _ => {
@@ -136,6 +153,7 @@ impl Run<'_> {
                       directory"
                 }
             },
+            Operation::Space(SpaceCall::Exchange) => return Ok(()),
             Operation::Space(SpaceCall::Truncate) => {
                 "it truncates a file, so its target must be a directory, where it creates one"
             }
@@ -225,6 +243,36 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A workload that computes uses no files.
+    fn computing_ready<'a>(
+        &'a self,
+        workload: &'a Workload,
+        threads: Threads,
+        mut described: Described<'a>,
+    ) -> Ready<'a> {
+        described.record.submission = described.carrier.submission();
+        described.record.size_bytes = 0;
+        let (carrier, clock) = (described.carrier, Clock::calibrated());
+        let work = Box::new(move |job: u32, stage: Stage<'_>| {
+            BlockJob {
+                target: self.target,
+                workload,
+                carrier,
+                files: &[],
+                part: JobPart::within_one_file(0, workload.unit_bytes()),
+                zones: None,
+                flow: None,
+                writers: None,
+                placement: &threads.placement,
+                clock,
+                job,
+                stop: self.stop,
+            }
+            .run(stage)
+        });
+        Ready { team: team(workload, workload.unit_bytes(), 1), work, described }
+    }
+
     /// `parts` is what the workload requested, `files` what was prepared.
     fn blocks_ready<'a>(
         &'a self,
@@ -290,6 +338,7 @@ impl Run<'_> {
                 part,
                 zones,
                 flow: threads.flow.clone(),
+                writers: threads.writers.clone(),
                 placement: &threads.placement,
                 clock,
                 job,
@@ -326,6 +375,7 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
         start_delay: workload.start_delay,
         ends: workload.ends,
         group: workload.group,
+        compute: workload.pattern.computes().then_some(workload.compute),
         until_steady: workload.until_steady,
         headline: workload.commits_in(files_per_job).into(),
     }
@@ -334,6 +384,8 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
 /// What the threads of a workload's jobs have in common.
 pub(super) struct Threads {
     pub flow: Option<Arc<FlowCounters>>,
+    /// All jobs that write the same blocks, if these are checked.
+    pub writers: Option<Arc<Writers>>,
     pub placement: Placement,
 }
 
@@ -349,6 +401,24 @@ struct FilePlace {
     unbudgeted: bool,
     /// It contains what an earlier test wrote, which this one checks.
     checked: bool,
+}
+
+/// The file with which a workload exchanges blocks. It is as long as the longest file of a job.
+fn donor_spec(donor: Donor, workload: &Workload, parts: &Parts) -> PartSpec {
+    let in_place = donor.space == DonorSpace::InPlace;
+    PartSpec {
+        name: donor_name(donor.number),
+        size_bytes: parts.files.iter().copied().max().unwrap_or(0),
+        unit_bytes: workload.unit_bytes(),
+        layout: if in_place { Layout::Empty } else { Layout::PreallocatedOnce },
+        direct: false,
+        invalidate: false,
+        precondition: None,
+        content: workload.content,
+        single_use: true,
+        sparse: false,
+        unbudgeted: in_place,
+    }
 }
 
 /// The name of a file that stays for later tests.

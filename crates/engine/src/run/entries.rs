@@ -74,6 +74,7 @@ impl Run<'_> {
                 part: JobPart::within_one_file(0, part_bytes),
                 zones: None,
                 flow: threads.flow.clone(),
+                writers: threads.writers.clone(),
                 placement: &threads.placement,
                 clock,
                 job,

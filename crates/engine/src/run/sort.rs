@@ -84,6 +84,7 @@ impl Run<'_> {
             start_delay: Duration::ZERO,
             ends: Ends::Nothing,
             group: 0,
+            compute: None,
             until_steady: None,
             headline: Headline::Operations,
         };

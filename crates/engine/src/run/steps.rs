@@ -80,6 +80,7 @@ impl Run<'_> {
             start_delay,
             ends: Ends::Nothing,
             group: 0,
+            compute: None,
             until_steady: None,
             headline: Headline::Turns,
         };

@@ -208,6 +208,8 @@ impl Options {
             flow: None,
             rate_min: None,
             priorities: Priorities::default(),
+            compute: None,
+            donor: None,
             processors: Processors::default(),
             end_fsync: self.flag("end_fsync"),
             order: BlockOrder::Plain,

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
 use serde_json::{Map, Value, json};
 use workload::fio::FioEngine;
-use workload::{BlockOrder, Pattern, SyncMethod};
+use workload::{BlockOrder, Compute, ComputeTask, DonorSpace, Pattern, SyncMethod};
 
 use super::bins::gathered;
 use crate::columns::drive;
@@ -185,6 +185,22 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         }
         if let Some(zones) = zoning.max_open {
             set("max_open_zones", zones.to_string());
+        }
+    }
+    if let Some(space) = workload.donor {
+        set("donorname", "donor".to_owned());
+        set("inplace", u8::from(space == DonorSpace::InPlace).to_string());
+    }
+    if let Some(Compute { load_percent, chunk_us, task, while_io }) = workload.compute {
+        set("cpuload", load_percent.to_string());
+        set("cpuchunks", chunk_us.to_string());
+        let mode = match task {
+            ComputeTask::Spin => "noop",
+            ComputeTask::Sort => "qsort",
+        };
+        set("cpumode", mode.to_owned());
+        if while_io {
+            set("exit_on_io_done", "1".to_owned());
         }
     }
     set("iodepth", workload.depth.to_string());

@@ -1,5 +1,7 @@
 //! fio's engines: the interface for reads and writes, or the call that takes their place.
 
+use super::compute::CPUIO;
+use super::defragment::E4DEFRAG;
 use super::libblkio::LIBBLKIO;
 use crate::blocks::EngineChoice;
 use crate::pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
@@ -13,15 +15,19 @@ pub enum FioEngine {
     Falloc,
     /// `ftruncate` in place of each write.
     Ftruncate,
+    /// `EXT4_IOC_MOVE_EXT` in place of each write.
+    E4defrag,
     /// Each operation creates, stats or removes one file or directory.
     Entries(Pattern),
+    /// Each operation computes.
+    Compute,
 }
 
 impl FioEngine {
     /// The names, for errors.
     pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
                              libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, \
-                             dircreate, dirstat, dirdelete";
+                             dircreate, dirstat, dirdelete, e4defrag, cpuio";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
@@ -33,8 +39,10 @@ impl FioEngine {
             "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
             "null" => FioEngine::Transfer(EngineChoice::Auto),
+            CPUIO => FioEngine::Compute,
             "falloc" => FioEngine::Falloc,
             "ftruncate" => FioEngine::Ftruncate,
+            E4DEFRAG => FioEngine::E4defrag,
             "filecreate" => FioEngine::Entries(Pattern::Create),
             "filestat" => FioEngine::Entries(Pattern::Stat),
             "filedelete" => FioEngine::Entries(Pattern::Remove),
@@ -55,7 +63,11 @@ impl FioEngine {
     pub const fn interface(self) -> EngineChoice {
         match self {
             FioEngine::Transfer(interface) => interface,
-            FioEngine::Falloc | FioEngine::Ftruncate | FioEngine::Entries(_) => EngineChoice::Psync,
+            FioEngine::Falloc
+            | FioEngine::Ftruncate
+            | FioEngine::E4defrag
+            | FioEngine::Entries(_)
+            | FioEngine::Compute => EngineChoice::Psync,
         }
     }
 
@@ -64,11 +76,13 @@ impl FioEngine {
         let call = match (self, rw) {
             (FioEngine::Transfer(_), _) => return Some(rw),
             (FioEngine::Entries(pattern), _) => return Some(pattern),
+            (FioEngine::Compute, _) => return Some(Pattern::Compute),
             // fio's engines/falloc.c
             (FioEngine::Falloc, Pattern::Read | Pattern::RandRead) => SpaceCall::Reserve,
             (FioEngine::Falloc, Pattern::Write | Pattern::RandWrite) => SpaceCall::Allocate,
             (FioEngine::Falloc, Pattern::Trim | Pattern::RandTrim) => SpaceCall::Discard,
             (FioEngine::Ftruncate, Pattern::Write | Pattern::RandWrite) => SpaceCall::Truncate,
+            (FioEngine::E4defrag, Pattern::Write | Pattern::RandWrite) => SpaceCall::Exchange,
             _ => return None,
         };
         Pattern::ALL.into_iter().find(|pattern| {
@@ -85,6 +99,8 @@ impl FioEngine {
             Operation::Space(SpaceCall::Reserve) => ("falloc", random("randread", "read")),
             Operation::Space(SpaceCall::Allocate) => ("falloc", random("randwrite", "write")),
             Operation::Space(SpaceCall::Truncate) => ("ftruncate", random("randwrite", "write")),
+            Operation::Space(SpaceCall::Exchange) => (E4DEFRAG, random("randwrite", "write")),
+            Operation::Compute => (CPUIO, "read"),
             Operation::Entry(call, EntryKind::File) => match call {
                 EntryCall::Create => ("filecreate", "write"),
                 EntryCall::Stat => ("filestat", "read"),
@@ -102,6 +118,7 @@ impl FioEngine {
     pub fn takes(self, rw: Pattern) -> String {
         let (name, takes) = match self {
             FioEngine::Ftruncate => ("ftruncate", "write or randwrite"),
+            FioEngine::E4defrag => (E4DEFRAG, "write or randwrite"),
             _ => ("falloc", "read, randread, write, randwrite, trim or randtrim"),
         };
         format!("ioengine={name} does not support {}; use {takes}", rw.name())

@@ -69,7 +69,7 @@ impl Section {
 
     /// Checks the values of options that have no effect here: one that fio would reject is an
     /// error.
-    fn check_unused(&self, rw: Pattern) -> Result<(), PlanError> {
+    pub(super) fn check_unused(&self, rw: Pattern) -> Result<(), PlanError> {
         self.blocks(rw)?;
         self.whole("iodepth", 1, 1024)?;
         self.layout(rw, FioEngine::Transfer(EngineChoice::Psync))?;
@@ -110,9 +110,6 @@ impl Section {
         }
         workload.passes = Some(loops);
         workload.limit = match time {
-            None if time_based => {
-                return Err(self.wrong("time_based", "time_based requires runtime"));
-            }
             Some(time) if time_based => {
                 workload.passes = None;
                 Limit::Time(time)

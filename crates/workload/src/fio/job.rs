@@ -1,5 +1,7 @@
 //! Builds the workload of a section, with fio's defaults.
 
+use std::time::Duration;
+
 use super::engine::FioEngine;
 use super::libblkio::LIBBLKIO;
 use super::section::Section;
@@ -142,6 +144,9 @@ impl Section {
         if let FioEngine::Entries(pattern) = engine {
             return self.entries(pattern);
         }
+        if let Some(compute) = self.compute()? {
+            return self.computing(compute);
+        }
         let (rw, skip) = self.pattern()?;
         let pattern = engine
             .pattern(rw)
@@ -208,12 +213,8 @@ impl Section {
         workload.latency_target = self.latency_target(&workload)?;
         workload.until_steady = self.steady(&workload)?;
         workload.flow = self.flow()?;
-        workload.start_delay = self.time("startdelay")?.unwrap_or_default();
-        if !workload.start_delay.is_zero() && !workload.warm_up.0.is_zero() {
-            let message = "startdelay: flushmark warms up before the common start of all sections; \
-                           remove ramp_time";
-            return Err(self.wrong("startdelay", message));
-        }
+        workload.start_delay = self.start_delay(&workload)?;
+        workload.donor = self.donor(&workload)?;
         workload.zoning = self.zoning(&workload)?;
         workload.verify = self.verification(&workload)?;
         workload.atomic = self.atomic(&workload)?;
@@ -253,6 +254,17 @@ impl Section {
             return Err(self.wrong("size", message));
         }
         Ok(())
+    }
+
+    /// The delay of the first operation.
+    pub(super) fn start_delay(&self, workload: &Workload) -> Result<Duration, PlanError> {
+        let delay = self.time("startdelay")?.unwrap_or_default();
+        if !delay.is_zero() && !workload.warm_up.0.is_zero() {
+            let message = "startdelay: flushmark warms up before the common start of all sections; \
+                           remove ramp_time";
+            return Err(self.wrong("startdelay", message));
+        }
+        Ok(delay)
     }
 
     /// The files of each job.
@@ -923,9 +935,6 @@ impl Section {
         let time = self.time("runtime")?.filter(|time| !time.is_zero());
         let time_based = self.flag("time_based")?.unwrap_or(false);
         (workload.limit, workload.passes) = match (time, count) {
-            (None, _) if time_based => {
-                return Err(self.wrong("time_based", "time_based requires runtime"));
-            }
             (Some(time), _) if time_based => (Limit::Time(time), None),
             (None, count) => (Limit::Count(count.unwrap_or(u64::MAX)), passes),
             (Some(time), Some(count)) => {

@@ -262,11 +262,47 @@ pub const OPTIONS: &[FioOption] = &[
         "ioengine",
         "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`, \
          `libblkio`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, \
-         `dirstat`, `dirdelete`",
+         `dirstat`, `dirdelete`; `e4defrag`; `cpuio`",
         "`psync`",
         "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
-         `falloc` and `ftruncate` change the space of a file instead of its data. The last six \
-         create, look up or remove `nrfiles` files or directories, see below",
+         `falloc` and `ftruncate` change the space of a file instead of its data. The next six \
+         create, look up or remove `nrfiles` files or directories, see below. `e4defrag` exchanges \
+         blocks of ext4 with those of another file. `cpuio` computes instead of doing I/O",
+    ),
+    used(
+        "donorname",
+        "the name of a file",
+        "required with `ioengine=e4defrag`",
+        "the file whose blocks are exchanged for those of the job's file; it is created, as a \
+         temporary file, and shared by all jobs with the same name",
+    ),
+    used(
+        "inplace",
+        FLAG,
+        "0",
+        "1 reserves and releases the space of `donorname` as part of each operation; otherwise, it \
+         is reserved beforehand",
+    ),
+    used(
+        "cpuload",
+        "1 to 100",
+        "required with `ioengine=cpuio`",
+        "percentage of a processor that each job uses: it computes, then pauses",
+    ),
+    used("cpuchunks", "microseconds, 1 to 60000000", "50000", "duration of each computation"),
+    used(
+        "cpumode",
+        "`noop`, `qsort`",
+        "`noop`",
+        "the computation: a loop that reads the clock, or a sort of 1 MiB of random numbers, \
+         whatever time it takes",
+    ),
+    used(
+        "exit_on_io_done",
+        FLAG,
+        "0",
+        "with `ioengine=cpuio`: the section ends once all others that do I/O have ended, \
+         and needs no `runtime`",
     ),
     used(
         "libblkio_driver",
@@ -283,7 +319,7 @@ pub const OPTIONS: &[FioOption] = &[
                                      reached first",
     )
     .or(&["timeout"]),
-    used("time_based", FLAG, "0", "only `runtime` ends the measurement").alone(),
+    used("time_based", FLAG, "0", "only `runtime` ends the measurement; no effect without it").alone(),
     used(
         "size",
         "size of at least one block, zones such as `8z`, or `1%` to `100%` of a device or an \
@@ -571,8 +607,8 @@ pub const OPTIONS: &[FioOption] = &[
         "verify_write_sequence",
         FLAG,
         "1",
-        "a block must contain the last write to it. 0 also accepts earlier ones, which jobs require \
-         that overwrite each other's blocks",
+        "a block must contain the last write to it. 0 also accepts earlier ones; it is the default \
+         for jobs that overwrite each other's blocks, see below",
     ),
     used(
         "continue_on_error",

@@ -10,8 +10,8 @@ const OPENING: &str = "\
 `flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
 (`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
 by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
-covers everything else that flushmark can do; zones, processors and preconditioning are options of
-job files only.
+covers everything else that flushmark can do; zones, processors, computations, exchanges of
+blocks and preconditioning are options of job files only.
 
 ```ini
 [global]
@@ -106,8 +106,13 @@ const CLOSING: &str = "
   those of `verify_backlog` take part of the measured time. The first mismatch fails the test,
   unless `continue_on_error` ignores it. A section that only reads requires an earlier section that
   wrote the file; blocks that it had not written are counted in a note and not checked.
-- **Jobs that overwrite each other's blocks** are rejected with `verify`, unless
-  `verify_write_sequence=0` is set; fio warns, and reports mismatches.
+- **Jobs that overwrite each other's blocks** with `verify`, in one section or in several at the same
+  time, cannot know which write is the last. Each block then has a header per 512 B, and is read back
+  once all of these jobs have ended: every 512 B must be whole and in its place, whichever job wrote
+  it. Damage and misdirected writes are noticed, lost writes are not, and a note says so. fio warns,
+  and reports mismatches, because the seed or the number of the write is that of another job.
+  `verify_write_sequence=1`, `verify_backlog` and `exitall` are rejected for such jobs, and so are
+  other sections that write these blocks without the same `verify`.
 - **Several files of one directory** at the same time are possible with `directory` and different
   values of `filename`, or with `--target`.
 - **`trim`** issues one discard at a time; its results are reported as writes.
@@ -130,12 +135,27 @@ const CLOSING: &str = "
 - **`ioengine=ftruncate`**: a write truncates or extends the file to the offset of its block, and
   has no bytes. Only files that flushmark created are truncated, so the target must be a directory.
   `fsync` with `falloc` or `ftruncate` is rejected; a TOML plan can sync such a change with `steps`.
+- **`ioengine=e4defrag`**: a write exchanges the blocks of the file with those of `donorname`
+  (`EXT4_IOC_MOVE_EXT`), and the data stays. The target must be a directory on ext4; otherwise, the
+  test is skipped. Like any new file that is only written, the job's file has reserved space and no
+  data, which costs less to exchange; `overwrite=1` writes it first. The donor cannot be the file of
+  a section, and with `inplace=1` only one job can use it at a time. `fsync` is rejected. While other jobs use the file through the page
+  cache, the kernel may refuse an exchange (`EBUSY`), which ends the job, as in fio;
+  `ignore_error=,EBUSY` counts such errors instead.
 - **`filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`**: each of the
   `nrfiles` files or directories of a job has its turn once, in order, and each operation has a
   latency. It includes the `close` of a file that is created. Looking up counts as a read, creating
   and removing as writes, whatever `rw` is; no bytes are counted. Files that are looked up or
   removed have `filesize` bytes, and are created and synced beforehand. As in fio, options of blocks
   and data have no effect. `loops` and `time_based` are only valid with `filestat` and `dirstat`.
+- **`ioengine=cpuio`** needs `runtime`, `number_ios` or `exit_on_io_done`, and no target. Each
+  computation counts as an operation, and as a read without bytes; its latency is the time it took.
+  Options of blocks, data and files have no effect, as in fio. A note reports the processor time that
+  the jobs used, which on a busy host is less than `cpuload`. `qsort` sorts new random numbers each
+  time; fio sorts the same ones in four orders.
+- **`exit_on_io_done`** takes later sections into account, as in fio: it has no effect if one of them
+  does I/O, or if no section does. A section that would then never end is rejected, as is one that
+  starts after all I/O has ended, which fio ends before its first computation.
 - **A `filename` shared by sections** is one file: a section finds it as the previous ones left it,
   unless it is too small.
 - **`latency_target`**: I/Os of the search count neither as results nor towards `size`. A job that

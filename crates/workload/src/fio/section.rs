@@ -209,6 +209,12 @@ impl Section {
         self.get(key).is_some()
     }
 
+    /// Returns `true` if the section itself sets this option. As in fio, one that an engine does
+    /// not have may be inherited from `[global]`, where it belongs to the engine set there.
+    pub fn has_own(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|setting| setting.line > self.line)
+    }
+
     /// The later of two settings.
     pub fn later<'k>(&self, one: &'k str, other: &'k str) -> Option<&'k str> {
         let key =
@@ -274,8 +280,11 @@ impl Section {
     /// Remarks for the user on accepted settings, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let noted = self.settings.iter().filter(|setting| setting.option.role == Role::Noted);
+        let endless = self.flag("time_based") == Ok(Some(true))
+            && self.time("runtime").is_ok_and(|time| time.is_none_or(|time| time.is_zero()));
         noted
             .map(|setting| format!("{}: {}", setting.option.name, setting.option.meaning))
+            .chain(endless.then(|| "time_based: no effect without runtime, as in fio".to_owned()))
             .collect()
     }
 

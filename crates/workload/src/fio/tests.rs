@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Content, Dedupe, DedupeSource,
-    EngineChoice, FileOrder, FillPattern, Flow, IoPriority, JobFiles, LatencyTarget, Limit,
-    MemoryPolicy, Nodes, Numbers, Pattern, PriorityClass, PriorityShare, Processors, Rate, RateMin,
-    Room, RunOn, Seal, SizeShare, SteadyChange, SteadyFill, SteadyQuantity, SyncMethod, SyncTiming,
-    SyncedFile, ThinkTime, Until, UntilSteady, WarmUp, ZoneCollection, Zoning,
+    Area, Arrivals, BlockOrder, CheckTime, CoarseAlignment, Commits, Compute, ComputeTask, Content,
+    Dedupe, DedupeSource, Donor, DonorSpace, EngineChoice, FileOrder, FillPattern, Flow,
+    IoPriority, JobFiles, LatencyTarget, Limit, MemoryPolicy, Nodes, Numbers, Pattern,
+    PriorityClass, PriorityShare, Processors, Rate, RateMin, Room, RunOn, Seal, SizeShare,
+    SteadyChange, SteadyFill, SteadyQuantity, SyncMethod, SyncTiming, SyncedFile, ThinkTime, Until,
+    UntilSteady, WarmUp, ZoneCollection, Zoning,
 };
 
 fn only(text: &str) -> Workload {
@@ -106,19 +107,17 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nsize=1m\n"), @"job.fio:2: verify: reads are checked against what an earlier section wrote to the same file; set filename in both");
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: verify: blocks of different sizes overlap; use a single bs");
     insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nzero_buffers\nsize=1m\n"), @"job.fio:2: verify: a block of zeros cannot hold a checksum; remove zero_buffers");
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs overwrite each other's blocks; use numjobs=1, a size of at most offset_increment, or verify_write_sequence=0 to check only that each block is whole");
     insta::assert_snapshot!(error("[t]\nrate=1m\nrate_iops=5\nsize=1m\n"), @"job.fio:2: rate and rate_iops exclude each other");
     insta::assert_snapshot!(error("[t]\nrate=,1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: a rate for one direction of a mix needs one for the other; give both, as in rate=1000,1000");
     insta::assert_snapshot!(error("[t]\nrate=1p\nsize=1m\n"), @"job.fio:2: rate: 274877906944 operations per second exceed the limit of 10000000");
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
     insta::assert_snapshot!(error("[a]\nsize=1m\n[a]\nsize=1m\nstonewall\n"), @"job.fio:3: duplicate section name a; rename one of them");
-    insta::assert_snapshot!(error("[a]\ntime_based\nsize=1m\n"), @"job.fio:2: time_based requires runtime");
     insta::assert_snapshot!(error("[a]\nruntime=soon\nsize=1m\n"), @r#"job.fio:2: runtime: "soon" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
     insta::assert_snapshot!(error("rw=write\n"), @"job.fio:1: rw must be in a section; put it under [global] or a job");
     insta::assert_snapshot!(error("[broken\n"), @"job.fio:1: invalid section [broken; expected [name]");
@@ -174,6 +173,141 @@ fn a_line_ends_where_its_comment_begins() {
 fn the_other_names_of_keys_and_the_last_of_two_settings() {
     let job = only("[t]\nreadwrite=readwrite\nblocksize=8k\nbs=16k\nrwmixread=70\nsize=1m\n");
     assert_eq!((job.pattern, job.block_bytes.get(), job.read_percent), (Pattern::Rw, 16384, 70));
+}
+
+#[test]
+fn a_section_that_computes() {
+    let text = "[global]\nioengine=cpuio\ntime_based\nruntime=15\n[a]\ncpuload=50\nnumjobs=2\n\
+                cpumode=noop\n[b]\nstonewall\ncpuload=300\ncpumode=qsort\ncpuchunks=1000\n\
+                [io]\nioengine=psync\nsize=1m\nfilename=/x\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    assert!(plan.targets_differ.is_none());
+    assert_eq!(plan.target.as_deref(), Some("/x"));
+    let of = |test: &Test| match &test.work {
+        Work::Blocks(workload) => workload.clone(),
+        Work::Steps(_) | Work::Sort(_) => unreachable!(),
+    };
+    let spin = of(&plan.tests[0]);
+    assert_eq!((spin.pattern, spin.jobs.get()), (Pattern::Compute, 2));
+    assert_eq!(spin.compute, Compute { load_percent: 50, ..Compute::DEFAULT });
+    assert_eq!(spin.commits(), Commits::None);
+    assert_eq!(spin.limit, Limit::Time(Duration::from_secs(15)));
+    let sort = of(&plan.tests[1]).compute;
+    let full = Compute { chunk_us: 1000, task: ComputeTask::Sort, ..Compute::DEFAULT };
+    assert_eq!(sort, full);
+    let alone = "[a]\nioengine=cpuio\ncpuload=50\nnumber_ios=9\nsize=1m\n";
+    let plan = Plan::from_fio("job.fio", alone, &|_| None).unwrap();
+    assert_eq!(plan.target.as_deref(), Some("null:"));
+    assert_eq!(of(&plan.tests[0]).limit, Limit::Count(9));
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\n{lines}\n"));
+    insta::assert_snapshot!(refused("ioengine=cpuio\nruntime=1"), @"job.fio:3: cpuload: missing; set the percentage of a processor that each job uses");
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=0\nruntime=1"), @r#"job.fio:4: cpuload: "0" is invalid: expected a percentage above 0"#);
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5"), @"job.fio:3: runtime: missing; computations would never end");
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5\nruntime=1\ncpumode=idle"), @r#"job.fio:6: cpumode: "idle" is invalid: expected one of noop, qsort"#);
+    insta::assert_snapshot!(refused("ioengine=cpuio\ncpuload=5\nruntime=1\nrate_iops=5"), @"job.fio:6: rate_iops: with ioengine=cpuio, cpuload determines the rate; remove it");
+    insta::assert_snapshot!(refused("cpuload=5"), @"job.fio:3: cpuload: requires ioengine=cpuio");
+}
+
+#[test]
+fn time_based_has_no_effect_without_a_runtime() {
+    let plan = Plan::from_fio("j", "[a]\ntime_based\nsize=1m\n", &|_| None).unwrap();
+    assert_eq!(plan.notes, ["time_based: no effect without runtime, as in fio"]);
+    let Work::Blocks(workload) = &plan.tests[0].work else { unreachable!() };
+    assert_eq!(workload.limit, Limit::Count(256));
+    let plan = Plan::from_fio("j", "[a]\ntime_based\nruntime=1\nsize=1m\n", &|_| None).unwrap();
+    assert!(plan.notes.is_empty());
+}
+
+#[test]
+fn jobs_that_write_the_same_blocks_check_what_they_can_know() {
+    let of = |text: &str| -> Vec<(bool, bool, u32)> {
+        let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+        let verify = |test: &Test| match &test.work {
+            Work::Blocks(workload) => {
+                workload.verify.map(|verify| (verify.shared, verify.latest, verify.piece_bytes))
+            }
+            Work::Steps(_) | Work::Sort(_) => None,
+        };
+        plan.tests.iter().filter_map(verify).collect()
+    };
+    let (shared, alone) = ((true, false, 512), (false, true, 4096));
+    let head = "[global]\nverify=md5\nrw=randrw\nfilename=f\nsize=1m\n";
+    assert_eq!(of(&format!("{head}[a]\nnumjobs=4\n")), [shared]);
+    assert_eq!(of(&format!("{head}[a]\nnumjobs=4\noffset_increment=1m\n")), [alone]);
+    assert_eq!(of(&format!("{head}[a]\nnumjobs=4\noffset_increment=1020k\n")), [shared]);
+    assert_eq!(of(&format!("{head}[a]\n[b]\nbs=32k\n")), [shared, shared]);
+    assert_eq!(of(&format!("{head}[a]\n[b]\nstonewall\n")), [alone, alone]);
+    assert_eq!(of(&format!("{head}[a]\n[b]\noffset=1m\n")), [alone, alone]);
+    assert_eq!(of(&format!("{head}[a]\n[b]\nrw=read\nverify=0\n")), [alone]);
+    // A later section understands the smaller pieces.
+    let later = format!("{head}[a]\nnumjobs=2\ndo_verify=0\n[b]\nstonewall\nrw=read\n");
+    assert_eq!(of(&later), [shared, (false, false, 512)]);
+    let refused = |lines: &str| error(&format!("{head}{lines}\n"));
+    insta::assert_snapshot!(refused("[a]\nnumjobs=4\nverify_write_sequence=1"), @"job.fio:8: verify_write_sequence: several jobs overwrite each other's blocks, and none of them knows which write is the last; remove it, or use numjobs=1, a size of at most offset_increment, or stonewall");
+    insta::assert_snapshot!(refused("[a]\nnumjobs=4\nverify_backlog=8"), @"job.fio:8: verify_backlog: several jobs overwrite each other's blocks, and a block would be read back while another job writes it; remove it, or use numjobs=1, a size of at most offset_increment, or stonewall");
+    insta::assert_snapshot!(refused("[a]\nnumjobs=4\nexitall"), @"job.fio:2: verify: several jobs overwrite each other's blocks, and they are read back once all of these jobs have ended; remove exitall, or use numjobs=1, a size of at most offset_increment, or stonewall");
+    insta::assert_snapshot!(refused("[a]\nnumjobs=4\nbs=1000"), @"job.fio:2: verify: several jobs overwrite each other's blocks, and a block may hold parts of several writes; make bs a multiple of 512, or use numjobs=1, a size of at most offset_increment, or stonewall");
+    insta::assert_snapshot!(refused("[a]\n[b]\nverify=0"), @"job.fio:2: verify: section b changes the same blocks at the same time, and its blocks do not have the same verify; add stonewall");
+    insta::assert_snapshot!(refused("[a]\n[b]\nverify=0\nrw=randtrim"), @"job.fio:2: verify: section b changes the same blocks at the same time, and its blocks do not have the same verify; add stonewall");
+}
+
+#[test]
+fn a_section_that_exchanges_blocks() {
+    let text = "[global]\nioengine=e4defrag\ndirectory=/x\nsize=1m\ndonorname=d\n\
+                [a]\nrw=write\nnumjobs=4\n[b]\nstonewall\ninplace=1\nrw=randwrite\nfilename=f\n\
+                [c]\nioengine=psync\nrw=write\nfilename=f\n[d]\nstonewall\nrw=write\ndonorname=e\n";
+    let plan = Plan::from_fio("job.fio", text, &|_| None).unwrap();
+    let of = |test: &Test| match &test.work {
+        Work::Blocks(workload) => (workload.pattern, workload.donor),
+        Work::Steps(_) | Work::Sort(_) => unreachable!(),
+    };
+    let donor = |number, space| Some(Donor { number, space });
+    let found: Vec<_> = plan.tests.iter().map(of).collect();
+    assert_eq!(
+        found,
+        [
+            (Pattern::Defragment, donor(0, DonorSpace::Reserved)),
+            (Pattern::RandDefragment, donor(0, DonorSpace::InPlace)),
+            (Pattern::Write, None),
+            (Pattern::Defragment, donor(3, DonorSpace::Reserved)),
+        ]
+    );
+    let refused = |lines: &str| error(&format!("[t]\nsize=4m\nrw=write\n{lines}\n"));
+    insta::assert_snapshot!(refused("ioengine=e4defrag"), @"job.fio:4: donorname: missing; name the file whose blocks are used");
+    insta::assert_snapshot!(refused("donorname=d"), @"job.fio:4: donorname: requires ioengine=e4defrag");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\nrw=randrw"), @"job.fio:6: rw: ioengine=e4defrag does not support randrw; use write or randwrite");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\nfsync=1"), @"job.fio:6: fsync: defragment writes no data to sync; remove it");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\nverify=md5"), @"job.fio:6: verify: defragment writes no data to read back; use another rw");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\ninplace=1\nnumjobs=2"), @"job.fio:6: inplace: several jobs would truncate the file that they share; use numjobs=1");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\nfilename=d"), @"job.fio:5: donorname: this is the file of a section, which would lose its blocks; name another file");
+    insta::assert_snapshot!(refused("ioengine=e4defrag\ndonorname=d\n[u]\nsize=4m\nrw=write\nioengine=e4defrag\ndonorname=d\ninplace=1"), @"job.fio:11: inplace: section t uses the same donor at the same time, and one of them truncates it; give each its own donorname, or add stonewall");
+}
+
+#[test]
+fn computations_that_end_with_the_io_of_other_sections() {
+    let io = "[io]\nsize=1m\n";
+    let computing =
+        |line: &str| format!("[c]\nioengine=cpuio\ncpuload=5\nexit_on_io_done=1\n{line}\n");
+    let of = |text: &str, index: usize| match &Plan::from_fio("job.fio", text, &|_| None)
+        .unwrap()
+        .tests[index]
+        .work
+    {
+        Work::Blocks(workload) => (workload.compute.while_io, workload.limit.time()),
+        Work::Steps(_) | Work::Sort(_) => unreachable!(),
+    };
+    assert_eq!(of(&format!("{}{io}", computing("")), 0), (true, None));
+    let limited = (true, Some(Duration::from_secs(9)));
+    assert_eq!(of(&format!("{io}{}", computing("runtime=9")), 1), limited);
+    // fio waits for the I/O of later sections as well, and without any I/O for nothing.
+    let later = format!("{}{io}stonewall\n", computing("runtime=9"));
+    assert_eq!(of(&later, 0), (false, Some(Duration::from_secs(9))));
+    assert_eq!(of(&computing("runtime=9"), 0), (false, Some(Duration::from_secs(9))));
+    let refused = |text: String| error(&text);
+    insta::assert_snapshot!(refused(computing("")), @"job.fio:4: exit_on_io_done: no section that runs at the same time is the last one with I/O, so the computations would never end; set runtime");
+    insta::assert_snapshot!(refused(format!("{}{io}stonewall\n", computing(""))), @"job.fio:4: exit_on_io_done: no section that runs at the same time is the last one with I/O, so the computations would never end; set runtime");
+    insta::assert_snapshot!(refused(format!("{io}{}", computing("runtime=9\nstonewall"))), @"job.fio:6: exit_on_io_done: all sections with I/O have ended before this one starts, so nothing would be computed; remove it");
+    insta::assert_snapshot!(refused("[t]\nsize=4m\nexit_on_io_done=1\n".to_owned()), @"job.fio:3: exit_on_io_done: requires ioengine=cpuio");
 }
 
 #[test]
@@ -984,7 +1118,6 @@ fn values_at_the_end_of_their_range_are_taken() {
         "bs=4k,8k,16k,32k",
         "bs=,",
         "loops=0",
-        "rw=write\nverify=crc32c\nnumjobs=2\nfilename=x\noffset_increment=1020k",
     ] {
         error(&format!("[t]\nsize=1m\n{lines}\n"));
     }

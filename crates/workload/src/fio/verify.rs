@@ -5,9 +5,12 @@ use super::value;
 use crate::blocks::{Content, Jobs, Layout, Room, Sharing, Workload};
 use crate::order::BlockOrder;
 use crate::pattern::Pattern;
+use crate::pattern::{Operation, SpaceCall};
 use crate::plan::PlanError;
+use crate::plan::{Test, Work};
 use crate::size::format_bytes;
 use crate::tolerance::{Tolerance, error_number};
+use crate::verification::WHOLE_PIECE_BYTES;
 use crate::verification::{CheckTime, FillPattern, Seal, Verification};
 
 /// fio's names of checksums. A block contains a CRC-32C with any of them: the name changes only
@@ -65,7 +68,7 @@ impl Section {
         };
         let latest = self.flag("verify_write_sequence")?.unwrap_or(true);
         let piece_bytes = piece_bytes.unwrap_or(usual) as u32;
-        let verification = Verification { seal, piece_bytes, time, latest };
+        let verification = Verification { seal, piece_bytes, time, latest, shared: false };
         self.expect_verifiable(workload, &verification)?;
         Ok(Some(verification))
     }
@@ -121,12 +124,6 @@ impl Section {
         verification: &Verification,
     ) -> Result<(), PlanError> {
         let fills = verification.seal.fill().is_some();
-        // In zones, no job overwrites data that is to be checked.
-        let shared = workload.zoning.is_none()
-            && workload.sharing != Sharing::None
-            && workload.jobs > Jobs::MIN
-            && self.has("filename")
-            && workload.offset_increment_bytes < workload.size_per_job_bytes(Room::Unlimited);
         if !workload.pattern.transfers() {
             let name = workload.pattern.name();
             let message = format!("verify: {name} writes no data to read back; use another rw");
@@ -140,9 +137,6 @@ impl Section {
             "resets discard blocks that would be checked; remove zone_reset_frequency"
         } else if workload.dedupe.is_some() {
             "duplicates cannot hold a checksum; remove dedupe_percentage"
-        } else if shared && workload.pattern.writes() && verification.latest {
-            "several jobs overwrite each other's blocks; use numjobs=1, a size of at most \
-             offset_increment, or verify_write_sequence=0 to check only that each block is whole"
         } else if verification.time == CheckTime::OnRead && !self.has("filename") {
             "reads are checked against what an earlier section wrote to the same file; set \
              filename in both"
@@ -248,6 +242,100 @@ impl Section {
         }
         Ok((created || self.fills_device(pattern)?).then_some(Layout::Empty))
     }
+}
+
+/// Finds the sections whose jobs write the same blocks at the same time. None of them can know
+/// which write is the last, so each checks only that every sector is whole and in its place.
+///
+/// # Errors
+/// Fails if not even that can be checked, or if the section demands more.
+pub(super) fn find_shared_blocks(
+    tests: &mut [Test],
+    sections: &[Section],
+) -> Result<(), PlanError> {
+    for index in 0..tests.len() {
+        let Some((own, verification)) = checked_writer(&tests[index]) else { continue };
+        let section = &sections[index];
+        let begin = (0..=index).rfind(|&test| !tests[test].with_previous).unwrap_or(0);
+        let end = (index + 1..tests.len()).find(|&test| !tests[test].with_previous);
+        let group = begin..end.unwrap_or(tests.len());
+        let mut shared = own.jobs > Jobs::MIN
+            && own.sharing != Sharing::None
+            && section.has("filename")
+            && own.offset_increment_bytes < own.size_per_job_bytes(Room::Unlimited);
+        for other in group.filter(|&other| other != index).map(|other| &tests[other]) {
+            if !overwrites(other, own) {
+                continue;
+            }
+            shared = true;
+            let same = checked_writer(other).map(|(_, other)| other.seal);
+            if same != Some(verification.seal) {
+                let message = format!(
+                    "verify: section {} changes the same blocks at the same time, and its blocks do \
+                     not have the same verify; add stonewall",
+                    other.name
+                );
+                return Err(section.wrong("verify", &message));
+            }
+        }
+        if !shared {
+            continue;
+        }
+        let advice = "use numjobs=1, a size of at most offset_increment, or stonewall";
+        let (key, because) = if section.flag("verify_write_sequence")? == Some(true) {
+            ("verify_write_sequence", "none of them knows which write is the last; remove it")
+        } else if matches!(verification.time, CheckTime::EveryWrites(_)) {
+            ("verify_backlog", "a block would be read back while another job writes it; remove it")
+        } else if !own.ends.is_nothing() {
+            ("verify", "they are read back once all of these jobs have ended; remove exitall")
+        } else if !own.is_aligned_to(WHOLE_PIECE_BYTES.into()) {
+            ("verify", "a block may hold parts of several writes; make bs a multiple of 512")
+        } else {
+            if let Work::Blocks(workload) = &mut tests[index].work
+                && let Some(verify) = &mut workload.verify
+            {
+                (verify.latest, verify.shared) = (false, true);
+                verify.piece_bytes = verify.piece_bytes.min(WHOLE_PIECE_BYTES);
+            }
+            continue;
+        };
+        let message = format!(
+            "{key}: several jobs overwrite each other's blocks, and {because}, or {advice}"
+        );
+        return Err(section.wrong(key, &message));
+    }
+    Ok(())
+}
+
+/// The workload of a test that writes blocks which are checked.
+fn checked_writer(test: &Test) -> Option<(&Workload, Verification)> {
+    let Work::Blocks(workload) = &test.work else { return None };
+    // In zones, no job overwrites data that is to be checked.
+    let checks = workload.pattern.writes() && workload.zoning.is_none();
+    Some((workload, workload.verify.filter(|_| checks)?))
+}
+
+/// Returns `true` if `other` changes data that `workload` writes to the same file.
+fn overwrites(other: &Test, workload: &Workload) -> bool {
+    let Work::Blocks(other) = &other.work else { return false };
+    let changes = match other.pattern.operation() {
+        Operation::Transfer => other.pattern.writes(),
+        Operation::Space(SpaceCall::Discard | SpaceCall::Truncate) => true,
+        // The data stays.
+        Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve | SpaceCall::Exchange) => false,
+        Operation::Entry(..) | Operation::Compute => false,
+    };
+    let range = |workload: &Workload| {
+        let last = workload.part_offset_bytes(workload.jobs.get() - 1);
+        let end = last.saturating_add(workload.size_per_job_bytes(Room::Unlimited));
+        workload.offset_bytes..end
+    };
+    let (one, two) = (range(other), range(workload));
+    changes
+        && workload.kept_file.is_some()
+        && other.kept_file == workload.kept_file
+        && one.start < two.end
+        && two.start < one.end
 }
 
 /// The bytes of a pattern: a hexadecimal number in the order of its digits, a decimal number from

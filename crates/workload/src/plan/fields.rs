@@ -166,7 +166,7 @@ pub const FIELDS: &[Field] = &[
     field!(
         Test,
         "pattern",
-        Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
+        Kind::Word(|| Pattern::planned().map(Pattern::name).collect()),
         "required, unless there are steps or a sort",
         "The access pattern: sequential (`read`, `write`, `rw`, `trim`) or random (`randread`, \
          `randwrite`, `randrw`, `randtrim`). `rw` and `randrw` mix reads and writes. `trim` and \

@@ -344,7 +344,8 @@ impl<'a> Fields<'a> {
                 Err(self.error("sort", "pattern, steps and sort exclude each other"))
             }
             (None, None, None) => {
-                let patterns = Pattern::ALL.map(Pattern::name).join(", ");
+                let patterns: Vec<&str> = Pattern::planned().map(Pattern::name).collect();
+                let patterns = patterns.join(", ");
                 let message =
                     format!("missing; expected one of {patterns}, or a test with steps or sort");
                 Err(self.error("pattern", &message))
@@ -353,7 +354,9 @@ impl<'a> Fields<'a> {
     }
 
     fn blocks(&self) -> Result<Workload, PlanError> {
-        let pattern = self.word("pattern", Pattern::from_name)?.unwrap_or(Pattern::Read);
+        let known =
+            |name: &str| Pattern::planned().find(|known| Pattern::from_name(name) == Some(*known));
+        let pattern = self.word("pattern", known)?.unwrap_or(Pattern::Read);
         if pattern.visits_entries() {
             return self.entries(pattern);
         }

@@ -57,6 +57,7 @@ fn names_of_tests() {
 #[test]
 fn words() {
     insta::assert_snapshot!(error_of_value(r#"pattern = "writes""#), @r#"plan.toml:3: pattern: "writes" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, allocate, randallocate, reserve, randreserve, truncate, randtruncate, create, stat, remove, mkdir, statdir, rmdir"#);
+    insta::assert_snapshot!(error_of_value(r#"pattern = "compute""#), @r#"plan.toml:3: pattern: "compute" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, allocate, randallocate, reserve, randreserve, truncate, randtruncate, create, stat, remove, mkdir, statdir, rmdir"#);
     insta::assert_snapshot!(error_of_value("pattern = 3"), @"plan.toml:3: pattern: 3 is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, allocate, randallocate, reserve, randreserve, truncate, randtruncate, create, stat, remove, mkdir, statdir, rmdir");
     insta::assert_snapshot!(error_of_value(r#"sync = "fsnyc""#), @r#"plan.toml:3: sync: "fsnyc" is invalid: expected one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
     insta::assert_snapshot!(error_of_value(r#"layout = "sparse""#), @r#"plan.toml:3: layout: "sparse" is invalid: expected one of overwrite, append, preallocated, preallocated-once, empty"#);

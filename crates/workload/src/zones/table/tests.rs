@@ -194,7 +194,8 @@ fn data_that_is_checked_later_is_never_reset() {
     let mut checked = workload(Pattern::RandWrite);
     let seal = crate::Seal::Checksum { fill: None };
     let time = crate::CheckTime::Afterwards;
-    checked.verify = Some(crate::Verification { seal, piece_bytes: 4096, time, latest: true });
+    checked.verify =
+        Some(crate::Verification { seal, piece_bytes: 4096, time, latest: true, shared: false });
     let mut job = job(&checked, 4, &mut table);
     let mut written: Vec<u64> =
         (0..16).map(|_| perform(&mut table, &mut job, ZoneAction::Write, 0).0 / BLOCK).collect();

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use workload::{SpaceCall, SyncCall};
 
-use crate::disk::{BlockDisk, Disk, FileBacked};
+use crate::disk::{Backed, BlockDisk, Disk};
 use crate::open_files::OpenFiles;
 
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
@@ -33,8 +33,10 @@ impl SpaceDisk {
 
 impl BlockDisk for SpaceDisk {}
 
-impl FileBacked for SpaceDisk {
-    fn files(&self) -> &OpenFiles {
+impl Backed for SpaceDisk {
+    type Storage = OpenFiles;
+
+    fn storage(&self) -> &OpenFiles {
         &self.files
     }
 }

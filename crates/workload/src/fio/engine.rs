@@ -20,8 +20,8 @@ pub enum FioEngine {
 impl FioEngine {
     /// The names, for errors.
     pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
-                             libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, \
-                             dircreate, dirstat, dirdelete";
+                             libblkio, nbd, null, falloc, ftruncate, filecreate, filestat, \
+                             filedelete, dircreate, dirstat, dirdelete";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
@@ -32,7 +32,8 @@ impl FioEngine {
             }
             "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
-            "null" => FioEngine::Transfer(EngineChoice::Auto),
+            // Their target has a single interface.
+            "nbd" | "null" => FioEngine::Transfer(EngineChoice::Auto),
             "falloc" => FioEngine::Falloc,
             "ftruncate" => FioEngine::Ftruncate,
             "filecreate" => FioEngine::Entries(Pattern::Create),

@@ -88,6 +88,8 @@ enum Bench {
 enum Peer {
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::fio::Options),
+    /// fio as a client of NBD servers
+    Nbd(versus::nbd::Options),
     /// nbdkit from the system's packages: served drives, and crash states compared with copied
     /// images
     Nbdkit(versus::nbdkit::Options),
@@ -126,6 +128,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Bench { what: Bench::Web(options) } => bench::web::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
+        Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),

@@ -423,9 +423,10 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in
-        ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result", "sort_keys"]
-    {
+    for target in [
+        "plan_toml", "fio_job", "verify_message", "nbd_session", "nbd_negotiation",
+        "foreign_result", "sort_keys",
+    ] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!(
                 "fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"

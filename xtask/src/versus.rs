@@ -4,6 +4,7 @@
 //! A comparison fails if a program is missing or a measurement fails, not if a ratio falls short.
 
 pub mod fio;
+pub mod nbd;
 pub mod nbdkit;
 pub mod sort;
 pub mod verify;

@@ -9,10 +9,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::serve::socket::Listener;
+use nbd::{Transport, Uri};
 
-/// The registered NBD port.
-const NBD_PORT: u16 = 10809;
+use crate::serve::socket::Listener;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -63,7 +62,7 @@ impl FromStr for Address {
         match text.rsplit_once(':') {
             Some((host, port)) => tcp(host, port),
             None if text.parse::<std::net::IpAddr>().is_ok() || text == "localhost" => {
-                Ok(Address::Tcp(text.to_owned(), NBD_PORT))
+                Ok(Address::Tcp(text.to_owned(), nbd::wire::PORT))
             }
             None => Ok(Address::Unix(PathBuf::from(text))),
         }
@@ -81,11 +80,13 @@ impl fmt::Display for Address {
 }
 
 impl Address {
+    /// The address that clients use.
     pub fn uri(&self) -> String {
-        match self {
-            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
-            Address::Tcp(..) => format!("nbd://{self}"),
-        }
+        let transport = match self {
+            Address::Unix(path) => Transport::Unix(path.clone()),
+            Address::Tcp(host, port) => Transport::Tcp(host.clone(), *port),
+        };
+        Uri { transport, export: String::new() }.to_string()
     }
 
     pub fn listen(&self) -> Result<Listener, AddressError> {

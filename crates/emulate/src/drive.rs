@@ -160,6 +160,7 @@ impl Drive {
             reads: activity.reads,
             writes: self.commands.writes(),
             written_bytes: activity.written_bytes,
+            fua_writes: self.commands.fua_writes(),
             flushes: self.commands.flushes(),
             dirty_bytes: self.queue.dirty_bytes(now),
             write_amplification: activity.write_amplification(),

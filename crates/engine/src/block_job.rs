@@ -7,7 +7,7 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{
     BlockContents, CheckTime, Content, DepthSearch, Donor, JobPart, Layout, Operation, SyncCall,
-    SyncMethod, Workload,
+    SyncMethod, Verification, Workload,
 };
 
 use crate::batching::Batching;
@@ -17,8 +17,9 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::computing::Computing;
 use crate::crew::{Phase, Report, Stage};
-use crate::disk::{BlockDisk, Disk, FileBacked, FileDisk, NullDisk, Renewal};
+use crate::disk::{Backed, BlockDisk, Disk, FileDisk, NullDisk, Renewal};
 use crate::entries::EntryDisk;
+use crate::export::{ExportDisk, ExportQueue, ExportTarget, WriteRequest};
 use crate::flow::{FlowCounters, FlowShare};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
@@ -36,7 +37,7 @@ use crate::space::SpaceDisk;
 use crate::target::{Opened, Target};
 use crate::uring::{Uring, UringSetup};
 use crate::writers::{Writers, Writing};
-use crate::zoned_disk::{Storage, ZonedDisk, ZonedEnd};
+use crate::zoned_disk::{Storage as ZoneStorage, ZonedDisk, ZonedEnd};
 use crate::zones::Zones;
 use workload::access::Operations;
 use workload::random::generator;
@@ -105,8 +106,14 @@ impl BlockJob<'_> {
                 Ok(self.queued(NullQueue::new(depth), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
+        if let Opened::Export(export) = self.target.opened() {
+            return self.on_export(export, stage, writing);
+        }
         match self.workload.pattern.operation() {
-            Operation::Transfer => self.transferring(self.open()?, stage, writing),
+            Operation::Transfer => match &self.zones {
+                Some(zones) => self.transferring_in_zones(zones, self.file_disk()?, stage, writing),
+                None => self.transferring(self.file_disk()?, stage, writing),
+            },
             Operation::Space(call) => {
                 let failed = |errno| Failure::of("querying the target", errno);
                 let mut disk = SpaceDisk::new(self.open()?, call).map_err(failed)?;
@@ -117,7 +124,7 @@ impl BlockJob<'_> {
                     disk = disk.with_donor(donor, space).map_err(failed)?;
                 }
                 match &self.zones {
-                    Some(zones) => Ok(self.zoned(zones, Storage::Resets(disk), stage)?.0),
+                    Some(zones) => Ok(self.zoned(zones, ZoneStorage::Resets(disk), stage)?.0),
                     None => self.blocking(&mut disk, stage),
                 }
             }
@@ -135,39 +142,104 @@ impl BlockJob<'_> {
         }
     }
 
-    /// Reads and writes data.
-    fn transferring(
+    /// Runs the stage over a connection to the server of an export.
+    fn on_export(
         &self,
-        files: OpenFiles,
+        export: &ExportTarget,
         stage: Stage<'_>,
         writing: Option<Writing>,
     ) -> Result<Report, Failure> {
+        let write = if !self.workload.pattern.transfers() {
+            WriteRequest::Trim
+        } else if self.workload.sync.is_write_flag() {
+            WriteRequest::WriteFua
+        } else {
+            WriteRequest::Write
+        };
+        let (depth, bytes) = (self.workload.depth_effective(), self.workload.largest_bytes());
+        let mut report = None;
+        let connected = export.with_channel(depth, bytes, |channel| {
+            let mut disk = ExportDisk::new(channel, self.part, write);
+            report = Some(if self.workload.pattern.transfers() {
+                self.transferring(disk, stage, writing)
+            } else {
+                self.blocking(&mut disk, stage)
+            });
+            Ok(())
+        });
+        let failure = connected.err().map(|error| Failure::Server(error.to_string()));
+        match (report, failure) {
+            // What the server did wrong explains the error that ended the job.
+            (Some(Ok(mut report)), Some(failure)) => {
+                report.end.failure = Some(failure);
+                Ok(report)
+            }
+            (_, Some(failure)) => Err(failure),
+            (report, None) => report.unwrap_or(Err(Failure::Panic)),
+        }
+    }
+
+    /// The disk over the job's files.
+    fn file_disk(&self) -> Result<FileDisk, Failure> {
         let renewal = match self.workload.layout {
             Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
             Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.bytes),
         };
-        let mut disk = FileDisk::new(files, self.write_flags(), renewal);
+        Ok(FileDisk::new(self.open()?, self.write_flags(), renewal))
+    }
+
+    /// Reads and writes data.
+    fn transferring<D: Backed<Storage: Storage>>(
+        &self,
+        mut disk: D,
+        stage: Stage<'_>,
+        writing: Option<Writing>,
+    ) -> Result<Report, Failure> {
         let Some(verification) = &self.workload.verify else {
-            return match &self.zones {
-                Some(zones) => Ok(self.zoned(zones, Storage::Files(disk), stage)?.0),
-                None => self.on(&mut disk, stage),
-            };
+            return D::Storage::carry(self, &mut disk, stage);
         };
+        let mut disk = self.verified(disk, verification)?;
+        let report = D::Storage::carry(self, &mut disk, stage)?;
+        Ok(self.read_back(disk, verification, report, writing))
+    }
+
+    /// Reads and writes data in zones.
+    fn transferring_in_zones(
+        &self,
+        zones: &Arc<Zones>,
+        disk: FileDisk,
+        stage: Stage<'_>,
+        writing: Option<Writing>,
+    ) -> Result<Report, Failure> {
+        let Some(verification) = &self.workload.verify else {
+            return Ok(self.zoned(zones, ZoneStorage::Files(disk), stage)?.0);
+        };
+        let disk = Box::new(self.verified(disk, verification)?);
+        let (report, storage) = self.zoned(zones, ZoneStorage::Verified(disk), stage)?;
+        let ZoneStorage::Verified(disk) = storage else { return Ok(report) };
+        Ok(self.read_back(*disk, verification, report, writing))
+    }
+
+    fn verified<D: Backed>(
+        &self,
+        disk: D,
+        verification: &Verification,
+    ) -> Result<Verified<D>, Failure> {
         let region = self.operations(Phase::Measurement).region();
         let earlier = self.target.written_to(&self.files[0].name);
-        let mut disk = Verified::new(disk, verification, region, earlier)
-            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
-        let mut report = match &self.zones {
-            None => self.on(&mut disk, stage)?,
-            Some(zones) => {
-                let (report, storage) =
-                    self.zoned(zones, Storage::Verified(Box::new(disk)), stage)?;
-                let Storage::Verified(back) = storage else { return Ok(report) };
-                disk = *back;
-                report
-            }
-        };
+        Verified::new(disk, verification, region, earlier)
+            .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))
+    }
+
+    /// Checks what the stage wrote, and keeps the record for a later test.
+    fn read_back<D: Backed>(
+        &self,
+        mut disk: Verified<D>,
+        verification: &Verification,
+        mut report: Report,
+        writing: Option<Writing>,
+    ) -> Report {
         drop(writing);
         if let Some(writers) = self.writers.as_ref().filter(|_| report.end.writes > 0) {
             writers.wait(self.stop);
@@ -184,21 +256,21 @@ impl BlockJob<'_> {
         if verification.time == CheckTime::InLaterTest && self.workload.kept_file.is_some() {
             self.target.keep_written(&self.files[0].name, disk.into_written());
         }
-        Ok(report)
+        report
     }
 
     /// Runs the stage on zones.
     fn zoned(
         &self,
         zones: &Arc<Zones>,
-        storage: Storage,
+        storage: ZoneStorage,
         stage: Stage<'_>,
-    ) -> Result<(Report, Storage), Failure> {
+    ) -> Result<(Report, ZoneStorage), Failure> {
         let zoning = self.workload.zoning.unwrap_or_default();
         let job = ZoneJob::new(self.workload, &zoning, self.part, &mut zones.table());
         let mut disk = ZonedDisk::new(storage, Arc::clone(zones), job);
         let mut report = if self.workload.pattern.transfers() {
-            self.on(&mut disk, stage)?
+            self.on_files(&mut disk, stage)?
         } else {
             self.blocking(&mut disk, stage)?
         };
@@ -218,16 +290,22 @@ impl BlockJob<'_> {
     }
 
     /// Runs the stage on the job's files.
-    fn on<D: FileBacked>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
+    fn on_files<D: Backed<Storage = OpenFiles>>(
+        &self,
+        disk: &mut D,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
         let (depth, write_flags) = (self.workload.depth_effective(), self.write_flags());
         match self.carrier {
-            Carrier::Psync | Carrier::Processor | Carrier::Null => self.blocking(disk, stage),
+            Carrier::Psync | Carrier::Processor | Carrier::Nbd | Carrier::Null => {
+                self.blocking(disk, stage)
+            }
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
                 let queued = self.workload.queued_sync();
                 let uring = Uring::new(
-                    UringSetup { files: disk.files(), depth, write_flags, linked, queued },
+                    UringSetup { files: disk.storage(), depth, write_flags, linked, queued },
                     &buffers,
                 )
                 .map_err(|errno| setting_up("io_uring", errno))?;
@@ -244,7 +322,7 @@ impl BlockJob<'_> {
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
                 let libaio = Libaio::new(
-                    disk.files(),
+                    disk.storage(),
                     depth,
                     write_flags,
                     self.workload.queued_sync(),
@@ -384,6 +462,42 @@ impl BlockJob<'_> {
             }
         }
         end
+    }
+}
+
+/// Storage of jobs that read and write data.
+trait Storage {
+    /// Runs the stage on a disk over this storage.
+    fn carry<D: Backed<Storage = Self>>(
+        job: &BlockJob<'_>,
+        disk: &mut D,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure>;
+}
+
+impl Storage for OpenFiles {
+    fn carry<D: Backed<Storage = OpenFiles>>(
+        job: &BlockJob<'_>,
+        disk: &mut D,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
+        job.on_files(disk, stage)
+    }
+}
+
+impl Storage for ExportDisk {
+    fn carry<D: Backed<Storage = ExportDisk>>(
+        job: &BlockJob<'_>,
+        disk: &mut D,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
+        let depth = job.workload.depth_effective();
+        if depth == 1 {
+            return job.blocking(disk, stage);
+        }
+        let buffers = job.buffers(depth as usize)?;
+        let queue = ExportQueue::new(disk.storage().clone(), &buffers);
+        Ok(job.queued(queue, disk, buffers, Vec::new(), stage))
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Carrier {
     IoUring,
     /// `io_submit`.
     Libaio,
+    /// Requests over the connection to an NBD server.
+    Nbd,
     /// No I/O: `null:`.
     Null,
     /// No I/O: computations.
@@ -27,7 +29,8 @@ impl Carrier {
         match self {
             Carrier::Psync => Some(Submission::Blocking),
             Carrier::IoUring | Carrier::Libaio => Some(Submission::Asynchronous),
-            Carrier::Null | Carrier::Processor => None,
+            // With NBD, the kernel sees bytes on a socket.
+            Carrier::Nbd | Carrier::Null | Carrier::Processor => None,
         }
     }
 
@@ -37,6 +40,7 @@ impl Carrier {
             Carrier::Psync => "psync",
             Carrier::IoUring => "io_uring",
             Carrier::Libaio => "libaio",
+            Carrier::Nbd => "nbd",
             Carrier::Null => "null",
             Carrier::Processor => "cpu",
         }

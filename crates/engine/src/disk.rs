@@ -145,15 +145,19 @@ impl FileDisk {
     }
 }
 
-/// A disk whose files a queue can access asynchronously.
-pub trait FileBacked: BlockDisk {
-    fn files(&self) -> &OpenFiles;
+/// A disk over storage that a queue can access as well.
+pub trait Backed: BlockDisk {
+    type Storage;
+
+    fn storage(&self) -> &Self::Storage;
 }
 
 impl BlockDisk for FileDisk {}
 
-impl FileBacked for FileDisk {
-    fn files(&self) -> &OpenFiles {
+impl Backed for FileDisk {
+    type Storage = OpenFiles;
+
+    fn storage(&self) -> &OpenFiles {
         &self.files
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use blame::Blame;
 use drive::{DriveError, Occupied, Signature};
+use nbd::{InvalidUri, NbdError};
 use rustix::io::Errno;
 use workload::format_bytes;
 
@@ -17,13 +18,35 @@ pub enum EngineError {
     /// The target has an unknown prefix.
     #[error(
         "unknown kind of target `{scheme}:` in `{given}`; expected a directory, a file, a device \
-         under /dev, sim:MODEL, or null:"
+         under /dev, sim:MODEL, nbd://HOST/EXPORT, or null:"
     )]
     UnknownScheme {
         /// The target as given by the user.
         given: String,
         /// The part before the colon.
         scheme: String,
+    },
+    /// The address of an export is invalid.
+    #[error(transparent)]
+    InvalidUri(#[from] InvalidUri),
+    /// An export cannot be reached.
+    #[error("cannot use {given}: {source}")]
+    Export {
+        /// The target as given by the user.
+        given: String,
+        source: NbdError,
+    },
+    /// A later connection found an export of another size or with other flags.
+    #[error("{given} has changed since the run began; run it again")]
+    ExportChanged {
+        /// The target as given by the user.
+        given: String,
+    },
+    /// The export is read-only.
+    #[error("{given} is a read-only export; only read-only plans can run on it")]
+    ReadOnlyExport {
+        /// The target as given by the user.
+        given: String,
     },
     /// The target could not be inspected.
     #[error(transparent)]
@@ -177,7 +200,7 @@ impl EngineError {
     /// The party at fault.
     pub fn blame(&self) -> Blame {
         match self {
-            EngineError::UnknownScheme { .. } => Blame::Usage,
+            EngineError::UnknownScheme { .. } | EngineError::InvalidUri(_) => Blame::Usage,
             EngineError::Drive(error) => error.blame(),
             EngineError::WouldOverwrite { .. }
             | EngineError::Occupied { .. }
@@ -274,7 +297,7 @@ mod tests {
         );
         insta::assert_snapshot!(
             EngineError::UnknownScheme { given: "emu:x".into(), scheme: "emu".into() },
-            @"unknown kind of target `emu:` in `emu:x`; expected a directory, a file, a device under /dev, sim:MODEL, or null:"
+            @"unknown kind of target `emu:` in `emu:x`; expected a directory, a file, a device under /dev, sim:MODEL, nbd://HOST/EXPORT, or null:"
         );
         insta::assert_snapshot!(
             EngineError::AnotherRun { path: "/srv".into() },

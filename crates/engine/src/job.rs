@@ -205,6 +205,8 @@ pub enum Failure {
     Mismatch { offset: u64, mismatch: &'static str },
     /// The job was slower than its workload allows.
     BelowRateMin(BelowRateMin),
+    /// The server of an export sent something invalid, or the connection to it failed.
+    Server(String),
     /// A sort failed, but no single operation did.
     Sort(String),
     /// The job's thread panicked; its measurements are lost.
@@ -332,7 +334,7 @@ impl std::fmt::Display for Failure {
                 )
             }
             Failure::BelowRateMin(below) => below.fmt(f),
-            Failure::Sort(what) => f.write_str(what),
+            Failure::Server(what) | Failure::Sort(what) => f.write_str(what),
             Failure::Panic => {
                 f.write_str("a job of the engine panicked; this is a bug in flushmark")
             }

@@ -12,7 +12,7 @@
 //! | the part of the target that each job works on, written once beforehand | `part`, `prepare` |
 //! | threads that start together and are sampled once a second | `crew`, `watch`, `affinity` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
-//! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
+//! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`); `export` (both, over the connection to an NBD server) |
 //! | sorts of more than fits in memory, with runs on the target | `spilling` |
 //! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //! | selects the number of completions per wait | `batching` |
@@ -21,7 +21,8 @@
 //!
 //! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
 //! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `space` and `zones` (ioctls),
-//! `uring` and `libaio` (the kernel's shared rings).
+//! `uring` and `libaio` (the kernel's shared rings) and `export` (blocks that are sent and received
+//! by their addresses).
 
 mod affinity;
 mod batching;
@@ -37,6 +38,7 @@ mod crew;
 mod disk;
 mod entries;
 mod error;
+mod export;
 mod flow;
 mod janitor;
 mod job;

@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 
 use measurement::TargetKind;
 use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, fdatasync, fsync, ftruncate};
-use rustix::io::{Errno, pwrite};
-use workload::{Content, Layout};
+use rustix::io::{Errno, ReadWriteFlags, pwrite};
+use workload::{Content, JobPart, Layout, Room, SyncCall};
 
 use crate::buffers::Buffers;
+use crate::disk::{Disk, FileDisk, Renewal};
 use crate::error::EngineError;
+use crate::export::{ExportDisk, ExportTarget, WriteRequest};
 use crate::job::Stop;
+use crate::open_files::OpenFiles;
 use crate::part::{Part, PartSpec};
+use crate::scratch::Scratch;
 use crate::target::{Opened, Target};
 use workload::random::generator;
 
@@ -79,45 +83,32 @@ pub fn prepare(
                 if let Some(from) = spec.precondition {
                     let filler = Filler { preparation, content: spec.content, time_left: None };
                     let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
+                    let mut disk = FileDisk::new(
+                        OpenFiles::single(file),
+                        ReadWriteFlags::empty(),
+                        Renewal::Unneeded,
+                    );
                     filler
-                        .overwrite(&file, start, bytes)
+                        .overwrite(&mut disk, start, bytes, PIECE_BYTES)
+                        .and_then(|()| disk.sync(SyncCall::Fsync, start))
                         .map_err(failed("write the test area of"))?;
                 }
             }
+            Opened::Export(export) => {
+                part.direct = true;
+                part.alignment_bytes = export.export().sizes.min_bytes.into();
+                part.start = start.next_multiple_of(spec.unit_bytes);
+                start += size_bytes;
+                if let Some(from) = spec.precondition {
+                    let filler = Filler { preparation, content: spec.content, time_left: None };
+                    let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
+                    overwrite_export(export, &filler, start, bytes)?;
+                }
+            }
             Opened::Directory { scratch, .. } => {
-                if spec.layout.needs_new_file() {
-                    scratch.remove(&spec.name);
-                }
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
-                    .map_err(unopened)?;
-                part.direct = direct;
-                part.alignment_bytes = target.alignment_bytes(&file);
-                match spec.layout {
-                    Layout::Empty if spec.sparse => {
-                        extend(&file, size_bytes).map_err(failed("extend the test file in"))?;
-                    }
-                    Layout::Append | Layout::Empty => {}
-                    Layout::Preallocated | Layout::PreallocatedOnce => {
-                        reserve(&file, size_bytes)
-                            .map_err(failed("reserve space (fallocate) in"))?;
-                    }
-                    Layout::Overwrite => {
-                        let left =
-                            preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
-                        let filler = Filler { preparation, content: spec.content, time_left: left };
-                        let written = filler
-                            .fill(&file, size_bytes, part.alignment_bytes)
-                            .map_err(failed("write the test file in"))?;
-                        if written < size_bytes {
-                            part.size_bytes = written / spec.unit_bytes * spec.unit_bytes;
-                        }
-                    }
-                }
-                // The directory entry must be durable, or the first fsync pays for it.
-                fsync(scratch.directory()).map_err(failed("sync"))?;
-                if spec.invalidate {
-                    let _ = fadvise(&file, 0, None, Advice::DontNeed);
-                }
+                let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
+                let filler = Filler { preparation, content: spec.content, time_left: left };
+                prepare_file(target, scratch, spec, &filler, &mut part)?;
             }
         }
         if spec.direct && !part.direct && target.kind() != TargetKind::Null {
@@ -152,6 +143,66 @@ pub fn prepare(
     Ok(Prepared { parts, notes })
 }
 
+/// Creates or reuses a part's file in a directory.
+fn prepare_file(
+    target: &Target,
+    scratch: &Scratch,
+    spec: &PartSpec,
+    filler: &Filler<'_>,
+    part: &mut Part,
+) -> Result<(), EngineError> {
+    let failed =
+        |action| move |errno| EngineError::Call { action, path: target.path().to_owned(), errno };
+    let size_bytes = part.size_bytes;
+    if spec.layout.needs_new_file() {
+        scratch.remove(&spec.name);
+    }
+    let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
+        .map_err(|errno| EngineError::opening(target.path(), errno))?;
+    part.direct = direct;
+    part.alignment_bytes = target.alignment_bytes(&file);
+    match spec.layout {
+        Layout::Empty if spec.sparse => {
+            extend(&file, size_bytes).map_err(failed("extend the test file in"))?;
+        }
+        Layout::Append | Layout::Empty => {}
+        Layout::Preallocated | Layout::PreallocatedOnce => {
+            reserve(&file, size_bytes).map_err(failed("reserve space (fallocate) in"))?;
+        }
+        Layout::Overwrite => {
+            let written = filler
+                .fill(&file, size_bytes, part.alignment_bytes)
+                .map_err(failed("write the test file in"))?;
+            if written < size_bytes {
+                part.size_bytes = written / spec.unit_bytes * spec.unit_bytes;
+            }
+        }
+    }
+    // The directory entry must be durable, or the first fsync pays for it.
+    fsync(scratch.directory()).map_err(failed("sync"))?;
+    if spec.invalidate {
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    }
+    Ok(())
+}
+
+/// Overwrites a range of an export.
+fn overwrite_export(
+    export: &ExportTarget,
+    filler: &Filler<'_>,
+    start: u64,
+    bytes: u64,
+) -> Result<(), EngineError> {
+    let piece_bytes = PIECE_BYTES.min(export.export().sizes.max_bytes as usize);
+    let syncs = export.export().takes_flush();
+    export.with_channel(0, piece_bytes as u32, |channel| {
+        let whole = JobPart::within_one_file(0, u64::MAX);
+        let mut disk = ExportDisk::new(channel, whole, WriteRequest::Write);
+        filler.overwrite(&mut disk, start, bytes, piece_bytes)?;
+        if syncs { disk.sync(SyncCall::Fsync, start) } else { Ok(()) }
+    })
+}
+
 /// Extends an empty file without giving it space.
 fn extend(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
     ftruncate(file, bytes)?;
@@ -174,7 +225,7 @@ pub fn open_part(
     flags: OFlags,
 ) -> Result<(OwnedFd, bool), Errno> {
     let open = |flags: OFlags| match target.opened() {
-        Opened::Null => Err(Errno::NOENT),
+        Opened::Null | Opened::Export(_) => Err(Errno::NOENT),
         Opened::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
         Opened::Existing(existing) => {
             let access = if existing.writable { OFlags::RDWR } else { OFlags::RDONLY };
@@ -219,14 +270,15 @@ fn sizes(
             }
             *budget_bytes
         }
-        Opened::Existing(existing) => {
+        Opened::Existing(_) | Opened::Export(_) => {
+            let Room::Whole(all_bytes) = target.room() else { return Ok(Vec::new()) };
             // Parts start on multiples of their unit, which in the worst case costs each of them
             // one unit.
-            let room = existing.size_bytes.saturating_sub(if specs.len() > 1 { least } else { 0 });
+            let room = all_bytes.saturating_sub(if specs.len() > 1 { least } else { 0 });
             if room < least {
                 return Err(EngineError::TooSmall {
-                    path: existing.path.clone(),
-                    size_bytes: existing.size_bytes,
+                    path: target.path().to_owned(),
+                    size_bytes: all_bytes,
                     needed_bytes: if specs.len() > 1 { 2 * least } else { least },
                 });
             }
@@ -264,20 +316,26 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Overwrites a range of an existing file or device and makes it durable.
-    fn overwrite(&self, file: &OwnedFd, start: u64, bytes: u64) -> Result<(), Errno> {
+    /// Overwrites a range of an existing target.
+    fn overwrite(
+        &self,
+        disk: &mut impl Disk,
+        start: u64,
+        bytes: u64,
+        piece_bytes: usize,
+    ) -> Result<(), Errno> {
         let mut draws = generator(self.preparation.seed, 0);
         let mut buffers =
-            Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
+            Buffers::new(4, piece_bytes, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
         let (mut offset, end) = (start, start + bytes);
         while offset < end && !self.preparation.stop.is_requested() {
-            let piece = PIECE_BYTES.min((end - offset) as usize);
-            if pwrite(file.as_fd(), &buffers.next_stamped(offset)[..piece], offset)? != piece {
+            let piece = piece_bytes.min((end - offset) as usize);
+            if disk.write(&buffers.next_stamped(offset)[..piece], offset)? != piece {
                 return Err(Errno::NOSPC);
             }
             offset += piece as u64;
         }
-        fsync(file)
+        Ok(())
     }
 
     /// Extends the file to at least `size_bytes` and makes it durable; returns the resulting size.

@@ -9,9 +9,8 @@ use workload::random::generator;
 use workload::{CheckTime, Content, SyncCall, Verification};
 
 use crate::buffers::Buffers;
-use crate::disk::{BlockDisk, Disk, FileBacked, OnMismatch};
+use crate::disk::{Backed, BlockDisk, Disk, OnMismatch};
 use crate::job::{Failure, Stop};
-use crate::open_files::OpenFiles;
 use crate::seal::Sealer;
 
 /// The blocks of a region that were written, each with its last write.
@@ -200,9 +199,11 @@ fn matches(sealer: &Sealer, block: &[u8], offset: u64, last: Option<u32>) -> Res
     }
 }
 
-impl<D: FileBacked> FileBacked for Verified<D> {
-    fn files(&self) -> &OpenFiles {
-        self.disk.files()
+impl<D: Backed> Backed for Verified<D> {
+    type Storage = D::Storage;
+
+    fn storage(&self) -> &D::Storage {
+        self.disk.storage()
     }
 }
 

@@ -27,7 +27,7 @@ use crate::limits;
 use crate::part::{Part, PartSpec};
 use crate::placement::Placement;
 use crate::prepare::{Preparation, Prepared, prepare};
-use crate::target::Target;
+use crate::target::{Opened, Target};
 use crate::writers::Writers;
 
 /// Interval at which a stop is checked during a rest.
@@ -152,6 +152,11 @@ impl Run<'_> {
         if tests.len() > 1 {
             Test::together(tests).map_err(NotRun::Skip)?;
         }
+        if let Opened::Export(export) = self.target.opened() {
+            let jobs = tests.iter().map(|test| test.work.jobs()).sum();
+            export.check_jobs(jobs).map_err(NotRun::Skip)?;
+            export.connect(jobs)?;
+        }
         limits::open_files(tests)?;
         limits::memory(tests)?;
         let flows = flows(tests);
@@ -242,11 +247,17 @@ impl Run<'_> {
     }
 
     fn misaligned(&self, bytes: u64, alignment_bytes: u64) -> String {
+        let (bytes, given) = (format_bytes(bytes), self.target.given());
+        let alignment = format_bytes(alignment_bytes);
+        if self.target.kind() == TargetKind::Nbd {
+            return format!(
+                "{bytes} is not a multiple of the smallest request that the server of {given} \
+                 accepts, {alignment}"
+            );
+        }
         format!(
-            "{} is not a multiple of the logical block size of {}, {}, as direct I/O requires",
-            format_bytes(bytes),
-            self.target.given(),
-            format_bytes(alignment_bytes)
+            "{bytes} is not a multiple of the logical block size of {given}, {alignment}, as direct \
+             I/O requires"
         )
     }
 

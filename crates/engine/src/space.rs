@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use workload::{DonorSpace, SpaceCall, SyncCall};
 
-use crate::disk::{BlockDisk, Disk, FileBacked};
+use crate::disk::{Backed, BlockDisk, Disk};
 use crate::open_files::OpenFiles;
 
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
@@ -105,8 +105,10 @@ impl SpaceDisk {
 
 impl BlockDisk for SpaceDisk {}
 
-impl FileBacked for SpaceDisk {
-    fn files(&self) -> &OpenFiles {
+impl Backed for SpaceDisk {
+    type Storage = OpenFiles;
+
+    fn storage(&self) -> &OpenFiles {
         &self.files
     }
 }

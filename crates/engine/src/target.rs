@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
-use measurement::TargetKind;
+use measurement::{TargetKind, TargetRecord};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use workload::{BlockBytes, Plan, Room, Step, TargetName, Test, Work};
 
 use crate::error::EngineError;
+use crate::export::ExportTarget;
 use crate::limits;
 use crate::part::PartSpec;
 use crate::readback::Written;
@@ -67,6 +68,7 @@ pub(crate) enum Opened {
     Null,
     Directory { place: Place, scratch: Scratch, budget_bytes: u64 },
     Existing(Existing),
+    Export(ExportTarget),
 }
 
 /// An existing file or device.
@@ -88,6 +90,7 @@ impl Target {
             Opened::Null => Room::Unlimited,
             Opened::Directory { budget_bytes, .. } => Room::Free(*budget_bytes),
             Opened::Existing(existing) => Room::Whole(existing.size_bytes),
+            Opened::Export(export) => Room::Whole(export.export().bytes),
         }
     }
 
@@ -96,8 +99,11 @@ impl Target {
     /// # Errors
     /// Fails if the target is invalid, unsafe or defective; see [`EngineError`].
     pub fn open(root: &SystemRoot, given: &str, intent: Intent) -> Result<Target, EngineError> {
-        let opened = if TargetName::parse(given) == TargetName::Null {
+        let name = TargetName::parse(given);
+        let opened = if name == TargetName::Null {
             Opened::Null
+        } else if matches!(name, TargetName::Nbd(_)) {
+            Opened::Export(open_export(given, intent)?)
         } else if let Some(scheme) = unknown_scheme(given) {
             return Err(EngineError::UnknownScheme {
                 given: given.to_owned(),
@@ -138,13 +144,24 @@ impl Target {
                 TargetKind::BlockDevice
             }
             Opened::Existing(_) => TargetKind::File,
+            Opened::Export(_) => TargetKind::Nbd,
         }
     }
 
-    /// The filesystem and drive under the target; `None` for `null:`.
+    /// The target as result documents record it.
+    pub fn record(&self) -> TargetRecord {
+        let record = TargetRecord::new(self.given(), self.kind());
+        match &self.opened {
+            Opened::Export(export) => record.with_export(export.record()),
+            _ => record,
+        }
+    }
+
+    /// The filesystem and drive under the target; `None` for `null:` and for an export, whose drive
+    /// only its server knows.
     pub fn place(&self) -> Option<&Place> {
         match &self.opened {
-            Opened::Null => None,
+            Opened::Null | Opened::Export(_) => None,
             Opened::Directory { place, .. } => Some(place),
             Opened::Existing(existing) => Some(&existing.place),
         }
@@ -198,7 +215,7 @@ impl Target {
                 let mut found = scratch.files_except(|other| other != name);
                 found.pop().map(|(_, bytes)| bytes)
             }
-            Opened::Null | Opened::Existing(_) => None,
+            Opened::Null | Opened::Existing(_) | Opened::Export(_) => None,
         }
     }
 
@@ -242,7 +259,7 @@ impl Target {
     /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match &self.opened {
-            Opened::Null => Path::new(self.given()),
+            Opened::Null | Opened::Export(_) => Path::new(self.given()),
             Opened::Directory { scratch, .. } => scratch.parent_path(),
             Opened::Existing(existing) => &existing.path,
         }
@@ -275,6 +292,20 @@ fn unknown_scheme(given: &str) -> Option<&str> {
     let is_word = !scheme.is_empty()
         && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     (is_word && !Path::new(given).exists()).then_some(scheme)
+}
+
+fn open_export(given: &str, intent: Intent) -> Result<ExportTarget, EngineError> {
+    let target = ExportTarget::open(given)?;
+    if intent.writes {
+        if target.export().is_read_only() {
+            return Err(EngineError::ReadOnlyExport { given: given.to_owned() });
+        }
+        if !intent.destroy_data {
+            let (path, signatures) = (PathBuf::from(given), Vec::new());
+            return Err(EngineError::WouldOverwrite { path, signatures });
+        }
+    }
+    Ok(target)
 }
 
 fn open_directory(place: Place) -> Result<Opened, EngineError> {

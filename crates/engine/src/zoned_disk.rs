@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use workload::SyncCall;
 use workload::zones::{Claim, Grant, Lack, ZoneAction, ZoneJob};
 
-use crate::disk::{Block, BlockDisk, Disk, FileBacked, FileDisk, OnMismatch, Placing};
+use crate::disk::{Backed, Block, BlockDisk, Disk, FileDisk, OnMismatch, Placing};
 use crate::job::{Failure, Stop};
 use crate::open_files::OpenFiles;
 use crate::readback::Verified;
@@ -71,7 +71,7 @@ impl ZonedDisk {
     }
 
     fn file_at(&self, offset: u64) -> BorrowedFd<'_> {
-        self.files().at(offset).0
+        self.storage().at(offset).0
     }
 
     fn hold(&mut self, grant: Grant) -> Placing {
@@ -82,12 +82,14 @@ impl ZonedDisk {
     }
 }
 
-impl FileBacked for ZonedDisk {
-    fn files(&self) -> &OpenFiles {
+impl Backed for ZonedDisk {
+    type Storage = OpenFiles;
+
+    fn storage(&self) -> &OpenFiles {
         match &self.storage {
-            Storage::Files(disk) => disk.files(),
-            Storage::Verified(disk) => disk.files(),
-            Storage::Resets(disk) => disk.files(),
+            Storage::Files(disk) => disk.storage(),
+            Storage::Verified(disk) => disk.storage(),
+            Storage::Resets(disk) => disk.storage(),
         }
     }
 }

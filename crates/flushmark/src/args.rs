@@ -84,7 +84,7 @@ Examples:
   flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
 pub struct CheckArgs {
     /// A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-    /// modelled drive sim:MODEL, or null:
+    /// modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, or null:
     #[arg(default_value = ".")]
     pub path: String,
 
@@ -125,7 +125,7 @@ pub struct RunArgs {
     pub fio_options: FioOptions,
 
     /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-    /// `flushmark models`), or null:
+    /// `flushmark models`), an NBD export nbd://HOST/EXPORT, or null:
     #[arg(long, short, value_name = "TARGET")]
     pub target: Option<String>,
 

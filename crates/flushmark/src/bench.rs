@@ -4,7 +4,7 @@ use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{Outcome, Progress, TargetKind, TargetRecord};
 use simdrive::{Machine, SimTarget};
-use workload::{Plan, Room, Test, WriteCache};
+use workload::{Plan, Room, TargetName, Test, WriteCache};
 
 use crate::exit::WrongUse;
 use crate::modelled;
@@ -47,6 +47,15 @@ impl Bench {
         if let Some(target) = SimTarget::split(given) {
             return Ok(Bench::Model(Box::new(Modelled::open(given, &target, &wanted.options)?)));
         }
+        if matches!(TargetName::parse(given), TargetName::Nbd(_)) && wanted.options.engine.is_some()
+        {
+            return Err(WrongUse(
+                "--engine has no effect on an NBD export, which is reached over a socket and not \
+                 through the kernel's block layer; leave it out"
+                    .to_owned(),
+            )
+            .into());
+        }
         let root: &SystemRoot = &wanted.options.root;
         let target = Target::open(root, given, Intent::of(plan, wanted.destroy_data))?;
         let caches = WriteCaches::of(plan, root, target.place(), wanted.in_use)?;
@@ -56,13 +65,8 @@ impl Bench {
     /// The target as the result document records it.
     pub fn record(&self) -> TargetRecord {
         match self {
-            Bench::Storage(storage) => TargetRecord {
-                given: storage.target.given().to_owned(),
-                kind: storage.target.kind(),
-            },
-            Bench::Model(model) => {
-                TargetRecord { given: model.given.clone(), kind: TargetKind::Model }
-            }
+            Bench::Storage(storage) => storage.target.record(),
+            Bench::Model(model) => TargetRecord::new(model.given.clone(), TargetKind::Model),
         }
     }
 

@@ -143,7 +143,8 @@ impl Keeping {
     pub fn open(args: &KeepArgs, target: &str) -> anyhow::Result<Keeping> {
         // A model's figures are always the same, and null: has none of a drive, so they are kept
         // only on request.
-        let is_storage = matches!(TargetName::parse(target), TargetName::Path(_));
+        let is_storage =
+            matches!(TargetName::parse(target), TargetName::Path(_) | TargetName::Nbd(_));
         if args.no_store || (!is_storage && args.store.is_none()) {
             return Ok(Keeping::off());
         }

@@ -221,6 +221,7 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
         return;
     }
     let case = Case::new(&document.results, document.drive.as_ref(), &document.host)
+        .with_export(document.target.export.as_ref())
         .with_drives(&document.drives)
         .with_caches_found(found_on);
     let Judgement { findings, fitness } = judge::judge(&case);

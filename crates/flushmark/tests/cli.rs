@@ -105,7 +105,7 @@ fn help_of_check() {
     Arguments:
       [PATH]
               A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-              modelled drive sim:MODEL, or null:
+              modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, or null:
               
               [default: .]
 
@@ -188,7 +188,7 @@ fn help_of_run() {
     Options:
       -t, --target <TARGET>
               Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-              `flushmark models`), or null:
+              `flushmark models`), an NBD export nbd://HOST/EXPORT, or null:
 
           --time <TIME>
               Shorten every timed test to this, such as 30s or 250ms

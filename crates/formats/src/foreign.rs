@@ -143,7 +143,7 @@ impl ForeignRun {
 
 /// The target if the tool does not report one.
 pub fn unknown_target() -> TargetRecord {
-    TargetRecord { given: "unknown".to_owned(), kind: TargetKind::Unknown }
+    TargetRecord::new("unknown", TargetKind::Unknown)
 }
 
 /// The device name of a path in `/dev`, except for files in memory under `/dev/shm`.
@@ -153,5 +153,5 @@ pub fn device_name(path: &str) -> Option<&str> {
 
 pub fn target_of_file(path: &str) -> TargetRecord {
     let kind = if device_name(path).is_some() { TargetKind::BlockDevice } else { TargetKind::File };
-    TargetRecord { given: path.to_owned(), kind }
+    TargetRecord::new(path, kind)
 }

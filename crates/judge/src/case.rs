@@ -2,7 +2,7 @@
 
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
-use measurement::{LatencySummary, TestResult};
+use measurement::{ExportRecord, LatencySummary, TestResult};
 use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
 /// The most common block size of a commit: a page of the page cache, a log block, and the size used
@@ -16,8 +16,10 @@ const SMALL_BLOCK_BYTES_MAX: u64 = 16384;
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub(crate) results: &'a [TestResult],
-    /// Where the tests ran; `None` for `null:` and models.
+    /// Where the tests ran; `None` for `null:`, models and NBD exports.
     pub(crate) place: Option<&'a Place>,
+    /// The NBD export on which the tests ran. The host is then only its client.
+    pub(crate) export: Option<&'a ExportRecord>,
     pub(crate) host: &'a HostFacts,
     /// What the underlying drives report; empty if they were not queried.
     pub(crate) records: &'a [DriveRecord],
@@ -33,7 +35,13 @@ impl<'a> Case<'a> {
         place: Option<&'a Place>,
         host: &'a HostFacts,
     ) -> Case<'a> {
-        Case { results, place, host, records: &[], caches_found_on: None }
+        Case { results, place, export: None, host, records: &[], caches_found_on: None }
+    }
+
+    /// The tests ran on an NBD export.
+    #[must_use]
+    pub const fn with_export(self, export: Option<&'a ExportRecord>) -> Case<'a> {
+        Case { export, ..self }
     }
 
     /// Adds what the underlying drives report.
@@ -165,6 +173,9 @@ impl<'a> Case<'a> {
 
     /// The name of the underlying drive in texts: its model if known, otherwise its path.
     pub(crate) fn drive_label(&self) -> String {
+        if let Some(export) = self.export {
+            return export.uri.clone();
+        }
         let drives = self.drives();
         match drives.as_slice() {
             [] => "the storage".to_owned(),
@@ -186,7 +197,11 @@ impl<'a> Case<'a> {
 
     /// The path of the target, for commands shown to the user.
     pub(crate) fn path(&self) -> String {
-        self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())
+        match (self.place, self.export) {
+            (Some(place), _) => place.path.display().to_string(),
+            (None, Some(export)) => export.uri.clone(),
+            (None, None) => "PATH".to_owned(),
+        }
     }
 
     pub(crate) fn is_modelled(&self) -> bool {
@@ -200,8 +215,11 @@ impl<'a> Case<'a> {
     }
 
     /// Whether a hypervisor sits between the kernel and the medium. Timing then also reflects its
-    /// host.
+    /// host. Of an export, the host is only the client, and its server's machine is unknown.
     pub(crate) fn is_virtual(&self) -> bool {
+        if self.export.is_some() {
+            return false;
+        }
         let by_transport = self.drives().iter().any(|drive| {
             matches!(drive.transport, Transport::Virtio | Transport::HyperV | Transport::Xen)
         });

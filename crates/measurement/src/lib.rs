@@ -54,4 +54,4 @@ pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, Wo
 pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::SteadyState;
-pub use target::{OtherKind, TargetKind, TargetRecord};
+pub use target::{ExportRecord, OtherKind, TargetKind, TargetRecord};

@@ -7,9 +7,50 @@ use serde::{Deserialize, Serialize};
 pub struct TargetRecord {
     /// The target as the user wrote it.
     pub given: String,
-    /// `directory`, `file`, `block-device`, `null`, `model`, or `unknown` for another tool that
-    /// does not report it.
+    /// `directory`, `file`, `block-device`, `nbd`, `null`, `model`, or `unknown` for another tool
+    /// that does not report it.
     pub kind: TargetKind,
+    /// What the server of an NBD export offers; `null` for any other target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export: Option<ExportRecord>,
+}
+
+impl TargetRecord {
+    pub fn new(given: impl Into<String>, kind: TargetKind) -> TargetRecord {
+        TargetRecord { given: given.into(), kind, export: None }
+    }
+
+    #[must_use]
+    pub fn with_export(self, export: ExportRecord) -> TargetRecord {
+        TargetRecord { export: Some(export), ..self }
+    }
+}
+
+/// An NBD export, as its server describes it.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the protocol")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExportRecord {
+    /// The address in the form of the NBD URI standard.
+    pub uri: String,
+    pub size_bytes: u64,
+    /// It refuses writes.
+    pub read_only: bool,
+    /// A flush makes completed writes durable; without it, nothing does, or each write already is.
+    pub flush: bool,
+    /// Single writes can be made durable (forced unit access).
+    pub fua: bool,
+    /// Blocks can be discarded.
+    pub trim: bool,
+    /// The server reports that the drive rotates.
+    pub rotational: bool,
+    /// Several connections see each other's writes, and a flush on one covers all.
+    pub several_connections: bool,
+    /// Offsets and lengths are multiples of this.
+    pub request_bytes_min: u32,
+    /// Multiples of this are efficient.
+    pub request_bytes_preferred: u32,
+    /// Largest read or write.
+    pub request_bytes_max: u32,
 }
 
 /// The kind of a target. Documents store its [name](TargetKind::name).
@@ -23,6 +64,8 @@ pub enum TargetKind {
     File,
     /// A whole drive, partition or volume.
     BlockDevice,
+    /// An export of an NBD server, reached over a socket.
+    Nbd,
     /// `null:`, which discards everything without a drive.
     Null,
     /// A modelled drive, in virtual time.
@@ -39,10 +82,11 @@ pub enum TargetKind {
 pub struct OtherKind(String);
 
 impl TargetKind {
-    const KNOWN: [TargetKind; 6] = [
+    const KNOWN: [TargetKind; 7] = [
         TargetKind::Directory,
         TargetKind::File,
         TargetKind::BlockDevice,
+        TargetKind::Nbd,
         TargetKind::Null,
         TargetKind::Model,
         TargetKind::Unknown,
@@ -53,6 +97,7 @@ impl TargetKind {
             TargetKind::Directory => "directory",
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block-device",
+            TargetKind::Nbd => "nbd",
             TargetKind::Null => "null",
             TargetKind::Model => "model",
             TargetKind::Unknown => "unknown",
@@ -80,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_read_back_and_a_later_versions_word_is_kept() {
-        let texts = ["directory", "file", "block-device", "null", "model", "unknown"];
+        let texts = ["directory", "file", "block-device", "nbd", "null", "model", "unknown"];
         assert_eq!(TargetKind::KNOWN.map(String::from), texts);
         for text in texts.into_iter().chain(["tape", ""]) {
             let kind: TargetKind = serde_json::from_value(text.into()).unwrap();

@@ -123,7 +123,7 @@ fn document() -> RunDocument {
         merged_runs: None,
         suite: "slog".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
+        target: TargetRecord::new("/var/lib/db", TargetKind::Directory),
         host: drive::HostFacts::default(),
         drive: None,
         drives: Vec::new(),

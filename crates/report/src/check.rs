@@ -18,7 +18,8 @@ const NEAREST: usize = 3;
 
 /// The key numbers, their distributions, findings, grades, nearest drives, and the next command.
 pub fn check_page(document: &RunDocument, look: &Look) -> String {
-    let case = Case::new(&document.results, document.drive.as_ref(), &document.host);
+    let case = Case::new(&document.results, document.drive.as_ref(), &document.host)
+        .with_export(document.target.export.as_ref());
     let sections = [
         numbers(&document.results, look)
             + &look.finish(notes(&document.results, &document.skipped, look)),
@@ -79,7 +80,10 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
 fn next_command(document: &RunDocument) -> String {
     let target = judge::shell_word(&document.target.given);
     // Only devices and existing files need the flag; in a directory a new file is created.
-    let destroys = if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) {
+    let destroys = if matches!(
+        document.target.kind,
+        TargetKind::File | TargetKind::BlockDevice | TargetKind::Nbd
+    ) {
         " --destroy-data"
     } else {
         ""
@@ -87,7 +91,10 @@ fn next_command(document: &RunDocument) -> String {
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")
-    } else if grade(Use::DatabaseLog) <= Some(Grade::Fair) {
+    } else if grade(Use::DatabaseLog) <= Some(Grade::Fair)
+        || document.target.kind == TargetKind::Nbd
+    {
+        // The suite `commits` consists of step programs, which need files.
         ("wal", "to find the cheapest sync method on this storage")
     } else {
         ("commits", "to see the commit rates of PostgreSQL, InnoDB, SQLite, etcd and others")
@@ -118,6 +125,7 @@ mod tests {
         insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to find the cheapest sync method on this storage)");
         insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to find the cheapest sync method on this storage)");
         insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("nbd://host", TargetKind::Nbd), @"Next: flushmark run wal --target nbd://host --destroy-data   (to find the cheapest sync method on this storage)");
         insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to find the cheapest sync method on this storage)");
     }
 

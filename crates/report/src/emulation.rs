@@ -161,6 +161,7 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
         "writes",
         format!("{}, {}", number(status.writes as f64), about_bytes(status.written_bytes)),
     );
+    add("FUA writes", number(status.fua_writes as f64));
     add("flushes", number(status.flushes as f64));
     add("dirty", about_bytes(status.dirty_bytes));
     add("write amplification", number(status.write_amplification));
@@ -259,6 +260,7 @@ mod tests {
             reads: 10,
             writes: 1000,
             written_bytes: 4_096_000,
+            fua_writes: 10,
             flushes: 990,
             dirty_bytes: 40960,
             write_amplification: 3.456,
@@ -284,6 +286,7 @@ mod tests {
         capacity             8.59 GB
         reads                10
         writes               1,000, 3.91 MiB
+        FUA writes           10
         flushes              990
         dirty                40 KiB
         write amplification  3.46

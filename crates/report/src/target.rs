@@ -6,7 +6,8 @@ use std::ops::RangeInclusive;
 use drive::{
     Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache,
 };
-use measurement::{RunDocument, TargetKind, TargetRecord};
+use measurement::{ExportRecord, RunDocument, TargetKind, TargetRecord};
+use workload::format_bytes;
 use workload::number::{about_bytes, capacity, number};
 
 use crate::look::{Look, paint};
@@ -65,8 +66,13 @@ pub fn target_facts(
     let place = place.as_ref();
     let mut facts = Facts(Vec::new());
     facts.add("target", target_words(target, place));
-    if let Some(words) = tested_words(tested_bytes, place) {
+    let size_bytes = place.and_then(|place| place.size_bytes);
+    let size_bytes = size_bytes.or(target.export.as_ref().map(|export| export.size_bytes));
+    if let Some(words) = tested_words(tested_bytes, size_bytes) {
         facts.add("tested", words);
+    }
+    if let Some(export) = &target.export {
+        facts.export(export);
     }
     if let Some(place) = place {
         if let Some(mount) = &place.mount {
@@ -109,6 +115,36 @@ impl Facts {
                 "",
                 format!("`{option}`: syncs send no flush to the drive"),
                 Weight::Bad,
+            );
+        }
+    }
+
+    fn export(&mut self, export: &ExportRecord) {
+        let offers = [
+            (export.flush, "flush"),
+            (export.fua, "durable writes (FUA)"),
+            (export.trim, "trim"),
+            (export.several_connections, "several connections"),
+        ];
+        let offered: Vec<&str> =
+            offers.iter().filter(|(offered, _)| *offered).map(|(_, what)| *what).collect();
+        let offered =
+            if offered.is_empty() { "nothing else".to_owned() } else { offered.join(", ") };
+        let access = if export.read_only { "reads only" } else { "reads and writes" };
+        self.add(
+            "server",
+            format!(
+                "offers {access}; {offered}; requests of {} to {}",
+                format_bytes(export.request_bytes_min.into()),
+                format_bytes(export.request_bytes_max.into())
+            ),
+        );
+        if !export.flush && !export.read_only {
+            self.add_weighted(
+                "",
+                "no flush: its writes are durable when acknowledged, or at no known time"
+                    .to_owned(),
+                Weight::Warning,
             );
         }
     }
@@ -156,10 +192,14 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     let kind = match &target.kind {
         TargetKind::Null => "completes every request immediately: measures the engine's overhead",
         TargetKind::BlockDevice => "block device",
+        TargetKind::Nbd => "NBD export",
         TargetKind::Model => "a modelled drive, in virtual time",
         other => other.name(),
     };
     let mut words = format!("{}, {kind}", target.given);
+    if let Some(export) = &target.export {
+        words += &format!(" of {}", about_bytes(export.size_bytes));
+    }
     if let Some(place) = place {
         let shown = place.path.display().to_string();
         if shown != target.given {
@@ -182,10 +222,10 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
 /// `all of it`, `1 GiB, 0.1 % of it`, `250 GiB to all of it`; `None` for a target without a size.
 fn tested_words(
     tested_bytes: Option<RangeInclusive<u64>>,
-    place: Option<&Place>,
+    size_bytes: Option<u64>,
 ) -> Option<String> {
     let (smallest, largest) = tested_bytes?.into_inner();
-    let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
+    let size_bytes = size_bytes.filter(|&bytes| bytes > 0)?;
     let is_all = |bytes: u64| bytes as f64 >= WHOLE_SHARE_MIN * size_bytes as f64;
     let share = |bytes: u64| format!("{} %", number(bytes as f64 / size_bytes as f64 * 100.0));
     let words = |bytes: u64| {
@@ -383,7 +423,7 @@ mod tests {
 
     fn on(place: Option<&Place>, given: &str, kind: TargetKind) -> RunDocument {
         RunDocument {
-            target: TargetRecord { given: given.to_owned(), kind },
+            target: TargetRecord::new(given, kind),
             drive: place.cloned(),
             host: samples::place::host(),
             ..samples::document(Vec::new())
@@ -435,18 +475,52 @@ mod tests {
     #[test]
     fn the_tested_part_of_a_device() {
         const GIB: u64 = 1 << 30;
-        let place = Place { size_bytes: Some(1000 * GIB), ..samples::place::bare_device() };
         let tested =
-            |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
+            |smallest, largest| tested_words(Some(smallest..=largest), Some(1000 * GIB)).unwrap();
         assert_eq!(tested(1000 * GIB - 4096, 1000 * GIB), "all of it");
         assert_eq!(tested(GIB, GIB), "1 GiB, 0.1 % of it");
         assert_eq!(tested(250 * GIB, 1000 * GIB), "250 GiB to all of it");
-        assert_eq!(
-            tested_words(Some(GIB..=GIB), Some(&samples::place::laptop())),
-            None,
-            "a directory has no size"
-        );
-        assert_eq!(tested_words(None, Some(&place)), None, "nothing was tested");
+        assert_eq!(tested_words(Some(GIB..=GIB), None), None, "a directory has no size");
+        assert_eq!(tested_words(None, Some(1000 * GIB)), None, "nothing was tested");
+    }
+
+    #[test]
+    fn an_export_is_described_by_what_its_server_offers() {
+        let shown = |export: ExportRecord| {
+            let record = TargetRecord::new(export.uri.clone(), TargetKind::Nbd).with_export(export);
+            let document = RunDocument { target: record, ..on(None, "", TargetKind::Nbd) };
+            let look = Look { columns: 80, ..Look::plain() };
+            target_header(&document, Some(1 << 30..=1 << 30), &look)
+        };
+        insta::assert_snapshot!(shown(samples::place::export()), @"
+        target       nbd://storage.example/disk, NBD export of 64 GiB
+        tested       1 GiB, 1.56 % of it
+        server       offers reads and writes; flush, durable writes (FUA), trim, several
+                     connections; requests of 512 B to 32 MiB
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        let plain = ExportRecord {
+            flush: false,
+            fua: false,
+            trim: false,
+            several_connections: false,
+            ..samples::place::export()
+        };
+        insta::assert_snapshot!(shown(plain.clone()), @"
+        target       nbd://storage.example/disk, NBD export of 64 GiB
+        tested       1 GiB, 1.56 % of it
+        server       offers reads and writes; nothing else; requests of 512 B to 32 MiB
+                     no flush: its writes are durable when acknowledged, or at no known
+                     time
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        // A read-only export needs no flush.
+        insta::assert_snapshot!(shown(ExportRecord { read_only: true, ..plain }), @"
+        target       nbd://storage.example/disk, NBD export of 64 GiB
+        tested       1 GiB, 1.56 % of it
+        server       offers reads only; nothing else; requests of 512 B to 32 MiB
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
     }
 
     #[test]

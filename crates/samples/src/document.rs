@@ -29,7 +29,7 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         merged_runs: None,
         suite: "quick".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
+        target: TargetRecord::new("/var/lib/db", TargetKind::Directory),
         host: HostFacts::default(),
         drive: None,
         drives: Vec::new(),

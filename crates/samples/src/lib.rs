@@ -6,7 +6,7 @@
 //! | [`suite`](fn@suite), [`quick`], [`sorts`] | results of a built-in suite on a drive with given latencies |
 //! | [`series`] | results whose latency varies from second to second |
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
-//! | [`place`] | drives, and directories and devices on them |
+//! | [`place`] | drives, directories and devices on them, and exports |
 //! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
 //!
 //! The crate depends only on facts and measurements, not on crates that judge, store or print them.

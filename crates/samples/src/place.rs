@@ -1,4 +1,4 @@
-//! Drives, and directories and devices on them.
+//! Drives, directories and devices on them, and exports.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +6,24 @@ use drive::{
     Backing, BlockDevice, DeviceNumber, HostFacts, MountTable, NoBlockDevice, Partition, Place,
     PlaceKind, Queue, Transport, WriteCache,
 };
+use measurement::ExportRecord;
+
+/// An NBD export of 64 GiB whose server offers everything that flushmark uses.
+pub fn export() -> ExportRecord {
+    ExportRecord {
+        uri: "nbd://storage.example/disk".to_owned(),
+        size_bytes: 64 << 30,
+        read_only: false,
+        flush: true,
+        fua: true,
+        trim: true,
+        rotational: false,
+        several_connections: true,
+        request_bytes_min: 512,
+        request_bytes_preferred: 4096,
+        request_bytes_max: 32 << 20,
+    }
+}
 
 /// A bare-metal host.
 pub fn host() -> HostFacts {

@@ -220,7 +220,7 @@ mod tests {
     fn directories_and_files_have_absolute_paths() {
         let of = |kind: TargetKind| {
             let mut document = checked();
-            document.target = measurement::TargetRecord { given: "here".to_owned(), kind };
+            document.target = measurement::TargetRecord::new("here", kind);
             document.drive.as_mut().unwrap().path = "/srv/here".into();
             target(&document)
         };

@@ -7,11 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use emulate::nbd::Client;
 use emulate::{
     Cut, CutTrigger, Drive, Endpoints, Event, Handle, Honesty, Image, Lie, Order, Server, Socket,
 };
 use engine::Stop;
+use nbd::Client;
 use simdrive::Machine;
 
 use crate::disk::{DeadDisk, Disk, OpenDisk};
@@ -101,8 +101,8 @@ impl Disk for Remote {
 
     fn write_durably(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
         // As the kernel does if the drive has no FUA, or needs none.
-        self.client.write(offset_bytes, block, self.client.takes_fua())?;
-        if self.client.takes_flush() && !self.client.takes_fua() {
+        self.client.write(offset_bytes, block, self.client.export().takes_fua())?;
+        if self.client.export().takes_flush() && !self.client.export().takes_fua() {
             self.client.flush()
         } else {
             Ok(())
@@ -110,7 +110,7 @@ impl Disk for Remote {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.client.takes_flush() { self.client.flush() } else { Ok(()) }
+        if self.client.export().takes_flush() { self.client.flush() } else { Ok(()) }
     }
 
     fn read(&mut self, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
@@ -118,7 +118,7 @@ impl Disk for Remote {
     }
 
     fn size_bytes(&self) -> u64 {
-        self.client.bytes()
+        self.client.export().bytes
     }
 }
 

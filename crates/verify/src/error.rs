@@ -24,8 +24,8 @@ pub enum VerifyError {
     #[error(transparent)]
     Geometry(#[from] ImpossibleGeometry),
     #[error(
-        "`{given}` is not storage that can lose power; name a directory, a file or a device under \
-         /dev"
+        "`{given}` is not storage of this machine that can lose power; name a directory, a file or \
+         a device under /dev"
     )]
     NotStorage { given: String },
     #[error("{} exists and was not created by flushmark verify; move it away, or name another \

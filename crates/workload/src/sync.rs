@@ -122,6 +122,11 @@ impl SyncMethod {
         }
     }
 
+    /// Returns `true` if a flag makes each write durable, without a separate call.
+    pub const fn is_write_flag(self) -> bool {
+        matches!(self, SyncMethod::OSync | SyncMethod::ODsync | SyncMethod::RwfDsync)
+    }
+
     /// Returns `true` if every single write is durable when it completes. `sync_every` is then
     /// meaningless.
     pub const fn is_per_write(self) -> bool {

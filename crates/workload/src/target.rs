@@ -6,6 +6,8 @@ use std::fmt;
 const MODEL_SCHEME: &str = "sim:";
 /// The target that takes every request at once and stores nothing.
 const NULL: &str = "null:";
+/// The schemes of NBD exports, before `+TRANSPORT` and `://`; the second is that of TLS.
+const EXPORT_SCHEMES: [&str; 2] = ["nbd", "nbds"];
 
 /// A target's name as users write it, told apart by its form alone.
 ///
@@ -14,6 +16,7 @@ const NULL: &str = "null:";
 ///
 /// assert_eq!(TargetName::parse("sim:samsung-980-1tb"), TargetName::Model("samsung-980-1tb"));
 /// assert_eq!(TargetName::parse("null:"), TargetName::Null);
+/// assert_eq!(TargetName::parse("nbd://host/disk"), TargetName::Nbd("nbd://host/disk"));
 /// assert_eq!(TargetName::parse("/dev/sda"), TargetName::Path("/dev/sda"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,9 @@ pub enum TargetName<'a> {
     Path(&'a str),
     /// A modelled drive, `sim:MODEL[,KEY=VALUE]...`; what follows `sim:`.
     Model(&'a str),
+    /// An NBD export, `nbd://HOST/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`. The address may be
+    /// invalid or its transport unsupported.
+    Nbd(&'a str),
     /// `null:`, which measures the engine's own overhead.
     Null,
 }
@@ -32,15 +38,21 @@ impl<'a> TargetName<'a> {
         match given.strip_prefix(MODEL_SCHEME) {
             Some(model) => TargetName::Model(model),
             None if given == NULL => TargetName::Null,
+            None if has_export_scheme(given) => TargetName::Nbd(given),
             None => TargetName::Path(given),
         }
     }
 }
 
+fn has_export_scheme(given: &str) -> bool {
+    let scheme = given.split_once("://").map_or("", |(scheme, _)| scheme);
+    EXPORT_SCHEMES.contains(&scheme.split('+').next().unwrap_or_default())
+}
+
 impl fmt::Display for TargetName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TargetName::Path(path) => f.write_str(path),
+            TargetName::Path(path) | TargetName::Nbd(path) => f.write_str(path),
             TargetName::Model(model) => write!(f, "{MODEL_SCHEME}{model}"),
             TargetName::Null => f.write_str(NULL),
         }
@@ -54,12 +66,22 @@ mod tests {
     #[test]
     fn a_name_is_written_as_it_was_read() {
         for given in [
-            "/srv/db", "relative", "", "sim:", "sim:a,seed=1", "null:", "null:x", "emu:a",
-            "/a/sim:b",
+            "/srv/db", "relative", "", "sim:", "sim:a,seed=1", "null:", "null:x",
+            "nbd+unix:///?socket=/x", "emu:a", "/a/sim:b",
         ] {
             assert_eq!(TargetName::parse(given).to_string(), given);
         }
         assert_eq!(TargetName::parse("null:x"), TargetName::Path("null:x"));
         assert_eq!(TargetName::parse("/a/sim:b"), TargetName::Path("/a/sim:b"));
+    }
+
+    #[test]
+    fn an_export_is_known_by_its_scheme_even_if_it_is_not_supported() {
+        for export in ["nbd://h", "nbds://h", "nbd+unix:///", "nbd+ssh://h"] {
+            assert_eq!(TargetName::parse(export), TargetName::Nbd(export));
+        }
+        for other in ["nbd", "nbd:x", "/dev/nbd0", "nbdx://h", "x/nbd://h"] {
+            assert_eq!(TargetName::parse(other), TargetName::Path(other));
+        }
     }
 }

@@ -78,7 +78,7 @@ pub struct Options {
 
 /// Who serves a drive.
 #[derive(Debug, Clone, Copy)]
-enum Program<'a> {
+pub(super) enum Program<'a> {
     Flushmark(&'a Path),
     Nbdkit,
 }
@@ -190,7 +190,7 @@ fn delayed_model() -> String {
     )
 }
 
-struct Server {
+pub(super) struct Server {
     child: Child,
     socket: String,
 }
@@ -210,7 +210,7 @@ struct Sample {
 }
 
 /// Starts a server per program, with the arguments of its kind, and waits until all of them serve.
-fn serve(
+pub(super) fn serve(
     programs: &[Program<'_>],
     place: &Path,
     ours: &[&str],
@@ -253,8 +253,13 @@ fn serve(
 }
 
 impl Server {
+    /// The path of its socket.
+    pub(super) fn socket(&self) -> &str {
+        &self.socket
+    }
+
     /// Confines it to this processor, or to none.
-    fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
+    pub(super) fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
         let cpus = cpu.map_or_else(allowed_cpus, |cpu| Ok(cpu.to_string()))?;
         let child = self.child.id().to_string();
         output("taskset", &["--all-tasks", "--cpu-list", "--pid", &cpus, &child]).map(drop)

@@ -30,12 +30,19 @@ pub(super) struct Commands {
     in_progress: Slab<InProgress>,
     done: Vec<Done>,
     writes: u64,
+    fua_writes: u64,
     flushes: u64,
 }
 
 impl Commands {
     pub(super) const fn new() -> Commands {
-        Commands { in_progress: Slab::new(), done: Vec::new(), writes: 0, flushes: 0 }
+        Commands {
+            in_progress: Slab::new(),
+            done: Vec::new(),
+            writes: 0,
+            fua_writes: 0,
+            flushes: 0,
+        }
     }
 
     /// Accepts a command, and returns its ID. IDs are small, and used again.
@@ -70,7 +77,10 @@ impl Commands {
     #[inline]
     fn report(&mut self, command: InProgress, at: Ns, failed: Option<io::ErrorKind>) {
         match command.op {
-            Op::Write => self.writes += u64::from(failed.is_none()),
+            Op::Write => {
+                self.writes += u64::from(failed.is_none());
+                self.fua_writes += u64::from(failed.is_none() && command.fua);
+            }
             Op::Flush => self.flushes += 1,
             Op::Read => {}
         }
@@ -101,6 +111,10 @@ impl Commands {
 
     pub(super) const fn writes(&self) -> u64 {
         self.writes
+    }
+
+    pub(super) const fn fua_writes(&self) -> u64 {
+        self.fua_writes
     }
 
     pub(super) const fn flushes(&self) -> u64 {

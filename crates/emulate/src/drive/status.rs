@@ -37,6 +37,8 @@ pub struct Status {
     pub reads: u64,
     pub writes: u64,
     pub written_bytes: u64,
+    /// Writes acknowledged as durable (FUA), including those of a drive that lies.
+    pub fua_writes: u64,
     /// Flushes acknowledged, including ignored ones.
     pub flushes: u64,
     /// Bytes acknowledged but not on the medium.

@@ -1,10 +1,11 @@
 //! One client's session: bytes in, replies and requests out. It does not use a socket, so tests can
 //! feed it anything.
 
-use super::wire::{
-    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OPTION_REPLY_MAGIC,
-    PAYLOAD_BYTES_MAX, REQUEST_BYTES, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC,
-    answer, chunk, command, command_flag, handshake, info, option, transmission,
+use nbd::wire::{
+    EXPORT_PADDING_BYTES, Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OptionHeader,
+    OptionReply, PAYLOAD_BYTES_MAX, REQUEST_BYTES, RequestHeader, STRUCTURED_REPLY_MAGIC,
+    SimpleReply, answer, be_u32, chunk, command, command_flag, handshake, info, option,
+    parse_info_request, transmission,
 };
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of the protocol")]
@@ -135,14 +136,15 @@ impl Session {
     }
 
     fn option<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
-        let (Some(magic), Some(name), Some(bytes)) =
-            (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12))
-        else {
+        let Some(header) = input.first_chunk::<OPTION_BYTES>() else {
             return (0, Step::Needs(OPTION_BYTES));
         };
-        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MAX {
+        let header = OptionHeader::from_bytes(header);
+        let Some(OptionHeader { option: name, bytes }) =
+            header.filter(|header| header.bytes <= OPTION_BYTES_MAX)
+        else {
             return self.over(input.len());
-        }
+        };
         let end = OPTION_BYTES + bytes as usize;
         let Some(data) = input.get(OPTION_BYTES..end) else { return (0, Step::Needs(end)) };
         match name {
@@ -154,7 +156,7 @@ impl Session {
                 out.extend(self.export.bytes.to_be_bytes());
                 out.extend(self.export.flags(self.structured).to_be_bytes());
                 if !self.no_zeroes {
-                    out.extend([0; 124]);
+                    out.extend([0; EXPORT_PADDING_BYTES]);
                 }
                 self.phase = Phase::Transmission;
             }
@@ -182,7 +184,7 @@ impl Session {
     }
 
     fn inform(&mut self, name: u32, data: &[u8], out: &mut Vec<u8>) {
-        let Some((export, wanted)) = asked_about(data) else {
+        let Some((export, wanted)) = parse_info_request(data) else {
             reply_option(out, name, answer::INVALID, b"a name and a list of kinds were expected");
             return;
         };
@@ -199,7 +201,7 @@ impl Session {
             &[&export.bytes.to_be_bytes()[..], &export.flags(self.structured).to_be_bytes()]
                 .concat(),
         );
-        for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
+        for kind in wanted {
             match kind {
                 info::NAME => tell(kind, export.name.as_bytes()),
                 info::DESCRIPTION => tell(kind, export.description.as_bytes()),
@@ -226,17 +228,16 @@ impl Session {
         let Some(header) = input.first_chunk::<REQUEST_BYTES>() else {
             return (0, Step::Needs(REQUEST_BYTES));
         };
-        let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let (flags, code) = (u16_at(4), u16_at(6));
-        let magic = be_u32(header, 0).unwrap_or_default();
-        let cookie = be_u64(header, 8).unwrap_or_default();
-        let offset = be_u64(header, 16).unwrap_or_default();
-        let bytes = be_u32(header, 24).unwrap_or_default();
         // After invalid data, or a write too large to be skipped, the start of the next request is
         // unknown.
-        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MAX) {
+        let is_valid = |header: &RequestHeader| {
+            header.command != command::WRITE || header.bytes <= PAYLOAD_BYTES_MAX
+        };
+        let Some(RequestHeader { flags, command: code, cookie, offset, bytes }) =
+            RequestHeader::from_bytes(header).filter(is_valid)
+        else {
             return self.over(input.len());
-        }
+        };
         let end = REQUEST_BYTES + if code == command::WRITE { bytes as usize } else { 0 };
         let Some(data) = input.get(REQUEST_BYTES..end) else { return (0, Step::Needs(end)) };
         let (kind, allowed) = match code {
@@ -318,34 +319,12 @@ impl Session {
 }
 
 fn simple_reply(out: &mut Vec<u8>, error: u32, cookie: u64) {
-    out.extend(SIMPLE_REPLY_MAGIC.to_be_bytes());
-    out.extend(error.to_be_bytes());
-    out.extend(cookie.to_be_bytes());
+    out.extend(SimpleReply { error, cookie }.to_bytes());
 }
 
 fn reply_option(out: &mut Vec<u8>, option: u32, answer: u32, data: &[u8]) {
-    out.extend(OPTION_REPLY_MAGIC.to_be_bytes());
-    out.extend(option.to_be_bytes());
-    out.extend(answer.to_be_bytes());
-    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(OptionReply { option, answer, bytes: data.len() as u32 }.to_bytes());
     out.extend(data);
-}
-
-/// The data of INFO and GO: a name, and the requested kinds of information, two bytes each.
-fn asked_about(data: &[u8]) -> Option<(&[u8], &[u8])> {
-    let name_bytes = be_u32(data, 0)? as usize;
-    let name = data.get(4..4usize.checked_add(name_bytes)?)?;
-    let rest = &data[4 + name_bytes..];
-    let (count, wanted) = rest.split_first_chunk::<2>()?;
-    (wanted.len() == usize::from(u16::from_be_bytes(*count)) * 2).then_some((name, wanted))
-}
-
-fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u32::from_be_bytes(bytes))
-}
-
-fn be_u64(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_be_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
+use nbd::wire::Error;
 use simdrive::{Ns, Slab};
 
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};
-use crate::nbd::wire::Error;
 use crate::serve::pace::Pace;
 use crate::serve::socket::Socket;
 use crate::serve::transport_cost;

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use nbd::Client;
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::CpuSet;
 use simdrive::Ns;
@@ -14,7 +15,6 @@ use simdrive::Ns;
 use super::handle::Handle;
 use super::socket::Socket;
 use super::transport_cost::{TransportCost, TransportCosts};
-use crate::nbd::client::Client;
 
 /// Latency of the probe drive: long enough for both sides to fall asleep, as with a real drive.
 pub(crate) const PROBE_NS: Ns = 300_000;

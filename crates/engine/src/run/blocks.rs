@@ -16,11 +16,13 @@ use crate::carrier::{Carrier, choose};
 use crate::clock::Clock;
 use crate::crew::{Stage, Team};
 use crate::error::EngineError;
+use crate::export::ExportTarget;
 use crate::flow::{FlowCounters, Flows};
 use crate::limits;
 use crate::part::{Part, PartSpec, donor_name};
 use crate::placement::Placement;
 use crate::prepare::open_part;
+use crate::target::Opened;
 use crate::uring::Uring;
 use crate::writers::Writers;
 
@@ -53,9 +55,13 @@ impl Run<'_> {
                     .to_owned(),
             ));
         }
-        let (carrier, note) = match kind {
+        let (carrier, note) = match self.target.opened() {
             _ if workload.pattern.computes() => (Carrier::Processor, None),
-            TargetKind::Null => (Carrier::Null, None),
+            Opened::Null => (Carrier::Null, None),
+            Opened::Export(export) => {
+                export.check(workload).map_err(NotRun::Skip)?;
+                (Carrier::Nbd, ExportTarget::note(workload))
+            }
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
         if workload.verify.is_some() && carrier == Carrier::Null {
@@ -292,8 +298,9 @@ impl Run<'_> {
             let (size_bytes, needed_bytes) = (sizes.iter().sum(), parts.files.iter().sum());
             return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
         };
-        let of_test =
-            |&file: &&Part| Part { direct: file.direct && workload.direct, ..file.clone() };
+        // An export has no page cache on this machine.
+        let is_direct = workload.direct || self.target.kind() == TargetKind::Nbd;
+        let of_test = |&file: &&Part| Part { direct: file.direct && is_direct, ..file.clone() };
         let files: Vec<Part> = files.iter().map(of_test).collect();
         for file in files.iter().filter(|file| file.direct) {
             self.expect_aligned(file, workload.offset_bytes)?;
@@ -319,7 +326,7 @@ impl Run<'_> {
             zoning.zone_bytes = Some(zones.table().zone_bytes());
             zoning.max_open = zones.limit;
         }
-        record.direct = workload.direct && files.iter().all(|file| file.direct);
+        record.direct = is_direct && files.iter().all(|file| file.direct);
         record.submission = carrier.submission();
         record.size_bytes = placed.span_bytes();
         record.job_files = record.job_files.filter(|_| placed.files_per_job() > 1);

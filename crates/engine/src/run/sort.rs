@@ -20,6 +20,12 @@ impl Run<'_> {
         sort: &'a SortWork,
     ) -> Result<Planned<'a>, NotRun> {
         self.expect_no_zones(true)?;
+        if self.target.kind() == TargetKind::Nbd {
+            return Err(NotRun::Skip(
+                "a sort keeps its runs in a file or on a device, and an NBD export is neither"
+                    .to_owned(),
+            ));
+        }
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
         let carrier =
             if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };

@@ -25,6 +25,11 @@ impl Run<'_> {
                     "a step program needs files, but null: has none".to_owned(),
                 ));
             }
+            TargetKind::Nbd => {
+                return Err(NotRun::Skip(
+                    "a step program makes calls on files, and an NBD export has none".to_owned(),
+                ));
+            }
             TargetKind::Directory => {}
             _ if program.runs_without_directory() => {}
             _ => {

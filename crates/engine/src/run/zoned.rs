@@ -45,8 +45,14 @@ impl Run<'_> {
             };
         };
         let queue = self.queue().filter(|queue| queue.zoned.is_some());
-        if self.target.kind() == TargetKind::Null {
-            return refused("it writes zones, but null: has none".to_owned());
+        match self.target.kind() {
+            TargetKind::Null => return refused("it writes zones, but null: has none".to_owned()),
+            TargetKind::Nbd => {
+                return refused(
+                    "it writes zones, but the protocol NBD has no commands for zones".to_owned(),
+                );
+            }
+            _ => {}
         }
         let Some(queue) = queue else {
             return match zoning.zone_bytes {

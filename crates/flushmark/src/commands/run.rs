@@ -24,8 +24,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse(
-            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL or \
-             --target null:"
+            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL, \
+             --target nbd://HOST/EXPORT or --target null:"
                 .to_owned(),
         )
     })?;

@@ -9,3 +9,4 @@ mod cuts;
 mod files;
 mod nbd;
 mod served;
+mod target;

@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use nbd::wire::command;
 use serde_json::Value;
 
 use crate::common::{Run, flushmark, needs_rigs, needs_root, run, system};
-use crate::served::{READ, Served, WRITE, answer, flush, read, request, write};
+use crate::served::{Served, answer, flush, read, request, write};
 
 #[test]
 fn nbdinfo_sees_the_drive_as_it_is() {
@@ -229,7 +230,7 @@ fn the_plug_is_pulled_after_what_was_asked_for() {
             assert_eq!(write(&mut client, at * 4096, &[1; 4096]), 0);
         }
         // The third may be acknowledged or not: the cut comes with it.
-        client.write_all(&request(WRITE, 0, 0, 512)).unwrap();
+        client.write_all(&request(command::WRITE, 0, 0, 512)).unwrap();
         client.write_all(&[1; 512]).unwrap();
         let mut rest = Vec::new();
         let _ = client.read_to_end(&mut rest);
@@ -253,12 +254,12 @@ fn clients_that_misbehave_harm_nobody_else() {
     flush(&mut good);
     // In the middle of a write: none of it is stored.
     let mut broken = served.client();
-    broken.write_all(&request(WRITE, 0, 0, 1 << 20)).unwrap();
+    broken.write_all(&request(command::WRITE, 0, 0, 1 << 20)).unwrap();
     broken.write_all(&vec![9; 300_000]).unwrap();
     drop(broken);
     // In the middle of a request, of an option, before the first word.
     let mut broken = served.client();
-    broken.write_all(&request(READ, 0, 0, 512)[..11]).unwrap();
+    broken.write_all(&request(command::READ, 0, 0, 512)[..11]).unwrap();
     drop(broken);
     let mut broken = served.connect();
     broken.write_all(b"\0\0\0\x03IHAVEOPT\0\0").unwrap();
@@ -271,10 +272,10 @@ fn clients_that_misbehave_harm_nobody_else() {
     // A client that asks but does not read.
     let mut deaf = served.client();
     deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-    let reads = request(READ, 0, 0, 1 << 20).repeat(3000);
+    let reads = request(command::READ, 0, 0, 1 << 20).repeat(3000);
     let _ = deaf.write_all(&reads);
     // Beyond the end, unaligned, unknown.
-    good.write_all(&request(READ, 0, 2 << 30, 512)).unwrap();
+    good.write_all(&request(command::READ, 0, 2 << 30, 512)).unwrap();
     assert_eq!(answer(&mut good), 22);
     assert_eq!(write(&mut good, 2 << 30, &[0; 512]), 28);
     assert_eq!(write(&mut good, u64::MAX - 100, &[0; 512]), 28);
@@ -311,10 +312,15 @@ fn clients_that_do_not_listen_are_waited_for_asleep() {
     let served = Served::nbd("ideal,capacity=1GiB", &[]);
     let mut deaf = served.client();
     deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-    let _ = deaf.write_all(&request(READ, 0, 0, 1 << 20).repeat(3000));
+    let _ = deaf.write_all(&request(command::READ, 0, 0, 1 << 20).repeat(3000));
     // Disconnects with answers outstanding, without closing the socket.
     let mut leaving = served.client();
-    leaving.write_all(&[request(READ, 0, 0, 8 << 20), request(2, 0, 0, 0)].concat()).unwrap();
+    leaving
+        .write_all(
+            &[request(command::READ, 0, 0, 8 << 20), request(command::DISCONNECT, 0, 0, 0)]
+                .concat(),
+        )
+        .unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let before = cpu_s(served.child.id());
     std::thread::sleep(Duration::from_secs(1));
@@ -336,7 +342,7 @@ fn thousands_of_requests_at_once_are_all_answered() {
     for _ in 0..3 {
         let mut writer = client.try_clone().unwrap();
         let asking = std::thread::spawn(move || {
-            writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap();
+            writer.write_all(&request(command::READ, 0, 0, 512).repeat(9000)).unwrap();
         });
         for _ in 0..9000 {
             assert_eq!(answer(&mut client), 0);

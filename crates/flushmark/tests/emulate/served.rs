@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use nbd::wire::{RequestHeader, SIMPLE_REPLY_BYTES, SimpleReply, command};
 use serde_json::Value;
 
 use crate::common::{Run, flushmark, kill, run};
@@ -125,37 +126,26 @@ impl Drop for Served {
     }
 }
 
-/// The 28 bytes of a request.
-pub fn request(code: u16, flags: u16, offset: u64, bytes: u32) -> Vec<u8> {
-    let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
-    request.extend(flags.to_be_bytes());
-    request.extend(code.to_be_bytes());
-    request.extend(7u64.to_be_bytes());
-    request.extend(offset.to_be_bytes());
-    request.extend(bytes.to_be_bytes());
-    request
+/// A request without its data.
+pub fn request(command: u16, flags: u16, offset: u64, bytes: u32) -> Vec<u8> {
+    RequestHeader { flags, command, cookie: 7, offset, bytes }.to_bytes().to_vec()
 }
-
-pub const READ: u16 = 0;
-pub const WRITE: u16 = 1;
-pub const FLUSH: u16 = 3;
 
 /// The error of the next answer, or 0.
 pub fn answer(stream: &mut UnixStream) -> u32 {
-    let mut answer = [0; 16];
+    let mut answer = [0; SIMPLE_REPLY_BYTES];
     stream.read_exact(&mut answer).unwrap();
-    assert_eq!(answer[..4], 0x6744_6698u32.to_be_bytes());
-    u32::from_be_bytes(*answer[4..].first_chunk().unwrap())
+    SimpleReply::from_bytes(&answer).unwrap().error
 }
 
 pub fn write(stream: &mut UnixStream, offset: u64, data: &[u8]) -> u32 {
-    stream.write_all(&request(WRITE, 0, offset, data.len() as u32)).unwrap();
+    stream.write_all(&request(command::WRITE, 0, offset, data.len() as u32)).unwrap();
     stream.write_all(data).unwrap();
     answer(stream)
 }
 
 pub fn read(stream: &mut UnixStream, offset: u64, bytes: u32) -> Vec<u8> {
-    stream.write_all(&request(READ, 0, offset, bytes)).unwrap();
+    stream.write_all(&request(command::READ, 0, offset, bytes)).unwrap();
     assert_eq!(answer(stream), 0);
     let mut data = vec![0; bytes as usize];
     stream.read_exact(&mut data).unwrap();
@@ -163,6 +153,6 @@ pub fn read(stream: &mut UnixStream, offset: u64, bytes: u32) -> Vec<u8> {
 }
 
 pub fn flush(stream: &mut UnixStream) {
-    stream.write_all(&request(FLUSH, 0, 0, 0)).unwrap();
+    stream.write_all(&request(command::FLUSH, 0, 0, 0)).unwrap();
     assert_eq!(answer(stream), 0);
 }

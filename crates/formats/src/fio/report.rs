@@ -179,7 +179,7 @@ fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
 
 fn target(job: &Job) -> Option<TargetRecord> {
     let (path, is_directory) = job.options.place()?;
-    let directory = || TargetRecord { given: path.to_owned(), kind: TargetKind::Directory };
+    let directory = || TargetRecord::new(path, TargetKind::Directory);
     Some(if is_directory { directory() } else { target_of_file(path) })
 }
 

@@ -146,7 +146,8 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         TargetKind::File | TargetKind::BlockDevice => {
             set("filename", document.target.given.clone())
         }
-        _ => None,
+        TargetKind::Nbd => set("uri", document.target.given.clone()),
+        TargetKind::Null | TargetKind::Model | TargetKind::Unknown | TargetKind::Other(_) => None,
     };
     // A sort writes its runs and reads them again, each sequentially.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };

@@ -1,11 +1,14 @@
 //! No block device is visible under the target.
 
 use drive::NoBlockDevice;
-use measurement::{Confidence, Evidence, Finding};
+use measurement::{Confidence, Evidence, ExportRecord, Finding};
 
 use crate::case::Case;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if let Some(export) = case.export {
+        return Some(served(export));
+    }
     let because = case.place?.no_block_device()?;
     let advice = match because {
         // `in_memory` reports it more precisely.
@@ -39,4 +42,22 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: None,
         advice: advice.to_owned(),
     })
+}
+
+/// The numbers are those of a server, its transport and whatever drive it uses.
+fn served(export: &ExportRecord) -> Finding {
+    Finding {
+        id: "no-block-device".to_owned(),
+        title: format!(
+            "The flushes of {} could not be counted: an NBD server sits between this machine and \
+             the drive.",
+            export.uri
+        ),
+        evidence: vec![Evidence::fact("underlying storage", "known only to the server")],
+        confidence: Confidence::High,
+        doubt: None,
+        advice: "Also run `flushmark check` on the server, where it stores the data: the \
+                 difference is the server and the connection to it."
+            .to_owned(),
+    }
 }

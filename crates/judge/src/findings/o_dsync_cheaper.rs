@@ -18,10 +18,15 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if o_dsync.p50_us() > CHEAPER_MAX * fdatasync.p50_us() {
         return None;
     }
-    let fua = case.drives().iter().any(|drive| drive.queue.fua == Some(true));
+    // On an export, such a write is a request with the flag FUA.
+    let (source, fua) = if let Some(export) = case.export {
+        ("FUA (server)", export.fua)
+    } else {
+        ("FUA (kernel)", case.drives().iter().any(|drive| drive.queue.fua == Some(true)))
+    };
     let mut evidence = vec![median(o_dsync), median(fdatasync)];
     evidence.extend([o_dsync, fdatasync].into_iter().filter_map(flushes));
-    evidence.push(Evidence::fact("FUA (kernel)", if fua { "yes" } else { "no" }));
+    evidence.push(Evidence::fact(source, if fua { "yes" } else { "no" }));
     let why = if fua {
         "one FUA write instead of a write and a flush of the whole cache"
     } else {

@@ -30,8 +30,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if matches!(FlushPath::of(case), FlushPath::InMemory { .. }) {
         return None;
     }
-    let said = case.reported_rotational();
     let denials = denials(case);
+    let said = match case.export {
+        // A server that answers from its memory is not wrong about its drive.
+        Some(export) if export.rotational && !denials.is_empty() => return None,
+        Some(export) => Some(export.rotational),
+        None => case.reported_rotational(),
+    };
     let confirms = |result: Option<&TestResult>| {
         result.is_some_and(|result| result.p50_us() >= LOOKS_ROTATING_US)
     };
@@ -54,7 +59,8 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
         } else {
             Confidence::Medium
         };
-    let mut evidence = vec![Evidence::fact("rotational (kernel)", "yes")];
+    let source = if case.export.is_some() { "rotational (server)" } else { "rotational (kernel)" };
+    let mut evidence = vec![Evidence::fact(source, "yes")];
     evidence.extend(commit.into_iter().chain(read).map(median));
     Some(Finding {
         id: "rotating-disk".to_owned(),
@@ -109,9 +115,10 @@ fn slow_as_rotating(case: &Case<'_>) -> Finding {
     Finding {
         id: "as-slow-as-a-rotating-disk".to_owned(),
         title: format!(
-            "Reads and commits take as long as a rotation ({} at 7200 rpm), although the kernel \
-             does not report a rotating disk.",
-            latency(ROTATION_7200_RPM_US)
+            "Reads and commits take as long as a rotation ({} at 7200 rpm), although {} does not \
+             report a rotating disk.",
+            latency(ROTATION_7200_RPM_US),
+            if case.export.is_some() { "the server" } else { "the kernel" }
         ),
         evidence,
         confidence: Confidence::Low,

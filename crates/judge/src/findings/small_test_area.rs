@@ -17,7 +17,12 @@ const CUT_SHARE: f64 = 0.45;
 const SMALL_SHARE: f64 = 0.1;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if case.place?.space.is_some() { cut_by_free_space(case) } else { part_of_device(case) }
+    match (case.place, case.export) {
+        (Some(place), _) if place.space.is_some() => cut_by_free_space(case),
+        (Some(place), _) => part_of_device(case, place.size_bytes?),
+        (None, Some(export)) => part_of_device(case, export.size_bytes),
+        (None, None) => None,
+    }
 }
 
 /// Little free space limited the test file.
@@ -50,9 +55,8 @@ fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// The plan requested a small part of a device or an existing file.
-fn part_of_device(case: &Case<'_>) -> Option<Finding> {
-    let device_bytes = case.place?.size_bytes?;
+/// The plan requested a small part of a device, an existing file or an export.
+fn part_of_device(case: &Case<'_>, device_bytes: u64) -> Option<Finding> {
     let tested = case.results.iter().filter(|result| result.workload.pattern.is_some());
     let size_bytes = tested.map(|result| result.workload.size_bytes).max()?;
     let share = size_bytes as f64 / device_bytes as f64;

@@ -27,8 +27,12 @@ impl AsCase for Machine {
 }
 
 fn describe_findings(machine: &Machine) -> String {
+    describe_findings_of(&machine.case())
+}
+
+fn describe_findings_of(case: &Case<'_>) -> String {
     let mut text = String::new();
-    for finding in findings(&machine.case()) {
+    for finding in findings(case) {
         let confidence = format!("{:?}", finding.confidence).to_lowercase();
         writeln!(text, "{} ({confidence})\n  {}", finding.id, finding.title).unwrap();
         for evidence in finding.evidence {
@@ -45,12 +49,16 @@ fn describe_findings(machine: &Machine) -> String {
 
 /// The complete judgement of a machine as text.
 fn describe(machine: &Machine) -> String {
-    let case = machine.case();
-    let mut text = describe_findings(machine) + "\n";
-    for (used, fitness) in fitness(&case) {
+    describe_case(&machine.case())
+}
+
+/// The complete judgement of a case as text.
+fn describe_case(case: &Case<'_>) -> String {
+    let mut text = describe_findings_of(case) + "\n";
+    for (used, fitness) in fitness(case) {
         writeln!(text, "{}: {}. {}", used.label(), fitness.grade.name(), fitness.because).unwrap();
     }
-    for near in nearest(&case, 3) {
+    for near in nearest(case, 3) {
         writeln!(
             text,
             "like {} (cache {}), {:.2} times apart",

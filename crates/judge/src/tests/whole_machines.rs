@@ -1,7 +1,12 @@
 //! The complete judgement of one machine each.
 
-use super::describe;
-use samples::machine;
+use drive::Virtualisation;
+use measurement::ExportRecord;
+use workload::SyncMethod;
+
+use super::{describe, describe_case};
+use crate::case::Case;
+use samples::machine::{self, Machine, read, write};
 
 #[test]
 fn a_protected_nvme_drive() {
@@ -400,4 +405,103 @@ fn a_container_with_little_space() {
     like micron-5100-eco-960gb (cache on), 1.53 times apart
       - 4 KiB write + fsync: 990.0 here, 1517.5 published, us
     ");
+}
+
+/// Of an export, nothing that is known about this machine explains the numbers: the virtual machine
+/// it runs in, or its settings.
+fn describe_export(export: &ExportRecord, read_us: f64, commit_us: f64) -> String {
+    let host = drive::HostFacts {
+        virtualisation: Some(Virtualisation::Kvm),
+        cpu_governor: Some("powersave".to_owned()),
+        ..samples::place::host()
+    };
+    let machine = Machine { results: Vec::new(), place: None, host }.measure([
+        read(read_us),
+        write(SyncMethod::None, 40.0, 0.0),
+        write(SyncMethod::Fdatasync, 40.0, commit_us),
+        write(SyncMethod::ODsync, 0.6 * commit_us, 0.0),
+    ]);
+    let case = Case::new(&machine.results, None, &machine.host).with_export(Some(export));
+    describe_case(&case)
+}
+
+#[test]
+fn an_nbd_export() {
+    insta::assert_snapshot!(describe_export(&samples::place::export(), 90.0, 1500.0), @r"
+    no-block-device (high)
+      The flushes of nbd://storage.example/disk could not be counted: an NBD server sits between this machine and the drive.
+      - underlying storage: known only to the server
+      > Also run `flushmark check` on the server, where it stores the data: the difference is the server and the connection to it.
+    o-dsync-cheaper (high)
+      O_DSYNC commits in 900 µs, fdatasync in 1.54 ms: one FUA write instead of a write and a flush of the whole cache.
+      - 4 KiB write + O_DSYNC p50: 900.1 us
+      - 4 KiB write + fdatasync p50: 1540.1 us
+      - FUA (server): yes
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+    small-test-area (medium)
+      The tests used 1.56 % of nbd://storage.example/disk: a drive is often faster there than on its full capacity.
+      - test area: 1024.0 MiB
+      - size of the target: 65536.0 MiB
+      > Omit `size` to test the whole drive.
+    Ceph OSD: poor. 649 commits/s (4 KiB write + fdatasync, the slower of two methods); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.54 ms for a 4 KiB write + fdatasync; at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
+    database log: fair. One connection commits every 1.54 ms (4 KiB write + fdatasync), p99 1.62 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fdatasync takes 1.54 ms, a random 4 KiB read 90 µs.
+    like samsung-950-pro-nvme (cache default), 1.36 times apart
+      - 4 KiB write + fdatasync: 1540.0 here, 2090.7 published, us
+    like samsung-980-1tb (cache default), 1.13 times apart
+      - 4 KiB write + fdatasync: 1540.0 here, 1742.2 published, us
+      ? Compared with its 4 KiB write + fsync, the most similar published test.
+    like micron-5100-eco-960gb (cache on), 1.82 times apart
+      - 4 KiB write + O_DSYNC: 900.0 here, 1634.0 published, us
+      - 4 KiB read: 11111.0 here, 6000.0 published, iops
+    ");
+}
+
+#[test]
+fn an_nbd_export_of_a_rotating_disk() {
+    let export = ExportRecord { size_bytes: 1 << 30, ..samples::place::export() };
+    let findings = |export: &ExportRecord, read_us| {
+        let described = describe_export(export, read_us, 12_000.0);
+        assert!(!described.contains("small-test-area"), "all of it was tested: {described}");
+        described.split("Ceph OSD").next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(findings(&export, 9_000.0), @r"
+    as-slow-as-a-rotating-disk (low)
+      Reads and commits take as long as a rotation (8.33 ms at 7200 rpm), although the server does not report a rotating disk.
+      - 4 KiB read p50: 9003.0 us
+      - 4 KiB write + O_DSYNC p50: 7200.8 us
+      ? A throttled volume or a slow network looks the same.
+      > Check whether the volume has an IOPS limit, and what the controller or the network connects to.
+    no-block-device (high)
+      The flushes of nbd://storage.example/disk could not be counted: an NBD server sits between this machine and the drive.
+      - underlying storage: known only to the server
+      > Also run `flushmark check` on the server, where it stores the data: the difference is the server and the connection to it.
+    o-dsync-cheaper (high)
+      O_DSYNC commits in 7.2 ms, fdatasync in 12 ms: one FUA write instead of a write and a flush of the whole cache.
+      - 4 KiB write + O_DSYNC p50: 7200.8 us
+      - 4 KiB write + fdatasync p50: 12042.2 us
+      - FUA (server): yes
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+    ");
+    let rotational = ExportRecord { rotational: true, ..export };
+    insta::assert_snapshot!(findings(&rotational, 9_000.0), @r"
+    rotating-disk (high)
+      nbd://storage.example/disk is a rotating disk: a commit waits 7.2 ms for the platter.
+      - rotational (server): yes
+      - 4 KiB write + O_DSYNC p50: 7200.8 us
+      - 4 KiB read p50: 9003.0 us
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and keep the bulk of the data here.
+    no-block-device (high)
+      The flushes of nbd://storage.example/disk could not be counted: an NBD server sits between this machine and the drive.
+      - underlying storage: known only to the server
+      > Also run `flushmark check` on the server, where it stores the data: the difference is the server and the connection to it.
+    o-dsync-cheaper (high)
+      O_DSYNC commits in 7.2 ms, fdatasync in 12 ms: one FUA write instead of a write and a flush of the whole cache.
+      - 4 KiB write + O_DSYNC p50: 7200.8 us
+      - 4 KiB write + fdatasync p50: 12042.2 us
+      - FUA (server): yes
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+    ");
+    assert!(!findings(&rotational, 90.0).contains("rotat"), "the server answers from its memory");
 }

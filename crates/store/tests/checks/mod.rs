@@ -423,8 +423,7 @@ fn runs_before_one_measured_the_same(place: &Place) {
     keep(&mut store, &on(3, "slog"), &from("db1"));
     keep(&mut store, &on(3, "quick-er"), &Origin::default());
     let mut other_target = on(3, "quick");
-    other_target.target =
-        measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: TargetKind::BlockDevice };
+    other_target.target = measurement::TargetRecord::new("/dev/sdz", TargetKind::BlockDevice);
     keep(&mut store, &other_target, &from("db1"));
     // One drive more, of which only a name is known.
     let mut other_drives = on(4, "quick");

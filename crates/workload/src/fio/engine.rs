@@ -26,8 +26,8 @@ pub enum FioEngine {
 impl FioEngine {
     /// The names, for errors.
     pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
-                             libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, \
-                             dircreate, dirstat, dirdelete, e4defrag, cpuio";
+                             libblkio, nbd, null, falloc, ftruncate, filecreate, filestat, \
+                             filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio";
 
     /// Looks up an engine by its name in fio.
     pub fn from_name(name: &str) -> Option<FioEngine> {
@@ -38,7 +38,8 @@ impl FioEngine {
             }
             "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
-            "null" => FioEngine::Transfer(EngineChoice::Auto),
+            // Their target has a single interface.
+            "nbd" | "null" => FioEngine::Transfer(EngineChoice::Auto),
             CPUIO => FioEngine::Compute,
             "falloc" => FioEngine::Falloc,
             "ftruncate" => FioEngine::Ftruncate,

@@ -100,6 +100,13 @@ impl Section {
             }
             Ok(name.replace("\\:", ":"))
         };
+        if let Some(uri) = self.export()? {
+            let Some(key) = ["filename", "directory"].into_iter().find(|key| self.has(key)) else {
+                return Ok(Some((self.line_of("uri"), uri)));
+            };
+            let message = format!("{key}: ioengine=nbd has no files; remove it, uri is the target");
+            return Err(self.wrong(key, &message));
+        }
         match (filename, directory) {
             (Some(filename), None) => {
                 Ok(Some((self.line_of("filename"), single("filename", &filename)?)))
@@ -132,6 +139,21 @@ impl Section {
     pub(super) fn has_engine(&self, engine: &str) -> bool {
         self.read("ioengine", "", |name| (name == engine).then_some(()))
             .is_ok_and(|found| found.is_some())
+    }
+
+    /// The address of the export, with `ioengine=nbd`.
+    fn export(&self) -> Result<Option<String>, PlanError> {
+        let takes = "an NBD address such as nbd://HOST/EXPORT or nbd+unix:///EXPORT?socket=PATH";
+        let is_address = |uri: &str| matches!(TargetName::parse(uri), TargetName::Nbd(_));
+        let uri =
+            self.read("uri", takes, |uri| Some(uri.to_owned()).filter(|uri| is_address(uri)))?;
+        match (self.has_engine("nbd"), uri) {
+            (true, None) => {
+                Err(self.wrong("ioengine", &format!("ioengine=nbd requires uri, {takes}")))
+            }
+            (false, Some(_)) => Err(self.wrong("uri", "uri requires ioengine=nbd")),
+            (_, uri) => Ok(uri),
+        }
     }
 
     /// The workload of the section.
@@ -190,7 +212,7 @@ impl Section {
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
         workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
-        let named = self.has("filename") || self.has("libblkio_path");
+        let named = self.has("filename") || self.has("libblkio_path") || self.has("uri");
         workload.sharing = if named { Sharing::All } else { Sharing::Device };
         let laid_out = self.layout(rw, engine)?;
         workload.layout = self.unprepared(rw)?.unwrap_or(laid_out);

@@ -261,13 +261,14 @@ pub const OPTIONS: &[FioOption] = &[
     used(
         "ioengine",
         "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`, \
-         `libblkio`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, `dircreate`, \
-         `dirstat`, `dirdelete`; `e4defrag`; `cpuio`",
+         `libblkio`; `nbd`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, \
+         `dircreate`, `dirstat`, `dirdelete`; `e4defrag`; `cpuio`",
         "`psync`",
         "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
-         `falloc` and `ftruncate` change the space of a file instead of its data. The next six \
-         create, look up or remove `nrfiles` files or directories, see below. `e4defrag` exchanges \
-         blocks of ext4 with those of another file. `cpuio` computes instead of doing I/O",
+         `nbd` accesses the export `uri` over a socket. `falloc` and `ftruncate` change the space \
+         of a file instead of its data. The next six create, look up or remove `nrfiles` files or \
+         directories, see below. `e4defrag` exchanges blocks of ext4 with those of another file. \
+         `cpuio` computes instead of doing I/O",
     ),
     used(
         "donorname",
@@ -311,6 +312,12 @@ pub const OPTIONS: &[FioOption] = &[
         "the library's driver; this one is the same as `ioengine=io_uring`",
     ),
     used("libblkio_path", "one path", "`--target`", "the target with `ioengine=libblkio`"),
+    used(
+        "uri",
+        "`nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`",
+        "none",
+        "the target with `ioengine=nbd`, which requires it",
+    ),
     used(
         "runtime",
         "time",

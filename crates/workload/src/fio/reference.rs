@@ -168,6 +168,10 @@ const CLOSING: &str = "
 - **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall
   is charged to every request that it delayed.
 - **An environment variable that is not set** is an error; fio substitutes an empty string.
+- **`ioengine=nbd`** with `uri` is the target of that address, and `--target` replaces it: there,
+  the engine means `io_uring`. A server that does not offer several connections
+  (`NBD_FLAG_CAN_MULTI_CONN`) is measured with one job; fio connects all the same. `sync` sets the
+  flag FUA of each write; fio ignores it. A section that overwrites data needs `--destroy-data`.
 - **`ioengine=null`** is the target `null:`.
 ";
 

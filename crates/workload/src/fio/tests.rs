@@ -113,7 +113,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, nbd, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -1375,4 +1375,27 @@ fn different_files_of_one_directory_run_at_the_same_time() {
     };
     assert_eq!(plan.tests.iter().map(file).collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
     assert_eq!((plan.target.as_deref(), plan.targets_differ), (Some("/srv"), None));
+}
+
+/// fio's examples/nbd.fio, whose address comes from the environment.
+#[test]
+fn an_export_is_the_target_of_fio_s_nbd_engine() {
+    let text = "[global]\nioengine=nbd\nuri=${uri}\nrw=randrw\ntime_based\nruntime=60\niodepth=64\n[a]\noffset=0\n[b]\noffset=64m\n";
+    let uri = "nbd+unix:///?socket=/run/nbd.sock";
+    let plan = Plan::from_fio("nbd.fio", text, &|name| (name == "uri").then(|| uri.to_owned()));
+    let plan = plan.unwrap();
+    assert_eq!(plan.target.as_deref(), Some(uri));
+    assert!(plan.targets_differ.is_none());
+    let Work::Blocks(second) = &plan.tests[1].work else { panic!("fio has no steps") };
+    assert_eq!((second.engine, second.depth.get()), (EngineChoice::Auto, 64));
+    assert_eq!((second.sharing, second.offset_bytes), (Sharing::All, 64 << 20));
+    assert_eq!(second.sync_timing, SyncTiming::Queued);
+}
+
+#[test]
+fn an_export_without_an_address_and_an_address_without_an_export_are_refused() {
+    insta::assert_snapshot!(error("[t]\nioengine=nbd\n"), @"job.fio:2: ioengine=nbd requires uri, an NBD address such as nbd://HOST/EXPORT or nbd+unix:///EXPORT?socket=PATH");
+    insta::assert_snapshot!(error("[t]\nuri=nbd://h\nsize=1m\n"), @"job.fio:2: uri requires ioengine=nbd");
+    insta::assert_snapshot!(error("[t]\nioengine=nbd\nuri=/dev/nbd0\n"), @r#"job.fio:3: uri: "/dev/nbd0" is invalid: expected an NBD address such as nbd://HOST/EXPORT or nbd+unix:///EXPORT?socket=PATH"#);
+    insta::assert_snapshot!(error("[t]\nioengine=nbd\nuri=nbd://h\nfilename=/dev/nbd0\n"), @"job.fio:4: filename: ioengine=nbd has no files; remove it, uri is the target");
 }

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use nbd::wire::info_request;
+
 use super::*;
 
 fn export() -> Export {
@@ -15,27 +17,13 @@ fn export() -> Export {
     }
 }
 
-fn option_of(name: u32, data: &[u8]) -> Vec<u8> {
-    [&OPTION_MAGIC.to_be_bytes()[..], &name.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data]
-        .concat()
+fn option_of(option: u32, data: &[u8]) -> Vec<u8> {
+    [&OptionHeader { option, bytes: data.len() as u32 }.to_bytes()[..], data].concat()
 }
 
-fn go(name: &str, kinds: &[u16]) -> Vec<u8> {
-    let kinds: Vec<u8> = kinds.iter().flat_map(|kind| kind.to_be_bytes()).collect();
-    let count = (kinds.len() / 2) as u16;
-    [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &count.to_be_bytes(), &kinds].concat()
-}
-
-fn request_of(flags: u16, code: u16, offset: u64, bytes: u32, data: &[u8]) -> Vec<u8> {
-    let header = [
-        &REQUEST_MAGIC.to_be_bytes()[..],
-        &flags.to_be_bytes(),
-        &code.to_be_bytes(),
-        &7u64.to_be_bytes(),
-        &offset.to_be_bytes(),
-        &bytes.to_be_bytes(),
-    ];
-    [&header.concat(), data].concat()
+fn request_of(flags: u16, command: u16, offset: u64, bytes: u32, data: &[u8]) -> Vec<u8> {
+    let header = RequestHeader { flags, command, cookie: 7, offset, bytes };
+    [&header.to_bytes()[..], data].concat()
 }
 
 /// Requests with their data, replies, and whether the session has ended.
@@ -63,7 +51,8 @@ fn said(words: &[u8]) -> Said {
 }
 
 fn in_transmission(words: &[u8]) -> Said {
-    let greeting = [&3u32.to_be_bytes()[..], &option_of(option::GO, &go("", &[]))].concat();
+    let greeting =
+        [&3u32.to_be_bytes()[..], &option_of(option::GO, &info_request("", &[]))].concat();
     let before = said(&greeting).1.len();
     let (asked, out, over) = said(&[&greeting, words].concat());
     (asked, out[before..].to_vec(), over)
@@ -75,7 +64,7 @@ fn go_reports_size_flags_and_requested_information() {
         &3u32.to_be_bytes()[..],
         &option_of(
             option::GO,
-            &go("consumer-nvme", &[info::NAME, info::DESCRIPTION, info::BLOCK_SIZE]),
+            &info_request("consumer-nvme", &[info::NAME, info::DESCRIPTION, info::BLOCK_SIZE]),
         ),
     ];
     let (_, out, over) = said(&words.concat());
@@ -103,7 +92,7 @@ fn a_drive_without_volatile_cache_takes_no_flush() {
     let mut session = Session::greet(protected, &mut out);
     let words = [
         &3u32.to_be_bytes()[..],
-        &option_of(option::GO, &go("", &[])),
+        &option_of(option::GO, &info_request("", &[])),
         &request_of(0, command::FLUSH, 0, 0, &[]),
     ];
     let words = words.concat();
@@ -114,10 +103,7 @@ fn a_drive_without_volatile_cache_takes_no_flush() {
         assert_eq!(step, Step::Went);
         rest = &rest[used..];
     }
-    assert_eq!(
-        out,
-        [&SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &22u32.to_be_bytes(), &7u64.to_be_bytes()].concat()
-    );
+    assert_eq!(out, SimpleReply { error: 22, cookie: 7 }.to_bytes());
 }
 
 #[test]
@@ -142,7 +128,7 @@ fn unknown_and_invalid_options_are_answered() {
     assert_eq!(answer_of(option::LIST, b"x"), (answer::INVALID, false));
     assert_eq!(answer_of(option::LIST, b""), (answer::SERVER, false));
     assert_eq!(answer_of(option::GO, b"x"), (answer::INVALID, false));
-    assert_eq!(answer_of(option::INFO, &go("other", &[])), (answer::UNKNOWN, false));
+    assert_eq!(answer_of(option::INFO, &info_request("other", &[])), (answer::UNKNOWN, false));
     assert_eq!(answer_of(option::ABORT, b""), (answer::ACK, true));
 }
 
@@ -211,7 +197,7 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
         Just(3u32.to_be_bytes().to_vec()),
         (0u32..12, prop::collection::vec(any::<u8>(), 0..64))
             .prop_map(|(name, data)| option_of(name, &data)),
-        Just(option_of(option::GO, &go("", &[1, 2, 3]))),
+        Just(option_of(option::GO, &info_request("", &[1, 2, 3]))),
         (any::<u16>(), 0u16..9, any::<u64>(), 0u32..64, prop::collection::vec(any::<u8>(), 0..64))
             .prop_map(|(flags, code, offset, bytes, data)| request_of(
                 flags, code, offset, bytes, &data

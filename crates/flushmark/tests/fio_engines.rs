@@ -157,8 +157,8 @@ fn blocks_are_exchanged_while_others_write_and_verify() {
                 [own]\nrw=write\nnumjobs=2\n[filled]\nstonewall\nrw=write\noverwrite=1\n\
                 [moving]\nstonewall\nrw=randwrite\nbs=4k\ninplace=1\nfilename=f\n\
                 ignore_error=,EBUSY\nruntime=1\ntime_based\n\
-                [writing]\nioengine=libaio\nrw=randrw\niodepth=16\ndirect=1\nfilename=f\nnumjobs=4\n\
-                verify=md5\nruntime=1\ntime_based\n";
+                [writing]\nioengine=libaio\nrw=randrw\niodepth=16\ndirect=1\nfilename=f\n\
+                numjobs=4\nverify=md5\nruntime=1\ntime_based\n";
     let target = ext4.path.to_str().unwrap();
     let run = job_file(directory.path(), text, &["--target", target]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);

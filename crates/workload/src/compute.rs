@@ -15,7 +15,7 @@ pub struct Compute {
     /// What is computed.
     pub task: ComputeTask,
     /// The jobs end once all tests that do I/O at the same time have ended.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub while_io: bool,
 }
 
@@ -49,10 +49,6 @@ impl Compute {
         let load = if self.load_percent == 0 { 1 } else { self.load_percent as u64 };
         (busy as u128 * (100 - load) as u128 / load as u128) as u64
     }
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 #[cfg(test)]

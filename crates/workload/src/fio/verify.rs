@@ -322,8 +322,9 @@ fn overwrites(other: &Test, workload: &Workload) -> bool {
         Operation::Transfer => other.pattern.writes(),
         Operation::Space(SpaceCall::Discard | SpaceCall::Truncate) => true,
         // The data stays.
-        Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve | SpaceCall::Exchange) => false,
-        Operation::Entry(..) | Operation::Compute => false,
+        Operation::Space(SpaceCall::Allocate | SpaceCall::Reserve | SpaceCall::Exchange)
+        | Operation::Entry(..)
+        | Operation::Compute => false,
     };
     let range = |workload: &Workload| {
         let last = workload.part_offset_bytes(workload.jobs.get() - 1);

@@ -204,30 +204,7 @@ impl Crew<'_> {
             gate.open(begun);
 
             let mut teams = self.watched(&tallies, &halts, begun);
-            while teams.iter().any(|team| team.working > 0) {
-                self.end_computations(&teams);
-                match receiver.recv_timeout(OBSERVE_INTERVAL) {
-                    Ok((index, report)) => {
-                        let report: Report = report;
-                        let breaks =
-                            report.end.failure.as_ref().is_some_and(Failure::breaks_target);
-                        for (team, halt) in self.teams.iter().zip(&halts.0) {
-                            // The other jobs would continue on a target that is broken, or are to
-                            // end with this one.
-                            let own = &self.teams[index];
-                            if breaks || own.ends.reaches(own.group, team.group) {
-                                halt.request();
-                            }
-                        }
-                        teams[index].take(report);
-                    }
-                    Err(RecvTimeoutError::Timeout) => observe(&look(&mut teams)),
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
-                if self.stop.is_requested() {
-                    halts.request();
-                }
-            }
+            self.follow(&mut teams, &receiver, &halts, observe);
             let cpu = cpu_use_since(cpu_before);
             let counters = counters_before
                 .and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
@@ -237,6 +214,38 @@ impl Crew<'_> {
                 system: SystemUse { counters, cpu },
             })
         })
+    }
+
+    /// Receives reports and observes until every job has ended.
+    fn follow(
+        &self,
+        teams: &mut [Watched],
+        reports: &mpsc::Receiver<(usize, Report)>,
+        halts: &Halts,
+        observe: &mut dyn FnMut(&Progress),
+    ) {
+        while teams.iter().any(|team| team.working > 0) {
+            self.end_computations(teams);
+            match reports.recv_timeout(OBSERVE_INTERVAL) {
+                Ok((index, report)) => {
+                    let breaks = report.end.failure.as_ref().is_some_and(Failure::breaks_target);
+                    let own = &self.teams[index];
+                    for (team, halt) in self.teams.iter().zip(&halts.0) {
+                        // The other jobs would continue on a target that is broken, or are to end
+                        // with this one.
+                        if breaks || own.ends.reaches(own.group, team.group) {
+                            halt.request();
+                        }
+                    }
+                    teams[index].take(report);
+                }
+                Err(RecvTimeoutError::Timeout) => observe(&look(teams)),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.stop.is_requested() {
+                halts.request();
+            }
+        }
     }
 
     /// Ends the teams that compute only while others do I/O, if none of those is left.

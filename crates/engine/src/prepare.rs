@@ -55,14 +55,10 @@ pub fn prepare(
 ) -> Result<Prepared, EngineError> {
     let mut notes = Vec::new();
     let sizes = sizes(target, specs, &mut notes)?;
-    let unopened = |errno| EngineError::opening(target.path(), errno);
     let begun = Instant::now();
     let mut parts = Vec::new();
-    let mut start = 0;
+    let mut start = 0u64;
     for (spec, size_bytes) in specs.iter().zip(sizes) {
-        let failed = |action| {
-            move |errno| EngineError::Call { action, path: target.path().to_owned(), errno }
-        };
         let mut part = Part {
             name: spec.name.clone(),
             start: 0,
@@ -73,26 +69,10 @@ pub fn prepare(
         match target.opened() {
             Opened::Null => {}
             Opened::Existing(_) => {
-                part.start = start;
+                part.start = start.next_multiple_of(spec.unit_bytes);
                 start += size_bytes;
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
-                    .map_err(unopened)?;
-                part.direct = direct;
-                part.alignment_bytes = target.alignment_bytes(&file);
-                part.start = part.start.next_multiple_of(spec.unit_bytes);
-                if let Some(from) = spec.precondition {
-                    let filler = Filler { preparation, content: spec.content, time_left: None };
-                    let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
-                    let mut disk = FileDisk::new(
-                        OpenFiles::single(file),
-                        ReadWriteFlags::empty(),
-                        Renewal::Unneeded,
-                    );
-                    filler
-                        .overwrite(&mut disk, start, bytes, PIECE_BYTES)
-                        .and_then(|()| disk.sync(SyncCall::Fsync, start))
-                        .map_err(failed("write the test area of"))?;
-                }
+                let filler = Filler { preparation, content: spec.content, time_left: None };
+                prepare_existing(target, spec, &filler, &mut part)?;
             }
             Opened::Export(export) => {
                 part.direct = true;
@@ -111,36 +91,69 @@ pub fn prepare(
                 prepare_file(target, scratch, spec, &filler, &mut part)?;
             }
         }
-        if spec.direct && !part.direct && target.kind() != TargetKind::Null {
-            notes.push(
-                "this filesystem does not support O_DIRECT; measured through the page cache \
-                        instead"
-                    .to_owned(),
-            );
-        }
         if preparation.stop.is_requested() {
             return Err(EngineError::Interrupted);
         }
         if part.size_bytes < spec.unit_bytes {
-            let needed_bytes = spec.unit_bytes;
             return Err(EngineError::TooSmall {
                 path: target.path().to_owned(),
                 size_bytes: part.size_bytes,
-                needed_bytes,
+                needed_bytes: spec.unit_bytes,
             });
         }
-        if part.size_bytes < size_bytes {
-            notes.push(format!(
-                "used {} MiB instead of {} MiB, which is what could be written in the time for \
-                 preparation",
-                part.size_bytes >> 20,
-                size_bytes >> 20
-            ));
-        }
+        notes.extend(deviations(target, spec, &part, size_bytes));
         parts.push(part);
     }
     notes.dedup();
     Ok(Prepared { parts, notes })
+}
+
+/// In what way a part is not what its specification requests.
+fn deviations(
+    target: &Target,
+    spec: &PartSpec,
+    part: &Part,
+    size_bytes: u64,
+) -> impl Iterator<Item = String> {
+    let cached = spec.direct && !part.direct && target.kind() != TargetKind::Null;
+    let cached = cached.then(|| {
+        "this filesystem does not support O_DIRECT; measured through the page cache instead"
+            .to_owned()
+    });
+    let shorter = (part.size_bytes < size_bytes).then(|| {
+        format!(
+            "used {} MiB instead of {} MiB, which is what could be written in the time for \
+             preparation",
+            part.size_bytes >> 20,
+            size_bytes >> 20
+        )
+    });
+    cached.into_iter().chain(shorter)
+}
+
+/// Opens an existing file or device, and overwrites a part of it.
+fn prepare_existing(
+    target: &Target,
+    spec: &PartSpec,
+    filler: &Filler<'_>,
+    part: &mut Part,
+) -> Result<(), EngineError> {
+    let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())
+        .map_err(|errno| EngineError::opening(target.path(), errno))?;
+    part.direct = direct;
+    part.alignment_bytes = target.alignment_bytes(&file);
+    let Some(from) = spec.precondition else { return Ok(()) };
+    let (start, bytes) = (part.start + from, part.size_bytes.saturating_sub(from));
+    let files = OpenFiles::single(file);
+    let mut disk = FileDisk::new(files, ReadWriteFlags::empty(), Renewal::Unneeded);
+    filler
+        .overwrite(&mut disk, start, bytes, PIECE_BYTES)
+        .and_then(|()| disk.sync(SyncCall::Fsync, start))
+        .map_err(|errno| EngineError::Call {
+            action: "write the test area of",
+            path: target.path().to_owned(),
+            errno,
+        })
 }
 
 /// Creates or reuses a part's file in a directory.

@@ -137,8 +137,9 @@ impl<D: Disk> Verified<D> {
                 format!("the run was stopped after {checked} blocks had been verified")
             }
             Schedule::AtEnd { check: true } if self.shared => {
-                "all written blocks were read back once all jobs had ended: each 512 B is whole and in \
-                 its place. Several jobs write the same blocks, so a lost write would not be noticed"
+                "all written blocks were read back once all jobs had ended: each 512 B is whole and \
+                 in its place. Several jobs write the same blocks, so a lost write would not be \
+                 noticed"
                     .to_owned()
             }
             Schedule::AtEnd { check: true } => {

@@ -38,23 +38,9 @@ impl Run<'_> {
         writers: &Arc<Writers>,
     ) -> Result<Planned<'a>, NotRun> {
         let kind = self.target.kind();
-        if workload.layout.starts_over()
-            && !matches!(kind, TargetKind::Directory | TargetKind::Null)
-        {
-            let layout = workload.layout.name();
-            return Err(NotRun::Skip(format!(
-                "layout {layout} requires a directory as the target"
-            )));
-        }
         self.check_operation(workload)?;
         self.check_zoning(workload)?;
-        if workload.existing_only && kind == TargetKind::Directory {
-            return Err(NotRun::Skip(
-                "it must not create a file (allow_file_create=0), but its target is a directory; \
-                 use an existing file or a device"
-                    .to_owned(),
-            ));
-        }
+        self.check_layout(workload)?;
         let (carrier, note) = match self.target.opened() {
             _ if workload.pattern.computes() => (Carrier::Processor, None),
             Opened::Null => (Carrier::Null, None),
@@ -64,24 +50,9 @@ impl Run<'_> {
             }
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
-        if workload.verify.is_some() && carrier == Carrier::Null {
-            return Err(NotRun::Skip(
-                "it reads back what it wrote, but null: does not store data".to_owned(),
-            ));
-        }
         let place = self.place(workload, first_file)?;
-        if workload.sync.linked_call().is_some()
-            && carrier == Carrier::Null
-            && workload.depth_effective() > 1
-        {
-            return Err(NotRun::Skip(
-                "it links a sync to each write, which only io_uring can do".to_owned(),
-            ));
-        }
-        if let (Area::Percent(percent), Room::Unlimited) = (workload.size, place.room) {
-            return Err(NotRun::Skip(format!(
-                "it uses {percent}% of its target, but null: has no size"
-            )));
+        if carrier == Carrier::Null {
+            check_null(workload, place.room)?;
         }
         let half = workload.fills && kind == TargetKind::Directory && !place.unbudgeted;
         let note = note.or_else(|| {
@@ -105,37 +76,31 @@ impl Run<'_> {
             let ready = move |_: &[&Part]| Ok(self.computing_ready(workload, threads, described));
             return Ok(Planned { specs: Vec::new(), ready: Box::new(ready) });
         }
-        let FilePlace { is_new, layout, room, .. } = place;
-        let parts = workload.parts(is_new, room);
-        let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
-            name: match workload.kept_file {
-                Some(number) => kept_name(number),
-                None => format!("{}-{}", layout.name(), place.first_file + file),
-            },
-            // A file that is only checked is never extended.
-            size_bytes: match room {
-                Room::Whole(bytes) if place.checked => size_bytes.min(bytes),
-                _ => size_bytes,
-            },
-            unit_bytes: workload.unit_bytes(),
-            layout,
-            direct: workload.direct,
-            invalidate: workload.invalidate,
-            precondition: workload.precondition.then_some(workload.offset_bytes),
-            content: workload.content,
-            single_use: workload.kept_file.is_none()
-                && (layout.needs_new_file() || !workload.pattern.transfers()),
-            sparse: layout == Layout::Empty && workload.pattern.reads(),
-            unbudgeted: place.unbudgeted,
-        };
-        let donor = workload.donor.map(|donor| donor_spec(donor, workload, &parts));
-        let specs = parts.files.iter().enumerate().map(spec).chain(donor).collect();
+        let parts = workload.parts(place.is_new, place.room);
+        let specs = part_specs(workload, &place, &parts);
         Ok(Planned {
             specs,
             ready: Box::new(move |files| {
                 self.blocks_ready(workload, &parts, threads, described, files)
             }),
         })
+    }
+
+    /// Checks that the target can have the files that the workload requires.
+    fn check_layout(&self, workload: &Workload) -> Result<(), NotRun> {
+        match self.target.kind() {
+            TargetKind::Directory if workload.existing_only => Err(NotRun::Skip(
+                "it must not create a file (allow_file_create=0), but its target is a directory; \
+                 use an existing file or a device"
+                    .to_owned(),
+            )),
+            TargetKind::Directory | TargetKind::Null => Ok(()),
+            _ if workload.layout.starts_over() => Err(NotRun::Skip(format!(
+                "layout {} requires a directory as the target",
+                workload.layout.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the target has what the operations act on.
@@ -145,8 +110,8 @@ impl Run<'_> {
             Operation::Space(SpaceCall::Exchange)
                 if kind != TargetKind::Null && !self.target.is_directory_on_ext4() =>
             {
-                "it exchanges blocks of files (EXT4_IOC_MOVE_EXT), which requires a directory on ext4 \
-                 as the target"
+                "it exchanges blocks of files (EXT4_IOC_MOVE_EXT), which requires a directory on \
+                 ext4 as the target"
             }
             _ if matches!(kind, TargetKind::Directory | TargetKind::Null) => return Ok(()),
             Operation::Transfer | Operation::Compute | Operation::Space(SpaceCall::Discard) => {
@@ -165,7 +130,7 @@ impl Run<'_> {
             }
             Operation::Entry(..) => {
                 "it creates, looks up or removes files or directories, which requires a directory \
-                 as the target"
+                 ext4 as the target"
             }
         };
         Err(NotRun::Skip(because.to_owned()))
@@ -408,6 +373,48 @@ struct FilePlace {
     unbudgeted: bool,
     /// It contains what an earlier test wrote, which this one checks.
     checked: bool,
+}
+
+/// Checks that a workload makes sense without storage.
+fn check_null(workload: &Workload, room: Room) -> Result<(), NotRun> {
+    let because = if workload.verify.is_some() {
+        "it reads back what it wrote, but null: does not store data".to_owned()
+    } else if workload.sync.linked_call().is_some() && workload.depth_effective() > 1 {
+        "it links a sync to each write, which only io_uring can do".to_owned()
+    } else if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
+        format!("it uses {percent}% of its target, but null: has no size")
+    } else {
+        return Ok(());
+    };
+    Err(NotRun::Skip(because))
+}
+
+/// The files of a workload.
+fn part_specs(workload: &Workload, place: &FilePlace, parts: &Parts) -> Vec<PartSpec> {
+    let layout = place.layout;
+    let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {
+        name: match workload.kept_file {
+            Some(number) => kept_name(number),
+            None => format!("{}-{}", layout.name(), place.first_file + file),
+        },
+        // A file that is only checked is never extended.
+        size_bytes: match place.room {
+            Room::Whole(bytes) if place.checked => size_bytes.min(bytes),
+            _ => size_bytes,
+        },
+        unit_bytes: workload.unit_bytes(),
+        layout,
+        direct: workload.direct,
+        invalidate: workload.invalidate,
+        precondition: workload.precondition.then_some(workload.offset_bytes),
+        content: workload.content,
+        single_use: workload.kept_file.is_none()
+            && (layout.needs_new_file() || !workload.pattern.transfers()),
+        sparse: layout == Layout::Empty && workload.pattern.reads(),
+        unbudgeted: place.unbudgeted,
+    };
+    let donor = workload.donor.map(|donor| donor_spec(donor, workload, parts));
+    parts.files.iter().enumerate().map(spec).chain(donor).collect()
 }
 
 /// The file with which a workload exchanges blocks. It is as long as the longest file of a job.

@@ -101,7 +101,7 @@ impl Section {
         let time = self.time("runtime")?.filter(|time| !time.is_zero());
         let time_based = self.flag("time_based")?.unwrap_or(false);
         let stats = matches!(pattern.operation(), Operation::Entry(EntryCall::Stat, _));
-        for (key, again) in [("loops", loops > 1), ("time_based", time_based)] {
+        for (key, again) in [("loops", loops > 1), ("time_based", time_based && time.is_some())] {
             if again && !stats {
                 let message =
                     format!("{key}: a file can be created or removed only once; set nrfiles");

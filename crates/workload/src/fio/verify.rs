@@ -271,8 +271,8 @@ pub(super) fn find_shared_blocks(
             let same = checked_writer(other).map(|(_, other)| other.seal);
             if same != Some(verification.seal) {
                 let message = format!(
-                    "verify: section {} changes the same blocks at the same time, and its blocks do \
-                     not have the same verify; add stonewall",
+                    "verify: section {} changes the same blocks at the same time, and its blocks \
+                     do not have the same verify; add stonewall",
                     other.name
                 );
                 return Err(section.wrong("verify", &message));

@@ -15,7 +15,7 @@ use measurement::{
     DeviceCounts, DeviceProof, Ended, Measured, Outcome, PriorityLatency, Progress, Proof,
     SortFigures, TargetKind, TestResult, WorkloadRecord,
 };
-use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
+use workload::{EngineChoice, JobPart, Sharing, Test, Work, format_bytes};
 
 use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
@@ -140,6 +140,43 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Checks that each job knows what the blocks contain that it reads back. On a device or file,
+    /// all jobs that do not have parts of their own use the same bytes.
+    fn check_overwriting(&self, tests: &[Test]) -> Result<(), NotRun> {
+        if matches!(self.target.kind(), TargetKind::Directory | TargetKind::Null) {
+            return Ok(());
+        }
+        let mut written: Vec<(JobPart, bool)> = Vec::new();
+        for test in tests {
+            // In zones, no job overwrites data that is to be checked.
+            if let Work::Blocks(workload) = &test.work
+                && workload.pattern.writes()
+                && workload.zoning.is_none()
+            {
+                let checks = workload.verify.is_some_and(|verify| !verify.shared);
+                let parts = workload.parts(false, self.target.room());
+                written.extend(parts.jobs.into_iter().map(|part| (part, checks)));
+            }
+        }
+        written.sort_unstable_by_key(|(part, _)| part.start);
+        let mut end = 0;
+        let mut checked_end = 0;
+        for (part, checks) in written {
+            if part.start < checked_end || checks && part.start < end {
+                return Err(NotRun::Skip(
+                    "several jobs overwrite each other's blocks on this target, so none of them \
+                     knows which write is the last; use numjobs=1 and stonewall, or name the \
+                     target with filename"
+                        .to_owned(),
+                ));
+            }
+            let own_end = part.start.saturating_add(part.bytes);
+            end = end.max(own_end);
+            checked_end = checked_end.max(if checks { own_end } else { 0 });
+        }
+        Ok(())
+    }
+
     /// Runs tests at the same time; usually a single one.
     fn tests(
         &self,
@@ -157,6 +194,7 @@ impl Run<'_> {
             export.check_jobs(jobs).map_err(NotRun::Skip)?;
             export.connect(jobs)?;
         }
+        self.check_overwriting(tests)?;
         limits::open_files(tests)?;
         limits::memory(tests)?;
         let flows = flows(tests);

@@ -135,6 +135,29 @@ fn what_was_written_is_read_back() {
             result["notes"]
         );
     }
+    // On a file or device, jobs without `filename` use the same bytes.
+    let file = ones(directory.path(), 4);
+    let target = ["--target", &file, "--destroy-data"];
+    let words = ["--rw=randwrite", "--size=1m", "--numjobs=3", "--verify=crc32c"];
+    let skipped = json(&target, &words);
+    assert!(
+        skipped.stderr.contains("several jobs overwrite each other's blocks"),
+        "{}",
+        skipped.stderr
+    );
+    let sections = ["--name=a", "--rw=write", "--size=1m", "--verify=md5", "--name=b"];
+    let others = ["--rw=write", "--size=1m", "--offset=1020k"];
+    let skipped = json(&target, &[&sections[..], &others].concat());
+    assert!(
+        skipped.stderr.contains("several jobs overwrite each other's blocks"),
+        "{}",
+        skipped.stderr
+    );
+    let apart = json(&target, &[&words[..], &["--offset_increment=1m"]].concat());
+    assert_eq!(apart.code, Some(0), "{}", apart.stderr);
+    let filename = format!("--filename={file}");
+    let named = json(&["--destroy-data"], &[&words[..], &[&filename]].concat());
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
     for (target, wanted) in [
         ("null:", "null: does not store data"),
         ("sim:consumer-nvme", "a model does not store data"),

@@ -79,11 +79,11 @@ fn somebody_elses_file_of_that_name_stays() {
 
 #[test]
 fn wrong_use_is_said() {
-    for given in ["null:", "sim:consumer-nvme"] {
+    for given in ["null:", "sim:consumer-nvme", "nbd://localhost/x"] {
         let refused = write(given, "100ms", &[]);
         assert_eq!(refused.code, Some(2));
         assert!(
-            refused.stderr.contains("is not storage that can lose power"),
+            refused.stderr.contains("is not storage of this machine that can lose power"),
             "{}",
             refused.stderr
         );

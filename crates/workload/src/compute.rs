@@ -25,7 +25,7 @@ pub struct Compute {
 pub enum ComputeTask {
     /// Reads the clock until the time is over.
     Spin,
-    /// Draws [`ComputeTask::NUMBERS`] numbers and sorts them, which needs caches and memory as
+    /// Draws 1 MiB of random numbers and sorts them, which needs caches and memory as
     /// well.
     Sort,
 }

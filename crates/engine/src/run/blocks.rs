@@ -130,7 +130,7 @@ impl Run<'_> {
             }
             Operation::Entry(..) => {
                 "it creates, looks up or removes files or directories, which requires a directory \
-                 ext4 as the target"
+                 as the target"
             }
         };
         Err(NotRun::Skip(because.to_owned()))

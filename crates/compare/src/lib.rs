@@ -24,13 +24,13 @@ mod pairing;
 mod student;
 
 pub use comparison::{
-    Against, Comparison, Direction, MetricComparison, TestComparison, Undecided, Verdict,
+    Against, Comparison, Direction, Interval, MetricComparison, TestComparison, Undecided, Verdict,
     json_schema,
 };
 pub use condition::{
-    Condition, ConditionError, Exceeded, Failure, Missing, NothingChecked, Unchecked,
+    Condition, ConditionError, Exceeded, Failure, Limit, Missing, NothingChecked, Order, Unchecked,
 };
 pub use facts::FactDifference;
 pub use group::{Group, GroupRecord};
-pub use metric::{Metric, Operation, Point};
+pub use metric::{Metric, Operation, Point, Seconds};
 pub use pairing::{Unpaired, UnpairedReason};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// let device: DeviceNumber = "259:3".parse()?;
 /// assert_eq!(device, DeviceNumber { major: 259, minor: 3 });
 /// assert!(!device.is_anonymous());
-/// # Ok::<(), drive::device_number::NotADeviceNumber>(())
+/// # Ok::<(), drive::NotADeviceNumber>(())
 /// ```
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

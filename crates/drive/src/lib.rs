@@ -65,7 +65,7 @@ pub use commands::{
     AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy,
 };
 pub use counters::Counters;
-pub use device_number::DeviceNumber;
+pub use device_number::{DeviceNumber, NotADeviceNumber};
 pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};

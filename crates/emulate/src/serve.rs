@@ -125,7 +125,7 @@ pub struct Server {
 pub struct Endpoints {
     pub nbd: Option<Listener>,
     /// A mounted FUSE directory.
-    pub directory: Option<Directory>,
+    pub(crate) directory: Option<Directory>,
     pub control: Option<UnixListener>,
 }
 

@@ -12,14 +12,14 @@
 //! | `pg_test_fsync` | PostgreSQL's `pg_test_fsync`, as input |
 //! | `foreign` | a test as another tool reports it, and its conversion to a result |
 //! | `pasted` | text copied from forums and mails |
-//! | `columns` | the columns of result tables |
+//! | [`columns`] | the columns of result tables |
 //! | [`csv`], [`parquet`] | those columns as CSV and Parquet |
 //! | [`openmetrics`] | a run as metrics, for Prometheus |
 //!
 //! Imports invent nothing: what a tool does not report stays `null`, assumptions become notes of
 //! the result, and a text that is cut short is rejected as a whole.
 
-mod columns;
+pub mod columns;
 pub mod csv;
 mod diskinfo;
 mod encoding;
@@ -33,7 +33,6 @@ pub mod parquet;
 mod pasted;
 mod pg_test_fsync;
 
-pub use columns::columns;
 pub use encoding::decoded;
 pub use error::ImportError;
 pub use import::{Imported, import};

@@ -274,7 +274,7 @@ fn the_documented_columns_are_the_columns() {
             None => vec![name.to_owned()],
         })
         .collect();
-    let names: Vec<&str> = formats::columns().iter().map(|column| column.name).collect();
+    let names: Vec<&str> = formats::columns::columns().iter().map(|column| column.name).collect();
     let set =
         |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>();
     assert_eq!(documented.iter().cloned().collect::<BTreeSet<_>>(), set(&names));

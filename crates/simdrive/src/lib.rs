@@ -66,5 +66,5 @@ pub use assembly::{Assembly, Impossible, assemble};
 pub use device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 pub use run::{Machine, run, run_alone};
 pub use slab::Slab;
-pub use target::SimTarget;
+pub use target::{BadTarget, SimTarget};
 pub use time::Ns;

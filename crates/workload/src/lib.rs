@@ -84,7 +84,7 @@ pub use blocks::{
 pub use bounds::Bounds;
 pub use commits::Commits;
 pub use compute::{Compute, ComputeTask};
-pub use dedupe::{BlockContents, Dedupe, DedupeSource};
+pub use dedupe::{BlockContent, BlockContents, Dedupe, DedupeSource};
 pub use donor::{Donor, DonorSpace};
 pub use ending::Ends;
 pub use files::{FileOrder, JobFiles, SyncedFile};
@@ -101,7 +101,7 @@ pub use sizes::{BlockSizes, CoarseAlignment, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};
 pub use steady_fill::SteadyFill;
-pub use steps::{FileSpec, Placement, Step, StepProgram};
+pub use steps::{FileSpec, Placement, Step, StepError, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;
 pub use tolerance::{ErrorKind, Tolerance};

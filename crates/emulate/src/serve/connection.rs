@@ -42,7 +42,7 @@ impl SpinWait {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionState {
+pub(crate) enum ConnectionState {
     Open,
     /// The client is gone or sent garbage; no more replies are possible.
     Closed,

@@ -52,11 +52,11 @@ enum Answer {
 }
 
 #[derive(Debug)]
-pub struct Directory {
+pub(crate) struct Directory {
     /// The kernel's FUSE file.
     pub kernel: File,
     /// Lateness of its replies.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// True if the drive reports its number of power cuts. One that continues with the image of an
     /// earlier process does not know it.
     counts_cuts: bool,
@@ -69,7 +69,7 @@ pub struct Directory {
 impl Directory {
     /// Serves the file returned by mounting, with [`UNSAFE_SHUTDOWNS`] in the directory if the
     /// drive `counts_cuts`.
-    pub fn new(kernel: File, counts_cuts: bool) -> io::Result<Directory> {
+    pub(crate) fn new(kernel: File, counts_cuts: bool) -> io::Result<Directory> {
         let flags = rustix::fs::fcntl_getfl(&kernel)?;
         rustix::fs::fcntl_setfl(&kernel, flags | rustix::fs::OFlags::NONBLOCK)?;
         Ok(Directory {
@@ -90,7 +90,7 @@ impl Directory {
     /// # Errors
     /// Those of the kernel's file, unless they mean that it was unmounted.
     #[inline]
-    pub fn receive(
+    pub(crate) fn receive(
         &mut self,
         drives: &mut [Drive],
         now: Ns,
@@ -208,7 +208,7 @@ impl Directory {
 
     /// Records that a request has finished or failed, and sends the reply.
     #[inline]
-    pub fn answer(&mut self, number: u32, drive: &Drive, failed: Option<io::ErrorKind>) {
+    pub(crate) fn answer(&mut self, number: u32, drive: &Drive, failed: Option<io::ErrorKind>) {
         let Some(UnderWay { unique, answer }) = self.under_way.remove(&number) else { return };
         if let Some(kind) = failed {
             return self.tell(&wire::refusal(unique, error_of(&Refused::Image(kind.into()))));
@@ -234,7 +234,7 @@ impl Directory {
     }
 
     /// Fails all requests in progress, because the power was cut.
-    pub fn fail_all(&mut self) {
+    pub(crate) fn fail_all(&mut self) {
         for UnderWay { unique, .. } in std::mem::take(&mut self.under_way).into_values() {
             self.tell(&wire::refusal(unique, Error::Io));
         }

@@ -23,7 +23,7 @@ const STEP_NS: f64 = 1_000.0;
 /// So the estimate is the value that most gaps exceed, minus the client's time, limited to the
 /// range measured at the start.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     late_ns: Ns,
     answered_at: Option<Ns>,
     gap_ns: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Pace {
 impl Pace {
     /// Records a reply sent at `now`, whose time in the model was `at`.
     #[inline]
-    pub fn answered(&mut self, now: Ns, at: Ns) {
+    pub(crate) fn answered(&mut self, now: Ns, at: Ns) {
         self.late_ns = now.saturating_sub(at).min(LATE_NS_MAX);
         self.answered_at = Some(now);
     }
@@ -41,7 +41,7 @@ impl Pace {
     /// the client had no other request in progress and waited for the latest reply, so that reply's
     /// lateness has delayed the request, too.
     #[inline]
-    pub fn sent_at(
+    pub(crate) fn sent_at(
         &mut self,
         now: Ns,
         CostRange { min_ns, max_ns }: CostRange,

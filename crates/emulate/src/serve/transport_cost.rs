@@ -4,7 +4,7 @@ use simdrive::Ns;
 
 /// Kinds of commands by the cost of their transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Data is returned.
     Read,
     /// Data is sent.
@@ -26,7 +26,7 @@ pub struct TransportCost {
 
 /// The range of a cost, which depends on where both sides run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CostRange {
+pub(crate) struct CostRange {
     /// Best case.
     pub min_ns: Ns,
     /// Worst case.
@@ -44,7 +44,7 @@ pub struct TransportCosts {
 }
 
 impl TransportCosts {
-    pub const fn of(&self, kind: Kind) -> CostRange {
+    pub(crate) const fn of(&self, kind: Kind) -> CostRange {
         match kind {
             Kind::Read => CostRange { min_ns: self.min.read_ns, max_ns: self.max.read_ns },
             Kind::Write => CostRange { min_ns: self.min.write_ns, max_ns: self.max.write_ns },

@@ -17,6 +17,7 @@
 //! assert_eq!(blame_of(&error), None);
 //! ```
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
@@ -70,6 +71,18 @@ impl Program {
         let lines: Vec<_> = sentence.split('\n').map(unseen::escaped).collect();
         format!("{}: {}", self.name, lines.join("\n"))
     }
+}
+
+/// Prints what clap says about the arguments, or the help that was asked for, and exits.
+/// Invisible characters of the arguments are escaped.
+pub fn exit_as_parsed(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    let lines: Vec<_> = text.split('\n').map(unseen::escaped).collect();
+    if lines.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
+        error.exit();
+    }
+    let _ = write!(anstream::stderr(), "{}", lines.join("\n"));
+    std::process::exit(error.exit_code());
 }
 
 /// The party at fault for [`WrongUse`] and [`Refused`]; `None` for any other error.

@@ -8,15 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// A device's major and minor number, written `8:1` as in `/sys/dev/block` and
 /// `/proc/self/mountinfo`.
-///
-/// ```
-/// use drive::DeviceNumber;
-///
-/// let device: DeviceNumber = "259:3".parse()?;
-/// assert_eq!(device, DeviceNumber { major: 259, minor: 3 });
-/// assert!(!device.is_anonymous());
-/// # Ok::<(), drive::NotADeviceNumber>(())
-/// ```
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -32,6 +23,15 @@ impl DeviceNumber {
     /// Returns whether the kernel made this number up for a filesystem without a dedicated block
     /// device (tmpfs, overlay, NFS; also Btrfs and ZFS, which span several devices). These all have
     /// major number 0.
+    ///
+    /// ```
+    /// use drive::DeviceNumber;
+    ///
+    /// let device: DeviceNumber = "259:3".parse()?;
+    /// assert_eq!(device, DeviceNumber { major: 259, minor: 3 });
+    /// assert!(!device.is_anonymous());
+    /// # Ok::<(), drive::NotADeviceNumber>(())
+    /// ```
     pub fn is_anonymous(self) -> bool {
         self.major == 0
     }

@@ -23,9 +23,10 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 
 fn main() -> ExitCode {
-    let matches =
-        help::command().try_get_matches().unwrap_or_else(|error| args::with_hint(error).exit());
-    let args = args::Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let args = help::command()
+        .try_get_matches()
+        .and_then(|matches| args::Args::from_arg_matches(&matches))
+        .unwrap_or_else(|error| clierror::exit_as_parsed(&args::with_hint(error)));
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),

@@ -73,6 +73,17 @@ fn a_run_needs_a_target() {
     insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL, --target nbd://HOST/EXPORT or --target null:");
 }
 
+#[test]
+fn an_unknown_argument_hides_nothing() {
+    let run = run(&["check", "--\u{202e}tsoh"]);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.starts_with(r"error: unexpected argument '--\u{202e}tsoh' found"),
+        "{}",
+        run.stderr
+    );
+}
+
 /// Runs a smoke test as an unprivileged user; root switches to one.
 fn as_nobody(suite: &str, target: &str, more: &[&str]) -> Run {
     let place = tempfile::tempdir().unwrap();

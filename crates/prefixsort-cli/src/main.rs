@@ -24,7 +24,8 @@ const PROGRAM: Program = Program::named("prefixsort");
 const UNSORTED: u8 = 1;
 
 fn main() -> ExitCode {
-    let args = Args::parse_from(args::with_separators(std::env::args_os()));
+    let args = Args::try_parse_from(args::with_separators(std::env::args_os()))
+        .unwrap_or_else(|error| clierror::exit_as_parsed(&error));
     // A signal ends the program at once: unfinished output has no name and vanishes.
     let outcome = match args.check_as() {
         Some(check_as) => check::run(&args, check_as)

@@ -20,9 +20,8 @@ pub fn markdown(document: &RunDocument) -> String {
     // The day is enough for a ticket.
     let day = document.began().map(|began| began.strftime("%Y-%m-%d"));
     let tool = source.map(|source| source.tool.as_str()).filter(|tool| *tool != "flushmark");
-    let by = tool.map_or(format!("flushmark {}", document.flushmark), |tool| {
-        format!("{tool}, read by flushmark {}", document.flushmark)
-    });
+    let own = format!("flushmark {}", escaped(&document.flushmark));
+    let by = tool.map_or(own.clone(), |tool| format!("{}, read by {own}", escaped(tool)));
     text += &format!(
         " ({}, {}{})\n\n",
         escaped(&document.target.given),

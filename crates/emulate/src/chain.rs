@@ -8,6 +8,7 @@ use std::process::Command;
 use drive::{DeviceNumber, Signature, SignatureKind};
 use rustix::fs::{Mode, OFlags};
 
+use crate::drive_mounts::{drive_mounts, loops_on, mounts_of};
 use crate::fuse::mount::has_lost_its_process;
 use crate::fuse::server::{self, ServerState};
 
@@ -443,7 +444,7 @@ pub struct StoppedMount {
 impl StoppedMount {
     pub fn find_all() -> Result<Vec<StoppedMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-        let stopped = ours(&table).filter_map(|mount| {
+        let stopped = drive_mounts(&table).filter_map(|mount| {
             let server = server::of_connection(mount.device)
                 .filter(|server| server.state == ServerState::Stopped)?;
             let directory = mount.mount_point.clone();
@@ -454,43 +455,10 @@ impl StoppedMount {
     }
 }
 
-fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
-    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::FILESYSTEM)
-}
-
-fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {
-    let on_loop = |mount: &&drive::Mount| loops.contains(&mount.source);
-    table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect()
-}
-
-/// Mount points of emulated drives and of filesystems on them.
-pub(crate) fn places_of_drives() -> Vec<PathBuf> {
-    let Ok(table) = drive::MountTable::read(&drive::SystemRoot::default()) else {
-        return Vec::new();
-    };
-    let with_filesystems = |mount: &drive::Mount| {
-        let filesystems = mounts_of(&table, &loops_on(&mount.mount_point));
-        std::iter::once(mount.mount_point.clone()).chain(filesystems).collect::<Vec<_>>()
-    };
-    ours(&table).flat_map(with_filesystems).collect()
-}
-
-/// Loop devices whose file is in this directory.
-fn loops_on(directory: &Path) -> Vec<PathBuf> {
-    let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
-    let on_it = |device: std::fs::DirEntry| {
-        let file = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        Path::new(file.trim_end())
-            .starts_with(directory)
-            .then(|| Path::new("/dev").join(device.file_name()))
-    };
-    devices.flatten().filter_map(on_it).collect()
-}
-
 impl LeftMount {
     pub fn find_all() -> Result<Vec<LeftMount>, drive::DriveError> {
         let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-        let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
+        let left = drive_mounts(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
             let directory = mount.mount_point.clone();
             let loops = loops_on(&directory);
             let mounts = mounts_of(&table, &loops);

@@ -36,6 +36,7 @@ mod chain;
 mod container;
 mod cut_trigger;
 mod drive;
+mod drive_mounts;
 mod emulation;
 mod fixed;
 pub mod fuse;

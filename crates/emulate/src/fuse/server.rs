@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use drive::{DeviceNumber, Mount, MountTable, SystemRoot};
 
 use super::FILESYSTEM;
+use crate::drive_mounts::places_of_drives;
 
 /// A process that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +112,7 @@ pub fn resolved(path: &Path) -> PathBuf {
     // Like the kernel (MAXSYMLINKS).
     const LINKS_MAX: usize = 40;
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let drives = crate::chain::places_of_drives();
+    let drives = places_of_drives();
     let names = |path: &Path| -> Vec<OsString> {
         path.components().rev().map(|name| name.as_os_str().to_owned()).collect()
     };

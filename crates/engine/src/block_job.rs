@@ -169,7 +169,7 @@ impl BlockJob<'_> {
         });
         let failure = connected.err().map(|error| Failure::Server(error.to_string()));
         match (report, failure) {
-            // What the server did wrong explains the error that ended the job.
+            // The server's fault explains the error that ended the job.
             (Some(Ok(mut report)), Some(failure)) => {
                 report.end.failure = Some(failure);
                 Ok(report)

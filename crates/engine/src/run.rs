@@ -141,7 +141,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Checks that each job knows what the blocks contain that it reads back. On a device or file,
-    /// all jobs that do not have parts of their own use the same bytes.
+    /// all jobs without separate parts use the same bytes.
     fn check_overwriting(&self, tests: &[Test]) -> Result<(), NotRun> {
         if matches!(self.target.kind(), TargetKind::Directory | TargetKind::Null) {
             return Ok(());

@@ -127,8 +127,8 @@ impl Target {
         &self.given
     }
 
-    /// Returns `true` if it is a directory on ext4, or on its predecessors, whose files cannot be told
-    /// apart by that number.
+    /// Returns `true` if it is a directory on ext4, or on its predecessors, which have the same
+    /// number.
     pub fn is_directory_on_ext4(&self) -> bool {
         let Opened::Directory { scratch, .. } = &self.opened else { return false };
         let filesystem = rustix::fs::fstatfs(scratch.directory());

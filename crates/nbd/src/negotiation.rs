@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that says what it was told to, whatever the client sends.
+    /// A server with a prepared answer, whatever the client sends.
     struct Script<'a> {
         says: &'a [u8],
         heard: Vec<u8>,

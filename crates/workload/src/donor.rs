@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The file whose blocks the jobs exchange for those of their own files.
+/// The file whose blocks the jobs exchange for those of their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Donor {
     /// Tests with the same number share the file.

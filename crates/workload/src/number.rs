@@ -1,5 +1,5 @@
 //! Measured numbers as people read them: three significant digits, because that is what histograms
-//! keep. [`crate::format_bytes`] is for sizes that somebody chose, which are shown exactly.
+//! keep. [`crate::format_bytes`] is for sizes that a user chose, which are shown exactly.
 
 /// A latency with the unit that fits: `43 ns`, `0.9 µs`, `85 µs`, `1.74 ms`, `2.1 s`.
 ///
@@ -34,7 +34,7 @@ pub fn throughput(mib_per_s: f64) -> String {
     if mib_per_s < 999.5 { three_digits(mib_per_s) } else { grouped(mib_per_s) }
 }
 
-/// A size that somebody measured, to three digits: `93.4 GiB`. For sizes that somebody chose,
+/// A measured size, to three digits: `93.4 GiB`. For sizes that a user chose,
 /// [`crate::format_bytes`] is exact.
 ///
 /// ```

@@ -71,7 +71,7 @@ fn perform(channel: &mut Channel, command: u16, block: &mut [u8]) -> Result<usiz
     unsafe { channel.perform(request(command, 0, block)) }
 }
 
-/// What is said about a server that answers a read like this.
+/// The error about a server that answers a read like this.
 fn said_of(answer: impl FnOnce(RequestHeader) -> Vec<u8> + Send + 'static) -> String {
     let (mut channel, server) = channel(1, BLOCK as u32, |stream| {
         let heard = hear(stream);

@@ -64,6 +64,34 @@ pub fn watched_output(
     Ok((stdout_of(program, args, &output)?, share))
 }
 
+/// Runs a program and returns its stdout, and the largest size of its memory (RSS) in bytes.
+pub fn peak_output(program: &str, args: &[&str]) -> anyhow::Result<(String, u64)> {
+    let mut command = command(program, args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+    let process = child.id();
+    let watcher = std::thread::spawn(move || {
+        // The kernel keeps the maximum, so only the last moments before the end can be missed.
+        let read = || peak_bytes(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?);
+        let mut peak = 0;
+        while let Some(bytes) = read() {
+            peak = bytes;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        peak
+    });
+    let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
+    let peak =
+        watcher.join().map_err(|_| anyhow::anyhow!("watching the memory of {program} failed"))?;
+    Ok((stdout_of(program, args, &output)?, peak))
+}
+
+/// The maximum in a process's `status`; `None` once it has ended.
+fn peak_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
 /// The stdout of a program that has succeeded.
 fn stdout_of(program: &str, args: &[&str], output: &Output) -> anyhow::Result<String> {
     if !output.status.success() {
@@ -103,4 +131,17 @@ pub fn is_there(program: &str, args: &[&str]) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_size_of_a_process() {
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        assert_eq!(peak_bytes(status), Some(2 << 20));
+        // A process that has ended has no memory.
+        assert_eq!(peak_bytes("Name:\tx\nState:\tZ (zombie)\n"), None);
+    }
 }

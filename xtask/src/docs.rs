@@ -16,6 +16,22 @@ pub fn write() -> anyhow::Result<()> {
         ("schemas/run-1.json", pretty(&run)?),
         ("schemas/compare-1.json", pretty(&serde_json::to_value(compare::json_schema())?)?),
         (
+            "schemas/ceph-sizing-1.json",
+            pretty(&serde_json::to_value(ceph::sizing::json_schema())?)?,
+        ),
+        (
+            "schemas/ceph-tell-bench-1.json",
+            pretty(&serde_json::to_value(ceph::osd_bench::json_schema())?)?,
+        ),
+        (
+            "schemas/ceph-layout-1.json",
+            pretty(&serde_json::to_value(measurement::ceph_document::layout_schema())?)?,
+        ),
+        (
+            "schemas/ceph-check-1.json",
+            pretty(&serde_json::to_value(measurement::ceph_document::check_schema())?)?,
+        ),
+        (
             "schemas/host-1.json",
             pretty(&serde_json::to_value(measurement::host_document::json_schema())?)?,
         ),

@@ -1,4 +1,7 @@
-//! `cargo xtask fit MODEL`: the parameters of a drive's model from its published rows.
+//! `cargo xtask fit MODEL`: the parameters of a drive's model from its published rows;
+//! `cargo xtask fit ceph`: the costs of a write in Ceph, measured on a real cluster.
+
+mod ceph;
 
 use std::path::PathBuf;
 
@@ -12,9 +15,14 @@ use toml_edit::{DocumentMut, Item, Value};
 use crate::command::root;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Options {
+    #[command(subcommand)]
+    other: Option<Other>,
+
     /// The model, which has the same name as its drive in the catalogue
-    model: String,
+    #[arg(required = true)]
+    model: Option<String>,
 
     /// Start from this model instead; for a drive that has no model yet
     #[arg(long, value_name = "MODEL")]
@@ -25,28 +33,45 @@ pub struct Options {
     write: bool,
 }
 
-/// Fits a model, and prints how well it fits.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// S and k of `ceph sizing`, on a real cluster whose OSDs are on emulated drives; as root, on a
+    /// quiet machine
+    Ceph(ceph::Options),
+}
+
+/// Fits what the user asked for, and prints how well it fits.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    let drive = catalogue::find(&options.model)?;
-    let start_name = options.like.as_deref().unwrap_or(&drive.name);
+    match (&options.other, &options.model) {
+        (Some(Other::Ceph(options)), _) => ceph::run(options),
+        (None, Some(model)) => fit_model(model, options),
+        (None, None) => Err(anyhow!("name a model, or `ceph`")),
+    }
+}
+
+fn fit_model(name: &str, options: &Options) -> anyhow::Result<()> {
+    let drive = catalogue::find(name)?;
+    let start_name = options.like.as_deref().unwrap_or(name);
     let own = catalogue::find_model(start_name)?;
+    let samples =
+        published::samples(drive, own).map_err(|row| anyhow!("no test corresponds to {row:?}"))?;
     let start = Model {
-        model: drive.name.clone(),
+        // A model keeps its name, which may be another of the drive's names.
+        model: if options.like.is_some() { drive.name.clone() } else { own.model.clone() },
         label: drive.label.clone(),
         class: drive.class,
-        basis: match drive.rows.len() {
+        basis: match samples.len() {
             1 => "1 published row".to_owned(),
             rows => format!("{rows} published rows"),
         },
         fitted_to: Some(drive.name.clone()),
         ..own.clone()
     };
-    let samples = published::samples(drive)
-        .map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
     let fitted = fit(&start, &samples, &mut |misfit| eprintln!("misfit {misfit:.5}"))?;
     print(&fitted);
     if options.write {
-        let path = root().join("crates/catalogue/models").join(format!("{}.toml", drive.name));
+        let path =
+            root().join("crates/catalogue/models").join(format!("{}.toml", fitted.model.model));
         write(&path, start_name, &fitted)?;
     }
     Ok(())
@@ -83,7 +108,7 @@ fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
         {
             document[key] = toml_edit::value(value.as_str());
         }
-        document["fitted_to"] = toml_edit::value(model.model.as_str());
+        document["fitted_to"] = toml_edit::value(model.fitted_to.as_deref().unwrap_or_default());
         document.to_string()
     };
     let mut document: DocumentMut = text.parse()?;

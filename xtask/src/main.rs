@@ -86,6 +86,8 @@ enum Bench {
 
 #[derive(Debug, Subcommand)]
 enum Peer {
+    /// ceph-gobench's method and fio's rbd engine, on a real cluster whose OSDs are in memory
+    Ceph(versus::ceph::Options),
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::fio::Options),
     /// fio as a client of NBD servers
@@ -119,7 +121,8 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Mutants(options) => mutants::run(&options),
         Task::Reproduce => reproduce::run(),
         Task::Rig { rig } => {
-            let outcome = rig.run()?;
+            let mut tally = test::Tally::default();
+            let outcome = rig.run(&mut tally)?;
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
@@ -127,6 +130,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Bench { what: Bench::Web(options) } => bench::web::run(&options),
+        Task::Versus { peer: Peer::Ceph(options) } => versus::ceph::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
         Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),

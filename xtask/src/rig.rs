@@ -3,9 +3,11 @@
 //! | module | content |
 //! | --- | --- |
 //! | `qemu` | Debian's kernel on drives of every kind |
+//! | `ceph` | a real Ceph cluster |
 //! | `databases` | databases on an emulated drive that loses power |
 //! | `latency` | emulated drives compared with their models and with published figures |
 
+pub mod ceph;
 pub mod databases;
 pub mod latency;
 pub mod qemu;
@@ -13,6 +15,7 @@ pub mod qemu;
 use clap::Subcommand;
 
 use crate::packages;
+use crate::test::Tally;
 
 #[derive(Debug, Subcommand)]
 pub enum Rig {
@@ -22,15 +25,23 @@ pub enum Rig {
     /// SQLite, PostgreSQL and MariaDB on an emulated drive that loses power: does everything they
     /// acknowledged survive? Needs root
     Databases(databases::Options),
+    /// A real Ceph cluster on this machine, and the tests that need one. Needs root only for
+    /// installing packages
+    Ceph(ceph::Options),
     /// Emulated drives measured by fio, compared with their models and with published rows. Needs
     /// root, and a quiet machine
     Latency(latency::Options),
 }
 
 impl Rig {
-    /// Installs the packages that the rig needs, and runs it.
-    pub fn run(&self) -> anyhow::Result<Outcome> {
+    /// Installs the packages that the rig needs, and runs it. The tests that it hands on to
+    /// `cargo test` are counted there.
+    pub fn run(&self, tally: &mut Tally) -> anyhow::Result<Outcome> {
         match self {
+            Rig::Ceph(options) => {
+                packages::install(&ceph::PACKAGES)?;
+                ceph::run(options, tally)
+            }
             Rig::Qemu(options) => {
                 packages::install(&qemu::PACKAGES)?;
                 qemu::run(options)

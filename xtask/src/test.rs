@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ use crate::rig::{self, Rig};
 pub use self::bare_root::enter as enter_bare_root;
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 35] = [
+const PACKAGES: [&str; 37] = [
     "fio",
     // Kept results of many hosts, and a terminal for the prompt before they are deleted.
     "postgresql-15",
@@ -60,6 +61,9 @@ const PACKAGES: [&str; 35] = [
     "cryptsetup-bin",
     "bcache-tools",
     "gdisk",
+    // Ceph's client libraries.
+    "librados2",
+    "librbd1",
     // Displaying reports, and reading printed ones.
     "chromium",
     "poppler-utils",
@@ -68,6 +72,8 @@ const PACKAGES: [&str; 35] = [
     "prometheus-node-exporter",
     "python3-venv",
 ];
+/// The tests that need a Ceph cluster.
+const CLUSTER_TESTS: [&str; 5] = ["cluster", "connecting", "outages", "ceph", "ceph_osds"];
 /// Longer than any crate takes to compile and any test to run: a longer silence is a hang, and
 /// fails.
 const SILENCE_MAX: Duration = Duration::from_mins(15);
@@ -93,7 +99,8 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
         let mut bare = Tally::default();
         steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
         // Including those of the rigs, since packages cannot be installed side by side.
-        let all = [&PACKAGES[..], &rig::qemu::PACKAGES, &rig::databases::PACKAGES].concat();
+        let rigs = [&rig::qemu::PACKAGES[..], &rig::ceph::PACKAGES, &rig::databases::PACKAGES];
+        let all = [&PACKAGES[..], &rigs.concat()].concat();
         steps.run("packages", || packages::install(&all))?;
         steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
     } else {
@@ -125,11 +132,16 @@ const WITH_COMPONENTS: [&[(&str, Step)]; 2] = [
         ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
         ("database rig", |tally| rig(&Rig::Databases(rig::databases::Options::default()), tally)),
     ],
-    &[("licences", licences), ("fuzzing", fuzz), ("Miri", miri)],
+    &[
+        ("Ceph rig", |tally| rig(&Rig::Ceph(rig::ceph::Options::default()), tally)),
+        ("licences", licences),
+        ("fuzzing", fuzz),
+        ("Miri", miri),
+    ],
 ];
 
 #[derive(Debug, Default)]
-struct Tally {
+pub struct Tally {
     passed: u64,
     failed: u64,
     skips: Vec<String>,
@@ -188,6 +200,9 @@ impl Steps {
             self.done.extend(done);
             tally.passed += counts.passed;
             tally.failed += counts.failed;
+            tally
+                .skips
+                .retain(|skip| skipped_test(skip).is_none_or(|name| !counts.ran.contains(name)));
             tally.skips.extend(counts.skips);
         }
         Ok(())
@@ -390,8 +405,25 @@ fn result_in(line: &str) -> Option<(u64, u64)> {
     Some((before("passed")?, before("failed")?))
 }
 
+/// Runs the tests that need a Ceph cluster, with these variables.
+pub fn cluster_tests(
+    variables: &[(&str, PathBuf)],
+    filter: Option<&str>,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    // All of the workspace, so nothing is compiled again with other features.
+    let mut args = vec!["test", "--workspace", "--no-fail-fast"];
+    for test in CLUSTER_TESTS {
+        args.extend(["--test", test]);
+    }
+    args.extend(["--", "--nocapture", "--test-threads", "1"]);
+    let mut cargo = command("cargo", &args);
+    cargo.args(filter).envs(variables.iter().map(|(name, value)| (name, value)));
+    tests(&mut cargo, tally)
+}
+
 fn rig(rig: &Rig, tally: &mut Tally) -> anyhow::Result<()> {
-    let outcome = rig.run()?;
+    let outcome = rig.run(tally)?;
     tally.passed += outcome.passed;
     tally.failed += outcome.failed;
     Ok(())

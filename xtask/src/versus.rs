@@ -3,6 +3,7 @@
 //! Contestants take turns in an order that changes from round to round, and medians are compared.
 //! A comparison fails if a program is missing or a measurement fails, not if a ratio falls short.
 
+pub mod ceph;
 pub mod fio;
 pub mod nbd;
 pub mod nbdkit;
@@ -110,6 +111,8 @@ enum Wanted {
     AtMost(f64),
     /// At most this far from 1.
     Within(f64),
+    /// Our figure is below this, whatever theirs is.
+    Below(f64),
 }
 
 impl Wanted {
@@ -118,11 +121,13 @@ impl Wanted {
     /// Of a time, compared with that of another build.
     const BUILD_TIME: Wanted = Wanted::AtMost(1.0 / BUILD_SHARE_MIN);
 
-    fn holds(self, ratio: f64) -> bool {
+    fn holds(self, line: &Compared) -> bool {
+        let ratio = line.ratio();
         match self {
             Wanted::AtLeast(least) => ratio >= least,
             Wanted::AtMost(most) => ratio <= most,
             Wanted::Within(off) => (ratio - 1.0).abs() <= off,
+            Wanted::Below(limit) => line.ours < limit,
         }
     }
 }
@@ -133,6 +138,7 @@ impl std::fmt::Display for Wanted {
             Wanted::AtLeast(least) => write!(f, ">= {least:.2}"),
             Wanted::AtMost(most) => write!(f, "<= {most:.2}"),
             Wanted::Within(off) => write!(f, "1 ± {off}"),
+            Wanted::Below(limit) => write!(f, "below {limit}"),
         }
     }
 }
@@ -155,7 +161,7 @@ fn print(table: &[Compared]) {
     );
     for line in table {
         let ratio = line.ratio();
-        let verdict = if line.wanted.holds(ratio) { "" } else { "  SHORT" };
+        let verdict = if line.wanted.holds(line) { "" } else { "  SHORT" };
         println!(
             "{:<32} {:<26} {:>12} {:>12} {ratio:>7.3}  {}{verdict}",
             line.row,

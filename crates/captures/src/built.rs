@@ -182,6 +182,48 @@ pub fn cloud_vm() -> Machine {
     machine
 }
 
+/// A client of a Ceph cluster: an image with a partition, and a snapshot in a namespace, mapped by
+/// the kernel. xfs is on the partition.
+pub fn ceph_client() -> Machine {
+    let machine = Machine::new();
+    let disk = &[
+        ("size", "20971520"),
+        ("ro", "0"),
+        ("queue/logical_block_size", "512"),
+        ("queue/rotational", "0"),
+        ("queue/scheduler", "[none] mq-deadline"),
+        ("queue/write_cache", "write through"),
+        ("queue/fua", "0"),
+    ];
+    machine.disk("rbd/0/block/rbd0", "252:0", disk);
+    machine.disk(
+        "rbd/0/block/rbd0/rbd0p1",
+        "252:1",
+        &[("partition", "1"), ("start", "2048"), ("size", "20969472")],
+    );
+    machine.disk("rbd/1/block/rbd1", "252:16", disk);
+    for (number, file, value) in [
+        (0, "pool", "vms"),
+        (0, "pool_ns", ""),
+        (0, "name", "db"),
+        (0, "image_id", "1a2b3c4d5e6f"),
+        (0, "current_snap", "-"),
+        (0, "cluster_fsid", "9e35ec43-3895-462d-a028-8bb1251ca16e"),
+        (1, "pool", "vms"),
+        (1, "pool_ns", "tenant"),
+        (1, "name", "db"),
+        (1, "current_snap", "monday"),
+    ] {
+        machine.set(&format!("sys/devices/rbd/{number}/{file}"), value);
+    }
+    for number in 0..2 {
+        let device = format!("sys/devices/rbd/{number}");
+        machine.link(&format!("sys/bus/rbd/devices/{number}"), &device);
+    }
+    machine.mounts("27 1 252:1 / /srv rw,relatime - xfs /dev/rbd0p1 rw\n").swaps("");
+    machine
+}
+
 /// A container: overlay as root, the host's disk bind-mounted at `/data`.
 pub fn container() -> Machine {
     let machine = cloud_vm();

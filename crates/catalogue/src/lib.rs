@@ -6,7 +6,8 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `drive` | drives: [`Drive`], [`Class`], [`PowerLossProtection`] |
+//! | `drive` | drives: [`Drive`], [`Class`], [`Array`], [`PowerLossProtection`] |
+//! | `table` | published tables: [`Table`] |
 //! | `row` | published tests: [`Row`] |
 //! | `file` | the TOML format of a drive, one file each under `drives/` |
 //! | [`model`] | the parameters of a modelled drive |
@@ -18,7 +19,7 @@
 //!
 //! ```
 //! let drive = catalogue::find("samsung-980-1tb")?;
-//! let commits: Vec<f64> = drive.rows.iter().filter_map(catalogue::Row::commit_us).collect();
+//! let commits: Vec<f64> = drive.rows().filter_map(|(_, row)| row.commit_us()).collect();
 //! assert_eq!(commits, [1e6 / 574.0]);
 //! # Ok::<(), catalogue::NoSuchDrive>(())
 //! ```
@@ -30,10 +31,12 @@ pub mod model;
 pub mod models;
 mod names;
 mod row;
+mod table;
 
-pub use drive::{Class, Drive, PowerLossProtection};
+pub use drive::{Array, ArrayLevel, Class, Controller, Drive, PowerLossProtection};
 pub use file::drives;
 pub use model::Model;
 pub use models::models;
-pub use names::{NoSuchDrive, NoSuchModel, find, find_model};
-pub use row::{PublishedSync, Row, WriteCache};
+pub use names::{NoSuchDrive, NoSuchModel, find, find_model, reported_as, search};
+pub use row::{Part, PublishedSync, Quantity, Row, Statistic, WriteCache};
+pub use table::{PublishedFilesystem, Table, Tool};

@@ -47,6 +47,12 @@ pub struct Host {
     /// The largest request that the kernel sends (`queue/max_sectors_kb`); larger ones are split,
     /// and their parts sent together.
     pub request_most: Bytes,
+    /// The hardware queues over which processors are spread: one of a SATA drive, one per processor
+    /// of an NVMe drive, up to the drive's limit. Calls in the same queue share flushes.
+    pub hardware_queues: u32,
+    /// Time between the wake-ups of two callers that waited for the same journal commit: one
+    /// processor wakes them one after the other, and sleeping processors take long to respond.
+    pub wake_us: f64,
     /// Resolution of the clock for file times. A write changes a file's time only when the clock
     /// has ticked since the last one, and `fsync` has metadata to write only then
     /// (`ktime_get_coarse_real_ts64`, 1000 Hz in current distributions).
@@ -60,6 +66,8 @@ impl Default for Host {
             call_us: 1.0,
             sync_us: 0.7,
             request_most: Bytes(1280 << 10),
+            hardware_queues: 1,
+            wake_us: 3.0,
             tick_us: 1000.0,
         }
     }
@@ -100,6 +108,19 @@ pub enum Parameters {
     Array(Array),
 }
 
+impl Parameters {
+    /// Changes the capacity. No effect on an array, whose members have theirs.
+    pub const fn set_capacity_gb(&mut self, gb: f64) {
+        match self {
+            Parameters::SolidState(drive) => drive.capacity_gb = gb,
+            Parameters::Disk(drive) => drive.capacity_gb = gb,
+            Parameters::Stick(drive) => drive.capacity_gb = gb,
+            Parameters::Volume(drive) => drive.capacity_gb = gb,
+            Parameters::Array(_) => {}
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SolidState {
@@ -107,6 +128,9 @@ pub struct SolidState {
     pub capacity_gb: f64,
     /// The connection to the host.
     pub link: Link,
+    /// A limit that the firmware sets to writes; `None` if only the flash limits them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<Throttle>,
     /// The cache in which writes wait for the flash.
     pub cache: Cache,
     /// The behaviour of FLUSH CACHE.
@@ -131,6 +155,18 @@ pub struct Link {
     pub write_us: f64,
     /// Additional time of a read, beyond command and flash, that can overlap with other commands.
     pub read_us: f64,
+}
+
+/// A limit of the firmware, which at every tick allows a number of bytes to be written. The rest
+/// waits for the next tick.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throttle {
+    pub mb_per_s: f64,
+    /// Time between two ticks.
+    pub tick_us: f64,
+    /// Data starts in chunks of this size, the last of which may exceed what was allowed.
+    pub chunk: Bytes,
 }
 
 /// A drive's write cache.
@@ -161,9 +197,17 @@ pub struct Flush {
     #[serde(default)]
     pub map_page_us: f64,
     /// True if it waits for all other commands and blocks them meanwhile, as SATA's FLUSH CACHE
-    /// does, which cannot be queued.
+    /// does, which cannot be queued, and as some NVMe drives do.
     #[serde(default)]
     pub drains_queue: bool,
+    /// True if a flush that waits for the map writes the journal even when nothing has changed
+    /// since the last flush. Concurrent flushes then cost as much as flushes one after the other.
+    #[serde(default)]
+    pub journals_clean: bool,
+    /// True if whole stripes, one program of every die, need no journal: each describes its own
+    /// content.
+    #[serde(default)]
+    pub trusts_stripes: bool,
 }
 
 /// The data that a flush waits for.
@@ -227,6 +271,11 @@ pub struct Flash {
     pub program_us: f64,
     /// Time to read a page from the cells.
     pub read_us: f64,
+    /// Standard deviation of that time, as a share of it, from 0 to 1: pages of one cell need
+    /// different numbers of senses, and some reads are repeated. The more it varies, the less
+    /// concurrent reads gain.
+    #[serde(default)]
+    pub read_spread: f64,
     /// Time to erase a block.
     pub erase_us: f64,
     /// Number of programs that fill an erase block.
@@ -251,6 +300,9 @@ pub struct Slc {
     pub program: Bytes,
     /// Time of one program operation.
     pub program_us: f64,
+    /// The largest request that goes there; larger ones bypass it. Without it, all requests do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_most: Option<Bytes>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

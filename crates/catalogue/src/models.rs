@@ -62,11 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn every_drive_of_the_catalogue_has_a_model() {
-        for drive in crate::drives() {
-            let model = crate::find_model(&drive.name).unwrap();
-            assert_eq!(model.fitted_to.as_ref(), Some(&drive.name));
-            assert_eq!((model.class, &model.label), (drive.class, &drive.label));
+    fn a_fitted_model_is_found_by_its_own_name_and_by_those_of_its_drive() {
+        for model in models() {
+            assert_eq!(crate::find_model(&model.model).unwrap(), model);
+            let Some(name) = &model.fitted_to else { continue };
+            let drive = crate::find(name).unwrap();
+            assert_eq!(drive.name, *name);
+            assert_eq!(model.class, drive.class);
+            for name in drive.aliases.iter().chain([&drive.name]) {
+                assert_eq!(crate::find_model(name).unwrap(), model, "{name}");
+            }
         }
     }
 

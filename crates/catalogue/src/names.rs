@@ -35,16 +35,80 @@ fn suggestion(nearest: &[&str]) -> String {
 /// The drive with this name; letter case is ignored.
 pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     let wanted = name.trim().to_lowercase();
-    drives().iter().find(|drive| drive.name == wanted).ok_or_else(|| {
+    drives().iter().find(|drive| drive.is_named(&wanted)).ok_or_else(|| {
         let names: Vec<_> = drives().iter().map(|drive| drive.name.as_str()).collect();
         NoSuchDrive { name: name.to_owned(), nearest: nearest(&wanted, &names) }
     })
 }
 
-/// The model with this name; letter case is ignored.
+/// The drive with this name, or all drives with this text in a name or label, at least one; letter
+/// case is ignored.
+pub fn search(text: &str) -> Result<Vec<&'static Drive>, NoSuchDrive> {
+    find(text).map(|drive| vec![drive]).or_else(|error| {
+        let wanted = text.trim().to_lowercase();
+        let has_text = |drive: &&Drive| {
+            let names = drive.aliases.iter().chain([&drive.name, &drive.label]);
+            names.map(|name| name.to_lowercase()).any(|name| name.contains(&wanted))
+        };
+        let found: Vec<_> = drives().iter().filter(has_text).collect();
+        if found.is_empty() || wanted.is_empty() { Err(error) } else { Ok(found) }
+    })
+}
+
+/// The published drives of the model that a drive reports, such as `Samsung SSD 990 PRO 2TB`. Vendor,
+/// capacity and the word SSD may be absent on either side; everything else must agree, because a
+/// 980 is not a 980 PRO.
+///
+/// ```
+/// let found = catalogue::reported_as("Samsung SSD 980 1TB");
+/// assert!(found.iter().all(|drive| drive.model.as_deref() == Some("980")));
+/// assert!(!found.is_empty() && catalogue::reported_as("Samsung SSD 980 PRO 1TB").is_empty());
+/// ```
+pub fn reported_as(model: &str) -> Vec<&'static Drive> {
+    let reported = words(model);
+    let is_model = |drive: &&Drive| {
+        let vendor = words(drive.vendor.as_deref().unwrap_or_default());
+        let distinctive = |words: &[String]| -> Vec<String> {
+            words
+                .iter()
+                .filter(|word| !vendor.contains(word) && !is_general(word))
+                .cloned()
+                .collect()
+        };
+        let published = drive.model.as_deref().unwrap_or_default();
+        // `PM9A3 (MZ1L2960HCJR-00A07)` has two names.
+        let names = published.split(['(', ')']).map(words).map(|name| distinctive(&name));
+        let own = distinctive(&reported);
+        !own.is_empty() && names.into_iter().any(|name| name == own)
+    };
+    drives().iter().filter(is_model).collect()
+}
+
+/// The words of a model's name, in upper case.
+fn words(name: &str) -> Vec<String> {
+    let parts = name.split(|letter: char| letter.is_whitespace() || letter == '_');
+    parts.filter(|word| !word.is_empty()).map(str::to_uppercase).collect()
+}
+
+/// Words that do not tell models apart: kinds, and capacities such as `960GB`.
+fn is_general(word: &str) -> bool {
+    let number = word.strip_suffix("GB").or_else(|| word.strip_suffix("TB"));
+    let is_capacity = number.is_some_and(|number| {
+        number.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
+    });
+    is_capacity || matches!(word, "SSD" | "NVME" | "ATA" | "SATA")
+}
+
+/// The model with this name, or the one that was fitted to the drive with this name; letter case
+/// is ignored.
 pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
     let wanted = name.trim().to_lowercase();
-    models().iter().find(|model| model.model == wanted).ok_or_else(|| {
+    let direct = models().iter().find(|model| model.model == wanted);
+    let fitted = || {
+        let drive = drives().iter().find(|drive| drive.is_named(&wanted))?;
+        models().iter().find(|model| model.fitted_to.as_ref() == Some(&drive.name))
+    };
+    direct.or_else(fitted).ok_or_else(|| {
         let names: Vec<_> = models().iter().map(|model| model.model.as_str()).collect();
         NoSuchModel { name: name.to_owned(), nearest: nearest(&wanted, &names) }
     })
@@ -93,6 +157,36 @@ mod tests {
     #[test]
     fn case_does_not_matter() {
         assert_eq!(find("Samsung-980-1TB").unwrap().name, "samsung-980-1tb");
+        assert_eq!(find("Samsung-990-PRO-ext4").unwrap().name, "samsung-990-pro-2tb");
+        assert_eq!(find_model("Samsung-990-PRO-2TB").unwrap().model, "samsung-990-pro-ext4");
+    }
+
+    #[test]
+    fn a_name_finds_one_drive_and_a_part_of_names_finds_all() {
+        let names = |text: &str| {
+            let found = search(text).unwrap();
+            found.into_iter().map(|drive| drive.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("intel-520"), ["intel-520"]);
+        assert_eq!(names("intel-520-"), ["intel-520-180gb", "intel-520-60gb"]);
+        // Of an alias, and of a label.
+        assert_eq!(names("t500-2tb-ext4"), ["crucial-t500-2tb"]);
+        assert_eq!(names("wd wd2502"), ["wd-wd2502abys"]);
+        assert!(search("floppy").is_err() && search(" ").is_err());
+    }
+
+    #[test]
+    fn a_reported_model_finds_the_drives_of_that_model_only() {
+        let names = |model: &str| {
+            let found = reported_as(model);
+            found.into_iter().map(|drive| drive.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("Samsung SSD 970 EVO Plus 2TB"), ["samsung-970-evo-plus-2tb"]);
+        assert_eq!(names("CT2000T500SSD8"), ["crucial-t500-2tb"]);
+        assert_eq!(names("SAMSUNG MZ1L2960HCJR-00A07"), ["samsung-pm9a3-960gb"]);
+        for unknown in ["Samsung SSD", "2TB", "", "QEMU HARDDISK"] {
+            assert_eq!(names(unknown), [""; 0], "{unknown}");
+        }
     }
 
     #[test]
@@ -107,12 +201,12 @@ mod tests {
     #[test]
     fn messages() {
         let message = |name: &str| find(name).unwrap_err().to_string();
-        insta::assert_snapshot!(message("samsung-908-1tb"), @"unknown drive `samsung-908-1tb` (did you mean `samsung-980-1tb`?); run `flushmark catalogue` for a list");
-        insta::assert_snapshot!(message("pm9a3"), @"unknown drive `pm9a3` (did you mean `samsung-pm9a3-ext4`?); run `flushmark catalogue` for a list");
-        insta::assert_snapshot!(message("micron"), @"unknown drive `micron` (did you mean `micron-5100-eco-960gb`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("samsung-908-1tb"), @"unknown drive `samsung-908-1tb` (did you mean `samsung-980-1tb`, `samsung-970-evo-1tb` or `samsung-860-evo-1tb`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("pm9a3"), @"unknown drive `pm9a3` (did you mean `samsung-pm9a3-960gb`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("micron"), @"unknown drive `micron` (did you mean `micron-1100-256gb-x2-raid1`, `micron-5100-eco-960gb` or `micron-m500dc-480gb`?); run `flushmark catalogue` for a list");
         insta::assert_snapshot!(message("floppy"), @"unknown drive `floppy`; run `flushmark catalogue` for a list");
         insta::assert_snapshot!(message(""), @"unknown drive ``; run `flushmark catalogue` for a list");
-        insta::assert_snapshot!(message("gcp"), @"unknown drive `gcp` (did you mean `gcp-hyperdisk-balanced-1tb-ext4` or `gcp-local-nvme-x2-raid0-ext4`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("gcp"), @"unknown drive `gcp` (did you mean `gcp-hyperdisk-balanced-1tb` or `gcp-local-nvme-x2-raid0`?); run `flushmark catalogue` for a list");
     }
 
     proptest::proptest! {

@@ -3,14 +3,11 @@
 use serde::{Deserialize, Serialize};
 use workload::{Pattern, SyncMethod};
 
-/// The published figures of one test. What the source does not give is `None`. Most sources give
-/// means, none gives percentiles.
+/// The published figures of one test. What the source does not give is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The source's name for the table that contains it.
-    pub workload: String,
-    /// Order of the accesses.
-    pub pattern: Pattern,
+    /// Order of the accesses; `None` if the source does not state it.
+    pub pattern: Option<Pattern>,
     /// Bytes per read or write.
     pub block_bytes: u64,
     /// I/Os in flight per job.
@@ -23,14 +20,49 @@ pub struct Row {
     pub sync_every: Option<u32>,
     /// State of the drive's volatile write cache.
     pub write_cache: WriteCache,
-    /// Operations per second.
+    /// Operations per second of all jobs.
     pub iops: Option<f64>,
     pub mib_per_s: Option<f64>,
-    /// Mean latency of the write, in microseconds; in a flush table (`diskinfo -S`) it includes the
-    /// flush.
+    /// Mean latency of the write, in microseconds, as all latencies.
     pub write_us: Option<f64>,
-    /// Mean latency of the sync call after it, in microseconds.
+    pub write_p50_us: Option<f64>,
+    pub write_p99_us: Option<f64>,
+    /// Mean latency of the sync call after it.
     pub sync_us: Option<f64>,
+    pub sync_p50_us: Option<f64>,
+    pub sync_p99_us: Option<f64>,
+    /// Mean latency of a write together with its sync.
+    pub io_us: Option<f64>,
+    pub io_p99_us: Option<f64>,
+}
+
+/// The quantity that a published figure measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Operations per second.
+    Iops,
+    MibPerS,
+    /// A latency, in microseconds.
+    Latency(Part, Statistic),
+}
+
+/// The part of an operation that a latency covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Write,
+    /// The sync call after the write.
+    Sync,
+    /// The write together with its sync.
+    Whole,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    Mean,
+    /// The median.
+    P50,
+    /// The 99th percentile.
+    P99,
 }
 
 /// The method by which a published test made its writes durable.
@@ -87,6 +119,8 @@ pub enum WriteCache {
     Off,
     /// As shipped; the source does not say which.
     Default,
+    /// Perhaps switched off: the source asks for it, but does not say whether each tester did it.
+    Unknown,
 }
 
 impl WriteCache {
@@ -96,31 +130,69 @@ impl WriteCache {
             WriteCache::On => "on",
             WriteCache::Off => "off",
             WriteCache::Default => "default",
+            WriteCache::Unknown => "unknown",
         }
+    }
+
+    /// True if the tester switched the cache on or off.
+    pub const fn is_known(self) -> bool {
+        matches!(self, WriteCache::On | WriteCache::Off)
     }
 }
 
 impl Row {
+    /// The published figures.
+    pub fn figures(&self) -> impl Iterator<Item = (Quantity, f64)> {
+        use Part::{Sync, Whole, Write};
+        use Quantity::{Iops, Latency, MibPerS};
+        use Statistic::{Mean, P50, P99};
+        [
+            (Iops, self.iops),
+            (MibPerS, self.mib_per_s),
+            (Latency(Write, Mean), self.write_us),
+            (Latency(Write, P50), self.write_p50_us),
+            (Latency(Write, P99), self.write_p99_us),
+            (Latency(Sync, Mean), self.sync_us),
+            (Latency(Sync, P50), self.sync_p50_us),
+            (Latency(Sync, P99), self.sync_p99_us),
+            (Latency(Whole, Mean), self.io_us),
+            (Latency(Whole, P99), self.io_p99_us),
+        ]
+        .into_iter()
+        .filter_map(|(quantity, figure)| Some((quantity, figure?)))
+    }
+
+    /// Returns `true` if the two rows of a table are runs of one test.
+    pub fn is_same_test(&self, other: &Row) -> bool {
+        let test = |row: &Row| {
+            (row.pattern, row.block_bytes, row.depth, row.jobs, row.sync, row.sync_every)
+        };
+        test(self) == test(other) && self.write_cache == other.write_cache
+    }
+
     /// Mean time of one commit (a write together with what makes it durable), in microseconds.
     /// `None` if the row does not determine it: reads, nothing synced, several writes per sync, or
     /// several in flight at once, where a rate does not show how long one takes.
     ///
-    /// Computed from the rate, `1e6 / iops`: with one commit in flight nothing else fits between
-    /// two of them. The sum of the published write and sync latencies is used only where no rate is
-    /// given, because fio's two overlap at depth 1 with libaio (23.5 + 20.4 µs at 36 600 commits a
-    /// second, which leaves 27.3 µs for each).
+    /// Computed from the rate or taken from the published time of an I/O: with one commit in flight
+    /// nothing else fits between two of them. Of the two, the larger number was printed with more
+    /// digits. MiB/s, which are printed with few, come next. The sum of the published write and
+    /// sync latencies is used only where there is nothing else, because fio's two overlap at depth
+    /// 1 with libaio (23.5 + 20.4 µs at 36 600 commits a second, which leaves 27.3 µs for each).
     pub fn commit_us(&self) -> Option<f64> {
         let one_at_a_time = self.depth == 1 && self.jobs == 1 && self.sync_every == Some(1);
-        if !(one_at_a_time
-            && self.pattern.writes()
-            && !self.pattern.is_mixed()
-            && self.sync.is_durable())
-        {
+        // A test with a sync after each operation writes, even if its order is unknown.
+        let writes = self.pattern.is_none_or(|pattern| pattern.writes() && !pattern.is_mixed());
+        if !(one_at_a_time && writes && self.sync.is_durable()) {
             return None;
         }
-        match self.iops {
-            Some(iops) => Some(1e6 / iops),
-            None => Some(self.write_us? + self.sync_us?),
+        let mib = self.block_bytes as f64 / f64::from(1 << 20);
+        match (self.iops, self.io_us, self.mib_per_s) {
+            (Some(iops), Some(us), _) => Some(if iops > us { 1e6 / iops } else { us }),
+            (Some(iops), None, _) => Some(1e6 / iops),
+            (None, Some(us), _) => Some(us),
+            (None, None, Some(mib_per_s)) => Some(1e6 * mib / mib_per_s),
+            (None, None, None) => Some(self.write_us? + self.sync_us?),
         }
     }
 }
@@ -131,8 +203,7 @@ mod tests {
 
     fn row() -> Row {
         Row {
-            workload: String::new(),
-            pattern: Pattern::RandWrite,
+            pattern: Some(Pattern::RandWrite),
             block_bytes: 4096,
             depth: 1,
             jobs: 1,
@@ -142,7 +213,13 @@ mod tests {
             iops: Some(1000.0),
             mib_per_s: None,
             write_us: None,
+            write_p50_us: None,
+            write_p99_us: None,
             sync_us: None,
+            sync_p50_us: None,
+            sync_p99_us: None,
+            io_us: None,
+            io_p99_us: None,
         }
     }
 
@@ -154,6 +231,19 @@ mod tests {
         assert_eq!(latencies_only.commit_us(), Some(1720.0));
         let write_only = Row { iops: None, write_us: Some(20.0), ..row() };
         assert_eq!(write_only.commit_us(), None);
+        // 4 KiB at 2 MiB/s.
+        let throughput_only = Row { iops: None, mib_per_s: Some(2.0), ..row() };
+        assert_eq!(throughput_only.commit_us(), Some(1953.125));
+        let unknown_order = Row { pattern: None, ..row() };
+        assert_eq!(unknown_order.commit_us(), Some(1000.0));
+    }
+
+    #[test]
+    fn of_rate_and_time_the_more_precise_one_counts() {
+        let fast = Row { iops: Some(34_040.623), io_us: Some(29.0), ..row() };
+        assert_eq!(fast.commit_us(), Some(1e6 / 34_040.623));
+        let slow = Row { iops: Some(21.4), io_us: Some(46_779.5), ..row() };
+        assert_eq!(slow.commit_us(), Some(46_779.5));
     }
 
     #[test]
@@ -163,8 +253,8 @@ mod tests {
             Row { jobs: 2, ..row() },
             Row { sync_every: Some(8), ..row() },
             Row { sync: PublishedSync::Method(SyncMethod::None), sync_every: None, ..row() },
-            Row { pattern: Pattern::RandRead, ..row() },
-            Row { pattern: Pattern::RandRw, ..row() },
+            Row { pattern: Some(Pattern::RandRead), ..row() },
+            Row { pattern: Some(Pattern::RandRw), ..row() },
         ] {
             assert_eq!(other.commit_us(), None, "{other:?}");
         }

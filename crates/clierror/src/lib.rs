@@ -17,11 +17,16 @@
 //! assert_eq!(blame_of(&error), None);
 //! ```
 
+mod streams;
+
 use std::borrow::Cow;
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use blame::Blame;
+
+pub use streams::expect_open;
 
 /// A usage error.
 #[derive(Debug, thiserror::Error)]
@@ -59,30 +64,50 @@ impl Program {
         error: &anyhow::Error,
         blame_of_own: impl FnOnce(&anyhow::Error) -> Option<Blame>,
     ) -> ExitCode {
+        let blame = blame_of(error).or_else(|| blame_of_own(error)).unwrap_or(Blame::System);
+        self.failed_with(error, blame.exit_code())
+    }
+
+    /// Prints an error and returns this exit code. An error that [`is_broken_pipe`] is a success,
+    /// and nothing is printed.
+    pub fn failed_with(self, error: &anyhow::Error, code: u8) -> ExitCode {
         if is_broken_pipe(error) {
             return ExitCode::SUCCESS;
         }
         self.complain(&sentence(error));
-        let blame = blame_of(error).or_else(|| blame_of_own(error)).unwrap_or(Blame::System);
-        ExitCode::from(blame.exit_code())
+        ExitCode::from(code)
+    }
+
+    /// Prints what clap says about the arguments, or the help that was asked for, and exits.
+    /// Invisible characters of the arguments are escaped. Help that cannot be printed is an error
+    /// with the exit code `unprinted`.
+    pub fn exit_as_parsed(self, error: &clap::Error, unprinted: u8) -> ! {
+        if !error.use_stderr() {
+            let printed = expect_open(&io::stdout())
+                .and_then(|()| error.print())
+                .and_then(|()| io::stdout().flush())
+                .context("cannot write to stdout");
+            if let Err(error) = printed
+                && !is_broken_pipe(&error)
+            {
+                self.complain(&sentence(&error));
+                std::process::exit(unprinted.into());
+            }
+            std::process::exit(error.exit_code());
+        }
+        let text = error.render().to_string();
+        let lines: Vec<_> = text.split('\n').map(unseen::escaped).collect();
+        if lines.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
+            error.exit();
+        }
+        let _ = write!(anstream::stderr(), "{}", lines.join("\n"));
+        std::process::exit(error.exit_code());
     }
 
     fn message(self, sentence: &str) -> String {
         let lines: Vec<_> = sentence.split('\n').map(unseen::escaped).collect();
         format!("{}: {}", self.name, lines.join("\n"))
     }
-}
-
-/// Prints what clap says about the arguments, or the help that was asked for, and exits.
-/// Invisible characters of the arguments are escaped.
-pub fn exit_as_parsed(error: &clap::Error) -> ! {
-    let text = error.render().to_string();
-    let lines: Vec<_> = text.split('\n').map(unseen::escaped).collect();
-    if lines.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
-        error.exit();
-    }
-    let _ = write!(anstream::stderr(), "{}", lines.join("\n"));
-    std::process::exit(error.exit_code());
 }
 
 /// The party at fault for [`WrongUse`] and [`Refused`]; `None` for any other error.

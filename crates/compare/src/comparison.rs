@@ -401,7 +401,9 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     let sides = [("the baseline", &pair.baseline), ("the candidate", &pair.candidate)];
     let [ours, theirs] = sides.map(|(_, test)| &test.first().workload);
-    if ours.size_bytes != theirs.size_bytes {
+    // An imported listing may not contain the size.
+    let known = ours.size_bytes > 0 && theirs.size_bytes > 0;
+    if known && ours.size_bytes != theirs.size_bytes {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         notes.push(format!(
             "the baseline worked on {:.0} MiB and the candidate on {:.0} MiB",

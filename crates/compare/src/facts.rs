@@ -41,7 +41,7 @@ const FACTS: [Fact; 18] = [
     ("filesystem", |run| run.drive.as_ref()?.mount.as_ref().map(|mount| mount.fs_type.clone())),
     ("drive", |run| {
         let imported = run.source.as_ref().and_then(|source| source.drive.clone());
-        imported.or_else(|| device(run, |device| device.model.clone()))
+        imported.or_else(|| device(run, drive::BlockDevice::label))
     }),
     ("firmware", |run| device(run, |device| device.firmware.clone())),
     ("serial number", |run| device(run, |device| device.serial.clone())),

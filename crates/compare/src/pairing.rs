@@ -2,7 +2,11 @@
 //!
 //! Tests match if they have the same workload; a name alone is not enough. Two things may differ:
 //! the seed, and how many bytes were worked on, which is less than requested if there is little
-//! free space (a note reports it). If several tests have the same workload, names decide.
+//! free space (a note reports it). If several tests have the same workload, names decide. Tests of
+//! different OSDs never match.
+//!
+//! Other tools name their tests differently and do not report everything. What an imported listing
+//! leaves out does not keep its tests from matching.
 
 use measurement::{FieldDifference, TestResult, WorkloadRecord};
 use schemars::JsonSchema;
@@ -87,11 +91,19 @@ pub(crate) fn pair<'a>(
     // varies it.
     let renamed =
         |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
-    for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed] {
+    let mut runs = baseline.runs.iter().chain(&candidate.runs);
+    let imported = runs.any(|run| run.source.is_some());
+    let listed = |our: &TestResult, their: &TestResult| {
+        imported && our.listed_workload() == their.listed_workload()
+    };
+    let osd = |result: &TestResult| result.osd.as_ref().map(|osd| osd.id);
+    for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed, &listed] {
         for (position, our) in ours.iter_mut().enumerate() {
             let Some(test) = our.as_ref() else { continue };
             let counterpart = theirs.iter_mut().find(|their| {
-                their.as_ref().is_some_and(|their| alike(test.first(), their.first()))
+                their.as_ref().map(GroupTest::first).is_some_and(|their| {
+                    osd(test.first()) == osd(their) && alike(test.first(), their)
+                })
             });
             if let Some(candidate) = counterpart.and_then(Option::take)
                 && let Some(baseline) = our.take()
@@ -136,7 +148,7 @@ fn difference(difference: &FieldDifference) -> String {
 
 #[cfg(test)]
 mod tests {
-    use measurement::RunDocument;
+    use measurement::{RunDocument, Source};
 
     use super::*;
     use samples::series::{result, run};
@@ -193,5 +205,23 @@ mod tests {
         assert_eq!(pairs(renamed.clone()), (0, 2));
         renamed.workload.size_bytes = named("a", 1000.0, 1).workload.size_bytes;
         assert_eq!(pairs(renamed), (1, 0));
+    }
+
+    #[test]
+    fn a_listing_s_test_matches_by_what_it_reports() {
+        let own = run(vec![named("write + fsync", 1000.0, 1)]);
+        let mut listed = named("journal-test", 1000.0, 1);
+        (listed.workload.size_bytes, listed.workload.layout) = (0, None);
+        let pairs = |candidate: &RunDocument| {
+            let [ours, theirs] = [[own.clone()], [candidate.clone()]];
+            pair(&group(&ours), &group(&theirs)).0.len()
+        };
+        let not_imported = run(vec![listed.clone()]);
+        assert_eq!(pairs(&not_imported), 0);
+        let imported = RunDocument { source: Some(Source::default()), ..not_imported };
+        assert_eq!(pairs(&imported), 1);
+        let mut deeper = imported;
+        deeper.results[0].workload.depth = 0;
+        assert_eq!(pairs(&deeper), 0, "an unknown depth matches no other");
     }
 }

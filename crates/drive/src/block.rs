@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mount::MountTable;
 use crate::system_root::Attributes;
-use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
+use crate::{DeviceNumber, DriveError, RbdImage, SystemRoot, Transport};
 
 /// More layers than any real stack has. Reading a broken (or hostile) sysfs tree stops here.
 const LAYERS_MAX: usize = 256;
@@ -56,6 +57,13 @@ pub struct BlockDevice {
     #[serde(with = "crate::lossy_path::option")]
     #[schemars(with = "Option<String>")]
     pub backing_file: Option<PathBuf>,
+    /// The device of the filesystem that contains `backing_file`, if it has exactly one. It is not
+    /// one of the `layers`: the loop device stores its bytes in a file, through that filesystem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing_device: Option<Box<BlockDevice>>,
+    /// The image of a Ceph cluster that the kernel presents as this device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rbd_image: Option<RbdImage>,
     /// The devices directly below, each with its own layers; empty for a drive.
     pub layers: Vec<BlockDevice>,
     /// Kernel names of the devices built on top of this one.
@@ -150,7 +158,41 @@ impl BlockDevice {
     /// [`DriveError::NoSuchDevice`] when `/sys/dev/block` does not list it.
     pub fn read(root: &SystemRoot, device: DeviceNumber) -> Result<Self, DriveError> {
         let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
-        Ok(Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new()))
+        let mut device = Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new());
+        device.find_backing_devices(root);
+        device.find_images(root);
+        Ok(device)
+    }
+
+    /// Looks up the device under the file of each loop device in the stack, but not of a loop
+    /// device on a file of another.
+    fn find_backing_devices(&mut self, root: &SystemRoot) {
+        for layer in &mut self.layers {
+            layer.find_backing_devices(root);
+        }
+        self.backing_device = self.backing_file.as_ref().and_then(|file| {
+            let table = MountTable::read(root).ok()?;
+            let device = table.holding(file, None)?.device;
+            let place = sysfs_place(root, device)?;
+            Some(Box::new(Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new())))
+        });
+    }
+
+    /// Looks up the image of each mapped one in the stack.
+    fn find_images(&mut self, root: &SystemRoot) {
+        for layer in &mut self.layers {
+            layer.find_images(root);
+        }
+        if self.transport == Transport::Rbd {
+            let disk = self.partition.as_ref().map_or(&self.name, |partition| &partition.disk);
+            self.rbd_image = RbdImage::mapped_as(root, disk);
+        }
+    }
+
+    /// What users know the drive by: its model, or the image of a Ceph cluster.
+    pub fn label(&self) -> Option<String> {
+        let image = self.rbd_image.as_ref().map(|image| format!("image {image}"));
+        image.or_else(|| self.model.clone())
     }
 
     /// The number of the whole disk: the device's own, unless it is a partition.
@@ -265,6 +307,8 @@ impl Reader {
             queue: Queue::read(&disk),
             cache_type: disk.text("cache_type").or_else(|| scsi_cache_type(&disk)),
             backing_file: disk.text("loop/backing_file").map(PathBuf::from),
+            backing_device: None,
+            rbd_image: None,
             layers,
             holders: own.entries("holders"),
             name: file_name(place),
@@ -481,6 +525,9 @@ mod tests {
         let device = read(&machine, "7:0");
         assert_eq!(device.transport, Transport::Loop);
         assert_eq!(device.backing_file.as_deref(), Some(Path::new("/srv/disk image")));
+        let below = device.backing_device.as_ref().unwrap();
+        assert_eq!(below.drives()[0].name, "vda", "the drive of the filesystem with the file");
+        assert_eq!(device.drives(), [&device], "which the loop device does not consist of");
     }
 
     #[test]

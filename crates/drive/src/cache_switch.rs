@@ -28,6 +28,7 @@ pub use error::SwitchError;
 pub use identity::Identity;
 pub use in_use::{refuse_in_use, refuse_others_in_use};
 pub use restore::{Restored, left_over, restore};
+pub(crate) use state::write_durably;
 pub use state::{
     By, Change, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError, StoredRecord,
 };

@@ -39,7 +39,7 @@ pub use identity::{DriveIdentity, Rotation};
 
 use crate::block::sysfs_place;
 use crate::system_root::Attributes;
-use crate::{BlockDevice, Health, SystemRoot};
+use crate::{BlockDevice, Health, SystemRoot, Wear};
 use ask::scsi::Care;
 use command_set::{Ata, CommandSet};
 use connection::Connection;
@@ -153,6 +153,26 @@ impl OpenDrive {
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
                 because: "the host does not expose the drive's health".to_owned(),
+            }),
+        }
+    }
+
+    /// Asks for the drive's counters of what it has written to its medium.
+    ///
+    /// # Errors
+    /// Those of [`write_cache`](OpenDrive::write_cache), and [`CommandError::NotSupported`] where a
+    /// drive has no such counter, or none whose meaning is known.
+    pub fn wear(&mut self) -> Result<Wear, CommandError> {
+        match &mut self.0 {
+            Opened::Nvme(connection) => ask::nvme::wear(connection),
+            Opened::Scsi { connection, ata, dialect } => {
+                in_dialect(connection, *ata, dialect, ask::ata::wear, |connection| {
+                    Err(connection.unsupported("SCSI has no counter of what a drive writes"))
+                })
+            }
+            Opened::Virtio(config) => Err(CommandError::NotSupported {
+                device: config.device.clone(),
+                because: "the host does not expose the drive's counters".to_owned(),
             }),
         }
     }

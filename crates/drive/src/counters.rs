@@ -26,6 +26,9 @@ pub struct Counters {
     pub read_ms: u64,
     /// Writes completed; merged writes count as one.
     pub writes: u64,
+    /// Writes that the kernel merged into adjacent ones, and that `writes` does not count.
+    #[serde(default)]
+    pub writes_merged: u64,
     pub written_bytes: u64,
     /// Time spent on writes, in ms.
     pub write_ms: u64,
@@ -93,7 +96,7 @@ impl Counters {
             read_sectors,
             read_ms,
             writes,
-            _,
+            writes_merged,
             write_sectors,
             write_ms,
             in_flight,
@@ -109,6 +112,7 @@ impl Counters {
             read_bytes: read_sectors.wrapping_mul(SECTOR_BYTES),
             read_ms,
             writes,
+            writes_merged,
             written_bytes: write_sectors.wrapping_mul(SECTOR_BYTES),
             write_ms,
             in_flight,
@@ -129,6 +133,7 @@ impl Counters {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             read_ms: self.read_ms.saturating_sub(earlier.read_ms),
             writes: self.writes.saturating_sub(earlier.writes),
+            writes_merged: self.writes_merged.saturating_sub(earlier.writes_merged),
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
             write_ms: self.write_ms.saturating_sub(earlier.write_ms),
             in_flight: self.in_flight,
@@ -149,6 +154,7 @@ impl Counters {
             read_bytes: self.read_bytes.wrapping_add(other.read_bytes),
             read_ms: self.read_ms.wrapping_add(other.read_ms),
             writes: self.writes.wrapping_add(other.writes),
+            writes_merged: self.writes_merged.wrapping_add(other.writes_merged),
             written_bytes: self.written_bytes.wrapping_add(other.written_bytes),
             write_ms: self.write_ms.wrapping_add(other.write_ms),
             in_flight: self.in_flight.wrapping_add(other.in_flight),

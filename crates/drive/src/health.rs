@@ -9,9 +9,12 @@
 //! | power-on hours | SMART log | Device Statistics, page 01h, else attribute 9 | log page 15h |
 //! | media errors | SMART log | attributes 197, 198 and Device Statistics, page 04h: the largest | log pages 02h and 03h: the sum |
 //! | temperature | SMART log | Device Statistics, page 05h, else attribute 194 or 190 | log page 0Dh |
+//! | written by the host | SMART log | Device Statistics, page 01h, else the vendor's attribute | |
+//! | written to flash | see [`Wear`](crate::Wear) | see [`Wear`](crate::Wear) | |
 //! | failing | critical warning | SMART RETURN STATUS | log page 2Fh |
 //!
-//! ATA's attributes are vendor-specific; only those with an agreed meaning are read.
+//! ATA's attributes are vendor-specific; only those with an agreed meaning are read, or with the
+//! meaning that the drive's vendor documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +35,12 @@ pub struct Health {
     /// uncorrected errors (SCSI).
     pub media_errors: Option<u64>,
     pub temperature_celsius: Option<i16>,
+    /// Bytes that the host has written since the drive was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_bytes_written: Option<u64>,
+    /// Bytes that the drive has written to its flash since it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium_bytes_written: Option<u64>,
     /// True if the drive itself warns that it is failing.
     pub failing: Option<bool>,
     /// True if the drive warns that the backup of its volatile memory has failed: the capacitors of

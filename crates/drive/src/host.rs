@@ -70,6 +70,9 @@ pub struct HostFacts {
     /// Mounted filesystems on block devices.
     #[serde(default)]
     pub filesystems: Vec<FilesystemFacts>,
+    /// Number of Ceph OSDs that this host has; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph_osds: Option<u32>,
 }
 
 /// The kind of virtual machine, as far as it can be recognised.
@@ -91,6 +94,22 @@ pub enum Virtualisation {
     Parallels,
     /// An unknown hypervisor: only the CPU reports it (x86 `hypervisor` flag).
     Unnamed,
+}
+
+/// Counts the directories of OSDs: `osd/ceph-N` of packages, `FSID/osd.N` of cephadm.
+fn ceph_osds(root: &SystemRoot) -> Option<u32> {
+    let ceph = root.attributes("var/lib/ceph");
+    let count = |below: &str, prefix: &str| {
+        ceph.entries(below)
+            .iter()
+            .filter(|name| {
+                name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok())
+            })
+            .count()
+    };
+    let clusters = ceph.entries("").into_iter().map(|cluster| count(&cluster, "osd."));
+    let osds = count("osd", "ceph-") + clusters.sum::<usize>();
+    u32::try_from(osds).ok().filter(|&osds| osds > 0)
 }
 
 impl HostFacts {
@@ -138,6 +157,7 @@ impl HostFacts {
             controllers: controllers::controllers(root, &disks),
             arrays: disks::arrays(root),
             disks: disks::settings(root, &disks, virtualisation.is_some()),
+            ceph_osds: ceph_osds(root),
             filesystems: filesystems::filesystems(root),
         }
     }

@@ -6,11 +6,12 @@
 //! | `place` | everything about one path: start here |
 //! | `mount` | `/proc/self/mountinfo`: the mount that contains a path; `mount_options`: the options that affect durability |
 //! | `block` | a block device, its queue, and the layers below it; `transport`: the bus |
+//! | `rbd` | an image of a Ceph cluster that is mapped as a block device |
 //! | `inventory` | every disk of the machine: start here for `flushmark drives`; `usage`: partitions and filesystems on a disk; `health`: its health |
 //! | `cache_views` | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
 //! | [`commands`] | asking a drive with its own commands: ATA, SCSI, NVMe |
 //! | `zones` | the zones of a zoned drive |
-//! | `counters` | what a device has done so far, including flushes |
+//! | `counters` | what a device has done so far, including flushes; `wear`: what a drive has written to its medium |
 //! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
 //!
@@ -42,6 +43,7 @@ mod counters;
 mod device_number;
 mod error;
 mod file_identity;
+pub mod governor;
 mod health;
 pub mod host;
 mod inventory;
@@ -50,11 +52,13 @@ mod mount;
 mod mount_options;
 pub mod occupancy;
 mod place;
+mod rbd;
 mod resolve;
 pub mod signature;
 mod system_root;
 mod transport;
 mod usage;
+mod wear;
 mod zones;
 
 mod lossy_path;
@@ -74,9 +78,11 @@ pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};
 pub use place::{AtomicWrites, Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
+pub use rbd::RbdImage;
 pub use resolve::{is_device_path, leads_to_device_path, resolve};
 pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, signatures};
 pub use system_root::SystemRoot;
 pub use transport::Transport;
 pub use usage::{MountedOn, Usage};
+pub use wear::{MediumWrites, Wear, WrittenBytes};
 pub use zones::{DriveZone, ZoneCondition, report_zones};

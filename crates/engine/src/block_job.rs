@@ -14,6 +14,7 @@ use crate::batching::Batching;
 use crate::blocking::Blocking;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
+use crate::ceph::{CephDisk, CephQueue};
 use crate::clock::Clock;
 use crate::computing::Computing;
 use crate::crew::{Phase, Report, Stage};
@@ -108,6 +109,15 @@ impl BlockJob<'_> {
         }
         if let Opened::Export(export) = self.target.opened() {
             return self.on_export(export, stage, writing);
+        }
+        if let Opened::Ceph(ceph) = self.target.opened() {
+            let transfers = self.workload.pattern.transfers();
+            let mut disk = CephDisk::new(ceph, self.part, !transfers);
+            return if transfers {
+                self.transferring(disk, stage, writing)
+            } else {
+                self.blocking(&mut disk, stage)
+            };
         }
         match self.workload.pattern.operation() {
             Operation::Transfer => match &self.zones {
@@ -297,9 +307,12 @@ impl BlockJob<'_> {
     ) -> Result<Report, Failure> {
         let (depth, write_flags) = (self.workload.depth_effective(), self.write_flags());
         match self.carrier {
-            Carrier::Psync | Carrier::Processor | Carrier::Nbd | Carrier::Null => {
-                self.blocking(disk, stage)
-            }
+            Carrier::Psync
+            | Carrier::Processor
+            | Carrier::Nbd
+            | Carrier::Librbd
+            | Carrier::Librados
+            | Carrier::Null => self.blocking(disk, stage),
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
@@ -433,8 +446,12 @@ impl BlockJob<'_> {
             self.ended(phase, end, disk, tally)
         });
         report.notes.extend(search.map(|search| search.outcome()));
+        let is_stuck = queue.is_stuck();
         // Before the buffers, whose memory can be registered with the kernel.
         drop(queue);
+        if is_stuck {
+            std::mem::forget(buffers);
+        }
         drop(flow);
         report
     }
@@ -497,6 +514,22 @@ impl Storage for ExportDisk {
         }
         let buffers = job.buffers(depth as usize)?;
         let queue = ExportQueue::new(disk.storage().clone(), &buffers);
+        Ok(job.queued(queue, disk, buffers, Vec::new(), stage))
+    }
+}
+
+impl Storage for CephDisk<'_> {
+    fn carry<D: Backed<Storage = Self>>(
+        job: &BlockJob<'_>,
+        disk: &mut D,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
+        let depth = job.workload.depth_effective();
+        if depth == 1 {
+            return job.blocking(disk, stage);
+        }
+        let buffers = job.buffers(depth as usize)?;
+        let queue = CephQueue::new(*disk.storage(), &buffers);
         Ok(job.queued(queue, disk, buffers, Vec::new(), stage))
     }
 }

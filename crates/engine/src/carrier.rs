@@ -17,6 +17,10 @@ pub enum Carrier {
     Libaio,
     /// Requests over the connection to an NBD server.
     Nbd,
+    /// Calls of Ceph's client library for images.
+    Librbd,
+    /// Calls of Ceph's client library for objects.
+    Librados,
     /// No I/O: `null:`.
     Null,
     /// No I/O: computations.
@@ -29,8 +33,12 @@ impl Carrier {
         match self {
             Carrier::Psync => Some(Submission::Blocking),
             Carrier::IoUring | Carrier::Libaio => Some(Submission::Asynchronous),
-            // With NBD, the kernel sees bytes on a socket.
-            Carrier::Nbd | Carrier::Null | Carrier::Processor => None,
+            // With NBD and Ceph, the kernel sees bytes on a socket.
+            Carrier::Nbd
+            | Carrier::Librbd
+            | Carrier::Librados
+            | Carrier::Null
+            | Carrier::Processor => None,
         }
     }
 
@@ -41,6 +49,8 @@ impl Carrier {
             Carrier::IoUring => "io_uring",
             Carrier::Libaio => "libaio",
             Carrier::Nbd => "nbd",
+            Carrier::Librbd => "librbd",
+            Carrier::Librados => "librados",
             Carrier::Null => "null",
             Carrier::Processor => "cpu",
         }

@@ -20,6 +20,7 @@ use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::wait_until;
 use crate::target::read_counters;
 use crate::watch::Watch;
+use crate::wear::WearMeter;
 
 /// Interval at which the progress display is updated and a stop request is passed on.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(100);
@@ -50,6 +51,8 @@ pub struct Crew<'a> {
     pub clock: Clock,
     /// The devices whose counters are read.
     pub devices: Vec<DeviceNumber>,
+    /// The counters of what the drives write to their media.
+    pub wear: &'a WearMeter,
     /// The root of procfs and sysfs.
     pub root: &'a SystemRoot,
     /// The user's request to stop.
@@ -104,6 +107,8 @@ pub struct CrewEnd {
 pub struct SystemUse {
     /// Device counters, if there are any.
     pub counters: Option<Counters>,
+    /// Bytes that the drives wrote to their media, if they count them.
+    pub medium_bytes_written: Option<u64>,
     /// Processor time of the whole process.
     pub cpu: CpuUse,
 }
@@ -198,6 +203,9 @@ impl Crew<'_> {
                     halts.request();
                 }
             }
+            // The drives answer while nothing is in flight, and before the kernel's counters are
+            // read, which show what the test sent.
+            let wear_before = self.wear.read();
             let counters_before = read_counters(self.root, &self.devices);
             let cpu_before = cpu_use();
             let begun = clock.ticks();
@@ -208,10 +216,14 @@ impl Crew<'_> {
             let cpu = cpu_use_since(cpu_before);
             let counters = counters_before
                 .and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
+            let wear = wear_before.and_then(|before| self.wear.read()?.since(&before));
+            let medium_bytes_written = wear
+                .zip(counters)
+                .and_then(|(wear, counters)| wear.medium_bytes(counters.written_bytes));
             threads.into_iter().for_each(|thread| drop(thread.join()));
             Ok(CrewEnd {
                 teams: teams.into_iter().map(|team| team.end(clock)).collect(),
-                system: SystemUse { counters, cpu },
+                system: SystemUse { counters, medium_bytes_written, cpu },
             })
         })
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use blame::Blame;
 use drive::{DriveError, Occupied, Signature};
 use nbd::{InvalidUri, NbdError};
+use rados::RadosError;
 use rustix::io::Errno;
 use workload::format_bytes;
 
@@ -18,7 +19,7 @@ pub enum EngineError {
     /// The target has an unknown prefix.
     #[error(
         "unknown kind of target `{scheme}:` in `{given}`; expected a directory, a file, a device \
-         under /dev, sim:MODEL, nbd://HOST/EXPORT, or null:"
+         under /dev, sim:MODEL, nbd://HOST/EXPORT, rbd:POOL/IMAGE, rados:POOL, or null:"
     )]
     UnknownScheme {
         /// The target as given by the user.
@@ -45,6 +46,40 @@ pub enum EngineError {
     /// The export is read-only.
     #[error("{given} is a read-only export; only read-only plans can run on it")]
     ReadOnlyExport {
+        /// The target as given by the user.
+        given: String,
+    },
+    /// A Ceph cluster, or what was named in it, cannot be used.
+    #[error("cannot use {given}: {source}")]
+    Ceph {
+        /// The target as given by the user.
+        given: String,
+        source: RadosError,
+    },
+    /// The name of an image or a pool is incomplete.
+    #[error("invalid target `{given}`: expected {expected}")]
+    CephName {
+        /// The target as given by the user.
+        given: String,
+        expected: &'static str,
+    },
+    /// Others have the image open.
+    #[error(
+        "{given} is in use and will not be overwritten: {} has it open; use another image, or \
+         close it there", .users.join(", ")
+    )]
+    ImageInUse {
+        /// The target as given by the user.
+        given: String,
+        /// Addresses of the clients.
+        users: Vec<String>,
+    },
+    /// Existing content would be overwritten, without permission from the user.
+    #[error(
+        "{given} would be overwritten; to allow this, add --destroy-data, or use rados:POOL, where \
+         flushmark creates objects of its own"
+    )]
+    WouldOverwriteImage {
         /// The target as given by the user.
         given: String,
     },
@@ -200,9 +235,14 @@ impl EngineError {
     /// The party at fault.
     pub fn blame(&self) -> Blame {
         match self {
-            EngineError::UnknownScheme { .. } | EngineError::InvalidUri(_) => Blame::Usage,
+            EngineError::UnknownScheme { .. }
+            | EngineError::InvalidUri(_)
+            | EngineError::CephName { .. } => Blame::Usage,
+            EngineError::Ceph { source, .. } => source.blame(),
             EngineError::Drive(error) => error.blame(),
             EngineError::WouldOverwrite { .. }
+            | EngineError::WouldOverwriteImage { .. }
+            | EngineError::ImageInUse { .. }
             | EngineError::Occupied { .. }
             | EngineError::AnotherRun { .. } => Blame::Safety,
             _ => Blame::System,
@@ -297,7 +337,7 @@ mod tests {
         );
         insta::assert_snapshot!(
             EngineError::UnknownScheme { given: "emu:x".into(), scheme: "emu".into() },
-            @"unknown kind of target `emu:` in `emu:x`; expected a directory, a file, a device under /dev, sim:MODEL, nbd://HOST/EXPORT, or null:"
+            @"unknown kind of target `emu:` in `emu:x`; expected a directory, a file, a device under /dev, sim:MODEL, nbd://HOST/EXPORT, rbd:POOL/IMAGE, rados:POOL, or null:"
         );
         insta::assert_snapshot!(
             EngineError::AnotherRun { path: "/srv".into() },

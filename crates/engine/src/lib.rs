@@ -11,8 +11,9 @@
 //! | checks system limits | `limits` |
 //! | the part of the target that each job works on, written once beforehand | `part`, `prepare` |
 //! | threads that start together and are sampled once a second | `crew`, `watch`, `affinity` |
+//! | the drives' counters of what they write to flash, before and after | `wear` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
-//! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`); `export` (both, over the connection to an NBD server) |
+//! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`); `export` (both, over the connection to an NBD server), `ceph` (both, through Ceph's client libraries) |
 //! | sorts of more than fits in memory, with runs on the target | `spilling` |
 //! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //! | selects the number of completions per wait | `batching` |
@@ -21,8 +22,8 @@
 //!
 //! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
 //! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `space` and `zones` (ioctls),
-//! `uring` and `libaio` (the kernel's shared rings) and `export` (blocks that are sent and received
-//! by their addresses).
+//! `uring` and `libaio` (the kernel's shared rings), `export` and `ceph` (blocks that are sent and
+//! received by their addresses).
 
 mod affinity;
 mod batching;
@@ -30,6 +31,7 @@ mod block_job;
 mod blocking;
 mod buffers;
 mod carrier;
+pub mod ceph;
 mod checkpoints;
 mod clock;
 mod computing;
@@ -65,6 +67,7 @@ mod stepping;
 mod target;
 mod uring;
 mod watch;
+mod wear;
 mod writers;
 mod zoned_disk;
 mod zones;

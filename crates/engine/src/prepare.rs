@@ -9,6 +9,7 @@ use rustix::io::{Errno, ReadWriteFlags, pwrite};
 use workload::{Content, JobPart, Layout, Room, SyncCall};
 
 use crate::buffers::Buffers;
+use crate::ceph::{CephDisk, CephTarget, Storage};
 use crate::disk::{Disk, FileDisk, Renewal};
 use crate::error::EngineError;
 use crate::export::{ExportDisk, ExportTarget, WriteRequest};
@@ -84,6 +85,13 @@ pub fn prepare(
                     let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
                     overwrite_export(export, &filler, start, bytes)?;
                 }
+            }
+            Opened::Ceph(ceph) => {
+                part.direct = true;
+                part.start = start.next_multiple_of(spec.unit_bytes);
+                start += size_bytes;
+                let filler = Filler { preparation, content: spec.content, time_left: None };
+                prepare_ceph(target, ceph, spec, &filler, &part)?;
             }
             Opened::Directory { scratch, .. } => {
                 let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
@@ -216,6 +224,59 @@ fn overwrite_export(
     })
 }
 
+/// Creates all objects of a target that consists of some, and returns the time that each took, in
+/// nanoseconds.
+pub fn create_objects(
+    target: &Target,
+    ceph: &CephTarget,
+    stop: &Stop,
+) -> Result<Vec<u64>, EngineError> {
+    let Storage::Objects(objects) = ceph.storage() else { return Ok(Vec::new()) };
+    let preparation = Preparation { time_max: None, seed: 0, stop };
+    let filler = Filler { preparation, content: Content::Random, time_left: None };
+    let mut disk = CephDisk::new(ceph, JobPart::within_one_file(0, u64::MAX), false);
+    let mut times = Vec::new();
+    let created = objects.create_missing(0, objects.size_bytes(), |start, bytes| {
+        let begun = Instant::now();
+        filler.overwrite(&mut disk, start, bytes, objects.object_bytes() as usize)?;
+        times.push(begun.elapsed().as_nanos() as u64);
+        Ok(())
+    });
+    created.map(|()| times).map_err(|errno| EngineError::Call {
+        action: "create the objects of",
+        path: target.path().to_owned(),
+        errno,
+    })
+}
+
+/// Creates the objects of a part, and overwrites it if that is requested.
+fn prepare_ceph(
+    target: &Target,
+    ceph: &CephTarget,
+    spec: &PartSpec,
+    filler: &Filler<'_>,
+    part: &Part,
+) -> Result<(), EngineError> {
+    let mut disk = CephDisk::new(ceph, JobPart::within_one_file(0, u64::MAX), false);
+    let end = part.start + part.size_bytes;
+    let prepared = match ceph.storage() {
+        Storage::Image(_) => Ok(()),
+        Storage::Objects(objects) => objects.create_missing(part.start, end, |start, bytes| {
+            filler.overwrite(&mut disk, start, bytes, objects.object_bytes() as usize)
+        }),
+    };
+    let prepared = prepared.and_then(|()| {
+        let Some(from) = spec.precondition else { return Ok(()) };
+        filler.overwrite(&mut disk, part.start + from, end - part.start - from, PIECE_BYTES)?;
+        disk.sync(SyncCall::Fsync, part.start)
+    });
+    prepared.map_err(|errno| EngineError::Call {
+        action: "write the test area of",
+        path: target.path().to_owned(),
+        errno,
+    })
+}
+
 /// Extends an empty file without giving it space.
 fn extend(file: &OwnedFd, bytes: u64) -> Result<(), Errno> {
     ftruncate(file, bytes)?;
@@ -238,7 +299,7 @@ pub fn open_part(
     flags: OFlags,
 ) -> Result<(OwnedFd, bool), Errno> {
     let open = |flags: OFlags| match target.opened() {
-        Opened::Null | Opened::Export(_) => Err(Errno::NOENT),
+        Opened::Null | Opened::Export(_) | Opened::Ceph(_) => Err(Errno::NOENT),
         Opened::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
         Opened::Existing(existing) => {
             let access = if existing.writable { OFlags::RDWR } else { OFlags::RDONLY };
@@ -283,7 +344,7 @@ fn sizes(
             }
             *budget_bytes
         }
-        Opened::Existing(_) | Opened::Export(_) => {
+        Opened::Existing(_) | Opened::Export(_) | Opened::Ceph(_) => {
             let Room::Whole(all_bytes) = target.room() else { return Ok(Vec::new()) };
             // Parts start on multiples of their unit, which in the worst case costs each of them
             // one unit.

@@ -51,6 +51,12 @@ pub trait Queue {
 
     /// The next available completion.
     fn next_completion(&mut self) -> Option<Completion>;
+
+    /// Operations may still access their blocks, although the queue is no longer used: the memory
+    /// must not be freed.
+    fn is_stuck(&self) -> bool {
+        false
+    }
 }
 
 /// `null:` at depth: every operation completes on submission.

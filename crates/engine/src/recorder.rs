@@ -50,7 +50,11 @@ impl Recorder {
     /// Adds the current counts to `sums`, which has [`CELLS`] entries.
     pub fn add_to(&self, sums: &mut [u64]) {
         for (sum, cell) in sums.iter_mut().zip(&self.cells) {
-            *sum += cell.load(Ordering::Relaxed);
+            let count = cell.load(Ordering::Relaxed);
+            // Untouched pages stay untouched.
+            if count > 0 {
+                *sum += count;
+            }
         }
     }
 }
@@ -73,6 +77,8 @@ fn latency_of(index: usize) -> u64 {
 pub fn histogram_of(cells: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     counts_of(cells).for_each(|(latency_ns, count)| histogram.record_n(latency_ns, count));
+    // A document keeps those of all tests.
+    histogram.compact();
     histogram
 }
 

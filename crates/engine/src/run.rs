@@ -262,7 +262,8 @@ impl Run<'_> {
 
     fn crew(&self, teams: Vec<Team>) -> Crew<'_> {
         let (clock, devices) = (Clock::calibrated(), self.target.counting_devices());
-        Crew { teams, clock, devices, root: &self.options.root, stop: self.stop }
+        let (wear, root) = (self.target.wear(), &self.options.root);
+        Crew { teams, clock, devices, wear, root, stop: self.stop }
     }
 
     /// Leaves the target idle, so its caches can drain.
@@ -323,7 +324,11 @@ impl Run<'_> {
         if total(|end| end.zone_resets) > 0 {
             notes.push(format!("zones that were reset: {}", total(|end| end.zone_resets)));
         }
-        let (histograms, series) = watch.finish(writes_are_commits);
+        let (mut histograms, series) = watch.finish(writes_are_commits);
+        // The turns of a program that makes nothing durable are not commits.
+        if matches!(&test.work, Work::Steps(program) if !program.commits()) {
+            histograms.commit = None;
+        }
         let proof = Proof {
             reads: total(|end| end.reads),
             writes: total(|end| end.writes),
@@ -345,8 +350,10 @@ impl Run<'_> {
                 "ran at the same time as {others}; the CPU time includes all of them"
             ));
         }
-        let device =
-            |counters| DeviceProof::new(&device_counts(counters), proof.commits, written_bytes);
+        let device = |counters| {
+            let seen = device_counts(counters, system.medium_bytes_written);
+            DeviceProof::new(&seen, proof.commits, written_bytes)
+        };
         let proof = Proof { device: counters.map(device), ..proof };
         let is_program = matches!(test.work, Work::Steps(_));
         let measured = Measured {
@@ -421,13 +428,15 @@ fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> 
     merged_specs
 }
 
-fn device_counts(counters: &Counters) -> DeviceCounts {
+fn device_counts(counters: &Counters, medium_bytes_written: Option<u64>) -> DeviceCounts {
     DeviceCounts {
         reads: counters.reads,
         writes: counters.writes,
+        writes_merged: Some(counters.writes_merged),
         bytes_written: counters.written_bytes,
         flushes: counters.flushes,
         flush_ns: counters.flush_ms.map(|ms| ms * 1_000_000),
+        medium_bytes_written,
     }
 }
 

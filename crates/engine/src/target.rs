@@ -9,18 +9,24 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
+use drive::{
+    BlockDevice, Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot,
+    Transport, WriteCache,
+};
 use measurement::{TargetKind, TargetRecord};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use workload::{BlockBytes, Plan, Room, Step, TargetName, Test, Work};
 
+use crate::ceph::{self, CephTarget, ObjectSpace, Storage};
 use crate::error::EngineError;
 use crate::export::ExportTarget;
+use crate::job::Stop;
 use crate::limits;
 use crate::part::PartSpec;
 use crate::readback::Written;
 use crate::scratch::Scratch;
+use crate::wear::WearMeter;
 use crate::zones::Zones;
 
 /// `EXT4_SUPER_MAGIC` of include/uapi/linux/magic.h.
@@ -61,6 +67,7 @@ pub struct Target {
     written: Mutex<HashMap<String, Vec<Arc<Written>>>>,
     /// The zones of files that stay, as earlier tests left them.
     zones: Mutex<HashMap<String, Arc<Zones>>>,
+    wear: WearMeter,
 }
 
 #[derive(Debug)]
@@ -69,6 +76,7 @@ pub(crate) enum Opened {
     Directory { place: Place, scratch: Scratch, budget_bytes: u64 },
     Existing(Existing),
     Export(ExportTarget),
+    Ceph(CephTarget),
 }
 
 /// An existing file or device.
@@ -91,6 +99,7 @@ impl Target {
             Opened::Directory { budget_bytes, .. } => Room::Free(*budget_bytes),
             Opened::Existing(existing) => Room::Whole(existing.size_bytes),
             Opened::Export(export) => Room::Whole(export.export().bytes),
+            Opened::Ceph(ceph) => Room::Whole(ceph.record().size_bytes),
         }
     }
 
@@ -104,6 +113,10 @@ impl Target {
             Opened::Null
         } else if matches!(name, TargetName::Nbd(_)) {
             Opened::Export(open_export(given, intent)?)
+        } else if let TargetName::Image(image) = name {
+            Opened::Ceph(CephTarget::image(given, image, intent)?)
+        } else if let TargetName::Pool(pool) = name {
+            Opened::Ceph(CephTarget::pool(given, pool)?)
         } else if let Some(scheme) = unknown_scheme(given) {
             return Err(EngineError::UnknownScheme {
                 given: given.to_owned(),
@@ -118,8 +131,41 @@ impl Target {
                 }
             }
         };
-        let (may_fill, written, zones) = (intent.destroy_data, Mutex::default(), Mutex::default());
-        Ok(Target { given: given.to_owned(), opened, may_fill, written, zones })
+        let mut target = Target::new(given.to_owned(), opened, intent.destroy_data);
+        if let Some(device) = target.place().and_then(Place::block_device).filter(|_| intent.writes)
+        {
+            target.wear = WearMeter::of(root, device);
+        }
+        Ok(target)
+    }
+
+    /// A target in a Ceph cluster that the caller has opened. `given` is its name in results.
+    pub fn in_ceph(given: impl Into<String>, ceph: CephTarget) -> Target {
+        Target::new(given.into(), Opened::Ceph(ceph), false)
+    }
+
+    /// Where the objects of a target in a pool are; `None` for any other target.
+    pub fn object_space(&self) -> Option<ObjectSpace> {
+        let Opened::Ceph(ceph) = &self.opened else { return None };
+        match ceph.storage() {
+            Storage::Objects(objects) => Some(objects.space()),
+            Storage::Image(_) => None,
+        }
+    }
+
+    /// Creates the objects of a target in a pool, and returns the time that each took, in
+    /// nanoseconds; `None` for any other target.
+    ///
+    /// # Errors
+    /// If the cluster does not take them.
+    pub fn create_objects(&self, stop: &Stop) -> Result<Option<Vec<u64>>, EngineError> {
+        let Opened::Ceph(ceph) = &self.opened else { return Ok(None) };
+        crate::prepare::create_objects(self, ceph, stop).map(Some)
+    }
+
+    fn new(given: String, opened: Opened, may_fill: bool) -> Target {
+        let (written, zones, wear) = (Mutex::default(), Mutex::default(), WearMeter::default());
+        Target { given, opened, may_fill, written, zones, wear }
     }
 
     /// The target as given by the user.
@@ -145,6 +191,35 @@ impl Target {
             }
             Opened::Existing(_) => TargetKind::File,
             Opened::Export(_) => TargetKind::Nbd,
+            Opened::Ceph(ceph) => match ceph.storage() {
+                ceph::Storage::Image(_) => TargetKind::Image,
+                ceph::Storage::Objects(_) => TargetKind::Objects,
+            },
+        }
+    }
+
+    /// What the target is, if it is not reached through this machine's kernel: it has neither files
+    /// nor a page cache here.
+    pub(crate) fn beyond_the_kernel(&self) -> Option<&'static str> {
+        match self.kind() {
+            TargetKind::Nbd => Some("an NBD export"),
+            TargetKind::Image => Some("a Ceph image"),
+            TargetKind::Objects => Some("a Ceph pool"),
+            _ => None,
+        }
+    }
+
+    /// Every write is durable when it is acknowledged, whether a workload asks for it or not.
+    /// `direct` writes bypass the page cache.
+    pub(crate) fn writes_are_durable(&self, direct: bool) -> bool {
+        match &self.opened {
+            Opened::Ceph(ceph) => ceph.writes_are_durable(),
+            Opened::Existing(existing) => {
+                direct
+                    && existing.place.kind == PlaceKind::BlockDevice
+                    && existing.place.block_device().is_some_and(maps_an_image)
+            }
+            Opened::Null | Opened::Directory { .. } | Opened::Export(_) => false,
         }
     }
 
@@ -153,15 +228,16 @@ impl Target {
         let record = TargetRecord::new(self.given(), self.kind());
         match &self.opened {
             Opened::Export(export) => record.with_export(export.record()),
+            Opened::Ceph(ceph) => record.with_ceph(ceph.record().clone()),
             _ => record,
         }
     }
 
-    /// The filesystem and drive under the target; `None` for `null:` and for an export, whose drive
-    /// only its server knows.
+    /// The filesystem and drive under the target; `None` for `null:` and for what is on other
+    /// hosts.
     pub fn place(&self) -> Option<&Place> {
         match &self.opened {
-            Opened::Null | Opened::Export(_) => None,
+            Opened::Null | Opened::Export(_) | Opened::Ceph(_) => None,
             Opened::Directory { place, .. } => Some(place),
             Opened::Existing(existing) => Some(&existing.place),
         }
@@ -215,7 +291,7 @@ impl Target {
                 let mut found = scratch.files_except(|other| other != name);
                 found.pop().map(|(_, bytes)| bytes)
             }
-            Opened::Null | Opened::Existing(_) | Opened::Export(_) => None,
+            Opened::Null | Opened::Existing(_) | Opened::Export(_) | Opened::Ceph(_) => None,
         }
     }
 
@@ -259,7 +335,7 @@ impl Target {
     /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match &self.opened {
-            Opened::Null | Opened::Export(_) => Path::new(self.given()),
+            Opened::Null | Opened::Export(_) | Opened::Ceph(_) => Path::new(self.given()),
             Opened::Directory { scratch, .. } => scratch.parent_path(),
             Opened::Existing(existing) => &existing.path,
         }
@@ -271,6 +347,11 @@ impl Target {
             .and_then(Place::block_device)
             .map(drive::BlockDevice::flush_counting_devices)
             .unwrap_or_default()
+    }
+
+    /// The counters of what the drives write to their media.
+    pub(crate) fn wear(&self) -> &WearMeter {
+        &self.wear
     }
 
     /// The required alignment of offsets, lengths and addresses for direct I/O on `file`.
@@ -370,6 +451,12 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
     Ok(Existing { place, path, size_bytes, writable: intent.writes, _claim: claim })
 }
 
+/// Returns whether the kernel's driver passes each request of a device to a Ceph cluster. The driver
+/// has no cache: what it acknowledges is on all replicas.
+fn maps_an_image(device: &BlockDevice) -> bool {
+    device.transport == Transport::Rbd && device.queue.write_cache != Some(WriteCache::WriteBack)
+}
+
 /// The sum of the counters of the devices under a target; `None` if no device has counters.
 pub(crate) fn read_counters(root: &SystemRoot, devices: &[DeviceNumber]) -> Option<Counters> {
     let mut sum: Option<Counters> = None;
@@ -393,6 +480,19 @@ mod tests {
         let error = open("emu:samsung-980-1tb", true, false).unwrap_err();
         assert!(matches!(error, EngineError::UnknownScheme { ref scheme, .. } if scheme == "emu"));
         assert_eq!(error.blame(), blame::Blame::Usage);
+    }
+
+    #[test]
+    fn a_mapped_image_has_no_cache() {
+        let machine = captures::built::ceph_client();
+        let read = |machine: &captures::Machine, number: &str| {
+            let number: DeviceNumber = number.parse().unwrap();
+            BlockDevice::read(&SystemRoot::new(machine.path()), number).unwrap()
+        };
+        assert!(maps_an_image(&read(&machine, "252:0")));
+        machine.set("sys/devices/rbd/0/block/rbd0/queue/write_cache", "write back");
+        assert!(!maps_an_image(&read(&machine, "252:0")), "a driver that has one");
+        assert!(!maps_an_image(&read(&captures::built::cloud_vm(), "254:0")));
     }
 
     #[test]

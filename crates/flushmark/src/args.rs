@@ -1,5 +1,6 @@
 //! The command-line arguments. Help, man page and completions are generated from these definitions.
 
+pub mod ceph;
 pub mod comparison;
 pub mod crash;
 pub mod emulate;
@@ -14,6 +15,7 @@ pub mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use catalogue::PowerLossProtection;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
@@ -56,6 +58,7 @@ pub enum Command {
     Results(results::ResultsArgs),
     Report(report::ReportArgs),
     Web(web::WebArgs),
+    Ceph(ceph::CephArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }
@@ -84,7 +87,8 @@ Examples:
   flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
 pub struct CheckArgs {
     /// A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-    /// modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, or null:
+    /// modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE,
+    /// objects in a Ceph pool rados:POOL, or null:
     #[arg(default_value = ".")]
     pub path: String,
 
@@ -125,13 +129,18 @@ pub struct RunArgs {
     pub fio_options: FioOptions,
 
     /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-    /// `flushmark models`), an NBD export nbd://HOST/EXPORT, or null:
+    /// `flushmark models`), an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in
+    /// a Ceph pool rados:POOL, or null:
     #[arg(long, short, value_name = "TARGET")]
     pub target: Option<String>,
 
     /// Shorten every timed test to this, such as 30s or 250ms
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
+
+    /// Run the tests as long as the suite's source did, with its rests and preconditioning
+    #[arg(long, conflicts_with = "time")]
+    pub as_published: bool,
 
     /// Allow tests to switch the write cache of a drive that is in use, until the end of the run
     #[arg(long)]
@@ -327,13 +336,58 @@ pub enum Subject {
 
 /// List published drive measurements with their sources
 #[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark catalogue
+  flushmark catalogue samsung-990-pro-2tb
+  flushmark catalogue kingston
+  flushmark catalogue --class consumer-nvme --protected no")]
 pub struct CatalogueArgs {
-    /// A drive's name [default: list all drives]
+    /// A drive's name, or part of the names of several [default: all drives]
+    #[arg(value_name = "NAME")]
     pub drive: Option<String>,
+
+    /// Only drives of this class
+    #[arg(long, value_parser = parse_class)]
+    pub class: Option<catalogue::Class>,
+
+    /// Only drives with this power-loss protection, according to their sources
+    #[arg(long, value_enum)]
+    pub protected: Option<Protected>,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+}
+
+/// Power-loss protection according to the sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Protected {
+    Yes,
+    No,
+    /// Called protected, but measured as a drive without protection
+    Claimed,
+    Unknown,
+}
+
+impl Protected {
+    pub const fn is(self, protection: &PowerLossProtection) -> bool {
+        matches!(
+            (self, protection),
+            (Protected::Yes, PowerLossProtection::Yes { .. })
+                | (Protected::No, PowerLossProtection::No { .. })
+                | (Protected::Claimed, PowerLossProtection::Claimed { .. })
+                | (Protected::Unknown, PowerLossProtection::Unknown)
+        )
+    }
+}
+
+fn parse_class(name: &str) -> Result<catalogue::Class, String> {
+    let known = catalogue::Class::ALL;
+    known
+        .into_iter()
+        .find(|class| class.name() == name)
+        .ok_or_else(|| format!("expected one of {}", known.map(catalogue::Class::name).join(", ")))
 }
 
 /// Options that `check` and `run` share.
@@ -347,6 +401,13 @@ pub struct CommonArgs {
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     pub engine: Option<EngineChoice>,
 
+    #[command(flatten)]
+    pub delivery: DeliveryArgs,
+}
+
+/// What becomes of a result
+#[derive(Debug, clap::Args)]
+pub struct DeliveryArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = PrintFormat::Text)]
     pub format: PrintFormat,

@@ -6,6 +6,7 @@ use measurement::{Outcome, Progress, TargetKind, TargetRecord};
 use simdrive::{Machine, SimTarget};
 use workload::{Plan, Room, TargetName, Test, WriteCache};
 
+use crate::ceph_leftovers::Recorded;
 use crate::exit::WrongUse;
 use crate::modelled;
 use crate::signals::STOP;
@@ -23,6 +24,8 @@ pub struct Storage {
     caches: WriteCaches,
     target: Target,
     options: Options,
+    // Declared after the target, whose objects in a cluster are removed first.
+    _leftovers: Option<Recorded>,
 }
 
 pub struct Modelled {
@@ -47,19 +50,26 @@ impl Bench {
         if let Some(target) = SimTarget::split(given) {
             return Ok(Bench::Model(Box::new(Modelled::open(given, &target, &wanted.options)?)));
         }
-        if matches!(TargetName::parse(given), TargetName::Nbd(_)) && wanted.options.engine.is_some()
-        {
-            return Err(WrongUse(
-                "--engine has no effect on an NBD export, which is reached over a socket and not \
-                 through the kernel's block layer; leave it out"
-                    .to_owned(),
-            )
+        let beyond_the_kernel = match TargetName::parse(given) {
+            TargetName::Nbd(_) => Some("an NBD export, which is reached over a socket"),
+            TargetName::Image(_) | TargetName::Pool(_) => {
+                Some("a Ceph cluster, which is reached through its client library")
+            }
+            TargetName::Path(_) | TargetName::Model(_) | TargetName::Null => None,
+        };
+        if let (Some(target), Some(_)) = (beyond_the_kernel, wanted.options.engine) {
+            return Err(WrongUse(format!(
+                "--engine has no effect on {target} and not through the kernel's block layer; \
+                 leave it out"
+            ))
             .into());
         }
         let root: &SystemRoot = &wanted.options.root;
         let target = Target::open(root, given, Intent::of(plan, wanted.destroy_data))?;
         let caches = WriteCaches::of(plan, root, target.place(), wanted.in_use)?;
-        Ok(Bench::Storage(Box::new(Storage { caches, target, options: wanted.options })))
+        let leftovers = Recorded::of_target(&target);
+        let options = wanted.options;
+        Ok(Bench::Storage(Box::new(Storage { caches, target, options, _leftovers: leftovers })))
     }
 
     /// The target as the result document records it.
@@ -125,6 +135,14 @@ impl Bench {
         }
     }
 
+    /// The plan as it will run here.
+    pub fn adapted(&self, plan: &Plan) -> Plan {
+        match self {
+            Bench::Storage(storage) => storage.caches.adapted(plan),
+            Bench::Model(_) => plan.clone(),
+        }
+    }
+
     /// Runs a test, or several in parallel. Returns an outcome for each, or `None` if the user
     /// interrupted the run before anything was measured.
     ///
@@ -165,9 +183,10 @@ impl Bench {
     pub fn close(self) -> anyhow::Result<()> {
         match self {
             Bench::Storage(storage) => {
-                let Storage { mut caches, target, .. } = *storage;
+                let Storage { mut caches, target, _leftovers: leftovers, .. } = *storage;
                 let restored = caches.restore();
                 drop(target);
+                drop(leftovers);
                 Ok(restored?)
             }
             Bench::Model(_) => Ok(()),

@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use blame::Blame;
+use ceph::sizing::PlanError;
 use clierror::Program;
 use crash::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::EngineError;
+use rados::RadosError;
 use store::StoreError;
 use verify::VerifyError;
 use wholefile::ReplaceError;
@@ -36,6 +38,11 @@ pub fn complain(sentence: &str) {
     PROGRAM.complain(sentence);
 }
 
+/// Prints what clap says about the arguments, or the help that was asked for, and exits.
+pub fn exit_as_parsed(error: &clap::Error) -> ! {
+    PROGRAM.exit_as_parsed(error, Blame::System.exit_code())
+}
+
 /// Turns an outcome into the exit code and prints an error on stderr.
 pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
     match outcome {
@@ -52,10 +59,12 @@ pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
 /// The party at fault for an error of one of this program's crates; `None` for any other error.
 fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
     None.or_else(|| error.downcast_ref().map(SwitchError::blame))
+        .or_else(|| error.downcast_ref().map(PlanError::blame))
         .or_else(|| error.downcast_ref().map(EmulateError::blame))
         .or_else(|| error.downcast_ref().map(StoreError::blame))
         .or_else(|| error.downcast_ref().map(ReplaceError::blame))
         .or_else(|| error.downcast_ref().map(CrashError::blame))
         .or_else(|| error.downcast_ref().map(VerifyError::blame))
         .or_else(|| error.downcast_ref().map(EngineError::blame))
+        .or_else(|| error.downcast_ref().map(RadosError::blame))
 }

@@ -7,10 +7,11 @@ use clap::{Command, CommandFactory as _};
 use crate::args::Args;
 
 /// Every verb, under its heading.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["check", "run", "suites"]),
     ("Inspect", &["drives", "host", "cache", "catalogue"]),
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
+    ("Plan", &["ceph"]),
     ("Prove", &["verify", "crash"]),
     ("Keep and share", &["results", "report", "web"]),
     ("Other", &["help"]),

@@ -99,6 +99,19 @@ impl Reading {
     }
 }
 
+/// The store that a run would be kept in, if there is one already and it can be read.
+pub fn existing_store(args: &KeepArgs) -> Option<Store> {
+    if args.no_store {
+        return None;
+    }
+    match choose(args.store.as_ref()).ok()? {
+        StoreChoice::Named(location) | StoreChoice::Own(location) => {
+            Store::open_existing(&location).ok()
+        }
+        StoreChoice::Disabled | StoreChoice::Unknown => None,
+    }
+}
+
 /// Opens the store to which a verb adds documents.
 pub fn writing(args: &StoreArgs) -> anyhow::Result<Store> {
     Ok(Store::open(&location(args)?)?)
@@ -144,7 +157,7 @@ impl Keeping {
         // A model's figures are always the same, and null: has none of a drive, so they are kept
         // only on request.
         let is_storage =
-            matches!(TargetName::parse(target), TargetName::Path(_) | TargetName::Nbd(_));
+            !matches!(TargetName::parse(target), TargetName::Model(_) | TargetName::Null);
         if args.no_store || (!is_storage && args.store.is_none()) {
             return Ok(Keeping::off());
         }

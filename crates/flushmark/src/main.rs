@@ -4,11 +4,12 @@
 mod args;
 mod bench;
 mod browser;
-mod c_states;
+mod ceph_leftovers;
 mod commands;
 mod exit;
 mod export;
 mod help;
+mod host_settings;
 mod keeping;
 mod live;
 mod modelled;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     let args = help::command()
         .try_get_matches()
         .and_then(|matches| args::Args::from_arg_matches(&matches))
-        .unwrap_or_else(|error| clierror::exit_as_parsed(&args::with_hint(error)));
+        .unwrap_or_else(|error| exit::exit_as_parsed(&args::with_hint(error)));
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         args::Command::Report(report) => commands::report::run(&report),
         args::Command::Results(results) => commands::results::run(&results),
         args::Command::Web(web) => commands::web::run(&web),
+        args::Command::Ceph(ceph) => commands::ceph::run(&ceph),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),

@@ -32,9 +32,8 @@ pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
             .map_err(|error| wrong(format!("{} is not a valid model: {error}", path.display())))?;
         target.machine(&model)
     } else {
-        let model =
-            catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
-        target.machine(model)
+        let model = simdrive::model(target.model).map_err(|error| wrong(error.to_string()))?;
+        target.machine(&model)
     };
     let machine = machine.map_err(|error| wrong(error.to_string()))?;
     let is_on =
@@ -119,6 +118,8 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
         },
         cache_type: None,
         backing_file: None,
+        backing_device: None,
+        rbd_image: None,
         layers: Vec::new(),
         holders: Vec::new(),
     }
@@ -132,8 +133,13 @@ fn ext4() -> Option<Mount> {
 
 const fn transport(class: Class, identity: &Identity) -> Transport {
     match class {
-        Class::EnterpriseNvme | Class::ConsumerNvme | Class::CloudLocal => Transport::Nvme,
-        Class::EnterpriseSata | Class::ConsumerSata | Class::Disk => Transport::Sata,
+        Class::EnterpriseNvme | Class::EnterprisePcie | Class::ConsumerNvme | Class::CloudLocal => {
+            Transport::Nvme
+        }
+        Class::EnterpriseSas => Transport::Sas,
+        Class::EnterpriseSata | Class::ConsumerPcie | Class::ConsumerSata | Class::Disk => {
+            Transport::Sata
+        }
         // virtio-blk has no FUA.
         Class::CloudVolume if identity.fua => Transport::Nvme,
         Class::CloudVolume => Transport::Virtio,

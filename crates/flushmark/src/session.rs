@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use judge::{Case, Judgement};
-use measurement::{Ended, Outcome, RunDocument, Skipped, TestResult};
+use measurement::{Ended, Outcome, RunDocument, Skipped, TargetRecord, TestResult};
 use workload::{Plan, Test};
 
 use crate::bench::{Bench, TargetOptions};
@@ -73,21 +73,11 @@ impl Session {
     ) -> anyhow::Result<Session> {
         let bench = Bench::open(plan, given, wanted)?;
         let document = RunDocument {
-            schema: measurement::document::SCHEMA.to_owned(),
-            flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: measurement::started_at::write(bench.began()),
-            source: None,
-            merged_runs: None,
-            suite: plan.name.clone(),
             smoke,
-            target: bench.record(),
             host: bench.host(),
             drive: bench.place().cloned(),
             drives: bench.drives(),
-            results: Vec::new(),
-            skipped: Vec::new(),
-            findings: Vec::new(),
-            fitness: std::collections::BTreeMap::new(),
+            ..new_document(&plan.name, bench.record(), bench.began())
         };
         Ok(Session { bench, document })
     }
@@ -116,6 +106,7 @@ impl Session {
         mut live: Live,
         mut done: impl FnMut(&TestResult),
     ) -> Completed {
+        let plan = &self.bench.adapted(plan);
         let mut error = None;
         let mut failed = false;
         let mut begun = 0;
@@ -208,6 +199,32 @@ impl Session {
     }
 }
 
+/// A document without results, and without facts about this machine.
+pub fn new_document(
+    suite: &str,
+    target: TargetRecord,
+    began: Option<jiff::Timestamp>,
+) -> RunDocument {
+    RunDocument {
+        schema: measurement::document::SCHEMA.to_owned(),
+        flushmark: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: measurement::started_at::write(began),
+        source: None,
+        merged_runs: None,
+        suite: suite.to_owned(),
+        smoke: false,
+        target,
+        host: drive::HostFacts::default(),
+        drive: None,
+        drives: Vec::new(),
+        results: Vec::new(),
+        skipped: Vec::new(),
+        findings: Vec::new(),
+        fitness: std::collections::BTreeMap::new(),
+        fitness_under_each_setting: None,
+    }
+}
+
 /// Returns `true` if `later` must not start once `earlier` has ended.
 fn prevents(earlier: &Test, later: &Test) -> bool {
     let (ends, group) = earlier.work.ends();
@@ -220,13 +237,20 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     if document.smoke {
         return;
     }
-    let case = Case::new(&document.results, document.drive.as_ref(), &document.host)
-        .with_export(document.target.export.as_ref())
-        .with_drives(&document.drives)
-        .with_caches_found(found_on);
-    let Judgement { findings, fitness } = judge::judge(&case);
+    let Judgement { findings, fitness, under_each_setting } = if let Some(source) = &document.source
+    {
+        judge::judge_imported(&document.results, source)
+    } else {
+        let case = Case::new(&document.results, document.drive.as_ref(), &document.host)
+            .with_export(document.target.export.as_ref())
+            .with_ceph(document.target.ceph.as_ref())
+            .with_drives(&document.drives)
+            .with_caches_found(found_on);
+        judge::judge(&case)
+    };
     document.findings = findings;
     document.fitness = fitness;
+    document.fitness_under_each_setting = under_each_setting;
 }
 
 /// Judges the sum of several runs if they are of one storage: a finding about two drives would be
@@ -235,10 +259,6 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
 /// # Errors
 /// A message for the user if nothing is judged.
 pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<(), &'static str> {
-    if merged.source.is_some() {
-        // What another tool measured is not judged on import either.
-        return Ok(());
-    }
     if !RunDocument::of_one_storage(runs) {
         return Err(
             "the runs are not of one drive and filesystem, so the merged result has no findings \

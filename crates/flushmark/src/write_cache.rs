@@ -10,7 +10,7 @@ use drive::cache_switch::{
 };
 use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
 use engine::Intent;
-use workload::{Plan, WriteCache};
+use workload::{Plan, Test, WriteCache};
 
 use crate::exit;
 
@@ -42,15 +42,10 @@ enum CacheState {
     /// No test requests a setting.
     NotRequested,
     Switchable,
-    /// All are on or all are off, and cannot be changed.
-    Fixed {
-        on: bool,
-        because: String,
-    },
-    /// The setting is unknown or cannot be switched. The first requested setting stands in for the
-    /// present one.
-    Unknown {
-        stand_in: Option<WriteCache>,
+    /// Left as they were found.
+    Unswitchable {
+        /// True if all are on, false if all are off, if that is known.
+        on: Option<bool>,
         because: String,
     },
 }
@@ -84,7 +79,7 @@ impl WriteCaches {
             caches.state = match caches.open(root, place, in_use, is_held) {
                 Ok(state) => state,
                 Err(error @ SwitchError::State(_)) => return Err(error),
-                Err(error) => CacheState::Unknown { stand_in: None, because: error.to_string() },
+                Err(error) => CacheState::Unswitchable { on: None, because: error.to_string() },
             };
         } else {
             caches.notes = left_by_killed_runs(root, place);
@@ -100,7 +95,7 @@ impl WriteCaches {
         is_held: bool,
     ) -> Result<CacheState, SwitchError> {
         let unknown =
-            |because: &str| CacheState::Unknown { stand_in: None, because: because.to_owned() };
+            |because: &str| CacheState::Unswitchable { on: None, because: because.to_owned() };
         let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?)))
         else {
             return Ok(unknown("there is no drive under the target"));
@@ -149,10 +144,10 @@ impl WriteCaches {
         };
         Ok(match because {
             None => CacheState::Switchable,
-            Some(because) if all(true) || all(false) => {
-                CacheState::Fixed { on: all(true), because }
+            Some(because) => {
+                let on = (all(true) || all(false)).then(|| all(true));
+                CacheState::Unswitchable { on, because }
             }
-            Some(because) => CacheState::Unknown { stand_in: None, because },
         })
     }
 }
@@ -181,12 +176,16 @@ impl<C: CacheControl> WriteCaches<C> {
     /// Notes for the user about the state of the caches.
     pub fn notes(&self) -> Vec<String> {
         let why = match &self.state {
-            CacheState::Fixed { because, .. } => {
-                Some(format!("only one setting of the write cache is measured: {because}"))
+            CacheState::Unswitchable { on, because } => {
+                let setting = match on {
+                    Some(true) => "on",
+                    Some(false) => "off",
+                    None => "its setting is unknown",
+                };
+                Some(format!(
+                    "the tests run once, with the write cache as found ({setting}): {because}"
+                ))
             }
-            CacheState::Unknown { because, .. } => Some(format!(
-                "the tests run once, with the present setting of the write cache: {because}"
-            )),
             CacheState::NotRequested | CacheState::Switchable => None,
         };
         self.notes.iter().cloned().chain(why).collect()
@@ -195,7 +194,7 @@ impl<C: CacheControl> WriteCaches<C> {
     /// Returns whether the caches were found on, if known and the same for all.
     pub fn found_on(&mut self) -> Option<bool> {
         match self.state {
-            CacheState::Fixed { on, .. } => Some(on),
+            CacheState::Unswitchable { on, .. } => on,
             CacheState::Switchable => {
                 let mut found = Vec::new();
                 for switch in &mut self.switches {
@@ -206,8 +205,22 @@ impl<C: CacheControl> WriteCaches<C> {
                 let first = *found.first()?;
                 found.iter().all(|on| *on == first).then_some(first)
             }
-            CacheState::NotRequested | CacheState::Unknown { .. } => None,
+            CacheState::NotRequested => None,
         }
+    }
+
+    /// The plan as it will run. Where the caches cannot be switched, the tests for one setting are
+    /// made with the caches as found: for the present setting, or for the first that is requested
+    /// if that is unknown.
+    pub fn adapted(&self, plan: &Plan) -> Plan {
+        let CacheState::Unswitchable { on, .. } = self.state else { return plan.clone() };
+        let first = || plan.tests.iter().find_map(|test| test.write_cache.requires_on());
+        let stands_in = on.or_else(first);
+        let test = |test: &Test| match test.write_cache.requires_on() {
+            requested if requested == stands_in => test.as_found(),
+            _ => test.clone(),
+        };
+        Plan { tests: plan.tests.iter().map(test).collect(), ..plan.clone() }
     }
 
     /// Sets the caches as a test requests.
@@ -221,17 +234,8 @@ impl<C: CacheControl> WriteCaches<C> {
                 Ok(Arranged::Run(WriteCache::Unchanged))
             }
             (CacheState::NotRequested, Some(_)) => Ok(Arranged::Run(WriteCache::Unchanged)),
-            (CacheState::Fixed { on, because }, Some(wants_on)) => Ok(if *on == wants_on {
-                Arranged::Run(wanted)
-            } else {
-                Arranged::Skip(because.clone())
-            }),
-            (CacheState::Unknown { stand_in, because }, Some(_)) => {
-                Ok(if *stand_in.get_or_insert(wanted) == wanted {
-                    Arranged::Run(WriteCache::Unchanged)
-                } else {
-                    Arranged::Skip(because.clone())
-                })
+            (CacheState::Unswitchable { because, .. }, Some(_)) => {
+                Ok(Arranged::Skip(because.clone()))
             }
             (CacheState::Switchable, Some(wants_on)) => {
                 SWITCHED.store(true, Ordering::Relaxed);
@@ -372,21 +376,35 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_switched_is_measured_once() {
+    fn what_cannot_be_switched_is_measured_once_as_found() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDir::new(directory.path());
         let drive = Obedient(Rc::new(Cell::new(true)));
-        let both = |mut caches: WriteCaches<Obedient>| {
-            [WriteCache::Off, WriteCache::On, WriteCache::Off]
-                .map(|setting| said(&caches.arrange(setting).unwrap()))
+        let plan = Plan::from_toml(
+            "plan.toml",
+            "[[test]]\npattern = \"randwrite\"\n[test.matrix]\nwrite_cache = [\"off\", \"on\"]\n",
+        )
+        .unwrap();
+        let run = |on: Option<bool>| {
+            let because = "it has no switch".to_owned();
+            let mut caches = caches(&state, &drive, CacheState::Unswitchable { on, because });
+            let mut done = caches.notes();
+            for test in caches.adapted(&plan).tests {
+                let arranged = said(&caches.arrange(test.write_cache).unwrap());
+                done.push(format!("{}: {arranged}", test.name));
+            }
+            done.join("\n")
         };
-        let because = || "it has no switch".to_owned();
-        let fixed = caches(&state, &drive, CacheState::Fixed { on: true, because: because() });
-        assert_eq!(both(fixed), ["skip: it has no switch", "on", "skip: it has no switch"]);
-        // The setting is unknown: the first one requested stands in for it, but is not recorded.
-        let unknown =
-            caches(&state, &drive, CacheState::Unknown { stand_in: None, because: because() });
-        assert_eq!(both(unknown), ["unchanged", "skip: it has no switch", "unchanged"]);
+        insta::assert_snapshot!(run(Some(true)), @"
+        the tests run once, with the write cache as found (on): it has no switch
+        randwrite 4 KiB, depth 1, jobs 1, cache off: skip: it has no switch
+        randwrite 4 KiB, depth 1, jobs 1, cache as found: unchanged
+        ");
+        insta::assert_snapshot!(run(None), @"
+        the tests run once, with the write cache as found (its setting is unknown): it has no switch
+        randwrite 4 KiB, depth 1, jobs 1, cache as found: unchanged
+        randwrite 4 KiB, depth 1, jobs 1, cache on: skip: it has no switch
+        ");
         assert!(drive.0.get());
     }
 }

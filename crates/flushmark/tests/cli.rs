@@ -36,6 +36,9 @@ fn help() {
       emulate    Serve a modelled drive over NBD, FUSE or a block device
       explain    Show step by step on models how storage loses data
 
+    Plan:
+      ceph       Examine and measure a Ceph cluster, or size a planned one
+
     Prove:
       verify     Prove that acknowledged writes survive a power loss
       crash      Check every state that a power cut could have left
@@ -105,7 +108,8 @@ fn help_of_check() {
     Arguments:
       [PATH]
               A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-              modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, or null:
+              modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE,
+              objects in a Ceph pool rados:POOL, or null:
               
               [default: .]
 
@@ -188,10 +192,14 @@ fn help_of_run() {
     Options:
       -t, --target <TARGET>
               Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-              `flushmark models`), an NBD export nbd://HOST/EXPORT, or null:
+              `flushmark models`), an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects
+              in a Ceph pool rados:POOL, or null:
 
           --time <TIME>
               Shorten every timed test to this, such as 30s or 250ms
+
+          --as-published
+              Run the tests as long as the suite's source did, with its rests and preconditioning
 
           --in-use
               Allow tests to switch the write cache of a drive that is in use, until the end of the run
@@ -245,12 +253,38 @@ fn the_catalogue() {
     assert!(shown(&["catalogue", "micron-5100-eco-960gb"]).contains("22,200"));
     let json: serde_json::Value =
         serde_json::from_str(&shown(&["catalogue", "--format", "json"])).unwrap();
-    let rows: usize =
-        json.as_array().unwrap().iter().map(|drive| drive["rows"].as_array().unwrap().len()).sum();
-    assert_eq!(rows, 115);
-    let unknown = run(&["catalogue", "samsung-990-pro"]);
+    let list = |value: &serde_json::Value| value.as_array().unwrap().clone();
+    let tables = list(&json).into_iter().flat_map(|drive| list(&drive["tables"]));
+    assert_eq!(tables.map(|table| list(&table["rows"]).len()).sum::<usize>(), 866);
+    let unknown = run(&["catalogue", "samsung-991-pro-2tb"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("samsung-990-pro-ext4"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("samsung-990-pro-2tb"), "{}", unknown.stderr);
+}
+
+#[test]
+fn the_catalogue_is_filtered() {
+    let names = |args: &[&str]| {
+        let args = [&["catalogue", "--format", "json"][..], args].concat();
+        let found: serde_json::Value = serde_json::from_str(&shown(&args)).unwrap();
+        let names = found.as_array().unwrap().iter().map(|drive| drive["name"].to_string());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    insta::assert_snapshot!(names(&["kc3000"]), @r#""kingston-kc3000-1tb-x4-raid10" "kingston-kc3000-2tb-x2-raid1" "kingston-kc3000-512gb""#);
+    insta::assert_snapshot!(names(&["--class", "disk"]), @r#""wd-wd2002fyps-2tb" "wd-wd2002fyps-2tb-x4-raid5" "wd-wd2502abys" "wd-wd40ezrx-4tb-x2-raid1""#);
+    insta::assert_snapshot!(names(&["--protected", "claimed"]), @r#""crucial-t500-2tb""#);
+    insta::assert_snapshot!(names(&["samsung", "--class", "enterprise-sata"]), @r#""samsung-pm863" "samsung-pm863-1920gb" "samsung-pm863-240gb" "samsung-pm863a-240gb" "samsung-sm863-240gb""#);
+    // Part of one name shows that drive.
+    assert!(shown(&["catalogue", "s70-blade"]).contains("XPG Gammix S70 Blade 2 TB"));
+    let none = run(&["catalogue", "kc3000", "--class", "disk"]);
+    assert_eq!(none.code, Some(2));
+    insta::assert_snapshot!(none.stderr, @"flushmark: no drive of the catalogue meets all of these conditions; remove the name, --class or --protected");
+    let class = run(&["catalogue", "--class", "tape"]);
+    assert_eq!(class.code, Some(2));
+    insta::assert_snapshot!(class.stderr, @"
+    error: invalid value 'tape' for '--class <CLASS>': expected one of enterprise-nvme, enterprise-pcie, enterprise-sas, enterprise-sata, consumer-nvme, consumer-pcie, consumer-sata, cloud-local, cloud-volume, disk, usb-stick
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
@@ -266,4 +300,135 @@ fn a_check_can_decide() {
     let wrong = run(&["check", "--fail-on", "slog"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("unknown use `slog`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn ceph_help() {
+    insta::assert_snapshot!(shown(&["ceph", "--help"]), @"
+    Examine and measure a Ceph cluster, or size a planned one
+
+    Usage: flushmark ceph <COMMAND>
+
+    Commands:
+      check       Whether a cluster is well, what a commit costs on it, and which OSDs are slow
+      sizing      What to provide for a planned cluster, and the latency and rate to expect of it
+      layout      What the cluster consists of, and what is wrong with its layout
+      osds        What a commit costs on each OSD by itself, which ones are slow, and where the time
+                  goes
+      tell-bench  Run the OSDs' own benchmark, and show how far it is from what a commit costs
+      bench       What one client gets from a pool, or from an image with and without librbd's cache
+      help        Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+    ");
+    insta::assert_snapshot!(shown(&["ceph", "tell-bench", "--help"]), @"
+    Run the OSDs' own benchmark, and show how far it is from what a commit costs
+
+    `ceph tell osd.N bench`, in both forms: 3,000 blocks of 4 KiB over parts of 100 objects, and 1 GiB
+    in blocks of 4 MiB, each a new object. The OSD removes them. OSDs are benchmarked one after the
+    other, and serve their clients slowly meanwhile; the commands are shown and asked for first.
+
+    Usage: flushmark ceph tell-bench [OPTIONS]
+
+    Options:
+          --osd <ID>
+              Only these OSDs
+
+          --host <HOST>
+              Only OSDs on this host
+
+          --class <CLASS>
+              Only OSDs of this device class, such as ssd
+
+          --yes
+              Do not ask
+
+          --compare <RESULT>
+              Show the figures at depth 1 of this result of `flushmark ceph osds`: a kept run (12, last,
+              last~1) or a file [default: the newest kept one of this cluster]
+
+          --store <STORE>
+              The store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
+              Default: $FLUSHMARK_STORE, else results.db in $XDG_DATA_HOME/flushmark or
+              ~/.local/share/flushmark.
+
+          --format <FORMAT>
+              Output format
+
+              Possible values:
+              - text: For people
+              - json: For programs
+              
+              [default: text]
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Cluster:
+          --id <NAME>
+              The user, without `client.` [default: admin]
+
+          --conf <FILE>
+              The configuration file [default: $CEPH_CONF, else Ceph's own places]
+
+          --keyring <FILE>
+              The file with the user's key
+
+          --cluster <NAME>
+              The cluster's name, from which the names of these files follow [default: ceph]
+    ");
+    insta::assert_snapshot!(shown(&["ceph", "bench", "-h"]), @"
+    What one client gets from a pool, or from an image with and without librbd's cache
+
+    Usage: flushmark ceph bench [OPTIONS] <--pool <POOL>|--image <POOL/IMAGE>> [SUITE]
+
+    Arguments:
+      [SUITE]  A suite (see `flushmark suites`), a plan (TOML) or a fio job file [default: ceph-disk]
+
+    Options:
+          --pool <POOL>          Measure objects in this pool
+          --image <POOL/IMAGE>   Measure this image
+          --cache <CACHE>        Measure the image with librbd's cache off, on, or first off and then
+                                 on, and compare [default: both] [possible values: off, on, both]
+          --no-fill              Do not write the image once beforehand; the first write to each of its
+                                 objects then creates the object
+          --time <TIME>          Shorten every timed test to this, such as 30s or 250ms
+          --smoke                Run the whole suite in seconds to show that everything works; the
+                                 numbers are meaningless and are not kept
+          --destroy-data         Allow overwriting the content of the target file or device
+          --engine <ENGINE>      The system interface to test with [default: the one with the least
+                                 overhead]
+          --format <FORMAT>      Output format [default: text] [possible values: text, json, fio, fio+,
+                                 csv, markdown, openmetrics]
+          --output <FILE>        Also write the result document (JSON) to this file
+          --metrics-file <FILE>  Also write the result as metrics to this file, for node_exporter's
+                                 textfile collector (it reads files that end in .prom)
+      -q, --quiet                Show no progress on stderr
+          --store <STORE>        Keep the run in this store: a file, or postgres://USER@HOST/DATABASE
+          --no-store             Do not keep the run
+      -h, --help                 Print help (see more with '--help')
+
+    Cluster:
+          --id <NAME>       The user, without `client.` [default: admin]
+          --conf <FILE>     The configuration file [default: $CEPH_CONF, else Ceph's own places]
+          --keyring <FILE>  The file with the user's key
+          --cluster <NAME>  The cluster's name, from which the names of these files follow [default:
+                            ceph]
+
+    Examples:
+      flushmark ceph bench --pool rbd
+      flushmark ceph bench --image rbd/test --destroy-data
+      flushmark ceph bench journal --image rbd/test --cache off --time 30s --destroy-data
+    ");
+}
+
+#[test]
+fn ceph_bench_takes_one_place() {
+    let refused = run(&["ceph", "bench"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--pool <POOL>|--image <POOL/IMAGE>"), "{}", refused.stderr);
+    let refused = run(&["ceph", "bench", "--pool", "p", "--cache", "on"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--cache"), "{}", refused.stderr);
 }

@@ -368,3 +368,86 @@ fn a_merged_run_may_be_kept() {
     let shown = run(&["results", "--store", &store, "show", "3", "--format", "json"]).document();
     assert_eq!(shown["merged_runs"], 2);
 }
+
+#[test]
+fn the_osd_that_got_slower_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let mut document = serde_json::to_value(samples::document(samples::osds(2, 2))).unwrap();
+    std::fs::write(file("before.json"), document.to_string()).unwrap();
+    let slower = samples::machine::write(workload::SyncMethod::ODsync, 2100.0, 0.0).result();
+    let slower = serde_json::to_value(slower).unwrap();
+    let results = document["results"].as_array_mut().unwrap();
+    let changed = results.iter_mut().find(|result| result["test"] == "osd.3: write").unwrap();
+    for figure in ["commits_per_s", "iops", "write_us", "commit_us", "histograms", "series"] {
+        changed[figure] = slower[figure].clone();
+    }
+    std::fs::write(file("after.json"), document.to_string()).unwrap();
+    let run = run(&["results", "compare", &file("before.json"), &file("after.json")]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    insta::assert_snapshot!(run.stdout.replace(&file(""), ""), @"
+    Compared
+      A  before.json  1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
+      B  after.json   1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+
+    B against A
+                            A        B  ratio  95 % interval
+      osd.0: write
+        commits/s       1,429    1,429   1.00              -
+        commit p50     700 µs   700 µs   1.00              -
+        commit p90     728 µs   728 µs   1.00              -
+        commit p99     735 µs   735 µs   1.00              -
+        commit p99.9   735 µs   735 µs   1.00              -
+      osd.0: read
+        operations/s    4,000    4,000   1.00              -
+        read p50       250 µs   250 µs   1.00              -
+        read p90       260 µs   260 µs   1.00              -
+        read p99       262 µs   262 µs   1.00              -
+        read p99.9     263 µs   263 µs   1.00              -
+      osd.1: write
+        commits/s       1,351    1,351   1.00              -
+        commit p50     740 µs   740 µs   1.00              -
+        commit p90     770 µs   770 µs   1.00              -
+        commit p99     777 µs   777 µs   1.00              -
+        commit p99.9   777 µs   777 µs   1.00              -
+      osd.1: read
+        operations/s    3,906    3,906   1.00              -
+        read p50       256 µs   256 µs   1.00              -
+        read p90       266 µs   266 µs   1.00              -
+        read p99       269 µs   269 µs   1.00              -
+        read p99.9     269 µs   269 µs   1.00              -
+      osd.2: write
+        commits/s         333      333   1.00              -
+        commit p50       3 ms     3 ms   1.00              -
+        commit p90    3.12 ms  3.12 ms   1.00              -
+        commit p99    3.15 ms  3.15 ms   1.00              -
+        commit p99.9  3.15 ms  3.15 ms   1.00              -
+      osd.2: read
+        operations/s    3,922    3,922   1.00              -
+        read p50       255 µs   255 µs   1.00              -
+        read p90       265 µs   265 µs   1.00              -
+        read p99       268 µs   268 µs   1.00              -
+        read p99.9     268 µs   268 µs   1.00              -
+      osd.3: write
+        commits/s       1,408      476  0.338              -
+        commit p50     710 µs   2.1 ms   2.96              -
+        commit p90     739 µs  2.19 ms   2.96              -
+        commit p99     745 µs   2.2 ms   2.96              -
+        commit p99.9   746 µs  2.21 ms   2.96              -
+      osd.3: read
+        operations/s    3,937    3,937   1.00              -
+        read p50       254 µs   254 µs   1.00              -
+        read p90       264 µs   264 µs   1.00              -
+        read p99       266 µs   266 µs   1.00              -
+        read p99.9     267 µs   267 µs   1.00              -
+
+      commits/s, commit p50, commit p99, operations/s, read p50, read p99: no verdict, a single run of
+      6 s is too short; 15 s or several runs are needed.
+      commit p90, commit p99.9, read p90, read p99.9: no verdict, the series does not have this figure,
+      so its variation is unknown.
+
+    Inconclusive in all 8 tests: too few values to know how much they vary. B was measured 1.00 to 3.0
+    times as slow as A. Run longer tests, or pass several runs per side separated by commas. Most
+    different: osd.3: write (3.0 times as slow).
+    ");
+}

@@ -215,6 +215,11 @@ fn a_run_whose_cache_cannot_be_switched_measures_the_present_setting() {
     let results = document["results"].as_array().unwrap();
     let skipped = document["skipped"].as_array().unwrap();
     assert_eq!((results.len(), skipped.len()), (2, 2), "{}", done.stderr);
+    for result in results {
+        let name = result["test"].as_str().unwrap();
+        assert!(name.ends_with("cache as found"), "{name}");
+        assert_eq!(result["workload"]["write_cache"], "unchanged", "{name}");
+    }
     let reason = skipped[0]["because"].as_str().unwrap();
     assert!(
         done.stderr.contains(reason),

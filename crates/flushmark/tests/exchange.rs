@@ -56,7 +56,7 @@ fn a_directory_is_read_and_what_is_none_is_named() {
     3 files could not be read.
     ");
     insta::assert_snapshot!(run.words(), @"
-    flushmark: ./b/README: unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S or pg_test_fsync
+    flushmark: ./b/README: unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ or text), diskinfo -S, pg_test_fsync, fsyncperf or sysbench fileio
     flushmark: ./c/cut.json: the output of fio (JSON) is cut short (EOF while parsing a value at line 46 column 2): import the complete output
     flushmark: /no/such/file: cannot read it: No such file or directory (os error 2)
     ");
@@ -674,4 +674,56 @@ fn imports_are_kept_once_and_compared_like_our_own() {
         again.stdout,
         again.stderr
     );
+}
+
+#[test]
+fn a_forum_post_is_judged_shown_and_compared_with_an_own_run() {
+    let own = include_str!("../../measurement/tests/documents/run-1-check.json");
+    let files = directory(&[("1-own.json", own), ("2-samsung.txt", SAMSUNG)]);
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db").to_str().unwrap().to_owned();
+    let results = |words: &[&str]| {
+        let run = run(&[&["results", "--store", &store], words].concat());
+        assert_eq!(run.code, Some(0), "{words:?}: {}", run.stderr);
+        run.stdout
+    };
+    results(&["import", files.path().to_str().unwrap()]);
+    let shown = results(&["show", "2"]);
+    // The verdicts are golden tests of `judge`; here their place and their mark.
+    let (numbers, verdicts) = shown.split_once("\nFindings\n").unwrap();
+    insta::assert_snapshot!(numbers, @"
+    Run 2: 2-samsung, 2023-10-18 08:03 UTC
+    Measured by fio 3.33
+
+    target       /dev/nvme0n1, block device
+    host         kernel unknown
+
+      test  engine  per second  MiB/s  p50  p99  p99.9  max
+      test  libaio         574   2.24    -    -      -    -
+      test: fio times the write and its sync separately: the latency of a commit is unknown; its syncs
+      count as commits.
+      test: Latencies are fio's clat, which excludes the submission (mean 4.7 µs); lat: write min
+      12.9 µs, mean 21.18 µs, max 76.82 µs; with --lat_percentiles=1 fio reports them whole.
+    ");
+    let (verdicts, rest) = verdicts.split_once("\nLatencies as printed\n").unwrap();
+    assert!(verdicts.starts_with(" 1. Imported: "), "{verdicts}");
+    let (latencies, grades) = rest.split_once("\nFit for\n").unwrap();
+    insta::assert_snapshot!(latencies, @"
+      test  latency of         mean       min        p50       p90        p99      p99.9        max
+      test  write       16.43332 µs  1.082 µs  15.808 µs  18.56 µs  22.912 µs  31.616 µs  72.217 µs
+      test  sync         1.73507 ms  1.108 ms   1.696 ms  1.893 ms   2.638 ms   4.047 ms   6.437 ms
+
+    Counted by the kernel (a flush is a write of no bytes)
+      nvme0n1: 46 reads, 17,115 writes, merged 0 and 0, taking 10 and 14,751 ms, busy 99.46 % of the
+      time
+    ");
+    assert_eq!(grades.matches("Imported").count(), 4, "{grades}");
+    let compared = results(&["compare", "1", "2"]);
+    assert!(compared.contains("write + fsync (there: test)"), "{compared}");
+    assert!(compared.contains("commits/s"), "{compared}");
+    let page = place.path().join("page.html").to_str().unwrap().to_owned();
+    let made = run(&["report", "2", "--store", &store, "--output", &page]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("Imported: ") && page.contains("17,115 writes"), "{page}");
 }

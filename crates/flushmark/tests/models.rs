@@ -70,11 +70,11 @@ fn a_model_of_one_s_own() {
     };
     insta::assert_snapshot!(refused(&model.replace("mb_per_s = 5000.0", "mb_per_s = 0.0")), @"flushmark: the model `kioxia-cd6-3840gb` is impossible: link.mb_per_s must be above zero, not 0");
     insta::assert_snapshot!(refused(&model.replace("dies = 32", "dice = 32")), @"
-    flushmark: FILE is not a valid model: TOML parse error at line 12, column 1
+    flushmark: FILE is not a valid model: TOML parse error at line 13, column 1
        |
-    12 | [drive]
+    13 | [drive]
        | ^^^^^^^
-    unknown field `dice`, expected one of `dies`, `channels`, `channel_mb_per_s`, `program`, `program_us`, `read_us`, `erase_us`, `programs_per_block`, `spare_percent`, `slc`
+    unknown field `dice`, expected one of `dies`, `channels`, `channel_mb_per_s`, `program`, `program_us`, `read_us`, `read_spread`, `erase_us`, `programs_per_block`, `spare_percent`, `slc`
     ");
 }
 

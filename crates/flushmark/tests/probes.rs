@@ -41,7 +41,7 @@ fn near(found: Option<f64>, parameter: f64, percent: f64) {
 fn stick(directory: &std::path::Path, open_blocks: u32, block: &str) -> String {
     let text = run(&["models", "usb-stick"]).stdout;
     let text = text.replace("open_blocks = 4", &format!("open_blocks = {open_blocks}"));
-    let text = text.replace("block = \"2 MiB\"", &format!("block = \"{block}\""));
+    let text = text.replace("block = \"8 MiB\"", &format!("block = \"{block}\""));
     let path = directory.join(format!("{open_blocks}-{}.toml", block.replace(' ', "")));
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -51,7 +51,7 @@ fn stick(directory: &std::path::Path, open_blocks: u32, block: &str) -> String {
 fn open_blocks() {
     let directory = tempfile::tempdir().unwrap();
     for open_blocks in [1, 3, 4, 6, 10] {
-        let stick = stick(directory.path(), open_blocks, "2 MiB");
+        let stick = stick(directory.path(), open_blocks, "8 MiB");
         near(
             found("open-blocks", &stick, "open-blocks", "open blocks"),
             f64::from(open_blocks),
@@ -138,18 +138,18 @@ fn a_probe_s_table() {
     };
     insta::assert_snapshot!(table("erase-block", "sim:usb-stick"), @"
        size  IOPS  MiB/s                               p50     p99
-     16 KiB  9.21   0.14  █                         104 ms  200 ms
-     32 KiB  9.18   0.29  █                         103 ms  200 ms
-     64 KiB  9.26   0.58  █                         102 ms  200 ms
-    128 KiB  9.22   1.15  ██                        104 ms  202 ms
-    256 KiB  8.97   2.24  ████                      113 ms  205 ms
-    512 KiB   8.5   4.25  ████████                  119 ms  198 ms
-      1 MiB  7.75   7.75  ██████████████            131 ms  183 ms
-      2 MiB  6.48   13.0  ████████████████████████  155 ms  155 ms
-      4 MiB  3.25   13.0  ████████████████████████  308 ms  308 ms
-      8 MiB  1.62   13.0  ████████████████████████  616 ms  616 ms
-     16 MiB  0.81   13.0  ████████████████████████  1.23 s  1.23 s
-     32 MiB  0.41   13.0  ████████████████████████  2.46 s  2.46 s
+     16 KiB  2.47   0.04  █                         419 ms  639 ms
+     32 KiB  2.47   0.08  █                         419 ms  639 ms
+     64 KiB  2.47   0.15  █                         421 ms  640 ms
+    128 KiB  2.46   0.31  █                         423 ms  642 ms
+    256 KiB  2.44   0.61  █                         426 ms  638 ms
+    512 KiB  2.41   1.20  ██                        432 ms  644 ms
+      1 MiB   2.3   2.30  ████                      443 ms  655 ms
+      2 MiB  2.29   4.58  ████████                  467 ms  574 ms
+      4 MiB  2.25   8.98  ████████████████          514 ms  726 ms
+      8 MiB  1.64   13.1  ████████████████████████  610 ms  610 ms
+     16 MiB  0.82   13.1  ████████████████████████  1.22 s  1.22 s
+     32 MiB  0.41   13.1  ████████████████████████  2.44 s  2.44 s
     ");
     insta::assert_snapshot!(table("flush-cost", "sim:consumer-nvme"), @"
     pattern    writes a sync    IOPS  MiB/s                            sync p50  sync p99

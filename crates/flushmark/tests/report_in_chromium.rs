@@ -51,19 +51,26 @@ impl Shown {
 
     /// With documents changed before the report is made.
     fn changed(test: &str, runs: &[&[&str]], change: impl Fn(&mut Value)) -> Option<Shown> {
-        let browser = browser(test)?;
-        let directory = tempfile::tempdir().unwrap();
-        let mut args = vec!["report".to_owned()];
-        let mut documents = Vec::new();
-        for (index, of) in runs.iter().enumerate() {
-            let made = run(&[*of, &["--quiet", "--format", "json"]].concat());
+        let document = |args: &&[&str]| {
+            let made = run(&[*args, &["--quiet", "--format", "json"]].concat());
             assert_eq!(made.code, Some(0), "{}", made.stderr);
             let mut document = made.document();
             change(&mut document);
+            document
+        };
+        Shown::of(test, || runs.iter().map(document).collect())
+    }
+
+    /// The report of these documents.
+    fn of(test: &str, documents: impl FnOnce() -> Vec<Value>) -> Option<Shown> {
+        let browser = browser(test)?;
+        let directory = tempfile::tempdir().unwrap();
+        let mut args = vec!["report".to_owned()];
+        let documents = documents();
+        for (index, document) in documents.iter().enumerate() {
             let file = directory.path().join(format!("result-{index}.json"));
             std::fs::write(&file, document.to_string()).unwrap();
             args.push(file.to_string_lossy().into_owned());
-            documents.push(document);
         }
         let file = directory.path().join("report.html");
         args.extend(["-o".to_owned(), file.to_string_lossy().into_owned()]);
@@ -169,7 +176,7 @@ fn every_chart_shows_as_many_points_as_were_measured() {
         Some(&(tests[1] as u64)),
         "a point for each block size"
     );
-    assert_eq!(shown.points("run-3-cache-small"), [15, 15]);
+    assert_eq!(shown.points("run-3-cache-small"), [30, 30]);
     assert_eq!(shown.points("run-3-cache-large"), [3, 3]);
     assert_eq!(shown.points("run-4-depth-rate")[0], 5);
     let mut maps = 0;
@@ -281,6 +288,53 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     shown.picture("day-light.png", 1280);
     shown.page.prefer("dark").unwrap();
     shown.picture("day-dark.png", 1280);
+    assert_eq!(shown.page.complaints(), [""; 0]);
+}
+
+/// A document of the OSDs of a cluster.
+fn osds(hosts: u32, osds_per_host: u32) -> Value {
+    let document = samples::document(samples::osds(hosts, osds_per_host));
+    serde_json::to_value(document).unwrap()
+}
+
+#[test]
+fn osds_are_shown_in_a_map_a_ranking_and_a_waterfall() {
+    const NAME: &str = "osds_are_shown_in_a_map_a_ranking_and_a_waterfall";
+    let Some(mut shown) = Shown::of(NAME, || vec![osds(2, 3)]) else { return };
+    assert_eq!(shown.points("run-1-osd-map"), [30], "a cell for each OSD and pass");
+    assert_eq!(shown.points("run-1-write-time"), [6; 5], "a bar for each OSD, in five causes");
+    for which in ["slowest", "median"] {
+        let parts = shown.points(&format!("run-1-waterfall-{which}"));
+        assert_eq!(parts, [6; 6], "what each of six parts begins after, and five causes");
+    }
+    let cell = "(() => {
+        const place = document.querySelector('[data-figure=\"run-1-osd-map\"]');
+        place.scrollIntoView({ block: 'center' });
+        const [x, y] = echarts.getInstanceByDom(place).convertToPixel({ gridIndex: 0 }, [4, 2]);
+        const box = place.getBoundingClientRect();
+        return [box.left + x, box.top + y];
+    })()";
+    shown.expect_tip(cell, "osd.2, pass 5");
+    shown.picture("osds-light.png", 1280);
+    shown.page.prefer("dark").unwrap();
+    shown.picture("osds-dark.png", 1280);
+    assert_eq!(shown.page.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_thousand_osds_fit_on_a_page() {
+    const NAME: &str = "a_thousand_osds_fit_on_a_page";
+    let Some(mut shown) = Shown::of(NAME, || vec![osds(40, 25)]) else { return };
+    assert_eq!(shown.points("run-1-osd-map"), [1000]);
+    assert_eq!(shown.points("run-1-write-time")[0], 40);
+    let height = shown.number("document.documentElement.getBoundingClientRect().height");
+    assert!(height < 20_000.0, "{height} px");
+    for width in [320, 400, 800, 1280] {
+        shown.page.resize(width, 900).unwrap();
+        let wide = shown.number("document.documentElement.scrollWidth");
+        assert!(wide <= f64::from(width), "{wide} px in a view of {width}");
+    }
+    shown.picture("osds-many-narrow.png", 400);
     assert_eq!(shown.page.complaints(), [""; 0]);
 }
 

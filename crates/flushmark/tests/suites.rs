@@ -30,10 +30,21 @@ fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
         assert!(result["ops"].as_u64().unwrap() > 0, "{name} did nothing");
         let commits = result["proof"]["commits"].as_u64().unwrap();
         assert_eq!(commits, result["commit_us"]["count"].as_u64().unwrap_or(0), "{name}");
-        let durable = !matches!(result["workload"]["sync"].as_str(), Some("none"));
+        let work = &result["workload"];
+        let steps = work["steps"].as_array().into_iter().flatten();
+        let mut steps = steps.filter_map(Value::as_str).peekable();
+        let flagged = |file: &Value| file["open_flag"].is_string();
+        let durable = if steps.peek().is_none() {
+            !matches!(work["sync"].as_str(), Some("none"))
+        } else {
+            steps.any(|step| step.starts_with("sync"))
+                || work["files"].as_array().into_iter().flatten().any(flagged)
+        };
         // A sync that does not wait for writes in flight does not make them durable.
         if durable && result["workload"]["drain"] != false {
             assert!(commits > 0, "{name} made nothing durable");
+        } else if !durable {
+            assert_eq!(commits, 0, "{name} made something durable");
         }
         let flushes = result["proof"]["device"]["flushes"].as_u64();
         let syncs = result["proof"]["syncs"].as_u64().unwrap();
@@ -120,4 +131,27 @@ fn the_same_seed_makes_the_same_choices() {
         run.document()["results"][0]["proof"]["reads"].as_u64().unwrap()
     };
     assert_eq!(reads(), reads());
+}
+
+#[test]
+fn a_short_form_says_so_and_the_published_one_rests() {
+    let fsync_study = |options: &[&str]| {
+        let base = ["run", "fsync-study", "--target", "sim:enterprise-nvme,filesystem=none"];
+        run(&[&base[..], options].concat())
+    };
+    let short = fsync_study(&["--time", "100ms"]);
+    assert_eq!(short.code, Some(0), "{}", short.stderr);
+    assert!(
+        short.stderr.contains("short form: under 1 s a test instead of 5 min, no rest of 5 min"),
+        "{}",
+        short.stderr
+    );
+    let long = fsync_study(&["--as-published", "--smoke"]);
+    assert_eq!(long.code, Some(0), "{}", long.stderr);
+    assert!(!long.stderr.contains("short form"), "{}", long.stderr);
+    let both = fsync_study(&["--as-published", "--time", "1s"]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+    let other = run(&["run", "slog", "--as-published", "--target", "null:"]);
+    assert_eq!(other.code, Some(2));
+    insta::assert_snapshot!(other.stderr.trim_end(), @"flushmark: --as-published needs a plan with a [published] section, and `slog` has none");
 }

@@ -56,7 +56,7 @@ pub fn drive(document: &RunDocument) -> Option<String> {
     }
     match document.drive.as_ref().map(|place| &place.backing) {
         Some(drive::Backing::BlockDevice(device)) => {
-            Some(device.model.clone().unwrap_or_else(|| device.name.clone()))
+            Some(device.label().unwrap_or_else(|| device.name.clone()))
         }
         _ => None,
     }
@@ -118,6 +118,7 @@ pub fn columns() -> Vec<Column> {
     columns.extend(LATENCIES.as_flattened());
     columns.extend(PROOF);
     columns.extend(SORT);
+    columns.extend(OSD);
     columns
 }
 
@@ -188,6 +189,13 @@ const SORT: [Column; 23] = columns! {
     "sort_writing_cpu_s" => |row| part(row, |sort| sort.writing_cpu_s);
     "sort_reading_s" => |row| part(row, |sort| sort.reading_s);
     "sort_reading_cpu_s" => |row| part(row, |sort| sort.reading_cpu_s);
+};
+
+/// Columns of tests of a single OSD of a Ceph cluster.
+const OSD: [Column; 3] = columns! {
+    "osd" => |row| Cell::Whole(row.result.osd.as_ref().map(|osd| u64::from(osd.id)));
+    "host" => |row| Cell::Text(row.result.osd.as_ref().and_then(|osd| osd.host.clone()));
+    "class" => |row| Cell::Text(row.result.osd.as_ref().and_then(|osd| osd.class.clone()));
 };
 
 const fn asked(row: &Row<'_>) -> Option<SortRecord> {

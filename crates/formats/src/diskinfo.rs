@@ -14,6 +14,8 @@ use crate::pasted::{Line, lines};
 
 /// The heading of the figures.
 pub const HEADING: &str = "Synchronous random writes:";
+/// Headings of `diskinfo -t`, which reads.
+pub const OTHER_HEADINGS: [&str; 2] = ["Seek times:", "Transfer rates:"];
 /// Writes of one round.
 const ROUND: f64 = 250.0;
 /// Rounds are repeated until at least this much time has passed.
@@ -28,6 +30,11 @@ pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut facts = Facts::default();
     let mut inside = false;
     for line in lines(text) {
+        if line.text.matches(" kbytes:").count() > 1
+            || line.text.starts_with(HEADING) && line.text.contains("usec/IO")
+        {
+            return Err(ImportError::Flattened(Origin::Diskinfo, line.number));
+        }
         if line.text.starts_with(HEADING) {
             inside = true;
             drives.push(Drive { facts: std::mem::take(&mut facts), figures: Vec::new() });
@@ -41,6 +48,10 @@ pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
             inside = inside && !line.text.starts_with("/dev/") && !line.text.contains("# ");
             facts.read(line.text);
         }
+    }
+    if drives.is_empty() && text.contains(OTHER_HEADINGS[0]) {
+        let what = ": it has what `diskinfo -t` reads, but not the synchronous writes of `-wS`";
+        return Err(ImportError::Nothing(Origin::Diskinfo, what.to_owned()));
     }
     if let Some(empty) = drives.iter().position(|drive| drive.figures.is_empty()) {
         let what = format!("no figures follow heading {}", empty + 1);
@@ -66,6 +77,14 @@ impl Facts {
             }
             Some((value, what)) if what.starts_with("mediasize in bytes") => {
                 self.size_bytes = value.parse().unwrap_or(0);
+            }
+            // A prompt may end with `#` as well.
+            _ if line.contains("diskinfo ") => {
+                let device = line
+                    .rsplit(' ')
+                    .next()
+                    .filter(|word| word.starts_with("/dev/") || is_device_name(word));
+                self.device = device.map(str::to_owned).or(self.device.take());
             }
             None if line.starts_with("/dev/") || is_device_name(line) => {
                 self.device = Some(line.to_owned());
@@ -116,8 +135,8 @@ impl Drive {
         let run = ForeignRun {
             source: Source {
                 tool: "diskinfo".to_owned(),
-                version: None,
                 drive: description.or(device),
+                ..Source::default()
             },
             suite: SUITE.to_owned(),
             began: None,
@@ -141,6 +160,7 @@ fn block_bytes(test: &Test) -> Option<u64> {
 struct Figures {
     block_bytes: u64,
     mean_us: f64,
+    mib_per_s: f64,
 }
 
 impl Figures {
@@ -150,13 +170,15 @@ impl Figures {
             let (usec, rest) = rest.split_once("usec/IO")?;
             let kbytes: f64 = kbytes.trim().parse().ok()?;
             let mean_us: f64 = usec.trim().parse().ok()?;
-            let whole = rest.trim_end().ends_with("Mbytes/s");
+            let mib_per_s: f64 =
+                rest.trim().strip_prefix('=')?.strip_suffix("Mbytes/s")?.trim().parse().ok()?;
             // 512 B to 8 MiB, and a write takes less than an hour.
             let bytes = (kbytes * 1024.0).round() as u64;
             let plausible = (512..=8 << 20).contains(&bytes)
                 && bytes.is_power_of_two()
-                && (1e-3..3.6e9).contains(&mean_us);
-            (whole && plausible).then_some(Figures { block_bytes: bytes, mean_us })
+                && (1e-3..3.6e9).contains(&mean_us)
+                && (0.0..1e9).contains(&mib_per_s);
+            plausible.then_some(Figures { block_bytes: bytes, mean_us, mib_per_s })
         };
         figures().ok_or_else(|| {
             ImportError::Damaged(
@@ -177,7 +199,8 @@ impl Figures {
         foreign.elapsed_s = ops * self.mean_us / 1e6;
         foreign.ops = ops as u64;
         foreign.iops = Some(1e6 / self.mean_us);
-        foreign.bytes = ops * self.block_bytes as f64;
+        // As printed: computed from the rounded mean, it would differ in the last digit.
+        foreign.bytes = self.mib_per_s * f64::from(1 << 20) * foreign.elapsed_s;
         foreign.commits_per_s = foreign.iops;
         foreign.proof.writes = ops as u64;
         foreign.proof.syncs = ops as u64;

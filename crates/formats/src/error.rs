@@ -20,7 +20,7 @@ pub enum ImportError {
     },
     #[error(
         "unknown format; expected a result document of check or run, or output of fio (JSON, JSON+ \
-         or text), diskinfo -S or pg_test_fsync"
+         or text), diskinfo -S, pg_test_fsync, fsyncperf or sysbench fileio"
     )]
     Unknown,
     /// fio's terse format: fields separated by semicolons, without names, different in each
@@ -32,6 +32,12 @@ pub enum ImportError {
     Terse,
     #[error("the output of {0} is cut short ({1}): import the complete output")]
     CutShort(Origin, String),
+    /// Several lines of the output in one, with the number of the line.
+    #[error(
+        "the output of {0} has lost its line breaks: line {1} contains several of its lines. Copy \
+         it again with its line breaks, for example from the page's source"
+    )]
+    Flattened(Origin, usize),
     #[error("invalid output of {0}: {1}")]
     Damaged(Origin, String),
     #[error("the output of {0} contains no test that read or wrote anything{1}")]

@@ -8,6 +8,7 @@
 //! | `job` | one job of either format, and its conversion to a test |
 //! | `options` | a job's options, and the workload they specify |
 //! | `command` | the command line pasted with the text |
+//! | `syncs` | the number of fio's syncs and which call they were |
 //! | `latency` | fio's latency figures |
 //! | `bins` | fio's latency bins |
 //! | [`write`](mod@write) | results as fio's JSON and JSON+ |
@@ -23,5 +24,6 @@ pub mod json;
 mod latency;
 mod options;
 mod report;
+mod syncs;
 pub mod text;
 pub mod write;

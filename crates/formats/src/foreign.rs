@@ -67,7 +67,11 @@ impl ForeignTest {
         }
     }
 
+    /// # Panics
+    /// If there are more commits than writes: a reader has counted something else as commits.
     pub fn result(self) -> TestResult {
+        let Proof { commits, writes, .. } = self.proof;
+        assert!(commits <= writes, "{}: {commits} commits of {writes} writes", self.test);
         let per_second =
             |count: f64| if self.elapsed_s > 0.0 { count / self.elapsed_s } else { 0.0 };
         TestResult {
@@ -96,6 +100,7 @@ impl ForeignTest {
             sort: None,
             computed_s: None,
             priorities: Vec::new(),
+            osd: None,
             cpu: self.cpu,
             ended: self.ended,
             notes: self.notes,
@@ -137,6 +142,7 @@ impl ForeignRun {
             skipped: self.skipped,
             findings: Vec::new(),
             fitness: BTreeMap::new(),
+            fitness_under_each_setting: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Deserializer;
 
 use crate::error::ImportError;
 use crate::origin::Origin;
-use crate::{diskinfo, fio, pasted, pg_test_fsync};
+use crate::{diskinfo, fio, fsyncperf, markup, pasted, pg_test_fsync, sysbench};
 
 /// The result of importing one text.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,9 @@ pub struct Imported {
 pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, ImportError> {
     // Editors on Windows put a byte order mark at the start of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let plain = if is_json { Cow::Borrowed(text) } else { markup::plain(text) };
+    let text = plain.as_ref();
     let origin = origin(text)?;
     let unquoted = if origin.is_json() { pasted::unquoted(text) } else { Cow::Borrowed(text) };
     let text = unquoted.as_ref();
@@ -48,6 +51,8 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
         Origin::FioText => (fio::text::read(stem(name), text)?, Vec::new()),
         Origin::Diskinfo => (diskinfo::read(text)?, Vec::new()),
         Origin::PgTestFsync => (pg_test_fsync::read(text)?, Vec::new()),
+        Origin::Fsyncperf => (fsyncperf::read(text)?, Vec::new()),
+        Origin::Sysbench => (sysbench::read(stem(name), text)?, Vec::new()),
     };
     if documents.is_empty() {
         return Err(ImportError::Nothing(origin, ": nothing follows its heading".to_owned()));
@@ -78,12 +83,20 @@ fn origin(text: &str) -> Result<Origin, ImportError> {
         Ok(Origin::FioJson)
     } else if has("\"schema\"") && has("\"flushmark/") {
         Ok(Origin::Flushmark)
-    } else if has("(groupid=") {
+    } else if ["(groupid=", "issued rwt", "issued    : total", "fsync/fdatasync/sync_file_range"]
+        .iter()
+        .any(|words| has(words))
+    {
         Ok(Origin::FioText)
-    } else if has(diskinfo::HEADING) {
+    } else if has(diskinfo::HEADING) || diskinfo::OTHER_HEADINGS.iter().all(|words| has(words)) {
         Ok(Origin::Diskinfo)
-    } else if has(pg_test_fsync::HEADING) {
+    } else if has(pg_test_fsync::HEADING) || pg_test_fsync::METHODS.iter().all(|method| has(method))
+    {
         Ok(Origin::PgTestFsync)
+    } else if has(fsyncperf::HEADING) {
+        Ok(Origin::Fsyncperf)
+    } else if sysbench::HEADINGS.iter().any(|words| has(words)) {
+        Ok(Origin::Sysbench)
     } else if text
         .lines()
         .any(|line| line.split(';').nth(1).is_some_and(|word| word.starts_with("fio-")))

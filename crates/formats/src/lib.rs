@@ -10,8 +10,11 @@
 //! | [`fio`] | fio: JSON and JSON+ in both directions, normal text output as input |
 //! | `diskinfo` | FreeBSD's `diskinfo -S`, as input |
 //! | `pg_test_fsync` | PostgreSQL's `pg_test_fsync`, as input |
+//! | `fsyncperf` | `fsyncperf` of github.com/lni, as input |
+//! | `sysbench` | `sysbench fileio`, as input |
 //! | `foreign` | a test as another tool reports it, and its conversion to a result |
 //! | `pasted` | text copied from forums and mails |
+//! | `markup` | tags and entities of web pages, the transfer encoding of mails |
 //! | [`columns`] | the columns of result tables |
 //! | [`csv`], [`parquet`] | those columns as CSV and Parquet |
 //! | [`openmetrics`] | a run as metrics, for Prometheus |
@@ -26,12 +29,15 @@ mod encoding;
 mod error;
 pub mod fio;
 mod foreign;
+mod fsyncperf;
 mod import;
+mod markup;
 pub mod openmetrics;
 mod origin;
 pub mod parquet;
 mod pasted;
 mod pg_test_fsync;
+mod sysbench;
 
 pub use encoding::decoded;
 pub use error::ImportError;

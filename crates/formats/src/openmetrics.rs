@@ -247,10 +247,22 @@ impl Run<'_> {
             let again = (2..).map(|times| format!("{} ({times})", result.test));
             let mut names = std::iter::once(result.test.clone()).chain(again);
             let test = names.find(|name| taken.insert(name.clone())).unwrap_or_default();
-            (format!("{labels},test=\"{}\"", escaped(&test)), result)
+            (format!("{labels},test=\"{}\"{}", escaped(&test), osd_labels(result)), result)
         });
         Run { document, tests: tests.collect(), labels: labels.clone() }
     }
+}
+
+/// The OSD that served the test, its host and its device class, as far as known.
+fn osd_labels(result: &TestResult) -> String {
+    let Some(osd) = &result.osd else { return String::new() };
+    let mut labels = format!(",osd=\"{}\"", osd.id);
+    for (name, value) in [("host", &osd.host), ("class", &osd.class)] {
+        if let Some(value) = value {
+            let _ = write!(labels, ",{name}=\"{}\"", escaped(value));
+        }
+    }
+    labels
 }
 
 /// Escapes a label's value: backslash, quotation mark and line feed become two characters each.

@@ -14,6 +14,10 @@ pub enum Origin {
     Diskinfo,
     /// PostgreSQL's `pg_test_fsync`.
     PgTestFsync,
+    /// `fsyncperf` of github.com/lni.
+    Fsyncperf,
+    /// `sysbench fileio`.
+    Sysbench,
 }
 
 impl Origin {
@@ -25,6 +29,8 @@ impl Origin {
             Origin::FioText => "fio (text)",
             Origin::Diskinfo => "diskinfo -S",
             Origin::PgTestFsync => "pg_test_fsync",
+            Origin::Fsyncperf => "fsyncperf",
+            Origin::Sysbench => "sysbench fileio",
         }
     }
 

@@ -29,12 +29,13 @@ fn fio(name: &str) -> RunDocument {
     import(name, &text, None).unwrap().documents.remove(0)
 }
 
-const FIXTURES: [&str; 8] = [
+const FIXTURES: [&str; 9] = [
     "3.33-mix-plus.json",
     "3.33-group-plus.json",
     "3.33-client-plus.json",
     "3.33-lat-percentiles-plus.json",
     "3.33-mix.json",
+    "3.33-rbd.json",
     "kioxia-cd6.txt",
     "3.33-odd.json",
     "3.33-status-interval.json",
@@ -205,6 +206,35 @@ fn csv_has_one_row_per_test_and_no_formula() {
     assert_eq!(cell(1, "commit_p99_us").parse::<f64>().unwrap(), result.commit_us.unwrap().p99);
     assert_eq!((cell(0, "commit_p99_us"), cell(0, "sync")), (String::new(), "none".to_owned()));
     assert!(text.ends_with("\r\n"));
+}
+
+#[test]
+fn osds_are_told_apart_by_columns_and_labels() {
+    let mut results = samples::osds(2, 2);
+    if let Some(osd) = &mut results[1].osd {
+        (osd.host, osd.class) = (Some("a \"b\"".to_owned()), None);
+    }
+    let documents = [samples::document(results)];
+    let text = formats::csv::table(&documents);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let cells = |row: usize| {
+        ["osd", "host", "class"].map(|name| {
+            rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()
+        })
+    };
+    assert_eq!(cells(0), ["0", "node1", "ssd"]);
+    assert_eq!(cells(1), ["0", "a \"b\"", ""]);
+    assert_eq!(cells(6), ["3", "node2", "ssd"]);
+    let metrics = formats::openmetrics::text(&documents);
+    for labels in [
+        r#"test="osd.0: write",osd="0",host="node1",class="ssd"} "#,
+        r#"test="osd.0: read",osd="0",host="a \"b\""} "#,
+        r#"test="osd.3: write",osd="3",host="node2",class="ssd",operation="write",quantile="0.5"} "#,
+    ] {
+        assert!(metrics.contains(labels), "no {labels} in {metrics}");
+    }
 }
 
 #[test]
@@ -431,4 +461,25 @@ fn a_sort_s_figures_are_in_every_table_and_in_the_metrics() {
         [2.75]
     );
     assert_eq!(samples("flushmark_sort_runs{").iter().map(value).collect::<Vec<_>>(), [22.0]);
+}
+
+/// The options of fio with which it would run on the same image.
+#[test]
+fn an_image_is_exported_as_fio_s_rbd_engine_names_it() {
+    let options = |target: &str, engine: &str| {
+        let mut document = samples::document::checked();
+        document.target.given = target.to_owned();
+        document.target.kind = measurement::TargetKind::Image;
+        document.results[0].engine = engine.to_owned();
+        let text = json(&document, Bins::Without);
+        let exported: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let options = &exported["jobs"][0]["job options"];
+        let value = |name: &str| Some(format!("{name}={}", options[name].as_str()?));
+        let names = ["ioengine", "pool", "rbdname", "clientname", "clustername"];
+        names.into_iter().filter_map(value).collect::<Vec<_>>().join(" ")
+    };
+    insta::assert_snapshot!(options("rbd:rbd/disk", "librbd"), @"ioengine=rbd pool=rbd rbdname=disk");
+    let all = "rbd:rbd/space/disk:id=bench:conf=/c:cluster=site";
+    insta::assert_snapshot!(options(all, "librbd"), @"ioengine=rbd pool=rbd rbdname=space/disk clientname=bench clustername=site");
+    insta::assert_snapshot!(options("rados:rbd", "librados"), @"ioengine=rados pool=rbd");
 }

@@ -5,6 +5,7 @@
 //! about it, and the exact command if running it is safe.
 
 mod arrays;
+mod ceph;
 mod controllers;
 mod cpu;
 mod filesystems;
@@ -15,7 +16,7 @@ mod memory;
 mod placement;
 mod power;
 mod schedulers;
-mod virtual_disks;
+pub(crate) mod virtual_disks;
 
 use drive::HostFacts;
 use measurement::AuditLine;
@@ -26,7 +27,7 @@ use measurement::AuditLine;
 /// assert!(judge::audit(&drive::HostFacts::default()).is_empty());
 /// ```
 pub fn audit(host: &HostFacts) -> Vec<AuditLine> {
-    let subjects: [fn(&HostFacts) -> Vec<AuditLine>; 11] = [
+    let subjects: [fn(&HostFacts) -> Vec<AuditLine>; 12] = [
         filesystems::lines,
         arrays::lines,
         controllers::lines,
@@ -35,6 +36,7 @@ pub fn audit(host: &HostFacts) -> Vec<AuditLine> {
         cpu::lines,
         schedulers::lines,
         placement::lines,
+        ceph::lines,
         memory::lines,
         virtual_disks::lines,
         kernel::lines,

@@ -2,7 +2,7 @@
 
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
-use measurement::{ExportRecord, LatencySummary, TestResult};
+use measurement::{CephRecord, ExportRecord, LatencySummary, TestResult};
 use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
 /// The most common block size of a commit: a page of the page cache, a log block, and the size used
@@ -10,22 +10,44 @@ use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 const USUAL_BLOCK_BYTES: u64 = 4096;
 /// In larger blocks, the data transfer and not the sync dominates the time of a commit.
 const SMALL_BLOCK_BYTES_MAX: u64 = 16384;
+/// From this size on, a write takes longer than its commands.
+const LARGE_BLOCK_BYTES_MIN: u64 = 1 << 20;
+
+/// A pool or an image of a Ceph cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CephPlace {
+    /// `the pool rbd`, `the image rbd/disk`, or the device if the kernel does not name its image.
+    pub label: String,
+    /// Copies that each write waits for, if known.
+    pub replicas: Option<u32>,
+}
 
 /// Everything that the judgement may use. Results are looked up by their workload, never by the
 /// name of the test.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub(crate) results: &'a [TestResult],
+    /// The results under each setting of the write cache, if a run measured both.
+    pub(crate) both_settings: Option<BothSettings<'a>>,
     /// Where the tests ran; `None` for `null:`, models and NBD exports.
     pub(crate) place: Option<&'a Place>,
     /// The NBD export on which the tests ran. The host is then only its client.
     pub(crate) export: Option<&'a ExportRecord>,
+    /// The pool or image of a Ceph cluster on which the tests ran.
+    pub(crate) ceph: Option<&'a CephRecord>,
     pub(crate) host: &'a HostFacts,
     /// What the underlying drives report; empty if they were not queried.
     pub(crate) records: &'a [DriveRecord],
     /// Whether the drives' write caches were on before the run; `None` if unknown or if they
     /// differ.
     pub(crate) caches_found_on: Option<bool>,
+}
+
+/// Results with the drive's write cache off, and with it on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BothSettings<'a> {
+    pub(crate) off: &'a [TestResult],
+    pub(crate) on: &'a [TestResult],
 }
 
 impl<'a> Case<'a> {
@@ -35,13 +57,21 @@ impl<'a> Case<'a> {
         place: Option<&'a Place>,
         host: &'a HostFacts,
     ) -> Case<'a> {
-        Case { results, place, export: None, host, records: &[], caches_found_on: None }
+        let (both_settings, records, caches_found_on) = (None, [].as_slice(), None);
+        let (export, ceph) = (None, None);
+        Case { results, both_settings, place, export, ceph, host, records, caches_found_on }
     }
 
     /// The tests ran on an NBD export.
     #[must_use]
     pub const fn with_export(self, export: Option<&'a ExportRecord>) -> Case<'a> {
         Case { export, ..self }
+    }
+
+    /// The tests ran in a Ceph cluster, whose drives are behind its software and its network.
+    #[must_use]
+    pub const fn with_ceph(self, ceph: Option<&'a CephRecord>) -> Case<'a> {
+        Case { ceph, ..self }
     }
 
     /// Adds what the underlying drives report.
@@ -56,6 +86,21 @@ impl<'a> Case<'a> {
         Case { caches_found_on: on, ..self }
     }
 
+    /// The case restricted to the results with the write cache off, and to those with it on; `None`
+    /// unless both were measured.
+    pub(crate) fn under_each_setting(&self) -> Option<[Case<'a>; 2]> {
+        let BothSettings { off, on } = self.both_settings?;
+        Some([off, on].map(|results| Case { results, both_settings: None, ..*self }))
+    }
+
+    /// The setting of the write cache that all results were measured under, if it is known.
+    fn setting(&self) -> Option<WriteCache> {
+        let first = self.results.first()?.workload.write_cache;
+        let is_on = first.requires_on()?;
+        let all = self.results.iter().all(|result| result.workload.write_cache == first);
+        all.then_some(if is_on { WriteCache::WriteBack } else { WriteCache::WriteThrough })
+    }
+
     /// The write test with this sync method that best represents one small commit: depth 1, one
     /// job, each write synced, at most 16 KiB. Of several, the one nearest to a 4 KiB random
     /// overwrite with `O_DIRECT`.
@@ -64,6 +109,32 @@ impl<'a> Case<'a> {
             .iter()
             .filter(|result| is_small_write(result, sync))
             .min_by_key(|result| deviation_from_usual_commit(result))
+    }
+
+    /// All small writes with this sync method, each synced, at depth 1 by one job.
+    pub(crate) fn small_writes(
+        &self,
+        sync: SyncMethod,
+    ) -> impl Iterator<Item = &'a TestResult> + use<'a> {
+        self.results.iter().filter(move |result| is_small_write(result, sync))
+    }
+
+    /// The small write synced by this call whose sync was timed apart, the largest of several.
+    pub(crate) fn small_synced_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
+        self.small_writes(sync)
+            .filter(|result| result.sync_us.is_some())
+            .max_by_key(|result| result.workload.block_bytes)
+    }
+
+    /// The largest write of at least [`LARGE_BLOCK_BYTES_MIN`] synced by this call, at depth 1 by
+    /// one job, whose sync was timed apart.
+    pub(crate) fn large_synced_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
+        self.results
+            .iter()
+            .filter(|result| is_measured_write(result, sync) && result.workload.jobs == 1)
+            .filter(|result| result.workload.block_bytes >= LARGE_BLOCK_BYTES_MIN)
+            .filter(|result| result.sync_us.is_some())
+            .max_by_key(|result| result.workload.block_bytes)
     }
 
     /// Like [`Case::small_write`], restricted to one way of submitting writes.
@@ -179,7 +250,7 @@ impl<'a> Case<'a> {
         let drives = self.drives();
         match drives.as_slice() {
             [] => "the storage".to_owned(),
-            [drive] => drive.model.clone().unwrap_or_else(|| disk_path(drive)),
+            [drive] => drive.label().unwrap_or_else(|| disk_path(drive)),
             several => format!("the array of {} drives", several.len()),
         }
     }
@@ -214,10 +285,41 @@ impl<'a> Case<'a> {
         self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)
     }
 
+    /// The loop device that the target consists of, whose flushes are syncs of its file.
+    pub(crate) fn loop_device(&self) -> Option<&'a BlockDevice> {
+        self.drives().into_iter().find(|drive| drive.transport == Transport::Loop)
+    }
+
+    /// Whether the target consists of images of a Ceph cluster that the kernel has mapped.
+    pub(crate) fn is_mapped_image(&self) -> bool {
+        let drives = self.drives();
+        !drives.is_empty() && drives.iter().all(|drive| drive.transport == Transport::Rbd)
+    }
+
+    /// Where in a Ceph cluster the tests ran, through its libraries or on a mapped image.
+    pub(crate) fn in_ceph(&self) -> Option<CephPlace> {
+        if let Some(CephRecord { pool, image, replicas, .. }) = self.ceph {
+            let label = match image {
+                Some(image) => format!("the image {pool}/{image}"),
+                None => format!("the pool {pool}"),
+            };
+            return Some(CephPlace { label, replicas: *replicas });
+        }
+        if !self.is_mapped_image() {
+            return None;
+        }
+        let label = match self.drives().as_slice() {
+            [one] if one.rbd_image.is_some() => format!("the {}", self.drive_label()),
+            _ => self.drive_label(),
+        };
+        Some(CephPlace { label, replicas: None })
+    }
+
     /// Whether a hypervisor sits between the kernel and the medium. Timing then also reflects its
     /// host. Of an export, the host is only the client, and its server's machine is unknown.
     pub(crate) fn is_virtual(&self) -> bool {
-        if self.export.is_some() {
+        // The file of a loop device is what answers, whatever is under it, and so is a cluster.
+        if self.export.is_some() || self.loop_device().is_some() || self.is_mapped_image() {
             return false;
         }
         let by_transport = self.drives().iter().any(|drive| {
@@ -277,6 +379,10 @@ impl<'a> Case<'a> {
     /// flushes.
     pub(crate) fn cache_belief(&self) -> Option<WriteCache> {
         let device = self.device()?;
+        // A run that switches the cache has the kernel read the setting again.
+        if let Some(setting) = self.setting() {
+            return Some(setting);
+        }
         if device.queue.write_cache == Some(WriteCache::WriteThrough) {
             return Some(WriteCache::WriteThrough);
         }

@@ -1,6 +1,6 @@
 //! What happens to a sync on its way to the medium, as far as facts and counters show.
 
-use drive::{BlockDevice, DriveRecord, NoBlockDevice, Transport, WriteCache};
+use drive::{BlockDevice, DriveRecord, NoBlockDevice, Place, Transport, WriteCache};
 
 use crate::case::{Case, syncs_by_call};
 
@@ -102,11 +102,16 @@ impl FlushPath {
 }
 
 fn memory(case: &Case<'_>) -> Option<String> {
-    let place = case.place?;
+    kept_in_memory(case.place?)
+}
+
+/// What keeps everything that is written to this place in memory, such as `tmpfs`; `None` if a
+/// drive stores it.
+pub fn kept_in_memory(place: &Place) -> Option<String> {
     if let Some(NoBlockDevice::Memory { fs_type }) = place.no_block_device() {
         return Some(fs_type.clone());
     }
-    let drives = case.drives();
+    let drives = place.block_device().map(BlockDevice::drives).unwrap_or_default();
     let in_memory = |drive: &&BlockDevice| match drive.transport {
         Transport::Zram => Some("zram".to_owned()),
         Transport::Ram => Some("a RAM disk".to_owned()),

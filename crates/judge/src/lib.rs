@@ -5,11 +5,14 @@
 //! | --- | --- |
 //! | `case` | the input (results, place, host) and how to find a result in it by its workload |
 //! | [`judge()`] | what is the overall judgement? It combines the four modules below |
+//! | [`judge_imported()`] | what does another tool's listing show, of an unknown host and drive? |
 //! | `findings` | what do the numbers and facts show? One file per finding under `findings/` |
 //! | `fitness` | what is this storage good for? |
 //! | `cache_setting` | is the drive faster with its write cache off or on? |
 //! | `probes` | what do the probes reveal about the drive's internals? One file per probe under `probes/` |
 //! | [`drives()`] | where do drive, kernel and filesystems contradict each other, and is a drive healthy? |
+//! | [`cluster()`] | what is wrong with a Ceph cluster's state and layout? One file per finding under `cluster/` |
+//! | [`measured_osds()`], [`standings()`] | which OSDs of a Ceph cluster are slow, and what takes their time? |
 //! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
 //! | [`nearest()`] | which published drives does the storage resemble? |
 //! | `flush_path` | what happens to a sync on its way to the medium, as far as it can be observed? |
@@ -32,10 +35,12 @@
 mod audit;
 mod cache_setting;
 mod case;
+mod cluster;
 mod drives;
 mod findings;
 mod fitness;
 mod flush_path;
+mod imported;
 mod judgement;
 mod nearest;
 mod noise;
@@ -48,7 +53,10 @@ mod tests;
 
 pub use audit::audit;
 pub use case::Case;
+pub use cluster::{Standing, cluster, falsifies_measurement, measured_osds, standings};
 pub use drives::drives;
+pub use flush_path::kept_in_memory;
+pub use imported::judge_imported;
 pub use judgement::{Judgement, judge};
 pub use nearest::{Compared, Nearest, nearest};
 pub use wording::{capitalised, operation_name, shell_word};

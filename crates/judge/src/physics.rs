@@ -18,6 +18,6 @@ pub(crate) const ROTATION_7200_RPM_US: f64 = 8_333.0;
 pub(crate) const PROTECTED_COMMIT_US_MAX: f64 = 200.0;
 
 /// The fastest commit that indicates an unprotected cache: below the fastest published unprotected
-/// flush (Crucial T500: 447 µs; Samsung 980: 1.7 ms; Samsung 990 PRO: 2.8 ms), above every
-/// protected one. Between the two marks, timing is inconclusive.
+/// flush (Crucial T500, although sold with protection: 447 µs; Samsung 980: 1.7 ms; Samsung 990 PRO:
+/// 2.8 ms), above every protected one. Between the two marks, timing is inconclusive.
 pub(crate) const UNPROTECTED_COMMIT_US_MIN: f64 = 350.0;

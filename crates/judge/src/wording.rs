@@ -7,9 +7,7 @@ use workload::{Operation, SpaceCall, Submission, SyncMethod, TargetName};
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
     match TargetName::parse(disk) {
         TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),
-        TargetName::Path(_) | TargetName::Nbd(_) | TargetName::Null => {
-            format!("`flushmark cache {setting} {disk}`")
-        }
+        _ => format!("`flushmark cache {setting} {disk}`"),
     }
 }
 

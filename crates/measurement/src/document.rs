@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Test;
 
-use crate::finding::{Finding, Fitness, Use};
+use crate::disk_counters::DiskCounters;
+use crate::finding::{Finding, Fitness, FitnessUnderEachSetting, Use};
 use crate::result::TestResult;
 use crate::started_at;
 use crate::target::TargetRecord;
@@ -49,9 +50,9 @@ impl Outcome {
 }
 
 /// The tool that measured, for results imported from another tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// Name of the tool: `fio`, `diskinfo`, `pg_test_fsync`.
+    /// Name of the tool: `fio`, `diskinfo`, `pg_test_fsync`, `fsyncperf`, `sysbench`.
     pub tool: String,
     /// Version as reported by the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +60,9 @@ pub struct Source {
     /// The drive's name, as given by the user at import or by the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
+    /// The kernel's counters of the block devices during the run, if the tool prints them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskCounters>,
 }
 
 /// One run: every result, with the facts needed to interpret it years later.
@@ -101,6 +105,9 @@ pub struct RunDocument {
     pub findings: Vec<Finding>,
     /// Grades of the storage for each use.
     pub fitness: BTreeMap<Use, Fitness>,
+    /// The grades under both settings of the write cache; absent unless the run measured both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitness_under_each_setting: Option<FitnessUnderEachSetting>,
 }
 
 /// Why a text could not be read as a result document.

@@ -1,5 +1,7 @@
 //! Conclusions as data: made by `judge`, printed by `report`.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +141,15 @@ pub struct Fitness {
     pub grade: Grade,
     /// The reason, in one sentence with the deciding number.
     pub because: String,
+}
+
+/// The grades of each use under both settings of the write cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FitnessUnderEachSetting {
+    /// With the write cache off.
+    pub off: BTreeMap<Use, Fitness>,
+    /// With the write cache on.
+    pub on: BTreeMap<Use, Fitness>,
 }
 
 #[cfg(test)]

@@ -111,6 +111,13 @@ impl Histogram {
         self.dense().saturating_record_n(latency_ns, times);
     }
 
+    /// Frees the counters of empty buckets. Recording allocates them again.
+    pub fn compact(&mut self) {
+        if let Counts::Dense(dense) = &self.0 {
+            self.0 = Counts::Sparse(recorded(dense).collect());
+        }
+    }
+
     /// Adds all latencies of another histogram, without loss.
     pub fn merge(&mut self, other: &Histogram) {
         match &other.0 {
@@ -323,6 +330,10 @@ mod tests {
         );
         assert!((read.mean_ns() - recorded.mean_ns()).abs() < f64::EPSILON);
         assert_eq!(read.to_text(), recorded.to_text());
+        let mut compact = recorded.clone();
+        compact.compact();
+        assert!(matches!(compact.0, Counts::Sparse(_)));
+        assert_eq!((&compact, compact.summary()), (&recorded, recorded.summary()));
         let mut twice = read.clone();
         twice.merge(&read);
         recorded.merge(&recorded.clone());

@@ -14,6 +14,7 @@
 //! | `merging` | results of the same tests, added up |
 //! | `finding` | one conclusion with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | the JSON output of `flushmark drives` and `flushmark host` |
+//! | [`ceph_document`] | the JSON output of `flushmark ceph layout` and `flushmark ceph check` |
 //! | `audit` | one host setting, with its grade |
 //! | [`started_at`] | the start time of a run, as documents write it |
 //! | `target` | what a run was made on, and its kind |
@@ -23,6 +24,8 @@
 //! `store` carry the [`RunDocument`].
 
 mod audit;
+pub mod ceph_document;
+mod disk_counters;
 pub mod document;
 pub mod drives_document;
 mod finding;
@@ -30,6 +33,7 @@ mod histogram;
 pub mod host_document;
 mod json_schema;
 mod merging;
+mod osd;
 mod priorities;
 mod progress;
 mod proof;
@@ -41,12 +45,14 @@ mod steady_state;
 mod target;
 
 pub use audit::{AuditLine, HostGrade};
+pub use disk_counters::DiskCounters;
 pub use document::{DocumentError, Outcome, RunDocument, Skipped, Source};
 pub use drives_document::DrivesDocument;
-pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
+pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
 pub use merging::{FieldDifference, MergeError};
+pub use osd::{DriveCommit, DriveCommitOrigin, OsdRecord};
 pub use priorities::PriorityLatency;
 pub use progress::{Headline, Progress};
 pub use proof::{DeviceCounts, DeviceProof, Proof};
@@ -54,4 +60,4 @@ pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, Wo
 pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};
-pub use target::{ExportRecord, OtherKind, TargetKind, TargetRecord};
+pub use target::{CephRecord, ExportRecord, OtherKind, TargetKind, TargetRecord};

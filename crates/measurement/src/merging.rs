@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::osd::OsdRecord;
 use crate::priorities::PriorityLatency;
 use crate::proof::{DeviceProof, Proof};
 use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
@@ -202,6 +203,7 @@ impl TestResult {
                 .and_then(crate::sorting::SortFigures::sum),
             computed_s: parts.iter().map(|part| part.computed_s).sum(),
             priorities: PriorityLatency::sum(parts.iter().flat_map(|part| &part.priorities)),
+            osd: same_osd(parts),
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),
@@ -210,6 +212,13 @@ impl TestResult {
             notes: notes(parts),
         })
     }
+}
+
+/// The OSD that served all parts, without what was measured of it in one of them.
+fn same_osd(parts: &[&TestResult]) -> Option<OsdRecord> {
+    let osd = parts.first()?.osd.as_ref()?;
+    let same = parts.iter().all(|part| part.osd.as_ref().is_some_and(|other| other.id == osd.id));
+    same.then(|| OsdRecord::new(osd.id, osd.host.clone(), osd.class.clone()))
 }
 
 /// The pooled distribution of one kind of operation; `None` if no part has any. `of` returns a
@@ -286,28 +295,32 @@ fn proof(parts: &[&TestResult]) -> Proof {
     let commits = sum(|proof| proof.commits);
     // A sum with a part missing would show fewer operations arriving than were requested.
     let devices: Option<Vec<DeviceProof>> = parts.iter().map(|part| part.proof.device).collect();
-    let device =
-        devices.map(|devices| {
-            let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
-            let flushes = devices.iter().map(|device| device.flushes).sum::<Option<u64>>();
-            DeviceProof {
-                reads: sum(|device| device.reads),
-                writes: sum(|device| device.writes),
-                bytes_written: sum(|device| device.bytes_written),
-                flushes,
-                flush_mean_us: weighted(
-                    devices
-                        .iter()
-                        .map(|device| (device.flush_mean_us, device.flushes.unwrap_or(0) as f64)),
-                ),
-                flushes_per_commit: flushes
-                    .filter(|_| commits > 0)
-                    .map(|flushes| flushes as f64 / commits as f64),
-                bytes_per_byte: weighted(devices.iter().zip(parts).map(|(device, part)| {
-                    (device.bytes_per_byte, part.mib_per_s * part.elapsed_s)
-                })),
-            }
-        });
+    let device = devices.map(|devices| {
+        let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
+        let flushes = devices.iter().map(|device| device.flushes).sum::<Option<u64>>();
+        DeviceProof {
+            reads: sum(|device| device.reads),
+            writes: sum(|device| device.writes),
+            writes_merged: devices.iter().map(|device| device.writes_merged).sum(),
+            bytes_written: sum(|device| device.bytes_written),
+            flushes,
+            flush_mean_us: weighted(
+                devices
+                    .iter()
+                    .map(|device| (device.flush_mean_us, device.flushes.unwrap_or(0) as f64)),
+            ),
+            flushes_per_commit: flushes
+                .filter(|_| commits > 0)
+                .map(|flushes| flushes as f64 / commits as f64),
+            bytes_per_byte: weighted(
+                devices
+                    .iter()
+                    .zip(parts)
+                    .map(|(device, part)| (device.bytes_per_byte, part.mib_per_s * part.elapsed_s)),
+            ),
+            medium_bytes_written: devices.iter().map(|device| device.medium_bytes_written).sum(),
+        }
+    });
     Proof {
         reads: sum(|proof| proof.reads),
         writes: sum(|proof| proof.writes),

@@ -10,6 +10,7 @@ use workload::{
 };
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::osd::OsdRecord;
 use crate::priorities::PriorityLatency;
 use crate::proof::Proof;
 use crate::series::Series;
@@ -27,7 +28,7 @@ pub struct WorkloadRecord {
     pub read_percent: Option<u8>,
     /// Bytes of one read or write, 0 if they vary; for a step program, bytes written per turn.
     pub block_bytes: u64,
-    /// I/Os that each job was asked to keep in flight.
+    /// I/Os that each job was asked to keep in flight; 0 if unknown, in some imported listings.
     pub depth: u32,
     /// Number of jobs, which submit independently of each other.
     pub jobs: u32,
@@ -236,6 +237,7 @@ impl WorkloadRecord {
     /// its operations.
     pub fn constant_depth(&self) -> Option<u32> {
         let constant = self.pattern.is_some()
+            && self.depth > 0
             && self.rate.is_none()
             && self.think.is_none()
             // Even at full load, a job is in no queue while another program has its processor.
@@ -247,7 +249,7 @@ impl WorkloadRecord {
             && self.zoning.is_none()
             && self.sync.is_none_or(|sync| sync.call().is_none())
             && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
-        constant.then_some(self.depth * self.jobs)
+        constant.then(|| self.depth.saturating_mul(self.jobs))
     }
 
     /// The record of a test as requested. The engine corrects `direct` and `size_bytes` to what it
@@ -296,15 +298,24 @@ impl WorkloadRecord {
     /// For work without a block pattern: one blocking call at a time.
     fn without_pattern() -> WorkloadRecord {
         WorkloadRecord {
+            depth: 1,
+            submission: Some(Submission::Blocking),
+            ..WorkloadRecord::unknown()
+        }
+    }
+
+    /// A workload of which nothing is known but that it is one job: depth 0, size 0, no pattern.
+    pub fn unknown() -> WorkloadRecord {
+        WorkloadRecord {
             pattern: None,
             read_percent: None,
             block_bytes: 0,
-            depth: 1,
+            depth: 0,
             jobs: 1,
             sync: None,
             sync_every: 1,
             drain: true,
-            submission: Some(Submission::Blocking),
+            submission: None,
             streams: 1,
             rest_s: 0.0,
             direct: false,
@@ -503,6 +514,9 @@ pub struct TestResult {
     /// Latencies by priority, if some I/Os had a separate one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityLatency>,
+    /// The OSD of a Ceph cluster that served the test alone; absent for all other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub osd: Option<OsdRecord>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -584,6 +598,7 @@ impl TestResult {
             sort: None,
             computed_s: None,
             priorities: Vec::new(),
+            osd: None,
             cpu,
             ended,
             notes,
@@ -635,6 +650,19 @@ impl TestResult {
         WorkloadRecord { submission: record.submission.or(of_engine).filter(|_| flagged), ..record }
     }
 
+    /// The workload as far as the listing of another tool reports it, for comparisons with one: not
+    /// the seed, the size, what blocks contain and overwrite, and how long the drive rested before.
+    pub fn listed_workload(&self) -> WorkloadRecord {
+        WorkloadRecord {
+            seed: 0,
+            size_bytes: 0,
+            layout: None,
+            content: Content::Random,
+            rest_s: 0.0,
+            ..self.comparable_workload()
+        }
+    }
+
     /// The latency that an application waits for: commit latency if there is any, else write
     /// latency, else read latency. `None` if commits were only counted and not timed, as in fio's
     /// output: no application waits for the write alone.
@@ -643,6 +671,12 @@ impl TestResult {
             return None;
         }
         self.commit_us.or(self.write_us).or(self.read_us)
+    }
+
+    /// Operations per second at the end of the test: in the last window of the steady-state rule, or
+    /// in the whole test if it was too short for one.
+    pub fn iops_at_the_end(&self) -> f64 {
+        self.steady_state.map_or(self.iops, |state| state.iops.average)
     }
 
     /// Median of the headline latency; 0 if nothing was measured.

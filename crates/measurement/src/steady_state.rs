@@ -27,8 +27,8 @@ pub struct SteadyState {
     pub reached: bool,
     /// Length of a round, in seconds.
     pub round_s: f64,
-    /// Seconds into the measurement at which the first window that is steady in both began; `null`
-    /// if there is none.
+    /// Seconds into the measurement at which the last window began; `null` if it is not steady. A
+    /// steady stretch before it does not count, because the rule is about the end of a run.
     pub since_s: Option<f64>,
     /// The last window of operations per second.
     pub iops: Window,
@@ -81,35 +81,34 @@ impl SteadyState {
     pub fn of(series: &Series) -> Option<SteadyState> {
         let intervals = series.iops.len();
         let per_round = intervals.div_ceil(ROUNDS_MAX).max(1);
+        // Whole rounds that end with the run: what is left over is at its start.
+        let skipped = intervals % per_round;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let iops: Vec<f64> = series.iops.chunks_exact(per_round).map(mean).collect();
+        let iops: Vec<f64> = series.iops[skipped..].chunks_exact(per_round).map(mean).collect();
         if iops.len() < WINDOW_ROUNDS {
             return None;
         }
         let commit: Vec<Option<f64>> = series
             .commit_p50_us
+            .get(skipped..)
+            .unwrap_or_default()
             .chunks_exact(per_round)
             .map(|round| {
                 round.iter().copied().collect::<Option<Vec<f64>>>().map(|round| mean(&round))
             })
             .collect();
-        let windows = |start: usize| {
-            let rounds = start..start + WINDOW_ROUNDS;
-            let latencies: Option<Vec<f64>> =
-                commit.get(rounds.clone()).and_then(|rounds| rounds.iter().copied().collect());
-            (Window::over(&iops[rounds]), latencies.and_then(|latencies| Window::over(&latencies)))
-        };
-        let holds = |start: usize| match windows(start) {
-            (Some(iops), Some(commit)) => iops.holds() && commit.holds(),
-            _ => false,
-        };
         let last = iops.len() - WINDOW_ROUNDS;
-        let round_s = per_round as f64 * series.interval_s;
-        let (last_iops, last_commit) = windows(last);
+        let last_iops = Window::over(&iops[last..]);
+        let latencies: Option<Vec<f64>> =
+            commit.get(last..).and_then(|rounds| rounds.iter().copied().collect());
+        let last_commit = latencies.and_then(|latencies| Window::over(&latencies));
+        let holds = |window: Option<Window>| window.is_some_and(|window| window.holds());
+        let reached = holds(last_iops) && holds(last_commit);
+        let begin = (skipped + last * per_round) as f64 * series.interval_s;
         Some(SteadyState {
-            reached: holds(last),
-            round_s,
-            since_s: (0..=last).find(|&start| holds(start)).map(|start| start as f64 * round_s),
+            reached,
+            round_s: per_round as f64 * series.interval_s,
+            since_s: reached.then_some(begin),
             iops: last_iops.unwrap_or(Window {
                 average: 0.0,
                 range_percent: 0.0,
@@ -135,10 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_series_is_steady_from_its_start() {
+    fn a_flat_series_is_steady_in_its_last_five_rounds() {
         let steady = SteadyState::of(&series(&[100.0; 8])).unwrap();
         assert!(steady.reached);
-        assert_eq!(steady.since_s, Some(0.0));
+        assert_eq!(steady.since_s, Some(3.0));
+    }
+
+    #[test]
+    fn a_steady_stretch_before_a_decline_does_not_count() {
+        let decline = [100.0, 100.0, 100.0, 100.0, 100.0, 85.0, 75.0, 65.0, 60.0, 55.0];
+        let steady = SteadyState::of(&series(&decline)).unwrap();
+        assert!(!steady.reached);
+        assert_eq!(steady.since_s, None);
     }
 
     #[test]
@@ -214,7 +221,7 @@ mod tests {
         let series = Series { interval_s: 2.0, ..series(&(0..50).map(iops).collect::<Vec<_>>()) };
         let steady = SteadyState::of(&series).unwrap();
         assert!(steady.reached);
-        assert_eq!((steady.round_s, steady.since_s), (4.0, Some(20.0)));
+        assert_eq!((steady.round_s, steady.since_s), (4.0, Some(80.0)));
         assert_eq!(steady.iops, Window { average: 100.0, range_percent: 0.0, slope_percent: 0.0 });
     }
 

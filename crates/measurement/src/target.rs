@@ -7,23 +7,53 @@ use serde::{Deserialize, Serialize};
 pub struct TargetRecord {
     /// The target as the user wrote it.
     pub given: String,
-    /// `directory`, `file`, `block-device`, `nbd`, `null`, `model`, or `unknown` for another tool
+    /// `directory`, `file`, `block-device`, `nbd`, `rbd`, `rados`, `null`, `model`, or `unknown` for another tool
     /// that does not report it.
     pub kind: TargetKind,
     /// What the server of an NBD export offers; `null` for any other target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub export: Option<ExportRecord>,
+    /// Where in a Ceph cluster the tests ran; absent for any other target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<CephRecord>,
 }
 
 impl TargetRecord {
     pub fn new(given: impl Into<String>, kind: TargetKind) -> TargetRecord {
-        TargetRecord { given: given.into(), kind, export: None }
+        TargetRecord { given: given.into(), kind, export: None, ceph: None }
     }
 
     #[must_use]
     pub fn with_export(self, export: ExportRecord) -> TargetRecord {
         TargetRecord { export: Some(export), ..self }
     }
+
+    #[must_use]
+    pub fn with_ceph(self, ceph: CephRecord) -> TargetRecord {
+        TargetRecord { ceph: Some(ceph), ..self }
+    }
+}
+
+/// A pool or an image of a Ceph cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CephRecord {
+    /// The cluster's identifier, a UUID.
+    pub cluster: String,
+    pub pool: String,
+    /// The image, with its namespace if it has one; absent for objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Bytes that the tests could use.
+    pub size_bytes: u64,
+    /// Size of the objects in which the data is stored.
+    pub object_bytes: u64,
+    /// Copies of each object, or data and coding chunks of an erasure-coded pool; absent if the
+    /// cluster does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
+    /// librbd acknowledges writes from its cache, before they are durable.
+    #[serde(default)]
+    pub cached: bool,
 }
 
 /// An NBD export, as its server describes it.
@@ -66,6 +96,10 @@ pub enum TargetKind {
     BlockDevice,
     /// An export of an NBD server, reached over a socket.
     Nbd,
+    /// A block device image of a Ceph cluster, reached through librbd.
+    Image,
+    /// Objects in a pool of a Ceph cluster, reached through librados.
+    Objects,
     /// `null:`, which discards everything without a drive.
     Null,
     /// A modelled drive, in virtual time.
@@ -82,11 +116,13 @@ pub enum TargetKind {
 pub struct OtherKind(String);
 
 impl TargetKind {
-    const KNOWN: [TargetKind; 7] = [
+    const KNOWN: [TargetKind; 9] = [
         TargetKind::Directory,
         TargetKind::File,
         TargetKind::BlockDevice,
         TargetKind::Nbd,
+        TargetKind::Image,
+        TargetKind::Objects,
         TargetKind::Null,
         TargetKind::Model,
         TargetKind::Unknown,
@@ -98,6 +134,8 @@ impl TargetKind {
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block-device",
             TargetKind::Nbd => "nbd",
+            TargetKind::Image => "rbd",
+            TargetKind::Objects => "rados",
             TargetKind::Null => "null",
             TargetKind::Model => "model",
             TargetKind::Unknown => "unknown",
@@ -125,7 +163,9 @@ mod tests {
 
     #[test]
     fn every_kind_is_read_back_and_a_later_versions_word_is_kept() {
-        let texts = ["directory", "file", "block-device", "nbd", "null", "model", "unknown"];
+        let texts = [
+            "directory", "file", "block-device", "nbd", "rbd", "rados", "null", "model", "unknown",
+        ];
         assert_eq!(TargetKind::KNOWN.map(String::from), texts);
         for text in texts.into_iter().chain(["tape", ""]) {
             let kind: TargetKind = serde_json::from_value(text.into()).unwrap();

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use measurement::document::{SCHEMA, json_schema};
 use measurement::{
-    Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram,
-    Histograms, Measured, Proof, RunDocument, Series, Skipped, TargetKind, TargetRecord,
-    TestResult, Use, WorkloadRecord,
+    Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, FitnessUnderEachSetting,
+    Grade, Histogram, Histograms, Measured, Proof, RunDocument, Series, Skipped, TargetKind,
+    TargetRecord, TestResult, Use, WorkloadRecord,
 };
 use serde_json::Value;
 use workload::{BlockBytes, Pattern, SyncMethod, Test, Work, Workload};
@@ -38,6 +38,23 @@ fn descriptions_contain_no_rust() {
     for path in schemas.map(|entry| entry.unwrap().path()) {
         let schema = std::fs::read_to_string(&path).unwrap();
         assert!(!schema.contains("[`") && !schema.contains("```"), "{}", path.display());
+    }
+}
+
+#[test]
+fn the_committed_schemas_of_ceph_are_the_generated_ones() {
+    use measurement::ceph_document::{check_schema, layout_schema};
+    let committed = [
+        (include_str!("../../../schemas/ceph-layout-1.json"), layout_schema()),
+        (include_str!("../../../schemas/ceph-check-1.json"), check_schema()),
+    ];
+    for (committed, generated) in committed {
+        let committed: Value = serde_json::from_str(committed).unwrap();
+        assert!(
+            committed == serde_json::to_value(generated).unwrap(),
+            "schemas/ceph-*.json do not match the types. Run `cargo xtask docs` and review the \
+             difference."
+        );
     }
 }
 
@@ -77,11 +94,13 @@ fn document() -> RunDocument {
     let device = DeviceProof {
         reads: 0,
         writes: commits,
+        writes_merged: None,
         bytes_written: commits * 4096,
         flushes: Some(commits),
         flush_mean_us: Some(281.0),
         flushes_per_commit: Some(1.0),
         bytes_per_byte: Some(1.0),
+        medium_bytes_written: None,
     };
     let result = TestResult::new(
         &test.name,
@@ -116,6 +135,8 @@ fn document() -> RunDocument {
         },
     );
     let fitness = Fitness { grade: Grade::Poor, because: "a commit takes 305 µs".to_owned() };
+    let grades: BTreeMap<Use, Fitness> =
+        Use::ALL.into_iter().map(|used| (used, fitness.clone())).collect();
     RunDocument {
         schema: SCHEMA.to_owned(),
         flushmark: "0.1.0".to_owned(),
@@ -144,10 +165,11 @@ fn document() -> RunDocument {
             doubt: None,
             advice: "Use a drive that has it.".to_owned(),
         }],
-        fitness: Use::ALL
-            .into_iter()
-            .map(|used| (used, fitness.clone()))
-            .collect::<BTreeMap<_, _>>(),
+        fitness: grades.clone(),
+        fitness_under_each_setting: Some(FitnessUnderEachSetting {
+            off: grades.clone(),
+            on: grades,
+        }),
     }
 }
 

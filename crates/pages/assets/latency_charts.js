@@ -79,6 +79,44 @@ charts.percentiles = (data, theme, width, height) => {
   };
 };
 
+// A map of cells: coordinates and a value, whose colour the scale gives. Axes, scale and tooltip
+// are those of the kind of map.
+const heatMap = (theme, map) => ({
+  ...base(theme),
+  grid: grid({ top: 12, bottom: 34 }),
+  xAxis: axis(theme, {
+    type: "category",
+    nameLocation: "middle",
+    nameGap: 24,
+    splitLine: { show: false },
+    axisTick: { show: false },
+    ...map.xAxis,
+  }),
+  yAxis: axis(theme, { type: "category", splitLine: { show: false }, axisTick: { show: false }, ...map.yAxis }),
+  visualMap: {
+    seriesIndex: 0,
+    orient: "horizontal",
+    left: "center",
+    bottom: 0,
+    hoverLink: false,
+    textStyle: { color: theme.faint, fontSize: 12 },
+    ...map.scale,
+  },
+  series: [
+    {
+      name: "latency",
+      type: "heatmap",
+      data: map.cells,
+      itemStyle: { borderWidth: map.border, borderColor: theme.ground },
+      emphasis: { itemStyle: { borderColor: theme.text, borderWidth: 1.5 } },
+      progressive: 0,
+      markArea: map.shaded,
+    },
+    ...(map.marks || []),
+  ],
+  tooltip: { ...base(theme).tooltip, formatter: map.tooltip },
+});
+
 charts["heat-map"] = (data, theme, width) => {
   const narrow = width < 500;
   const from = (bin) => 10 ** ((data.lowest_bin + bin) / 10) / 1e3;
@@ -92,82 +130,55 @@ charts["heat-map"] = (data, theme, width) => {
   const stepsBefore = (column) => Math.ceil((column * data.column_s) / step - 1e-9);
   const begins = (column) => column === 0 || stepsBefore(column) * step < (column + 1) * data.column_s - 1e-9;
   const labelled = (bin) => (data.lowest_bin + bin) % every === 0;
-  return {
-    ...base(theme),
-    grid: grid({ top: 12, bottom: 34 }),
-    xAxis: axis(theme, {
-      type: "category",
+  return heatMap(theme, {
+    xAxis: {
       data: columns,
       name: "time",
-      nameLocation: "middle",
-      nameGap: 24,
-      splitLine: { show: false },
-      axisTick: { show: false },
       axisLabel: { interval: (column) => begins(column), formatter: (column) => seconds(stepsBefore(Number(column)) * step) },
-    }),
-    yAxis: axis(theme, {
-      type: "category",
+    },
+    yAxis: {
       data: bins,
-      splitLine: { show: false },
-      axisTick: { show: false },
       axisLabel: { interval: (bin) => labelled(bin), formatter: (bin) => latency(from(Number(bin))), verticalAlign: "top" },
-    }),
-    visualMap: {
+    },
+    scale: {
       type: "continuous",
-      seriesIndex: 0,
       min: 0,
       max: Math.max(1, Math.log10(most)),
-      orient: "horizontal",
-      left: "center",
-      bottom: 0,
       itemWidth: 10,
       itemHeight: narrow ? 90 : 140,
       calculable: false,
-      hoverLink: false,
       text: [rate(most), "1 each"],
-      textStyle: { color: theme.faint, fontSize: 12 },
       inRange: { color: theme.heat },
     },
-    series: [
-      {
-        name: "latency",
-        type: "heatmap",
-        data: data.cells.map(([column, bin, count]) => [column, bin, Math.log10(count)]),
-        itemStyle: { borderWidth: data.columns > 70 ? 0 : 0.5, borderColor: theme.ground },
-        emphasis: { itemStyle: { borderColor: theme.text, borderWidth: 1.5 } },
-        progressive: 0,
-        markArea: {
-          silent: true,
-          itemStyle: { color: theme.stall },
-          data: data.stalls.map(([column]) => [{ xAxis: column }, { xAxis: column }]),
-        },
-      },
-      // A shade alone is easily overlooked, and in a long test a stall is only part of a column, so
-      // a mark above the column shows it.
-      {
-        name: STALLS,
-        type: "custom",
-        renderItem: (params, api) => {
-          const [x] = api.coord([api.value(0), 0]);
-          const y = params.coordSys.y;
-          return { type: "polygon", shape: { points: [[x - 4, y - 9], [x + 4, y - 9], [x, y - 2]] }, style: { fill: theme.stalled } };
-        },
-        data: data.stalls.map(([column, stood]) => [column, 0, stood]),
-        encode: { x: 0, y: 1 },
-        clip: false,
-      },
-    ],
-    tooltip: {
-      ...base(theme).tooltip,
-      formatter: ({ seriesName, value }) => {
-        const [column, bin, logarithm] = value;
-        const heading = `${seconds(column * data.column_s)} to ${seconds((column + 1) * data.column_s)}`;
-        if (seriesName === STALLS) return tip(heading, [{ colour: theme.stalled, name: "nothing completed", value: seconds(value[2]) }]);
-        const count = Math.round(10 ** logarithm);
-        return tip(heading, [{ name: `${latency(from(bin))} to ${latency(from(bin + 1))}`, value: rate(count) }]);
-      },
+    cells: data.cells.map(([column, bin, count]) => [column, bin, Math.log10(count)]),
+    border: data.columns > 70 ? 0 : 0.5,
+    shaded: {
+      silent: true,
+      itemStyle: { color: theme.stall },
+      data: data.stalls.map(([column]) => [{ xAxis: column }, { xAxis: column }]),
     },
-  };
+    // A shade alone is easily overlooked, and in a long test a stall is only part of a column, so a
+    // mark above the column shows it.
+    marks: [{
+      name: STALLS,
+      type: "custom",
+      renderItem: (params, api) => {
+        const [x] = api.coord([api.value(0), 0]);
+        const y = params.coordSys.y;
+        return { type: "polygon", shape: { points: [[x - 4, y - 9], [x + 4, y - 9], [x, y - 2]] }, style: { fill: theme.stalled } };
+      },
+      data: data.stalls.map(([column, stood]) => [column, 0, stood]),
+      encode: { x: 0, y: 1 },
+      clip: false,
+    }],
+    tooltip: ({ seriesName, value }) => {
+      const [column, bin, logarithm] = value;
+      const heading = `${seconds(column * data.column_s)} to ${seconds((column + 1) * data.column_s)}`;
+      if (seriesName === STALLS) return tip(heading, [{ colour: theme.stalled, name: "nothing completed", value: seconds(value[2]) }]);
+      const count = Math.round(10 ** logarithm);
+      return tip(heading, [{ name: `${latency(from(bin))} to ${latency(from(bin + 1))}`, value: rate(count) }]);
+    },
+  });
 };
 
 charts.glance = (data, theme, width) => {

@@ -40,6 +40,7 @@ const share = (nines) => {
 
 const units = {
   us: { axis: latency, words: latency },
+  s: { axis: seconds, words: (value) => latency(value * 1e6) },
   per_s: { axis: short, words: (value) => `${rate(value)}/s` },
   mib_per_s: { axis: short, words: (value) => `${threeDigits(value)} MiB/s` },
 };

@@ -12,6 +12,8 @@ const NARROW = 560;
 // With more lines, the names need separate space.
 const FEW_LINES = 3;
 const MANY_LINES_PX = 410;
+// Rows of a map have no space between them.
+const MAP_ROW_PX = 18;
 // Narrower figures are placed below each other.
 const BESIDE_MIN = 440;
 let printing = false;
@@ -20,7 +22,8 @@ document.documentElement.classList.add("drawing");
 
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
-  if (rows > 0) return 70 + rows * (width < NARROW ? 34 : 24);
+  const isMap = figures[place.dataset.figure].kind === "osd-map";
+  if (rows > 0) return 70 + rows * (isMap ? MAP_ROW_PX : width < NARROW ? 34 : 24);
   const beside = place.closest(".beside") !== null && width >= BESIDE_MIN;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
   if (printing) return PRINTED_PX[figures[place.dataset.figure].kind] || 280;

@@ -218,10 +218,13 @@ charts.bars = (data, theme, width) => {
   };
 };
 
+// The last part is not one of those that are looked for, so it has a weaker colour.
+const partColour = (theme, index, count) => (index === count - 1 ? theme.published : colour(theme, index));
+
 charts.stacks = (data, theme, width) => {
+  const unit = units[data.unit];
   const names = data.parts.map((part) => part.name);
-  // Making the records is not part of the sort, so it is drawn last and in a weaker colour.
-  const ink = (index) => (index === data.parts.length - 1 ? theme.published : colour(theme, index));
+  const ink = (index) => partColour(theme, index, data.parts.length);
   return {
     ...base(theme),
     legend: { ...legend(theme, names, width), itemWidth: 14, itemHeight: 10 },
@@ -232,7 +235,7 @@ charts.stacks = (data, theme, width) => {
       name: "time",
       nameLocation: "middle",
       nameGap: 24,
-      axisLabel: { formatter: seconds },
+      axisLabel: { formatter: unit.axis },
     }),
     yAxis: testAxis(theme, data.tests, width),
     series: data.parts.map((part, index) => ({
@@ -250,7 +253,7 @@ charts.stacks = (data, theme, width) => {
       data.parts.map((part, index) => ({
         colour: ink(index),
         name: part.name,
-        value: latency(part.values[row] * 1e6),
+        value: unit.words(part.values[row]),
       }))),
   };
 };

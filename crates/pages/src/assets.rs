@@ -30,6 +30,7 @@ pub const SCRIPT: Asset = Asset {
         include_str!("../assets/options.js"),
         include_str!("../assets/latency_charts.js"),
         include_str!("../assets/rate_charts.js"),
+        include_str!("../assets/osd_charts.js"),
         include_str!("../assets/page.js"),
         "})();\n"
     ),

@@ -8,11 +8,13 @@ pub mod figure;
 mod folding;
 pub mod glance;
 pub mod heat_map;
+pub mod osd_map;
 pub mod percentiles;
 pub mod rate_over_time;
 pub mod scaling;
 pub mod sort_time;
 pub mod write_cache;
+pub mod write_time;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -29,7 +31,11 @@ pub enum Chart {
     /// A figure of several tests under several settings.
     Bars(write_cache::Bars),
     /// The time of several tests, divided into parts.
-    Stacks(sort_time::Stacks),
+    Stacks(Stacks),
+    /// The latency of every OSD among its peers.
+    OsdMap(osd_map::OsdMap),
+    /// The parts of one latency, one after the other.
+    Waterfall(write_time::Waterfall),
 }
 
 impl Chart {
@@ -40,8 +46,16 @@ impl Chart {
             Chart::Bars(bars) => Some(bars.tests.len() * bars.settings.len()),
             // The legend of the parts needs a few lines as well.
             Chart::Stacks(stacks) => Some(stacks.tests.len() + 3),
+            Chart::OsdMap(map) => Some(map.rows.len()),
+            Chart::Waterfall(waterfall) => Some(waterfall.parts.len() + 3),
             _ => None,
         }
+    }
+
+    /// Whether it takes the whole width of the page.
+    fn is_wide(&self) -> bool {
+        // Two of them are compared side by side.
+        self.rows().is_some() && !matches!(self, Chart::Waterfall(_))
     }
 }
 
@@ -49,6 +63,7 @@ impl Chart {
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     Us,
+    S,
     /// Operations or commits per second.
     PerS,
     /// MiB per second.
@@ -76,6 +91,15 @@ pub struct Line {
     pub name: String,
     /// One value per step.
     pub values: Vec<Option<f64>>,
+}
+
+/// A bar for each test, of parts that add up to its time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stacks {
+    pub unit: Unit,
+    pub tests: Vec<String>,
+    /// The parts, with the time of each test. The last one is drawn in a weaker colour.
+    pub parts: Vec<Line>,
 }
 
 impl Curve {
@@ -123,6 +147,7 @@ impl Unit {
     pub fn words(self, value: f64) -> String {
         match self {
             Unit::Us => workload::number::latency(value),
+            Unit::S => workload::number::seconds(value),
             Unit::PerS => format!("{}/s", workload::number::number(value)),
             Unit::MibPerS => format!("{} MiB/s", workload::number::throughput(value)),
         }
@@ -130,6 +155,6 @@ impl Unit {
 }
 
 /// `None` for values that a logarithmic axis cannot show.
-fn positive(value: f64) -> Option<f64> {
+pub(crate) fn positive(value: f64) -> Option<f64> {
     (value > 0.0 && value.is_finite()).then_some(value)
 }

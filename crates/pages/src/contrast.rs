@@ -181,6 +181,7 @@ fn only_the_palette_contains_colours() {
         include_str!("../assets/options.js"),
         include_str!("../assets/latency_charts.js"),
         include_str!("../assets/rate_charts.js"),
+        include_str!("../assets/osd_charts.js"),
         include_str!("../assets/page.js"),
     ] {
         assert!(!script.contains("\"#"), "a colour outside of the palette");

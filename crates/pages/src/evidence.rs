@@ -9,7 +9,11 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
     evidence.value.as_f64()?;
     let mut found: Option<(usize, usize)> = None;
     for (index, result) in results.iter().enumerate() {
-        let did = judge::operation_name(result);
+        // Tests of OSDs all do the same; their names tell which OSD did it.
+        let did = match result.osd {
+            Some(_) => result.test.clone(),
+            None => judge::operation_name(result),
+        };
         let names_it =
             evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
         if names_it && found.is_none_or(|(_, length)| did.len() > length) {
@@ -22,6 +26,15 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn evidence_of_an_osd_links_to_the_test_of_that_osd() {
+        let results = samples::osds(1, 13);
+        let of = |what: &str| test_of(&Evidence::number(what, 1.0, "us"), &results);
+        assert_eq!(of("osd.1: write p50"), Some(2));
+        assert_eq!(of("osd.12: write p50"), Some(24));
+        assert_eq!(of("4 KiB write p50"), None);
+    }
 
     #[test]
     fn evidence_links_to_the_test_that_it_names() {

@@ -2,6 +2,7 @@
 
 mod facts;
 mod findings;
+mod osds;
 mod overlay;
 mod overview;
 mod tests;
@@ -50,15 +51,15 @@ pub fn title(runs: &[Run<'_>]) -> String {
 fn subject(document: &RunDocument) -> String {
     let imported = document.source.as_ref().and_then(|source| source.drive.clone());
     let device = document.drive.as_ref().and_then(drive::Place::block_device);
-    let models: Vec<&String> = device
+    let labels: Vec<String> = device
         .map(|device| device.drives())
         .into_iter()
         .flatten()
-        .filter_map(|drive| drive.model.as_ref())
+        .filter_map(drive::BlockDevice::label)
         .collect();
-    match (imported, models.as_slice()) {
+    match (imported, labels.as_slice()) {
         (Some(drive), _) => drive,
-        (None, [model]) => (*model).clone(),
+        (None, [label]) => label.clone(),
         // The full path is more useful than the relative one that the user may have typed.
         (None, _) => document.drive.as_ref().map_or_else(
             || document.target.given.clone(),
@@ -244,7 +245,7 @@ mod golden {
     fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
         let document = samples::document(results);
         let case = judge::Case::new(&document.results, None, &document.host);
-        let judge::Judgement { findings, fitness } = judge::judge(&case);
+        let judge::Judgement { findings, fitness, .. } = judge::judge(&case);
         RunDocument { findings, fitness, ..document }
     }
 
@@ -263,6 +264,7 @@ mod golden {
             tool: "fio".to_owned(),
             version: Some("3.33".to_owned()),
             drive: Some("Intel S3700".to_owned()),
+            disks: Vec::new(),
         });
         document.fitness.clear();
         document.merged_runs = Some(3);

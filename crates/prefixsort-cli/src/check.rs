@@ -10,7 +10,7 @@ use crate::progress::Bar;
 
 /// Returns whether the input is sorted. If not, prints where, unless a quiet check is wanted.
 pub fn run(args: &Args, check_as: CheckAs) -> anyhow::Result<bool> {
-    let inputs = inputs::or_stdin(&args.files);
+    let inputs = inputs::of(args)?;
     let [input] = &inputs[..] else {
         return Err(WrongUse("--check takes exactly one file".to_owned()).into());
     };

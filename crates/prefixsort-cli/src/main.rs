@@ -9,30 +9,33 @@ mod inputs;
 mod memory;
 mod progress;
 mod sort;
+mod unsupported;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use clierror::Program;
-use wholefile::ReplaceError;
 
-use crate::args::Args;
+use crate::args::{Args, Unread};
 
 const PROGRAM: Program = Program::named("prefixsort");
 
 /// Exit code of a check of unsorted input.
 const UNSORTED: u8 = 1;
 
+/// Exit code of every error, as of GNU `sort`: scripts take 1 for an answer of `--check`.
+const FAILED: u8 = 2;
+
 fn main() -> ExitCode {
-    let args = Args::try_parse_from(args::with_separators(std::env::args_os()))
-        .unwrap_or_else(|error| clierror::exit_as_parsed(&error));
+    let args = match Args::read(std::env::args_os()) {
+        Ok(args) => args,
+        Err(Unread::Clap(said)) => PROGRAM.exit_as_parsed(&said, FAILED),
+        Err(Unread::Wrong(error)) => return PROGRAM.failed_with(&error.into(), FAILED),
+    };
     // A signal ends the program at once: unfinished output has no name and vanishes.
     let outcome = match args.check_as() {
         Some(check_as) => check::run(&args, check_as)
             .map(|sorted| if sorted { ExitCode::SUCCESS } else { ExitCode::from(UNSORTED) }),
         None => sort::run(&args).map(|()| ExitCode::SUCCESS),
     };
-    outcome.unwrap_or_else(|error| {
-        PROGRAM.failed(&error, |error| error.downcast_ref().map(ReplaceError::blame))
-    })
+    outcome.unwrap_or_else(|error| PROGRAM.failed_with(&error, FAILED))
 }

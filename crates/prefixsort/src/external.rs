@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `buffer` | holds and sorts records in memory |
 //! | `run` | the file format of a run: front-coded, in blocks with checksums |
+//! | `input` | inputs that are already sorted, merged as they are read |
 //! | `merge` | a loser tree that compares two keys only beyond what they share with the previous one |
 //! | `tiers` | decides which runs are merged into longer ones, and when |
 //! | `space` | storage for runs: unnamed files in directories, or spaces that the caller provides |
@@ -21,6 +22,7 @@
 mod buffer;
 mod error;
 mod figures;
+mod input;
 mod merge;
 mod run;
 mod sorter;
@@ -30,6 +32,7 @@ mod tiers;
 
 pub use error::SpillError;
 pub use figures::Figures;
+pub use input::{NextRecord, SortedInput};
 pub use merge::Record;
 pub use sorter::{ExternalOptions, ExternalSorter, Sorted};
 pub use space::{RunFile, SpillSpace};

@@ -73,7 +73,8 @@ mod radix;
 mod sort;
 
 pub use external::{
-    ExternalOptions, ExternalSorter, Figures, Record, RunFile, Sorted, SpillError, SpillSpace,
+    ExternalOptions, ExternalSorter, Figures, NextRecord, Record, RunFile, Sorted, SortedInput,
+    SpillError, SpillSpace,
 };
 pub use iter::{SortedIter, top_k};
 #[cfg(feature = "rayon")]

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
-use prefixsort::{ExternalOptions, ExternalSorter, Figures, RunFile, SpillError, SpillSpace};
+use prefixsort::{
+    ExternalOptions, ExternalSorter, Figures, NextRecord, RunFile, SortedInput, SpillError,
+    SpillSpace,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -311,4 +314,148 @@ fn a_space_that_is_full_is_named_and_the_next_one_used() {
     let both =
         ExternalSorter::spilling_to(&options(), vec![full(), Arc::new(Memory::default())]).unwrap();
     assert!(sorted_by(both, &records).unwrap().0 == expected(&records, false));
+}
+
+/// A sorted input of these records, which counts how many of its kind are open.
+fn input(records: Vec<Pair>, open: &Arc<AtomicUsize>) -> SortedInput {
+    struct Open(Arc<AtomicUsize>);
+
+    impl Drop for Open {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    let (bytes, open) = (records.len() as u64 * 30, open.clone());
+    let open = move || {
+        open.fetch_add(1, Ordering::Relaxed);
+        let (opened, mut left) = (Open(open.clone()), records.clone().into_iter());
+        let next: NextRecord = Box::new(move |key, payload| {
+            let _opened = &opened;
+            let Some(record) = left.next() else { return Ok(false) };
+            key.extend(record.0);
+            payload.extend(record.1);
+            Ok(true)
+        });
+        Ok(next)
+    };
+    SortedInput { open: Box::new(open), memory: 256 << 10, bytes }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn sorted_inputs_are_merged_and_equal_keys_keep_their_order(
+        sizes in vec(0_usize..30, 0..60),
+        descending: bool,
+        threads in 0_usize..3,
+        pushed in 0_u32..50,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut left = &urls(60 * 30)[..];
+        let open = Arc::default();
+        let mut all = vec![];
+        let inputs = sizes.iter().map(|&size| {
+            let (some, rest) = left.split_at(size);
+            left = rest;
+            let sorted = expected(some, descending);
+            all.extend(sorted.clone());
+            input(sorted, &open)
+        });
+        let inputs = inputs.collect();
+        // Room for seven of the inputs.
+        let options = ExternalOptions { descending, ..options(directory.path(), 4 << 20, threads) };
+        let mut sorter = ExternalSorter::merging(options, inputs).unwrap();
+        for (key, payload) in urls(pushed) {
+            sorter.push(&key, &payload).unwrap();
+            all.push((key, payload));
+        }
+        let mut merged = sorter.finish().unwrap();
+        let mut out = vec![];
+        while let Some(record) = merged.next().unwrap() {
+            out.push((record.key.to_vec(), record.payload.to_vec()));
+        }
+        let figures = merged.figures();
+        prop_assert_eq!(figures.records, all.len() as u64);
+        // With eight, it depends on what the threads' buffers take.
+        if sizes.len() != 8 {
+            prop_assert_eq!(figures.runs > 0, sizes.len() > 8, "{:?}", figures);
+        }
+        prop_assert!(out == expected(&all, descending));
+        drop(merged);
+        prop_assert_eq!(open.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[test]
+fn few_of_many_inputs_are_open_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let inputs = (0..1000_u32).map(|number| {
+        let mut input = input(vec![(number.to_be_bytes().to_vec(), vec![])], &open);
+        let (open, most) = (open.clone(), most.clone());
+        let mut inner = input.open;
+        input.open = Box::new(move || {
+            let next = inner()?;
+            most.fetch_max(open.load(Ordering::Relaxed), Ordering::Relaxed);
+            Ok(next)
+        });
+        input
+    });
+    let options = options(directory.path(), 256 << 20, 0);
+    let merged = ExternalSorter::merging(options, inputs.collect()).unwrap().finish().unwrap();
+    // As few as necessary are merged into runs: 7 of 128 and one of 112 leave 128.
+    assert_eq!((merged.figures().runs, most.load(Ordering::Relaxed)), (7, 128));
+}
+
+#[test]
+fn inputs_that_cannot_be_merged_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = Arc::default();
+    let pair = |key: &str| (key.as_bytes().to_vec(), vec![]);
+    let sorted = || input(vec![pair("a"), pair("b")], &open);
+    let merge = |second: SortedInput, descending: bool| {
+        let options = ExternalOptions { descending, ..options(directory.path(), 4 << 20, 0) };
+        let mut merged =
+            ExternalSorter::merging(options, vec![input(vec![], &open), second])?.finish()?;
+        while merged.next()?.is_some() {}
+        Ok::<_, SpillError>(())
+    };
+    assert!(merge(sorted(), false).is_ok());
+    let said = |merged: Result<(), SpillError>| merged.unwrap_err().to_string();
+    assert_eq!(said(merge(sorted(), true)), "record 2 of input 2 is out of order");
+    let prefix = input(vec![pair("b"), pair("ab"), pair("a")], &open);
+    assert_eq!(said(merge(prefix, false)), "record 2 of input 2 is out of order");
+    let fails = || io::Error::from(io::ErrorKind::NotFound);
+    let unopened = SortedInput { open: Box::new(move || Err(fails())), memory: 0, bytes: 0 };
+    assert_eq!(said(merge(unopened, false)), "input 2 cannot be read: entity not found");
+    let broken = move || {
+        let next: NextRecord = Box::new(move |_, _| Err(fails()));
+        Ok(next)
+    };
+    let unread = SortedInput { open: Box::new(broken), memory: 0, bytes: 0 };
+    assert_eq!(said(merge(unread, false)), "input 2 cannot be read: entity not found");
+    // More inputs than can be merged at a time need a directory.
+    let options = ExternalOptions { directories: vec![], ..options(directory.path(), 4 << 20, 0) };
+    let many = (0..20).map(|_| sorted()).collect();
+    let error = ExternalSorter::merging(options, many).unwrap().finish().unwrap_err();
+    assert!(matches!(error, SpillError::NoDirectory { limit: 4_194_304 }), "{error}");
+}
+
+/// The merge is restarted in the next space, from the beginning of each input.
+#[test]
+fn a_space_that_fails_restarts_the_inputs() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = Arc::default();
+    let inputs = urls(300).chunks(10).map(|some| input(expected(some, false), &open)).collect();
+    let directories = vec![directory.path().join("missing"), directory.path().to_owned()];
+    let options = ExternalOptions { directories, ..options(directory.path(), 4 << 20, 0) };
+    let mut merged = ExternalSorter::merging(options, inputs).unwrap().finish().unwrap();
+    let mut out = vec![];
+    while let Some(record) = merged.next().unwrap() {
+        out.push((record.key.to_vec(), record.payload.to_vec()));
+    }
+    assert!(out == expected(&urls(300), false));
+    assert_eq!(merged.figures().records, 300);
 }

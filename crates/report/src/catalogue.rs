@@ -1,65 +1,160 @@
 //! The catalogue of published measurements.
 
-use catalogue::{Drive, Row};
+use catalogue::{Class, Drive, Part, PowerLossProtection, Quantity, Row, Statistic, Table};
 use workload::number::{latency, number, throughput};
 
 use crate::columns::{Column, Columns};
 use crate::look::Look;
 
-/// All drives, one line each, with the best published small commit.
-pub fn catalogue(drives: &[Drive], look: &Look) -> String {
-    let is_small =
-        |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
-    let table = Columns::<Drive>::new()
-        .with(Column::left("name"), |drive| drive.name.clone())
-        .with(Column::left("class"), |drive| drive.class.label())
-        .with(Column::left("protected"), |drive| drive.power_loss_protection.label())
-        .with(Column::right("rows"), |drive| drive.rows.len().to_string())
-        .with(Column::right("best 4-16 KiB commit"), |drive| {
-            let commits = drive.rows.iter().filter(is_small).filter_map(Row::commit_us);
-            commits.reduce(f64::min).map(latency)
-        })
-        .with(Column::prose("source").may_drop(1), |drive| drive.source.clone())
-        .of(drives, look);
-    look.finish(table + "\nShow one: flushmark catalogue NAME.\n")
+/// Larger commits mostly transfer data.
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+/// A drive with its best published small commit.
+struct Listed<'a> {
+    drive: &'a Drive,
+    best_us: Option<f64>,
+    /// All of its small commits are doubtful.
+    is_doubtful: bool,
 }
 
-/// One drive: every published row, grouped by source.
+impl Listed<'_> {
+    fn of(drive: &Drive) -> Listed<'_> {
+        let best = |doubtful: bool| {
+            let rows = drive.rows().filter(|(table, row)| {
+                table.doubt.is_some() == doubtful && row.block_bytes <= SMALL_BYTES_MAX
+            });
+            rows.filter_map(|(_, row)| row.commit_us()).reduce(f64::min)
+        };
+        let sound = best(false);
+        let is_doubtful = sound.is_none();
+        Listed { drive, best_us: sound.or_else(|| best(true)), is_doubtful }
+    }
+}
+
+/// Drives by class, one line each, those with the fastest commits first.
+pub fn catalogue(drives: &[&Drive], look: &Look) -> String {
+    let mut table = Columns::<Listed<'_>>::new()
+        .with(Column::left("name"), |listed| listed.drive.name.clone())
+        .with(Column::left("protected"), |listed| listed.drive.power_loss_protection.label())
+        .with(Column::right("rows"), |listed| listed.drive.rows().count().to_string())
+        .with(Column::right("sources").may_drop(1), |listed| {
+            listed.drive.sources().len().to_string()
+        })
+        .with(Column::right("best commit"), |listed| {
+            let mark = if listed.is_doubtful { "?" } else { "" };
+            listed.best_us.map(|us| format!("{mark}{}", latency(us)))
+        });
+    for class in Class::ALL {
+        let of_class = drives.iter().filter(|drive| drive.class == class);
+        let mut listed: Vec<Listed<'_>> = of_class.map(|drive| Listed::of(drive)).collect();
+        let order = |listed: &Listed<'_>| listed.best_us.unwrap_or(f64::INFINITY);
+        listed.sort_by(|one, other| order(one).total_cmp(&order(other)));
+        if !listed.is_empty() {
+            table.group(class.label());
+            listed.iter().for_each(|listed| table.row(listed));
+        }
+    }
+    let drives = match drives.len() {
+        1 => "1 drive".to_owned(),
+        count => format!("{count} drives"),
+    };
+    let legend = format!(
+        "{drives}. Best commit: the shortest published time of a write of at most 64 KiB with its \
+         sync, one at a time; with ? if the source's figures are doubtful. \
+         Show one: flushmark catalogue NAME."
+    );
+    look.finish(table.render(look) + "\n" + &look.hanging("", &legend))
+}
+
+/// One drive: every published row, by source and table.
 pub fn drive(drive: &Drive, look: &Look) -> String {
-    let mut text = look.heading(&format!("{} ({})", drive.label, drive.name));
+    let mut text = look.heading(&drive.label);
     let mut line = |label: &str, words: &str| {
         text += &look.hanging(&format!("  {label:<12}"), words);
     };
+    let names: Vec<&str> =
+        drive.aliases.iter().chain([&drive.name]).rev().map(String::as_str).collect();
+    line("name", &names.join(", "));
     line("class", drive.class.label());
-    let says = drive
-        .power_loss_protection_source
-        .as_ref()
-        .map(|source| format!(" ({source})"))
-        .unwrap_or_default();
-    line("protected", &format!("{}{says}", drive.power_loss_protection.label()));
-    line("source", &format!("{}, {}", drive.source, drive.source_url));
-    let mut table = Columns::<Row>::new()
-        .with(Column::left("pattern"), |row| row.pattern.name())
-        .with(Column::right("block"), |row| workload::format_bytes(row.block_bytes))
-        .with(Column::right("depth"), |row| row.depth.to_string())
-        .with(Column::right("jobs"), |row| row.jobs.to_string())
-        .with(Column::left("sync"), |row| row.sync.name())
-        .with(Column::left("cache"), |row| row.write_cache.name())
-        .with(Column::right("IOPS").optional(), |row| row.iops.map(number))
-        .with(Column::right("MiB/s").optional(), |row| row.mib_per_s.map(throughput))
-        .with(Column::right("write").optional(), |row| row.write_us.map(latency))
-        .with(Column::right("sync").optional(), |row| row.sync_us.map(latency));
-    let mut group = None;
-    for row in &drive.rows {
-        if group != Some(&row.workload) {
-            group = Some(&row.workload);
-            table.group(row.workload.clone());
-        }
-        table.row(row);
+    let maker = [&drive.vendor, &drive.model].into_iter().flatten().cloned().collect::<Vec<_>>();
+    if !maker.is_empty() {
+        line("model", &maker.join(" "));
     }
-    text += "\n";
-    text += &table.render(look);
+    if let Some(gb) = drive.capacity_gb {
+        line("capacity", &format!("{} GB", number(f64::from(gb))));
+    }
+    if let Some(array) = drive.array {
+        let controller = match array.controller {
+            catalogue::Controller::Software => "in software",
+            catalogue::Controller::Hardware => "by a RAID controller",
+        };
+        line("array", &format!("{} of {}, {controller}", array.level.label(), array.members));
+    }
+    line("protected", &protection(&drive.power_loss_protection));
+    for table in &drive.tables {
+        text += "\n";
+        text += &published(table, look);
+    }
     look.finish(text)
+}
+
+fn protection(protection: &PowerLossProtection) -> String {
+    let source = protection.source().map(|source| format!(" ({source})")).unwrap_or_default();
+    let against = match protection {
+        PowerLossProtection::Claimed { against, .. } => format!("; against it: {against}"),
+        _ => String::new(),
+    };
+    format!("{}{source}{against}", protection.label())
+}
+
+/// A table with its source, its method and its rows.
+fn published(table: &Table, look: &Look) -> String {
+    let year = table.year.map(|year| year.to_string());
+    let known = [Some(table.tool.name()), table.os.as_deref(), year.as_deref()];
+    let method = known.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let title = format!("{}: {}, {method}", table.workload, table.filesystem.label());
+    let mut text = look.hanging("  ", &title);
+    text += &look.hanging("  source  ", &format!("{}, {}", table.source, table.source_url));
+    for (label, phrase) in [("note", &table.note), ("doubt", &table.doubt)] {
+        if let Some(phrase) = phrase {
+            text += &look.hanging(&format!("  {label:<8}"), phrase);
+        }
+    }
+    let any = |is: fn(&Row) -> bool| table.rows.iter().any(is);
+    let (is_deep, is_shared) = (any(|row| row.depth > 1), any(|row| row.jobs > 1));
+    let is_switched = any(|row| row.write_cache.is_known());
+    let figure = |quantity: Quantity, written: fn(f64) -> String| {
+        move |row: &Row| {
+            let mut figures = row.figures();
+            figures.find(|(other, _)| *other == quantity).map(|(_, figure)| written(figure))
+        }
+    };
+    let mut columns = Columns::<Row>::new()
+        .with(Column::left("pattern").optional(), |row| row.pattern.map(workload::Pattern::name))
+        .with(Column::right("block"), |row| workload::format_bytes(row.block_bytes))
+        .with(Column::right("depth").optional(), move |row| is_deep.then(|| row.depth.to_string()))
+        .with(Column::right("jobs").optional(), move |row| is_shared.then(|| row.jobs.to_string()))
+        .with(Column::left("sync"), |row| match row.sync_every {
+            Some(every) if every > 1 => format!("{}={every}", row.sync.name()),
+            _ => row.sync.name().to_owned(),
+        })
+        .with(Column::left("cache").optional(), move |row| {
+            is_switched.then(|| row.write_cache.name())
+        })
+        .with(Column::right("IOPS").optional(), figure(Quantity::Iops, number))
+        .with(Column::right("MiB/s").optional().may_drop(3), figure(Quantity::MibPerS, throughput));
+    for (part, name) in [(Part::Write, "write"), (Part::Sync, "sync"), (Part::Whole, "commit")] {
+        for statistic in [Statistic::Mean, Statistic::P50, Statistic::P99] {
+            let column = match statistic {
+                Statistic::Mean => Column::right(&format!("{name} mean")),
+                Statistic::P50 => Column::right("p50").may_drop(2),
+                Statistic::P99 => Column::right("p99").may_drop(1),
+            };
+            let quantity = Quantity::Latency(part, statistic);
+            columns = columns.with(column.optional(), figure(quantity, latency));
+        }
+    }
+    text + &columns.of(&table.rows, look)
 }
 
 #[cfg(test)]
@@ -67,32 +162,152 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_and_one_drive() {
-        insta::assert_snapshot!(catalogue(::catalogue::drives(), &Look::plain()), @"
-          name                             class              protected  rows  best 4-16 KiB commit
-          crucial-t500-2tb-ext4            consumer NVMe      no           12                476 µs
-          gcp-hyperdisk-balanced-1tb-ext4  cloud volume       unknown      12                509 µs
-          gcp-local-nvme-x2-raid0-ext4     cloud local drive  unknown      12                122 µs
-          intel-710-sata                   enterprise SATA    yes          15                158 µs
-          kioxia-cd6-3840gb                enterprise NVMe    yes           1               27.3 µs
-          micron-5100-eco-960gb            enterprise SATA    yes          27               39.8 µs
-          samsung-950-pro-nvme             consumer NVMe      unknown       3               2.09 ms
-          samsung-980-1tb                  consumer NVMe      unknown       1               1.74 ms
-          samsung-990-pro-ext4             consumer NVMe      no           12                  3 ms
-          samsung-pm9a3-ext4               enterprise NVMe    yes          12               21.4 µs
-          seagate-nytro-1351-3840gb        enterprise SATA    yes           8               55.2 µs
+    fn the_list_has_classes_and_the_fastest_first() {
+        let named = |name: &str| ::catalogue::find(name).unwrap();
+        let drives = [
+            named("samsung-980-1tb"),
+            named("micron-5100-eco-960gb"),
+            named("samsung-pm983-kingston-dc1500m-960gb-raid1"),
+            named("kioxia-cd6-3840gb"),
+            named("intel-520"),
+            named("crucial-t500-2tb"),
+        ];
+        insta::assert_snapshot!(catalogue(&drives, &Look::plain()), @"
+          name                                        protected  rows  sources  best commit
+          enterprise NVMe
+          samsung-pm983-kingston-dc1500m-960gb-raid1  unknown       4        2      24.7 µs
+          kioxia-cd6-3840gb                           yes           1        1      27.3 µs
+          enterprise SATA
+          micron-5100-eco-960gb                       yes          27        1      39.8 µs
+          consumer NVMe
+          crucial-t500-2tb                            claimed      76        5       476 µs
+          samsung-980-1tb                             unknown       1        1      1.74 ms
+          consumer SATA
+          intel-520                                   unknown       1        1      ?492 µs
 
-        Show one: flushmark catalogue NAME.
+        6 drives. Best commit: the shortest published time of a write of at most 64 KiB with its sync, one
+        at a time; with ? if the source's figures are doubtful. Show one: flushmark catalogue NAME.
         ");
-        insta::assert_snapshot!(drive(::catalogue::find("kioxia-cd6-3840gb").unwrap(), &Look::plain()), @"
-        Kioxia CD6 3840 GB (kioxia-cd6-3840gb)
+    }
+
+    #[test]
+    fn the_whole_list_fits_80_columns() {
+        let drives: Vec<_> = ::catalogue::drives().iter().collect();
+        let look = Look { columns: 80, ..Look::plain() };
+        let list = catalogue(&drives, &look);
+        assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+        assert!(drives.iter().all(|drive| list.contains(&format!("  {} ", drive.name))));
+        for drive in drives {
+            let page = super::drive(drive, &look);
+            let words = |line: &str| line.split_whitespace().count();
+            let too_wide = page.lines().find(|line| line.chars().count() > 80 && words(line) > 1);
+            assert_eq!(too_wide, None, "{}", drive.name);
+        }
+    }
+
+    #[test]
+    fn one_drive_has_its_tables_by_source_with_doubts() {
+        let page = |name: &str| drive(::catalogue::find(name).unwrap(), &Look::plain());
+        insta::assert_snapshot!(page("kioxia-cd6-3840gb"), @"
+        Kioxia CD6 3840 GB
+          name        kioxia-cd6-3840gb
           class       enterprise NVMe
+          model       Kioxia CD6
+          capacity    3,840 GB
           protected   yes (Kioxia CD6 series product brief)
-          source      Choosing SSDs for Ceph, https://cdn.igene.tw/en/choosing-ceph-ssd
 
-          pattern    block  depth  jobs  sync   cache      IOPS  MiB/s    write     sync
-          journal write
-          randwrite  4 KiB      1     1  fsync  default  36,600    143  23.5 µs  20.4 µs
+          journal write: raw, fio, Linux
+          source  Choosing SSDs for Ceph, https://cdn.igene.tw/en/choosing-ceph-ssd
+          pattern    block  sync     IOPS  MiB/s  write mean  sync mean
+          randwrite  4 KiB  fsync  36,600    143     23.5 µs    20.4 µs
         ");
+        insta::assert_snapshot!(page("samsung-850-pro-512gb"), @"
+        Samsung 850 PRO 512 GB
+          name        samsung-850-pro-512gb
+          class       consumer SATA
+          model       Samsung 850 PRO
+          capacity    512 GB
+          protected   unknown
+
+          fsync_fio.py: files, fio, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync_fio.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync_fio.py.md
+          doubt   with sync=1 and fsync=1 every write is synced twice, so the sync latency is that of a sync
+                  with nothing left to do; the same block is written 1000 times; measured on /dev/vda in a
+                  virtual machine
+          pattern  block  sync   IOPS  sync mean
+          write    4 KiB  fsync   391    50.5 µs
+
+          fsync_fio.py: files, fio, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync_fio.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync_fio.py.md
+          doubt   with sync=1 and fsync=1 every write is synced twice, so the sync latency is that of a sync
+                  with nothing left to do; the same block is written 1000 times; measured on /dev/vda in a
+                  virtual machine
+          pattern   block  sync   IOPS  sync mean
+          write    16 KiB  fsync   331    52.4 µs
+
+          fsync.py: files, fsync.py, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync.py.md
+          pattern   block  sync   IOPS  commit mean
+          write     4 KiB  fsync   443      2.26 ms
+          write    16 KiB  fsync   396      2.52 ms
+        ");
+        insta::assert_snapshot!(page("kingston-kc3000-1tb-x4-raid10"), @"
+        Kingston KC3000 1 TB, four in RAID 10
+          name        kingston-kc3000-1tb-x4-raid10
+          class       consumer NVMe
+          model       Kingston SKC3000S1024G (KC3000)
+          capacity    1,024 GB
+          array       RAID 10 of 4, in software
+          protected   unknown
+
+          fsync_fio.py: files, fio, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync_fio.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync_fio.py.md
+          doubt   with sync=1 and fsync=1 every write is synced twice, so the sync latency is that of a sync
+                  with nothing left to do; the same block is written 1000 times
+          pattern  block  sync   IOPS  sync mean
+          write    4 KiB  fsync   820     127 µs
+
+          fsync_fio.py: files, fio, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync_fio.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync_fio.py.md
+          doubt   with sync=1 and fsync=1 every write is synced twice, so the sync latency is that of a sync
+                  with nothing left to do; the same block is written 1000 times
+          pattern   block  sync   IOPS  sync mean
+          write    16 KiB  fsync   815     126 µs
+
+          fsync.py: files, fsync.py, AlmaLinux 9.5, 2025
+          source  centminmod-sysbench fsync.py.md,
+                  https://github.com/centminmod/centminmod-sysbench/blob/b68f1bc4ae405500a3a61d309ea5c58e7772af43/scripts/fsync.py.md
+          pattern   block  sync    IOPS  commit mean
+          write     4 KiB  fsync  1,281       781 µs
+          write    16 KiB  fsync  1,222       818 µs
+        ");
+        insta::assert_snapshot!(page("xpg-gammix-s70-blade-2tb"), @"
+        XPG Gammix S70 Blade 2 TB
+          name        xpg-gammix-s70-blade-2tb
+          class       consumer NVMe
+          model       XPG (ADATA) GAMMIX S70 BLADE
+          capacity    2,000 GB
+          protected   unknown
+
+          fsync test: ntfs, fio, Windows, 2023
+          source  d-uzlov/k8s-homelab: disk fsync tests,
+                  https://github.com/d-uzlov/k8s-homelab/blob/aad31630b67544d04661b4aa88f71e01b7d5b586/docs/disk-test/test-fsync.md
+          note    a short run
+          pattern  block  sync        IOPS  MiB/s  write mean  sync mean     p50     p99
+          write    4 KiB  fdatasync  3,666   14.3     6.24 µs     265 µs  262 µs  318 µs
+
+          fsync test: files, fio, Linux, 2023
+          source  d-uzlov/k8s-homelab: disk fsync tests,
+                  https://github.com/d-uzlov/k8s-homelab/blob/aad31630b67544d04661b4aa88f71e01b7d5b586/docs/disk-test/test-fsync.md
+          note    a short run
+          pattern  block  sync        IOPS  MiB/s  write mean  sync mean     p50     p99
+          write    4 KiB  fdatasync  2,137   8.35     18.5 µs     447 µs  429 µs  506 µs
+        ");
+        assert!(page("crucial-t500-2tb").contains("claimed ("), "{}", page("crucial-t500-2tb"));
     }
 }

@@ -17,7 +17,7 @@ const LABEL: usize = 13;
 pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> String {
     let table = Columns::<DriveRecord>::new()
         .with(Column::left("drive"), |record| path(record, look))
-        .with(Column::left("model").may_drop(2), |record| record.device.model.clone())
+        .with(Column::left("model").may_drop(2), |record| record.device.label())
         .with(Column::right("size").may_drop(3), |record| record.device.size_bytes.map(capacity))
         .with(Column::left("bus"), |record| bus(&record.device))
         .with(Column::left("media").may_drop(4), |record| media(&record.device))
@@ -346,6 +346,8 @@ fn health_words(health: &Answer<Health>) -> String {
         health.power_cycles.map(|cycles| format!("{cycles} power cycles")),
         health.unsafe_shutdowns.map(|times| format!("{times} unsafe shutdowns")),
         health.media_errors.map(|errors| format!("{errors} media errors")),
+        health.host_bytes_written.map(|bytes| format!("{} written", capacity(bytes))),
+        health.medium_bytes_written.map(|bytes| format!("{} written to flash", capacity(bytes))),
     ];
     let told: Vec<String> = parts.into_iter().flatten().collect();
     if told.is_empty() { "no counters".to_owned() } else { told.join(", ") }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anstyle::Style;
-use measurement::{Confidence, Evidence, Finding, Fitness, Grade, Use};
+use measurement::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 use workload::number::latency;
 
 use crate::look::{Look, paint};
@@ -71,6 +71,24 @@ pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
             paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
         );
         text += &look.hanging(&first, because);
+    }
+    look.finish(text)
+}
+
+/// The grades of each use with the write cache off and with it on.
+pub(crate) fn fitness_under_each_setting(grades: &FitnessUnderEachSetting, look: &Look) -> String {
+    let mut text = look.heading("Fit for, with the write cache off and on");
+    for fit_for in Use::ALL {
+        let mut label = fit_for.label();
+        for (setting, fitness) in [("off", &grades.off), ("on", &grades.on)] {
+            let Some(Fitness { grade, because }) = fitness.get(&fit_for) else { continue };
+            let first = format!(
+                "  {label:<14}{setting:<5}{}",
+                paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
+            );
+            text += &look.hanging(&first, because);
+            label = "";
+        }
     }
     look.finish(text)
 }

@@ -1,6 +1,6 @@
 //! The audit of a host: dangerous and costly settings in detail, good ones as a list.
 
-use measurement::host_document::{CStateEffect, Effect};
+use measurement::host_document::{Effect, SettingEffect};
 use measurement::{AuditLine, HostDocument, HostGrade};
 use workload::number::{latency, number};
 
@@ -8,10 +8,7 @@ use crate::columns::{Column, Columns};
 use crate::look::{Look, paint};
 use crate::target::host_words;
 
-/// Below this factor the difference may be run-to-run variation.
-const NOTICEABLE: f64 = 1.1;
-
-/// The machine, the audit lines by grade, and the measured effect of C-states.
+/// The machine, the audit lines by grade, and the measured effects.
 pub fn host_page(document: &HostDocument, look: &Look) -> String {
     let mut text = format!(
         "{}{}\n",
@@ -43,6 +40,7 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
             .with(Column::prose(""), |line| match (&line.command, grade) {
                 (_, HostGrade::Unknown) => format!("{}. {} {}", line.found, line.why, line.advice),
                 (Some(command), _) => format!("{} (`{command}`)", line.found),
+                (None, _) if !line.advice.is_empty() => format!("{}. {}", line.found, line.advice),
                 (None, _) => line.found.clone(),
             })
             .of(lines, look);
@@ -50,8 +48,23 @@ pub fn host_page(document: &HostDocument, look: &Look) -> String {
     if document.audit.is_empty() {
         text += "\nNo facts about this machine: are /proc and /sys mounted?\n";
     }
-    if let Some(effect) = &document.measured {
-        text += &format!("\n{}", measured(effect, look));
+    for (effect, change, cause) in [
+        (&document.measured, "C-states held off", "Deep C-states increase"),
+        (
+            &document.measured_governor,
+            "the governor performance",
+            "The host's own governor increases",
+        ),
+    ] {
+        if let Some(effect) = effect {
+            text += &format!("\n{}", measured(effect, change, cause, look));
+        }
+    }
+    if !document.not_measured.is_empty() {
+        text += &format!("\n{}", look.heading("Not measured"));
+        for reason in &document.not_measured {
+            text += &look.hanging("  ", reason);
+        }
     }
     look.finish(text)
 }
@@ -70,24 +83,30 @@ fn entry(line: &AuditLine, style: anstyle::Style, look: &Look) -> String {
     text
 }
 
-fn measured(effect: &CStateEffect, look: &Look) -> String {
-    let mut text = look.heading(&format!("With C-states held off, measured in {}", effect.path));
+fn measured(effect: &SettingEffect, change: &str, cause: &str, look: &Look) -> String {
+    let mut text = look.heading(&format!("With {change}, measured in {}", effect.path));
     text += &Columns::<Effect>::new()
         .with(Column::left("median latency"), |test| test.test.clone())
         .with(Column::right("as the host is set"), |test| latency(test.before_us))
-        .with(Column::right("held off"), |test| latency(test.after_us))
+        .with(Column::right("changed"), |test| latency(test.after_us))
         .with(Column::right("ratio"), |test| format!("{} x", number(test.ratio())))
+        .with(Column::right("in single rounds").optional(), |test| {
+            let (lowest, highest) = test.ratios?;
+            Some(format!("{} to {} x", number(lowest), number(highest)))
+        })
         .of(&effect.tests, look);
-    let most = effect.tests.iter().map(Effect::ratio).fold(1.0, f64::max);
-    let words = if most >= NOTICEABLE {
-        format!(
-            "Deep C-states increase the latency up to {} times. They were held off only during the \
-             tests ({} rounds each).",
+    let noticed = effect.tests.iter().filter(|test| test.exceeds_noise());
+    let words = match noticed.map(Effect::ratio).max_by(f64::total_cmp) {
+        Some(most) => format!(
+            "{cause} the latency up to {} times. The setting was changed only during the tests ({} \
+             rounds each).",
             number(most),
             effect.rounds
-        )
-    } else {
-        format!("C-states make no noticeable difference ({} rounds each).", effect.rounds)
+        ),
+        None => format!(
+            "No effect: the difference is within the noise of {} rounds each.",
+            effect.rounds
+        ),
     };
     text + &look.paragraph(&words)
 }

@@ -102,8 +102,11 @@ mod golden {
 
     #[test]
     fn each_file_with_its_tests_and_skipped_ones() {
-        let source =
-            Source { tool: "fio".to_owned(), version: None, drive: Some("nvme0n1".to_owned()) };
+        let source = Source {
+            tool: "fio".to_owned(),
+            drive: Some("nvme0n1".to_owned()),
+            ..Source::default()
+        };
         let one = RunDocument { source: Some(source), ..samples::document(samples::quick()) };
         let skipped =
             vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];

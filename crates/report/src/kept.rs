@@ -1,12 +1,14 @@
 //! The runs of a store: as a list, and one run as printed when it was measured.
 
-use measurement::RunDocument;
+use measurement::{RunDocument, Source};
 use store::{DriveName, ListDocument, State, StoredRun, Summary};
 use workload::number::latency;
 use workload::{Table, suites};
 
 use crate::check::check_page;
 use crate::columns::{Column, Columns};
+use crate::findings::fitness;
+use crate::imported;
 use crate::look::{Look, paint};
 use crate::tables::results_page;
 use crate::target::target_header;
@@ -79,12 +81,26 @@ pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     look.finish(text + "\n") + &header + &page(document, look)
 }
 
+/// A run of another tool: its table, every latency, the counters, findings and grades.
+fn imported_page(source: &Source, document: &RunDocument, look: &Look) -> String {
+    let plan = suites::named(&document.suite);
+    let table = results_page(plan.map_or(Table::Tests, |plan| plan.table), document, look);
+    let latencies = imported::latencies(&document.results, look);
+    let disks = imported::disks(source, look);
+    let grades = fitness(&document.fitness, look);
+    let sections = [latencies, disks, grades].into_iter().filter(|section| !section.is_empty());
+    table + &sections.map(|section| format!("\n{section}")).collect::<String>()
+}
+
 fn page(document: &RunDocument, look: &Look) -> String {
     if document.results.is_empty() {
         return "\nNo test was measured.\n".to_owned();
     }
     if document.suite == CHECK_SUITE && document.source.is_none() {
         return check_page(document, look);
+    }
+    if let Some(source) = &document.source {
+        return imported_page(source, document, look);
     }
     // The document does not contain the user's own plan; its tests are shown one per row.
     let table = suites::named(&document.suite).map_or(Table::Tests, |plan| plan.table);

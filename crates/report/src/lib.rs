@@ -7,9 +7,14 @@
 //! | [`check_page`] | the key numbers, their distributions, findings, grades, nearest drives, the next command |
 //! | [`run_page`] | a plan's results in the plan's table, deviations, findings |
 //! | [`drives_page`], [`cache_status_page`] | the machine's drives and their caches |
+//! | [`ceph_layout_page`] | the layout of a Ceph cluster |
+//! | [`ceph_check_page`] | whether a Ceph cluster is well, and what a commit costs on it |
+//! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
+//! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | a write cache that was switched or restored |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | the suites; the published measurements |
+//! | [`ceph_sizing_page`] | a planned Ceph cluster |
 //! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a running test, and a completed one |
@@ -27,6 +32,7 @@
 
 mod cache;
 mod catalogue;
+mod ceph;
 mod check;
 mod columns;
 mod compare;
@@ -39,6 +45,7 @@ mod findings;
 mod fit;
 mod host;
 mod import;
+mod imported;
 mod kept;
 mod look;
 mod markdown;
@@ -54,6 +61,10 @@ mod target;
 mod verify;
 mod write_hole;
 
+pub use self::ceph::{
+    OsdRow, ceph_check_page, ceph_layout_page, ceph_osds_page, ceph_sizing_page,
+    ceph_tell_bench_page, osd_rows,
+};
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
@@ -66,6 +77,7 @@ pub use findings::{confidence_words, evidence_words};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
 pub use import::{ImportedFile, copied_line, import_page};
+pub use imported::disk_sentences;
 pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
 pub use markdown::markdown;

@@ -18,7 +18,10 @@ pub fn models(models: &[Model], look: &Look) -> String {
         }
         text += "\n";
     }
-    text += "Run one: flushmark check sim:MODEL. Show one: flushmark models MODEL.\n";
+    let more = "Every other drive of `flushmark catalogue` has a model, too: that of its class, with \
+                the cost of a commit adjusted to the drive's published rows. \
+                Run one: flushmark check sim:NAME. Show one: flushmark models NAME.";
+    text += &look.hanging("", more);
     look.finish(text)
 }
 
@@ -55,7 +58,7 @@ mod tests {
                                            flash, capacitors, 960 GB; like most it tells a volatile cache,
                                            and a flush costs one command that cannot be queued
           usb-stick                        Generic USB stick: typical of flashbench's surveys: whole blocks
-                                           of 2 MiB are mapped, 4 are kept open, one command at a time
+                                           of 8 MiB are mapped, 4 are kept open, one command at a time
 
         Published drives
           crucial-t500-2tb-ext4            Crucial T500 2 TB, ext4: 12 published rows
@@ -70,7 +73,9 @@ mod tests {
           samsung-pm9a3-ext4               Samsung PM9A3, ext4: 12 published rows
           seagate-nytro-1351-3840gb        Seagate Nytro 1351 3840 GB: 8 published rows
 
-        Run one: flushmark check sim:MODEL. Show one: flushmark models MODEL.
+        Every other drive of `flushmark catalogue` has a model, too: that of its class, with the cost of a
+        commit adjusted to the drive's published rows. Run one: flushmark check sim:NAME. Show one:
+        flushmark models NAME.
         ");
     }
 }

@@ -27,7 +27,8 @@ pub fn live_line(
 pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
     let rate = match result.commits_per_s {
         Some(commits) => format!("{} commits/s", number(commits)),
-        None => format!("{} IOPS", number(result.iops)),
+        None if result.workload.steps.is_empty() => format!("{} IOPS", number(result.iops)),
+        None => format!("{} turns/s, not durable", number(result.iops)),
     };
     let latencies = result
         .headline_us()

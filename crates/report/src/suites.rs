@@ -13,11 +13,15 @@ pub fn suites(plans: &[Plan], look: &Look) -> String {
         let tests = counted(plan.tests.len() as u64, "test");
         let asked = plan.requested_time();
         let time = if asked.is_zero() { String::new() } else { format!(", {}", span(asked)) };
+        let published = plan.clone().as_published().map(|published| published.requested_time());
+        let published = published
+            .filter(|&published| published != asked)
+            .map_or(String::new(), |published| format!("; as published {}", span(published)));
         let name = format!("{:<14}", plan.name);
         text += &format!(
             "{}{}\n",
             paint(look.palette.strong, &name),
-            paint(look.palette.faint, &format!("{tests}{time}"))
+            paint(look.palette.faint, &format!("{tests}{time}{published}"))
         );
         text += &look.hanging("    ", &plan.answers);
         if !plan.source.is_empty() {
@@ -60,18 +64,18 @@ mod tests {
             from this storage?
             from: system call traces and sources of each program; see the comments in `flushmark suites
                   commits`
-        fsync-study   72 tests, 6 min 36 s
+        fsync-study   72 tests, 6 min 36 s; as published 12 h
             What do fsync and fdatasync cost after small and large writes, and do more committers help?
             from: Small Datum (Mark Callaghan), "SSDs, power loss protection and fsync latency", January
                   2026
-        write-cache   40 tests, 7 min
+        write-cache   70 tests, 6 min 25 s
             Is this drive faster with its write cache off or on, for commits and for other writes?
             from: Ceph performance wiki (yourcmc.ru), section on the write cache: Micron 5100, Seagate Nytro
                   1351
         read-scaling  7 tests, 1 min 14 s
             How do reads scale with queue depth: how much parallelism does the drive offer?
             from: Ceph performance wiki (yourcmc.ru), read tables of the Micron 5100 and Seagate Nytro 1351
-        open-blocks   32 tests, 1 min 20 s
+        open-blocks   17 tests, 1 min 51 s
             How many places can this drive append to at once before it collapses? Sticks and cards manage
             one to ten, SSDs more than are tried here.
             from: Arnd Bergmann's flashbench, --open-au; LWN, "Optimizing Linux with cheap flash drives"

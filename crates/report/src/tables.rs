@@ -15,7 +15,7 @@ use measurement::{RunDocument, TestResult};
 use workload::number::latency;
 use workload::{Plan, Table};
 
-use crate::findings::findings;
+use crate::findings::{findings, fitness_under_each_setting};
 use crate::look::Look;
 use crate::notes::notes;
 
@@ -49,9 +49,11 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     };
     // The slog table lists its skipped sizes itself, in place.
     let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
+    let grades = document.fitness_under_each_setting.as_ref();
     let sections = [
         look.finish(table + &sorts + &notes(results, skipped, look)),
         findings(&document.findings, look),
+        grades.map_or(String::new(), |grades| fitness_under_each_setting(grades, look)),
     ];
     let sections: String = sections
         .into_iter()

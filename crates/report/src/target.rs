@@ -78,6 +78,11 @@ pub fn target_facts(
         if let Some(mount) = &place.mount {
             facts.filesystem(mount);
         }
+        if let Some(what) = judge::kept_in_memory(place) {
+            let words =
+                format!("none: {what} keeps everything in memory, and a power cut loses all of it");
+            facts.add_weighted("durability", words, Weight::Bad);
+        }
         match &place.backing {
             Backing::BlockDevice(device) => facts.device(device, place.kind, &target.kind),
             Backing::NoBlockDevice(reason) => {
@@ -151,6 +156,7 @@ impl Facts {
 
     fn device(&mut self, device: &BlockDevice, kind: PlaceKind, target_kind: &TargetKind) {
         let alone = device.layers.is_empty()
+            && device.transport != Transport::Loop
             && device.partition.is_none()
             && kind == PlaceKind::BlockDevice;
         if !alone {
@@ -193,12 +199,21 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
         TargetKind::Null => "completes every request immediately: measures the engine's overhead",
         TargetKind::BlockDevice => "block device",
         TargetKind::Nbd => "NBD export",
+        TargetKind::Image => "Ceph image",
+        TargetKind::Objects => "objects of this run in a Ceph pool",
         TargetKind::Model => "a modelled drive, in virtual time",
         other => other.name(),
     };
     let mut words = format!("{}, {kind}", target.given);
     if let Some(export) = &target.export {
         words += &format!(" of {}", about_bytes(export.size_bytes));
+    }
+    if let Some(ceph) = &target.ceph {
+        words += &format!(" of {}", about_bytes(ceph.size_bytes));
+        if let Some(replicas) = ceph.replicas {
+            words += &format!(", size={replicas}");
+        }
+        words += if ceph.cached { ", with librbd's cache" } else { "" };
     }
     if let Some(place) = place {
         let shown = place.path.display().to_string();
@@ -254,7 +269,12 @@ pub(crate) fn stack_words(device: &BlockDevice) -> String {
                 .backing_file
                 .as_ref()
                 .map_or("a file".to_owned(), |file| file.display().to_string());
-            words += &format!(" (loop device on {file})");
+            words += &format!(" (loop device on {file}");
+            if let Some(below) = &top.backing_device {
+                let drives: Vec<String> = below.drives().into_iter().map(drive_words).collect();
+                words += &format!(", stored by {}: {}", below.path.display(), drives.join("; "));
+            }
+            words += ")";
         }
         let below: Vec<&BlockDevice> = level.iter().flat_map(|device| &device.layers).collect();
         if below.is_empty() {
@@ -275,7 +295,8 @@ pub(crate) fn stack_words(device: &BlockDevice) -> String {
 /// `Samsung SSD 980 1TB, NVMe, 1 TB, firmware 2B4QFXO7`.
 fn drive_words(drive: &BlockDevice) -> String {
     let vendor = drive.vendor.as_deref().filter(|&vendor| vendor != "ATA");
-    let name = match (vendor, drive.model.as_deref()) {
+    let label = drive.label();
+    let name = match (vendor, label.as_deref()) {
         (Some(vendor), Some(model)) if !model.starts_with(vendor) => format!("{vendor} {model}"),
         (_, Some(model)) => model.to_owned(),
         _ => "model unknown".to_owned(),
@@ -431,6 +452,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mapped_image_is_named_with_its_pool() {
+        let place = samples::place::device(samples::place::mapped_image());
+        insta::assert_snapshot!(shown(Some(&place), "/dev/rbd0", TargetKind::BlockDevice), @"
+        target       /dev/rbd0, block device
+        drive        image vms/db, Ceph RBD, 1 TB
+        write cache  write through: the kernel assumes no volatile cache and sends no
+                     flushes
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+    }
+
+    #[test]
     fn a_directory_on_a_partition() {
         insta::assert_snapshot!(shown(Some(&samples::place::laptop()), "db", TargetKind::Directory), @"
         target       /home/me/db, directory
@@ -528,6 +561,8 @@ mod tests {
         insta::assert_snapshot!(shown(Some(&samples::place::memory()), "/dev/shm", TargetKind::Directory), @"
         target       /dev/shm, directory
         filesystem   tmpfs mounted on /, relatime
+        durability   none: tmpfs keeps everything in memory, and a power cut loses all
+                     of it
         device       none visible: tmpfs keeps files in memory
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");

@@ -37,5 +37,6 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         skipped: Vec::new(),
         findings: Vec::new(),
         fitness: BTreeMap::new(),
+        fitness_under_each_setting: None,
     }
 }

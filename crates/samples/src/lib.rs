@@ -6,6 +6,7 @@
 //! | [`suite`](fn@suite), [`quick`], [`sorts`] | results of a built-in suite on a drive with given latencies |
 //! | [`series`] | results whose latency varies from second to second |
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
+//! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
 //! | [`place`] | drives, directories and devices on them, and exports |
 //! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
 //!
@@ -19,9 +20,11 @@
 pub mod document;
 pub mod machine;
 mod measured;
+mod osds;
 pub mod place;
 pub mod series;
 mod suite;
 
 pub use document::document;
+pub use osds::osds;
 pub use suite::{quick, sorts, spread, suite};

@@ -146,11 +146,13 @@ impl Run {
         base.proof.device = self.flushes_per_commit.map(|per_commit| DeviceProof {
             reads: 0,
             writes: self.samples,
+            writes_merged: None,
             bytes_written: self.samples * self.block_bytes,
             flushes: Some((per_commit * base.proof.commits as f64) as u64),
             flush_mean_us: None,
             flushes_per_commit: Some(per_commit),
             bytes_per_byte: Some(1.0),
+            medium_bytes_written: None,
         });
         let p50_us = self.first_us + self.sync_us;
         let iops: Vec<f64> =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use drive::{
     Backing, BlockDevice, DeviceNumber, HostFacts, MountTable, NoBlockDevice, Partition, Place,
-    PlaceKind, Queue, Transport, WriteCache,
+    PlaceKind, Queue, RbdImage, Transport, WriteCache,
 };
 use measurement::ExportRecord;
 
@@ -62,6 +62,8 @@ pub fn drive(name: &str, transport: Transport) -> BlockDevice {
         },
         cache_type: None,
         backing_file: None,
+        backing_device: None,
+        rbd_image: None,
         layers: Vec::new(),
         holders: Vec::new(),
     }
@@ -107,6 +109,21 @@ pub fn device(device: BlockDevice) -> Place {
         direct_io: None,
         size_bytes: None,
     }
+}
+
+/// An image of a Ceph cluster that the kernel has mapped.
+pub fn mapped_image() -> BlockDevice {
+    let mut disk = drive("rbd0", Transport::Rbd);
+    disk.queue.write_cache = Some(WriteCache::WriteThrough);
+    disk.rbd_image = Some(RbdImage {
+        pool: "vms".to_owned(),
+        namespace: None,
+        name: "db".to_owned(),
+        image_id: None,
+        snapshot: None,
+        cluster: None,
+    });
+    disk
 }
 
 /// A laptop: ext4 on the second partition of an NVMe drive.

@@ -66,6 +66,7 @@ pub fn imported(tool: &str, results: Vec<TestResult>) -> RunDocument {
         tool: tool.to_owned(),
         version: Some("3.33".to_owned()),
         drive: Some("a drive".to_owned()),
+        disks: Vec::new(),
     };
     RunDocument { source: Some(source), ..run(results.into_iter().map(bare).collect()) }
 }

@@ -34,11 +34,13 @@ fn result(test: &Test, operation_us: f64, sync_us: Option<f64>) -> TestResult {
     let device = DeviceProof {
         reads: 0,
         writes: 2 * OPERATIONS,
+        writes_merged: None,
         bytes_written: 4096 * OPERATIONS,
         flushes: Some(flushes),
         flush_mean_us: sync_us,
         flushes_per_commit: (commits > 0).then_some(flushes as f64 / OPERATIONS as f64),
         bytes_per_byte: Some(1.0),
+        medium_bytes_written: None,
     };
     let measured = Measured {
         elapsed_s: total_us * OPERATIONS as f64 / 1e6 / f64::from(in_flight).powf(0.8),

@@ -169,6 +169,8 @@ pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
         not_negative("host.call_us", host.call_us)?;
         not_negative("host.sync_us", host.sync_us)?;
         above_zero("host.tick_us", host.tick_us)?;
+        parts("host.hardware_queues", host.hardware_queues)?;
+        not_negative("host.wake_us", host.wake_us)?;
         if host.request_most.0 < UNIT_BYTES || !host.request_most.0.is_multiple_of(UNIT_BYTES) {
             return Err(format!(
                 "host.request_most must be a multiple of 4 KiB, not {}",
@@ -182,9 +184,24 @@ pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
 
 fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), String> {
     let model::SolidState { link, cache, flush, flash, .. } = drive;
+    if !(0.0..=1.0).contains(&flash.read_spread) {
+        return Err(format!("flash.read_spread must be from 0 to 1, not {}", flash.read_spread));
+    }
     above_zero("link.mb_per_s", link.mb_per_s)?;
     above_zero("flash.channel_mb_per_s", flash.channel_mb_per_s)?;
     above_zero("flash.program_us", flash.program_us)?;
+    if let Some(throttle) = &drive.throttle {
+        above_zero("throttle.mb_per_s", throttle.mb_per_s)?;
+        // Whole bytes and nanoseconds.
+        if throttle.tick_us < 1.0 || throttle.mb_per_s * throttle.tick_us < 1.0 {
+            return Err(format!(
+                "throttle.tick_us must be at least 1, and long enough for a byte, not {}",
+                throttle.tick_us
+            ));
+        }
+        above_zero("throttle.tick_us", throttle.tick_us)?;
+        some_bytes("throttle.chunk", throttle.chunk.0)?;
+    }
     for (what, value) in [
         ("link.command_us", link.command_us),
         ("link.write_us", link.write_us),
@@ -432,6 +449,15 @@ mod tests {
     fn impossible_solid_state_drives() {
         insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 0.0), @"the model `mine` is impossible: link.mb_per_s must be above zero, not 0");
         insta::assert_snapshot!(ssd(|drive| drive.flash.channel_mb_per_s = -1.0), @"the model `mine` is impossible: flash.channel_mb_per_s must be above zero, not -1");
+        let throttle = |mb_per_s, tick_us, chunk| {
+            move |drive: &mut model::SolidState| {
+                drive.throttle = Some(model::Throttle { mb_per_s, tick_us, chunk: Bytes(chunk) });
+            }
+        };
+        insta::assert_snapshot!(ssd(throttle(0.0, 1000.0, 4096)), @"the model `mine` is impossible: throttle.mb_per_s must be above zero, not 0");
+        insta::assert_snapshot!(ssd(throttle(1000.0, 0.0, 4096)), @"the model `mine` is impossible: throttle.tick_us must be at least 1, and long enough for a byte, not 0");
+        insta::assert_snapshot!(ssd(throttle(1000.0, f64::NAN, 4096)), @"the model `mine` is impossible: throttle.tick_us must be above zero, not NaN");
+        insta::assert_snapshot!(ssd(throttle(1000.0, 1000.0, 0)), @"the model `mine` is impossible: throttle.chunk must be a multiple of 512 bytes, not 0 B");
         insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = f64::NAN), @"the model `mine` is impossible: flash.program_us must be above zero, not NaN");
         insta::assert_snapshot!(ssd(|drive| drive.flush.journal_us = -5.0), @"the model `mine` is impossible: flush.journal_us cannot be -5");
         insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 0), @"the model `mine` is impossible: flash.dies must be above zero, not 0");
@@ -440,6 +466,7 @@ mod tests {
         insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 1e-300), @"the model `mine` is impossible: link.mb_per_s cannot be 1e-300");
         insta::assert_snapshot!(ssd(|drive| drive.link.queue_depth = 0), @"the model `mine` is impossible: link.queue_depth must be above zero, not 0");
         insta::assert_snapshot!(ssd(|drive| drive.flash.programs_per_block = 1), @"the model `mine` is impossible: flash.programs_per_block must be at least 2, not 1");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.read_spread = 1.5), @"the model `mine` is impossible: flash.read_spread must be from 0 to 1, not 1.5");
         insta::assert_snapshot!(ssd(|drive| drive.flash.program = Bytes(5000)), @"the model `mine` is impossible: flash.program must be a multiple of 4 KiB, not 5000 B");
         insta::assert_snapshot!(ssd(|drive| drive.cache.size = Bytes(4096)), @"the model `mine` is impossible: cache.size must hold at least two programs of 96 KiB, not 4 KiB");
         insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 0.001), @"the model `mine` is impossible: a capacity of 0 B is too small for 16 dies with programs of 96 KiB");
@@ -451,6 +478,7 @@ mod tests {
                     free: Bytes(free),
                     program: Bytes(program),
                     program_us: 1.0,
+                    request_most: None,
                 });
             }
         };
@@ -464,7 +492,7 @@ mod tests {
         insta::assert_snapshot!(disk(|disk| disk.rpm = 7_200_000.0), @"the model `mine` is impossible: at rpm 7200000 and inner_mb_per_s 120, a track cannot hold any data");
         insta::assert_snapshot!(disk(|disk| disk.seek_track_us = 20_000.0), @"the model `mine` is impossible: seek_track_us cannot be longer than seek_mean_us");
         insta::assert_snapshot!(disk(|disk| disk.inner_mb_per_s = 300.0), @"the model `mine` is impossible: inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside");
-        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open but has only 15258");
+        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open but has only 3814");
         insta::assert_snapshot!(stick(|stick| stick.open_blocks = 0), @"the model `mine` is impossible: open_blocks must be above zero, not 0");
         insta::assert_snapshot!(stick(|stick| stick.block = Bytes(0)), @"the model `mine` is impossible: block must be a multiple of 512 bytes, not 0 B");
         insta::assert_snapshot!(stick(|stick| stick.copy_mb_per_s = 0.0), @"the model `mine` is impossible: copy_mb_per_s must be above zero, not 0");
@@ -498,6 +526,8 @@ mod tests {
         };
         insta::assert_snapshot!(host(&|host| host.request_most = Bytes(0)), @"the model `mine` is impossible: host.request_most must be a multiple of 4 KiB, not 0 B");
         insta::assert_snapshot!(host(&|host| host.call_us = -1.0), @"the model `mine` is impossible: host.call_us cannot be -1");
+        insta::assert_snapshot!(host(&|host| host.hardware_queues = 0), @"the model `mine` is impossible: host.hardware_queues must be above zero, not 0");
+        insta::assert_snapshot!(host(&|host| host.wake_us = -1.0), @"the model `mine` is impossible: host.wake_us cannot be -1");
         insta::assert_snapshot!(host(&|host| host.tick_us = 0.0), @"the model `mine` is impossible: host.tick_us must be above zero, not 0");
     }
 
@@ -518,6 +548,7 @@ mod tests {
             free: Bytes(1 << 30),
             program: Bytes(64 << 10),
             program_us: 0.001,
+            request_most: None,
         };
         limit.flash.slc = Some(slc);
         (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) =

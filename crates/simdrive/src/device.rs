@@ -120,6 +120,10 @@ pub trait Device: Send {
     /// outstanding.
     fn submit(&mut self, now: Ns, request: Request);
 
+    /// A hint that a write to this offset will follow soon. What it needs can be fetched into the
+    /// processor's cache meanwhile. Has no effect on the simulation.
+    fn anticipate(&self, _offset: u64) {}
+
     /// The time of the next event; `None` while nothing is outstanding.
     fn next_event(&self) -> Option<Ns>;
 

@@ -32,7 +32,7 @@ use crate::device::Stamp;
 use crate::time::{Ns, Speed, from_us};
 use blocks::{Blocks, Cells};
 use contents::{Contents, SECTORS, Sectors, UNIT_BYTES};
-use dies::Dies;
+use dies::{Dies, Sense};
 use page_map::{NONE, PageMap, Slot, Unit};
 
 /// A partially filled word line is written after this time: no firmware keeps data in volatile
@@ -71,6 +71,7 @@ impl Shape {
             slc: flash.slc.map(|slc| SlcShape {
                 program: program(slc.program, slc.program_us),
                 size_bytes: slc.size.0,
+                request_bytes_max: slc.request_most.map_or(u64::MAX, |most| most.0),
                 free_bytes: slc.free.0,
             }),
             dies: flash.dies,
@@ -93,6 +94,8 @@ pub struct Program {
 pub struct SlcShape {
     pub program: Program,
     pub size_bytes: u64,
+    /// Larger requests bypass it.
+    pub request_bytes_max: u64,
     /// Bytes that are initially free.
     pub free_bytes: u64,
 }
@@ -131,7 +134,7 @@ pub struct Wear {
     pub erases: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Flash {
     shape: Shape,
     dies: Dies,
@@ -148,6 +151,8 @@ pub struct Flash {
     fold_credit_ns: Ns,
     /// Bytes of free one-bit flash.
     slc_room: u64,
+    /// The current request is too large for one-bit flash.
+    bypasses_slc: bool,
     /// Bytes in one-bit flash from before the simulation started.
     slc_old: u64,
     victim: Option<u32>,
@@ -164,7 +169,7 @@ impl Flash {
         mut shape: Shape,
         channels: u32,
         channel_speed: Speed,
-        read_us: f64,
+        sense: Sense,
         track_contents: bool,
     ) -> Flash {
         let stripe = u64::from(shape.dies) * u64::from(shape.multi.units);
@@ -181,7 +186,7 @@ impl Flash {
         let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE))
             .max(data + u64::from(Blocks::MIN));
         Flash {
-            dies: Dies::new(shape.dies, channels, channel_speed, from_us(read_us)),
+            dies: Dies::new(shape.dies, channels, channel_speed, sense),
             map: PageMap::new(),
             blocks: Blocks::new(count as u32, superblock as u32, slc_units),
             open: [None; 3],
@@ -192,6 +197,7 @@ impl Flash {
             idle_since: 0,
             fold_credit_ns: 0,
             slc_room: shape.slc.map_or(0, |slc| slc.free_bytes),
+            bypasses_slc: false,
             slc_old: shape.slc.map_or(0, |slc| slc.size_bytes.saturating_sub(slc.free_bytes)),
             victim: None,
             victim_next: 0,
@@ -297,6 +303,17 @@ impl Flash {
         at
     }
 
+    /// A request of this size follows.
+    #[inline]
+    pub fn begin_request(&mut self, bytes: u64) {
+        self.bypasses_slc = self.shape.slc.is_some_and(|slc| bytes > slc.request_bytes_max);
+    }
+
+    /// Units of one program of every die.
+    pub const fn stripe_units(&self) -> u64 {
+        self.shape.dies as u64 * self.shape.multi.units as u64
+    }
+
     /// Accepts one unit that is available at `ready`. `new` updates its sectors.
     #[inline]
     pub fn write(&mut self, unit: Unit, ready: Ns, new: Option<impl FnOnce(Sectors) -> Sectors>) {
@@ -316,6 +333,12 @@ impl Flash {
             contents.write(unit, slot, old, new, ready);
         }
         self.complete_word_line(stream);
+    }
+
+    /// A write to a unit will follow soon.
+    #[inline]
+    pub fn anticipate(&self, unit: Unit) {
+        self.map.prefetch(unit);
     }
 
     /// Writes partially filled word lines. Returns when all host data is in the flash.
@@ -408,6 +431,7 @@ impl Flash {
     #[inline]
     fn host_stream(&self) -> Stream {
         match &self.shape.slc {
+            Some(_) if self.bypasses_slc => Stream::HostMulti,
             Some(slc) => {
                 let filling =
                     self.open[Stream::HostSlc as usize].is_some_and(|open| open.waiting > 0);

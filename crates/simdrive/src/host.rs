@@ -2,7 +2,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`block_layer`] | requests, tags, the flush machinery |
+//! | [`block_layer`] | requests, tags, and who waits for which flush |
+//! | `flush_queue` | the flush machinery of one hardware queue |
 //! | [`journal`] | the filesystem's journal: the additional cost of `fsync` |
 //! | [`mod@file`] | page cache and metadata of one file |
 //! | this module | system calls, step by step, in virtual time |
@@ -11,10 +12,14 @@
 
 pub mod block_layer;
 pub mod file;
+mod flush_queue;
 pub mod journal;
 
 use catalogue::model::{self, Filesystem};
+use rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::chance::exponential;
 use crate::device::{Op, Stamp};
 use crate::events::Agenda;
 use crate::slab::Slab;
@@ -101,6 +106,7 @@ pub struct Returned {
 #[derive(Debug, Clone, Copy)]
 struct UnderWay {
     tag: u32,
+    processor: u32,
     call: Call,
     bios: u32,
     next: Next,
@@ -126,7 +132,13 @@ enum Next {
     },
 }
 
-/// The owner of bios of the journal.
+/// Mean time from the end of one journal commit to the start of the next: the journal's thread has
+/// to come round. It is exponentially distributed, so a caller that was woken at the end sometimes
+/// gets its next change into the transaction that is about to be committed, and then keeps in step
+/// with its other callers.
+const COMMIT_PAUSE_US: f64 = 0.7;
+
+/// The owner of bios of the journal, and the entry for its next commit.
 const JOURNAL: u32 = u32::MAX;
 
 pub struct Host {
@@ -140,10 +152,12 @@ pub struct Host {
     entering: Agenda<u32>,
     call_ns: Ns,
     sync_ns: Ns,
+    wake_ns: Ns,
     tick_ns: Ns,
     copy: Speed,
     finished: Vec<u32>,
     spare: Vec<u32>,
+    draws: Xoshiro256PlusPlus,
     now: Ns,
 }
 
@@ -160,10 +174,12 @@ impl Host {
             entering: Agenda::new(),
             call_ns: from_us(host.call_us),
             sync_ns: from_us(host.sync_us),
+            wake_ns: from_us(host.wake_us),
             tick_ns: from_us(host.tick_us).max(1),
             copy: Speed::from_mb_per_s(COPY_MB_PER_S),
             finished: Vec::new(),
             spare: Vec::new(),
+            draws: Xoshiro256PlusPlus::seed_from_u64(0),
             now: 0,
         }
     }
@@ -196,24 +212,31 @@ impl Host {
         self.files.swap(one, other);
     }
 
-    /// Starts a call at `now`. Its completion has the same tag.
+    /// Starts a call at `now` on a processor. Its completion has the same tag.
     #[expect(
         clippy::inline_always,
         reason = "building the call on the stack and copying it would cost a tenth of a simulated \
                   write"
     )]
     #[inline(always)]
-    pub fn call(&mut self, now: Ns, tag: u32, call: Call) {
-        let processor = match call {
+    pub fn call(&mut self, now: Ns, processor: u32, tag: u32, call: Call) {
+        let time = match call {
             Call::Sync { .. } | Call::SyncDirectory => self.sync_ns,
             Call::Write(write) if !self.files[write.file].direct => {
                 self.call_ns + self.copy.time(write.bytes)
             }
             _ => self.call_ns,
         };
-        let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
+        let index =
+            self.calls.insert(UnderWay { tag, processor, call, bios: 0, next: Next::Return });
         // At least 1 ns: a model in which no step takes time would not terminate.
-        self.entering.enter(now + processor.max(1), index);
+        self.entering.enter(now + time.max(1), index);
+    }
+
+    /// A hint that a write to this offset of a file will follow soon.
+    #[inline]
+    pub fn anticipate(&self, file: usize, offset: u64) {
+        self.block.device().anticipate(self.files[file].base + offset);
     }
 
     #[inline]
@@ -241,6 +264,11 @@ impl Host {
                 self.spare = batch;
             }
             match self.entering.take(now) {
+                Some((_, JOURNAL)) => {
+                    if let Some(wanted) = self.journal.begin() {
+                        self.write_journal(wanted);
+                    }
+                }
                 Some((_, index)) => self.enter(index, returned),
                 None => break,
             }
@@ -401,13 +429,16 @@ impl Host {
         };
         let offset = self.journal_base + offset;
         let write = Bio::of(JOURNAL, Op::Write, offset, bytes);
-        let bio = Bio { preflush: seal, fua: seal, ..write };
+        // The journal's thread runs on a processor of its own where there are enough.
+        let bio = Bio { preflush: seal, fua: seal, processor: u32::MAX, ..write };
         self.block.submit(self.now, bio, &mut self.finished);
     }
 
     #[inline]
     fn submit(&mut self, bio: Bio) {
-        self.calls.get_mut(bio.owner).bios += 1;
+        let call = self.calls.get_mut(bio.owner);
+        call.bios += 1;
+        let bio = Bio { processor: call.processor, ..bio };
         self.block.submit(self.now, bio, &mut self.finished);
     }
 
@@ -416,11 +447,12 @@ impl Host {
         if owner == JOURNAL {
             let mut freed = Vec::new();
             let wanted = self.journal.written(&mut freed);
-            for call in freed {
-                self.finish(call, returned);
-            }
+            self.wake(&freed, returned);
             if let Some(wanted) = wanted {
                 self.write_journal(wanted);
+            } else {
+                let pause = from_us(COMMIT_PAUSE_US * exponential(&mut self.draws));
+                self.entering.enter(self.now + pause, JOURNAL);
             }
             return;
         }
@@ -444,6 +476,20 @@ impl Host {
                 self.finish(owner, returned);
             }
             Next::Sync { file, data_only } => self.sync(owner, file, data_only),
+        }
+    }
+
+    /// Lets calls return that waited for the same event: the first one now, the others one after
+    /// the other.
+    fn wake(&mut self, waiting: &[u32], returned: &mut Vec<Returned>) {
+        for (turn, index) in (0..).zip(waiting.iter().copied()) {
+            let delay = turn * self.wake_ns;
+            if delay == 0 {
+                self.finish(index, returned);
+            } else {
+                self.calls.get_mut(index).call = Call::Nothing;
+                self.entering.enter(self.now + delay, index);
+            }
         }
     }
 

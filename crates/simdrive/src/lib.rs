@@ -21,8 +21,9 @@
 //! | `target` | parses `sim:MODEL,...` |
 //! | `run` | runs a test on a model: the engine's loops in virtual time |
 //! | [`sample`], [`published`] | tests with measured results, compared with those of a model |
+//! | `class_model` | models of drives with few published rows, from that of their class |
 //! | [`fit`] | fits parameters to measured results |
-//! | `events`, `slab`, `time` | the simulation core |
+//! | `events`, `slab`, `time`, `chance` | the simulation core |
 //!
 //! [`run()`] assembles a drive, preconditions it, puts a `Host` on top and lets jobs
 //! make calls. The host turns the calls into commands as Linux does, and the drive determines when
@@ -45,6 +46,8 @@
 
 pub mod array;
 mod assembly;
+mod chance;
+mod class_model;
 mod device;
 mod disk;
 mod events;
@@ -59,10 +62,12 @@ mod slab;
 mod solid_state;
 mod stick;
 mod target;
+mod throttle;
 mod time;
 mod volume;
 pub mod write_hole;
 pub use assembly::{Assembly, Impossible, assemble};
+pub use class_model::{adjusted_to, model};
 pub use device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 pub use run::{Machine, run, run_alone};
 pub use slab::Slab;

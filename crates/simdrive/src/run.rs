@@ -449,7 +449,8 @@ impl Machine {
         look: &mut dyn FnMut(&Progress) -> bool,
     ) -> Vec<TestResult> {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
-        let block = BlockLayer::new(drive, self.model.host.request_most.0);
+        let block =
+            BlockLayer::new(drive, self.model.host.request_most.0, self.model.host.hardware_queues);
         let tallies =
             |start: Ns| teams.iter().map(|team| Tally::starting(team.headline, start)).collect();
         // During the rest, a new drive folds the data in its one-bit flash.
@@ -532,7 +533,11 @@ impl Team<'_> {
         (before, after): (Activity, Activity),
         ended: Ended,
     ) -> TestResult {
-        let (counts, histograms, series) = tally.finish(end, self.writes_are_commits);
+        let (counts, mut histograms, series) = tally.finish(end, self.writes_are_commits);
+        // As in the engine, the turns of a program that makes nothing durable are not commits.
+        if matches!(&self.test.work, Work::Steps(program) if !program.commits()) {
+            histograms.commit = None;
+        }
         let commits = histograms.commit.as_ref().map_or(0, measurement::Histogram::count);
         let is_program = matches!(self.test.work, Work::Steps(_));
         let mut proof = proof(&counts, commits, before, after);
@@ -742,9 +747,12 @@ fn proof(counts: &Counts, commits: u64, before: Activity, after: Activity) -> Pr
     let seen = DeviceCounts {
         reads: after.reads - before.reads,
         writes: after.writes - before.writes,
+        // The modelled block layer merges nothing.
+        writes_merged: None,
         bytes_written: after.written_bytes - before.written_bytes,
         flushes: Some(after.flushes - before.flushes),
         flush_ns: Some(after.flush_ns - before.flush_ns),
+        medium_bytes_written: Some(after.medium_bytes - before.medium_bytes),
     };
     Proof {
         reads: counts.reads,

@@ -3,6 +3,7 @@
 //! | part | effect |
 //! | --- | --- |
 //! | link | each command occupies the controller for some time, and its data the link; the rest of the latency overlaps with other commands |
+//! | throttle | some drives let only so much data in per tick of their firmware |
 //! | cache | a write is acknowledged once it is in the cache, and waits while the cache is full: over a longer time, a drive is as fast as its flash |
 //! | flush | one round at a time; a round covers the writes acknowledged before it started, and later flushes join the next round |
 //! | flash | [`crate::flash`] |
@@ -23,8 +24,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 use crate::events::Agenda;
 use crate::flash::contents::{SECTORS, UNIT_BYTES};
+use crate::flash::dies::Sense;
 use crate::flash::page_map::Unit;
 use crate::flash::{Flash, Wear};
+use crate::throttle::Throttle;
 use crate::time::{Ns, Speed, from_us};
 
 /// Data arrives in chunks of this size, so a large write need not wait until all of it fits in the
@@ -33,17 +36,19 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// Units of 4 KiB mapped by one page of the mapping table: 4 KiB of 4-byte entries.
 const MAP_PAGE_UNITS: u32 = 1024;
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct SolidState {
     capacity_bytes: u64,
     timing: Timing,
     cache: model::Cache,
     cache_on: bool,
     fua: Fua,
-    waits_for: WaitsFor,
-    drains_queue: bool,
+    flush: model::Flush,
+    /// Units written by the host when the last round of flushes began.
+    flushed_units: u64,
     queue_depth: u32,
     flash: Flash,
+    throttle: Option<Throttle>,
     link_free: Ns,
     /// When the other direction of the link is free.
     back_free: Ns,
@@ -123,9 +128,10 @@ impl SolidState {
         capacity_bytes: u64,
         track_contents: bool,
     ) -> SolidState {
-        let model::SolidState { link, cache, flush, fua, flash, .. } = *parameters;
+        let model::SolidState { link, throttle, cache, flush, fua, flash, .. } = *parameters;
         let units = capacity_bytes / UNIT_BYTES;
         let shape = crate::flash::Shape::of(&flash, units);
+        let sense = Sense::new(flash.read_us, flash.read_spread);
         let channel_speed = Speed::from_mb_per_s(flash.channel_mb_per_s);
         SolidState {
             capacity_bytes,
@@ -141,10 +147,11 @@ impl SolidState {
             cache,
             cache_on: true,
             fua,
-            waits_for: flush.waits_for,
-            drains_queue: flush.drains_queue,
+            flush,
+            flushed_units: 0,
             queue_depth: link.queue_depth,
-            flash: Flash::new(shape, flash.channels, channel_speed, flash.read_us, track_contents),
+            flash: Flash::new(shape, flash.channels, channel_speed, sense, track_contents),
+            throttle: throttle.as_ref().map(Throttle::new),
             link_free: 0,
             back_free: 0,
             full_duplex: link.full_duplex,
@@ -195,12 +202,20 @@ impl SolidState {
         }
         let end = request.offset + request.bytes;
         let mut offset = request.offset;
+        let mut chunk_end = offset;
+        self.flash.begin_request(request.bytes);
         let one_bit = self.flash.writes_one_bit();
         while offset < end {
             let piece_end = end.min(offset + PIECE_BYTES.min(self.cache.size.0 / 2));
             // An unaligned write still occupies whole units of the cache.
             let units_bytes =
                 piece_end.div_ceil(UNIT_BYTES) * UNIT_BYTES - offset / UNIT_BYTES * UNIT_BYTES;
+            if let Some(throttle) = &mut self.throttle
+                && offset >= chunk_end
+            {
+                chunk_end = end.min(offset + throttle.chunk_bytes);
+                arrived = throttle.admit(arrived, chunk_end - offset);
+            }
             arrived = self.flash.room_at(arrived, units_bytes, self.cache.size.0);
             arrived += self.timing.link.time(piece_end - offset);
             while offset < piece_end {
@@ -217,7 +232,7 @@ impl SolidState {
                         held
                     }),
                 );
-                if self.waits_for == WaitsFor::Map {
+                if self.flush.waits_for == WaitsFor::Map {
                     self.dirty_map.change(unit);
                 }
                 offset = part_end;
@@ -281,13 +296,21 @@ impl SolidState {
     }
 
     fn begin_round(&mut self, now: Ns) {
-        let end = match self.waits_for {
+        let end = match self.flush.waits_for {
             WaitsFor::Nothing => now,
             WaitsFor::Data => self.flash.force(now),
             WaitsFor::Map => {
-                let dirty = self.flash.is_dirty(now) || self.dirty_map.pages > 0;
+                let dirty = self.flush.journals_clean
+                    || self.flash.is_dirty(now)
+                    || self.dirty_map.pages > 0;
                 let pages = self.dirty_map.written();
-                if dirty { self.flash.force(now) + self.journal_time(true, pages) } else { now }
+                let units = self.flash.wear().host_units;
+                let since = units - std::mem::replace(&mut self.flushed_units, units);
+                let describes_itself = self.flush.trusts_stripes
+                    && since > 0
+                    && since.is_multiple_of(self.flash.stripe_units());
+                let journal = self.journal_time(!describes_itself, pages);
+                if dirty { self.flash.force(now) + journal } else { now }
             }
         };
         let end = end + self.timing.flush;
@@ -350,11 +373,16 @@ impl Device for SolidState {
     #[inline]
     fn submit(&mut self, now: Ns, request: Request) {
         let blocked = !self.round.is_empty() || !self.blocked.is_empty();
-        if self.drains_queue && (blocked || (request.op == Op::Flush && self.under_way > 0)) {
+        if self.flush.drains_queue && (blocked || (request.op == Op::Flush && self.under_way > 0)) {
             self.blocked.push_back(Pending { request, since: now });
         } else {
             self.start(now, request);
         }
+    }
+
+    #[inline]
+    fn anticipate(&self, offset: u64) {
+        self.flash.anticipate((offset / UNIT_BYTES) as Unit);
     }
 
     #[inline]

@@ -39,7 +39,7 @@ impl<'a> SimTarget<'a> {
     pub fn split(given: &'a str) -> Option<SimTarget<'a>> {
         match TargetName::parse(given) {
             TargetName::Model(model) => Some(SimTarget::new(model)),
-            TargetName::Path(_) | TargetName::Nbd(_) | TargetName::Null => None,
+            _ => None,
         }
     }
 

@@ -156,10 +156,10 @@ fn of_disks_sticks_and_volumes() {
     disk-7200rpm-cache-off rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 172 in 1001.261 r 42414.95 96010.24 w 44427.66 101122.05 s 0.70 0.70 c 83015.14 125304.83 device 96 76 304 0 second 171
     usb-stick read 64 KiB, depth 1, jobs 1: 700 in 1001.119 r 1430.02 1430.53 device 700 0 0 0 second 699
     usb-stick randread 4 KiB, depth 16, jobs 1: 1357 in 1011.659 r 11865.71 11935.74 device 1357 0 0 0 second 1341
-    usb-stick randwrite 4 KiB, depth 4, jobs 1: 13 in 1326.844 w 371596.68 627572.73 device 0 13 52 0 second 9
-    usb-stick randwrite 512 B, fsync=1, depth 1, jobs 1: 10 in 1042.428 w 104245.45 181665.79 s 0.70 0.70 c 104245.45 181665.79 device 0 10 5 0 second 9
-    usb-stick write 16 KiB, 4 streams, depth 1, jobs 1: 322 in 1000.271 w 3106.60 107872.26 device 0 322 5152 0 second 321
-    usb-stick rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 6994.29 96010.24 w 10256.78 107675.65 s 0.70 0.70 c 44334.18 111542.27 device 98 81 324 0 second 179
+    usb-stick randwrite 4 KiB, depth 4, jobs 1: 5 in 1709.383 w 1076494.34 1423966.21 device 0 5 20 0 second 1
+    usb-stick randwrite 512 B, fsync=1, depth 1, jobs 1: 5 in 1232.951 w 246552.99 437256.19 s 0.70 0.70 c 246552.99 437256.19 device 0 5 2 0 second 4
+    usb-stick write 16 KiB, 4 streams, depth 1, jobs 1: 3 in 1265.578 w 421920.77 422576.13 device 0 3 48 0 second 2
+    usb-stick rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 87927.73 410779.65 w 124191.80 422313.98 s 0.70 0.70 c 154682.27 426246.14 device 98 81 324 0 second 179
     cloud-volume read 64 KiB, depth 1, jobs 1: 1371 in 1000.391 r 729.86 730.11 device 1371 0 0 0 second 1370
     cloud-volume randread 4 KiB, depth 16, jobs 1: 6014 in 1002.585 r 2664.87 2922.49 device 6014 0 0 0 second 5998
     cloud-volume randwrite 4 KiB, depth 4, jobs 1: 6002 in 1000.635 w 666.92 972.80 device 0 6002 24008 0 second 5998
@@ -233,7 +233,7 @@ fn of_filesystems_and_the_page_cache() {
     insta::assert_snapshot!(figures(&hosts, SHORT, &tests), @"
     enterprise-nvme,filesystem=ext4 write 4 KiB, fdatasync=1, append, depth 1, jobs 1: 2742 in 100.036 w 12.63 12.63 s 23.85 23.86 c 36.50 36.51 device 0 8226 65808 0
     enterprise-nvme,filesystem=ext4 write 4 KiB, fsync=1, preallocated, depth 1, jobs 1: 2840 in 100.028 w 12.63 12.63 s 22.58 22.59 c 35.22 35.23 device 0 8520 45440 0
-    enterprise-nvme,filesystem=ext4 randwrite 4 KiB, fsync=1, depth 1, jobs 4: 29349 in 100.026 w 12.66 17.54 s 0.97 30.89 c 13.63 45.79 device 0 29653 119220 0
+    enterprise-nvme,filesystem=ext4 randwrite 4 KiB, fsync=1, depth 1, jobs 4: 29347 in 100.033 w 12.63 17.54 s 1.00 26.70 c 13.64 44.22 device 0 29549 118600 0
     enterprise-nvme,filesystem=ext4 randwrite 4 KiB, o_sync, depth 1, jobs 1: 7745 in 100.030 w 12.91 34.53 c 12.91 34.53 device 0 7947 32192 0
     enterprise-nvme,filesystem=ext4 randwrite 4 KiB, rwf_dsync, depth 1, jobs 1: 7918 in 100.004 w 12.63 12.63 c 12.63 12.63 device 0 7918 31672 0
     enterprise-nvme,filesystem=ext4 randwrite 4 KiB, linked_fdatasync, depth 4, jobs 1: 30008 in 100.007 w 12.63 17.54 s 0.70 0.70 c 13.33 18.22 device 0 30008 120032 0
@@ -244,7 +244,7 @@ fn of_filesystems_and_the_page_cache() {
     enterprise-nvme,filesystem=ext4 randwrite 4 KiB, fdatasync=1, end_fsync, depth 1, jobs 1: 50 in 100.023 w 12.63 12.63 s 1.13 22.59 c 13.33 13.34 device 0 52 212 0
     consumer-sata,filesystem=ext4 write 4 KiB, fdatasync=1, append, depth 1, jobs 1: 22 in 104.109 w 46.45 46.46 s 4683.78 4685.82 c 4732.93 4734.98 device 0 66 528 44
     consumer-sata,filesystem=ext4 write 4 KiB, fsync=1, preallocated, depth 1, jobs 1: 22 in 103.781 w 46.45 46.46 s 4671.49 4673.53 c 4716.54 4718.59 device 0 66 352 44
-    consumer-sata,filesystem=ext4 randwrite 4 KiB, fsync=1, depth 1, jobs 4: 84 in 100.127 w 71.11 95.81 s 4696.06 4722.69 c 4769.79 4771.84 device 0 126 588 42
+    consumer-sata,filesystem=ext4 randwrite 4 KiB, fsync=1, depth 1, jobs 4: 84 in 100.136 w 66.83 95.81 s 4701.18 4722.69 c 4769.94 4780.03 device 0 126 588 42
     consumer-sata,filesystem=ext4 randwrite 4 KiB, o_sync, depth 1, jobs 1: 22 in 103.766 w 4716.54 4718.59 c 4716.54 4718.59 device 0 66 352 44
     consumer-sata,filesystem=ext4 randwrite 4 KiB, rwf_dsync, depth 1, jobs 1: 43 in 100.120 w 2327.55 2328.57 c 2327.55 2328.57 device 0 43 172 43
     consumer-sata,filesystem=ext4 randwrite 4 KiB, linked_fdatasync, depth 4, jobs 1: 160 in 100.180 w 93.54 144.51 s 2409.79 2445.31 c 2503.87 2506.75 device 0 160 640 80
@@ -277,10 +277,10 @@ fn of_step_programs() {
     insta::assert_snapshot!(figures(&hosts, "time = \"100ms\"\nwarm_up = \"10ms\"", &tests), @"
     enterprise-nvme,filesystem=ext4,capacity=4GiB append: 2705 in 100.034 w 2.38 2.38 s 34.61 35.13 c 36.98 37.50 device 0 8115 67032 0
     enterprise-nvme,filesystem=ext4,capacity=4GiB rename: 1474 in 100.042 w 2.51 2.51 s 29.17 35.13 c 67.87 67.90 device 0 7370 64856 0
-    enterprise-nvme,filesystem=ext4,capacity=4GiB all kinds: 6520 in 100.017 w 4.67 15.53 s 1.34 26.50 c 30.68 58.08 device 0 6722 54584 0
+    enterprise-nvme,filesystem=ext4,capacity=4GiB all kinds: 6522 in 100.029 w 4.66 15.53 s 1.36 26.50 c 30.67 58.08 device 0 6724 54600 0
     consumer-sata,filesystem=ext4,capacity=4GiB append: 22 in 104.147 w 2.38 2.38 s 4731.44 4739.07 c 4734.42 4743.17 device 0 66 544 44
     consumer-sata,filesystem=ext4,capacity=4GiB rename: 11 in 103.571 w 2.51 2.51 s 4702.21 4739.07 c 9416.70 9420.80 device 0 55 484 44
-    consumer-sata,filesystem=ext4,capacity=4GiB all kinds: 28 in 100.131 w 485.95 2469.89 s 4716.54 4767.74 c 7153.66 7155.71 device 0 56 560 56
+    consumer-sata,filesystem=ext4,capacity=4GiB all kinds: 28 in 100.134 w 485.76 2469.89 s 4718.59 4767.74 c 7153.66 7155.71 device 0 56 560 56
     ");
 }
 
@@ -315,12 +315,12 @@ fn of_every_model() {
     enterprise-sata randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 961 in 100.084 w 43.44 43.45 s 60.69 60.70 c 104.16 104.19 device 0 961 3844 961
     enterprise-sata randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 1670 in 100.110 w 119.90 119.94 c 119.90 119.94 device 0 1670 6680 835
     enterprise-sata randread 16 KiB, depth 4, jobs 1: 1950 in 100.121 r 205.21 304.89 device 1950 0 0 0
-    usb-stick randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 2 in 160.672 w 80338.94 93782.01 s 0.70 0.70 c 80338.94 93782.01 device 0 2 8 0
-    usb-stick randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 3 in 340.588 w 167084.03 246939.65 c 167084.03 246939.65 device 0 3 12 0
+    usb-stick randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 1 in 408.323 w 408289.28 408420.35 s 0.70 0.70 c 408289.28 408420.35 device 0 1 4 0
+    usb-stick randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 2 in 789.814 w 599064.58 790102.02 c 599064.58 790102.02 device 0 2 8 0
     usb-stick randread 16 KiB, depth 4, jobs 1: 117 in 103.201 r 3482.53 3530.75 device 117 0 0 0
-    crucial-t500-2tb-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 210 in 100.391 w 20.82 20.83 s 457.34 457.47 c 478.08 478.21 device 0 210 840 210
-    crucial-t500-2tb-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 442 in 100.392 w 454.28 457.47 c 454.28 457.47 device 0 442 1768 0
-    crucial-t500-2tb-ext4 randread 16 KiB, depth 4, jobs 1: 5607 in 100.057 r 71.35 120.06 device 5607 0 0 0
+    crucial-t500-2tb-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 210 in 100.456 w 21.14 21.15 s 457.34 457.47 c 478.34 478.46 device 0 210 840 210
+    crucial-t500-2tb-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 440 in 100.005 w 454.53 456.19 c 454.53 456.19 device 0 440 1760 0
+    crucial-t500-2tb-ext4 randread 16 KiB, depth 4, jobs 1: 5752 in 100.051 r 69.55 120.06 device 5752 0 0 0
     gcp-hyperdisk-balanced-1tb-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 258 in 100.334 w 346.50 346.62 s 42.51 42.53 c 388.99 389.12 device 0 258 1032 258
     gcp-hyperdisk-balanced-1tb-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 578 in 100.274 w 346.78 513.28 c 346.78 513.28 device 0 578 2312 0
     gcp-hyperdisk-balanced-1tb-ext4 randread 16 KiB, depth 4, jobs 1: 601 in 100.529 r 667.63 1029.63 device 601 0 0 0
@@ -333,12 +333,12 @@ fn of_every_model() {
     kioxia-cd6-3840gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 3637 in 100.014 w 24.31 24.32 s 3.18 3.18 c 27.50 27.50 device 0 3637 14548 0
     kioxia-cd6-3840gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 8225 in 100.024 w 24.31 26.72 c 24.31 26.72 device 0 8225 32900 0
     kioxia-cd6-3840gb randread 16 KiB, depth 4, jobs 1: 4063 in 100.066 r 98.48 189.44 device 4063 0 0 0
-    micron-5100-eco-960gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 68 in 101.227 w 41.87 41.89 s 1446.40 1446.91 c 1488.38 1488.89 device 0 68 272 68
-    micron-5100-eco-960gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 126 in 101.084 w 1604.10 1604.61 c 1604.10 1604.61 device 0 126 504 63
-    micron-5100-eco-960gb randread 16 KiB, depth 4, jobs 1: 1367 in 100.258 r 293.10 573.95 device 1367 0 0 0
-    samsung-950-pro-nvme randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 48 in 102.096 w 24.46 24.46 s 2102.27 2103.30 c 2126.85 2127.87 device 0 48 192 48
-    samsung-950-pro-nvme randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 96 in 101.112 w 2106.43 2113.53 c 2106.43 2113.53 device 0 96 384 0
-    samsung-950-pro-nvme randread 16 KiB, depth 4, jobs 1: 3183 in 100.123 r 125.76 189.57 device 3183 0 0 0
+    micron-5100-eco-960gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 66 in 100.019 w 41.87 41.89 s 1474.05 1474.56 c 1515.01 1515.52 device 0 66 264 66
+    micron-5100-eco-960gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 124 in 100.813 w 1625.60 1626.11 c 1625.60 1626.11 device 0 124 496 62
+    micron-5100-eco-960gb randread 16 KiB, depth 4, jobs 1: 1335 in 100.267 r 300.12 1455.10 device 1335 0 0 0
+    samsung-950-pro-nvme randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 49 in 101.622 w 20.07 20.08 s 2053.63 2054.14 c 2074.11 2074.62 device 0 49 196 49
+    samsung-950-pro-nvme randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 98 in 100.625 w 2053.72 2062.34 c 2053.72 2062.34 device 0 98 392 0
+    samsung-950-pro-nvme randread 16 KiB, depth 4, jobs 1: 3197 in 100.134 r 125.19 180.99 device 3197 0 0 0
     samsung-980-1tb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 58 in 101.362 w 21.24 21.25 s 1725.95 1726.46 c 1747.46 1747.97 device 0 58 232 58
     samsung-980-1tb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 750 in 100.024 w 266.63 270.08 c 266.63 270.08 device 0 750 3000 0
     samsung-980-1tb randread 16 KiB, depth 4, jobs 1: 4703 in 100.077 r 85.09 180.09 device 4703 0 0 0
@@ -348,9 +348,9 @@ fn of_every_model() {
     samsung-pm9a3-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 5449 in 100.005 w 17.56 17.57 s 0.79 0.79 c 18.36 18.37 device 0 5449 21796 0
     samsung-pm9a3-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 11388 in 100.013 w 17.56 21.10 c 17.56 21.10 device 0 11388 45552 0
     samsung-pm9a3-ext4 randread 16 KiB, depth 4, jobs 1: 3958 in 100.089 r 101.14 190.08 device 3958 0 0 0
-    seagate-nytro-1351-3840gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 29 in 100.540 w 54.06 54.08 s 3412.99 3414.01 c 3466.24 3467.26 device 0 29 116 29
-    seagate-nytro-1351-3840gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 3444 in 100.024 w 58.07 77.31 c 58.07 77.31 device 0 3444 13776 0
-    seagate-nytro-1351-3840gb randread 16 KiB, depth 4, jobs 1: 1934 in 100.188 r 206.98 399.87 device 1934 0 0 0
+    seagate-nytro-1351-3840gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 29 in 100.305 w 53.42 53.44 s 3404.80 3405.82 c 3458.05 3459.07 device 0 29 116 29
+    seagate-nytro-1351-3840gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 3562 in 100.049 w 56.18 75.78 c 56.18 75.78 device 0 3562 14248 0
+    seagate-nytro-1351-3840gb randread 16 KiB, depth 4, jobs 1: 1739 in 100.183 r 230.32 967.68 device 1739 0 0 0
     ");
 }
 
@@ -481,7 +481,7 @@ fn of_drives_that_lose_their_power() {
     intel-710-sata: - 188416 149 483328 249 339968 325473449945536 in 127684334 ns medium 770232320 flushes 39 of 34729528 ns holds 1397cc45e then 1397cc45e and 13984726b at 128455014
     disk-7200rpm-cache-on: 47 20992 135 407040 219 563200 325622443370863 in 1148884649 ns medium 5843968 flushes 39 of 1575158585 ns holds 12b4876de then fa26f10a and fa2817ce at 1150233569
     disk-7200rpm-cache-off: - 0 - 0 - 0 325659061734835 in 1453654851 ns medium 5839872 flushes 39 of 697727128 ns holds 12b4876de then 12b1829b6 and 12b19507a at 1496864849
-    usb-stick: 47 0 142 0 247 0 330249113720141 in 10474946345 ns medium 199884800 flushes 40 of 28000000 ns holds 1387c3c30 then 132086058 and 13209871c at 10705255705
+    usb-stick: 48 0 149 0 249 0 334602424318541 in 40485880745 ns medium 800063488 flushes 40 of 28000000 ns holds 1387c3c30 then 132086058 and 13209871c at 41345335705
     cloud-volume: - 0 - 0 - 0 325462387152830 in 47923758 ns medium 5708800 flushes 39 of 7357572 ns holds 123770736 then 123a7545e and 123a87b22 at 51560892
     consumer-sata,raid=0,chunk=64KiB: 47 4096 140 479232 245 36864 325477616450698 in 164394302 ns medium 4087230464 flushes 39 of 216259628 ns holds 1397cc45e then 1397cc45e and 13984726b at 164751222
     consumer-sata,raid=1: 36 483328 141 458752 242 49152 325483961482684 in 196217745 ns medium 8497999872 flushes 41 of 225564237 ns holds 16e1b30a5 then 156c8c109 and 156cc5101 at 196574665

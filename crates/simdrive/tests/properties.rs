@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use catalogue::model::{
     Array, Bytes, Cache, Flash, Flush, Fua, Journalled, Level, Link, Parameters, Slc, SolidState,
-    Stick, WaitsFor,
+    Stick, Throttle, WaitsFor,
 };
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -55,6 +55,11 @@ fn solid_state(
             write_us: 10.0,
             read_us: 10.0,
         },
+        throttle: drains_queue.then_some(Throttle {
+            mb_per_s: 100.0,
+            tick_us: 500.0,
+            chunk: Bytes(16 << 10),
+        }),
         cache: Cache { size: Bytes(256 << 10), protected, told_volatile: true },
         flush: Flush {
             command_us: 20.0,
@@ -62,6 +67,8 @@ fn solid_state(
             journal_us: 300.0,
             map_page_us: 5.0,
             drains_queue,
+            journals_clean: drains_queue,
+            trusts_stripes: drains_queue,
         },
         fua,
         flash: Flash {
@@ -71,6 +78,7 @@ fn solid_state(
             program: Bytes(48 << 10),
             program_us: 800.0,
             read_us: 60.0,
+            read_spread: if drains_queue { 0.5 } else { 0.0 },
             erase_us: 2000.0,
             programs_per_block: 8,
             spare_percent: 20.0,
@@ -79,6 +87,7 @@ fn solid_state(
                 free: Bytes(1 << 20),
                 program: Bytes(16 << 10),
                 program_us: 150.0,
+                request_most: drains_queue.then_some(Bytes(8 << 10)),
             }),
         },
     }

@@ -2,10 +2,9 @@
 
 use std::cmp::Ordering;
 use std::io::Read;
-use std::ops::ControlFlow;
 
 use crate::order::{KeyEncoder, Order, Ties};
-use crate::records::{Ended, for_each};
+use crate::records::{BLOCK, Records, Watched};
 use crate::sorter::SortError;
 
 /// The first record that is out of order.
@@ -36,7 +35,8 @@ pub fn first_disorder(
 ) -> Result<Option<Disorder>, SortError> {
     let encoder = KeyEncoder::of(order);
     let (mut buffer, mut last, mut number) = (Vec::new(), Vec::new(), 0_u64);
-    let each = |record: &[u8]| {
+    let mut records = Records::new(Watched { from, progress }, order.unit, BLOCK);
+    while let Some(record) = records.next()? {
         number += 1;
         let in_order = encoder.with(record, &mut buffer, |key, _| {
             let order_of_both =
@@ -47,15 +47,9 @@ pub fn first_disorder(
                 || order_of_both == Ordering::Less
                 || (order_of_both == Ordering::Equal && order.ties != Ties::FirstOnly)
         });
-        if in_order {
-            return ControlFlow::Continue(());
+        if !in_order {
+            return Ok(Some(Disorder { number, record: record.to_vec() }));
         }
-        ControlFlow::Break(Disorder { number, record: record.to_vec() })
-    };
-    match for_each(from, order.unit, progress, each) {
-        Ok(()) => Ok(None),
-        Err(Ended::By(disorder)) => Ok(Some(disorder)),
-        Err(Ended::Io(error)) => Err(SortError::Read(error)),
-        Err(Ended::Rest { left, size }) => Err(SortError::Rest { left, size }),
     }
+    Ok(None)
 }

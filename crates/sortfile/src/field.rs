@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::other_ordering::OtherOrdering;
 use crate::records::Unit;
 
 /// A part of each record to sort by, from one position to another, as in GNU `sort -k`.
@@ -49,11 +50,8 @@ pub enum KeyError {
     #[error("fields start at 1, and so do the characters at which a key starts")]
     Zero,
     /// An ordering of GNU `sort` that is not supported.
-    #[error(
-        "unsupported ordering {0:?}: keys are compared byte by byte; expected b (skip blanks) or r \
-         (reverse)"
-    )]
-    Ordering(char),
+    #[error("unsupported ordering {:?}: keys are compared byte by byte; {}", .0.letter(), .0.instead())]
+    Ordering(OtherOrdering),
 }
 
 impl FromStr for Key {
@@ -95,10 +93,10 @@ fn place(text: &str, character: usize) -> Result<(Position, bool), KeyError> {
         match letter {
             'b' => place.skip_blanks = true,
             'r' => reverse = true,
-            'd' | 'f' | 'g' | 'h' | 'i' | 'M' | 'n' | 'R' | 'V' => {
-                return Err(KeyError::Ordering(letter));
+            _ => {
+                let other = OtherOrdering::ALL.into_iter().find(|other| other.letter() == letter);
+                return Err(other.map_or(KeyError::Form, KeyError::Ordering));
             }
-            _ => return Err(KeyError::Form),
         }
     }
     Ok((place, reverse))
@@ -285,7 +283,8 @@ mod tests {
             ("0", KeyError::Zero),
             ("1.0", KeyError::Zero),
             ("1,0", KeyError::Zero),
-            ("1n,1", KeyError::Ordering('n')),
+            ("1n,1", KeyError::Ordering(OtherOrdering::Numeric)),
+            ("1,2bV", KeyError::Ordering(OtherOrdering::Version)),
         ] {
             assert_eq!(key.parse::<Key>(), Err(error), "{key}");
         }

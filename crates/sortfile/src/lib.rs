@@ -20,6 +20,7 @@
 //! | --- | --- |
 //! | `field` | keys such as `2.3,4`, and the bytes that they select |
 //! | `order` | the order of records, expressed as bytes to sort by |
+//! | `other_ordering` | the orderings that are not supported, and what to use instead |
 //! | `records` | reading records from a stream |
 //! | `sorter` | the sorter, from readers to a writer |
 //! | `check` | checking whether records are sorted |
@@ -29,11 +30,13 @@
 mod check;
 mod field;
 mod order;
+mod other_ordering;
 mod records;
 mod sorter;
 
 pub use check::{Disorder, first_disorder};
 pub use field::{Key, KeyError, Position};
 pub use order::{Order, Ties};
+pub use other_ordering::OtherOrdering;
 pub use records::Unit;
-pub use sorter::{Done, SortError, Sorter};
+pub use sorter::{Done, Input, SortError, Sorter};

@@ -1,12 +1,12 @@
 //! Reading records from a stream.
 
 use std::io::{self, ErrorKind, Read};
-use std::ops::ControlFlow;
+use std::ops::Range;
 
 use memchr::memchr;
 
-/// Bytes per read: at this size the system call costs nothing in comparison.
-const BLOCK: usize = 1 << 20;
+/// Bytes per read and per write: at this size the system call costs nothing in comparison.
+pub(crate) const BLOCK: usize = 1 << 20;
 
 /// The format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,61 +20,89 @@ pub enum Unit {
     Records(usize),
 }
 
-/// Why reading stopped early.
+/// Why a record cannot be read.
 #[derive(Debug)]
-pub(crate) enum Ended<E> {
+pub(crate) enum RecordError {
     Io(io::Error),
     /// Bytes after the last whole record.
     Rest {
         left: usize,
         size: usize,
     },
-    By(E),
 }
 
-/// Calls `each` with every record, and `progress` with the size of every block read.
-pub(crate) fn for_each<E>(
-    mut from: impl Read,
+/// Reads records, a block at a time.
+pub(crate) struct Records<R> {
+    from: R,
     unit: Unit,
-    mut progress: impl FnMut(u64),
-    mut each: impl FnMut(&[u8]) -> ControlFlow<E>,
-) -> Result<(), Ended<E>> {
-    let mut bytes = vec![0; BLOCK];
-    // The incomplete record at the end of the last block.
-    let mut begun = 0;
-    // Number of its bytes that are known to contain no terminator.
-    let mut seen = 0;
-    loop {
-        if begun == bytes.len() {
-            bytes.resize(2 * bytes.len(), 0);
-        }
-        let read = match from.read(&mut bytes[begun..]) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Ended::Io(error)),
-        };
-        let filled = begun + read;
-        let mut at = 0;
-        while let Some(end) = end_of(&bytes[at..filled], unit, seen) {
-            if let ControlFlow::Break(error) = each(&bytes[at..at + end]) {
-                return Err(Ended::By(error));
-            }
-            at += end + usize::from(matches!(unit, Unit::Lines { .. }));
-            seen = 0;
-        }
-        bytes.copy_within(at..filled, 0);
-        begun = filled - at;
-        seen = begun;
-        progress(read as u64);
+    bytes: Vec<u8>,
+    /// The bytes that were read and not returned yet.
+    unread: Range<usize>,
+    /// Number of them that are known to contain no terminator.
+    seen: usize,
+}
+
+impl<R: Read> Records<R> {
+    /// Reads `block` bytes at a time, or more if a record is longer.
+    pub(crate) fn new(from: R, unit: Unit, block: usize) -> Self {
+        Self { from, unit, bytes: vec![0; block], unread: 0..0, seen: 0 }
     }
-    match (begun, unit) {
-        (0, _) => Ok(()),
-        (left, Unit::Records(size)) => Err(Ended::Rest { left, size }),
-        (_, Unit::Lines { .. }) => match each(&bytes[..begun]) {
-            ControlFlow::Break(error) => Err(Ended::By(error)),
-            ControlFlow::Continue(()) => Ok(()),
-        },
+
+    /// The next record; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        loop {
+            let Range { start, end: filled } = self.unread;
+            if let Some(length) = end_of(&self.bytes[start..filled], self.unit, self.seen) {
+                let end = start + length;
+                self.unread.start = end + usize::from(matches!(self.unit, Unit::Lines { .. }));
+                self.seen = 0;
+                return Ok(Some(&self.bytes[start..end]));
+            }
+            self.seen = self.unread.len();
+            if self.read()? {
+                continue;
+            }
+            let rest = self.unread.clone();
+            (self.unread.start, self.seen) = (rest.end, 0);
+            return match (rest.len(), self.unit) {
+                (0, _) => Ok(None),
+                (left, Unit::Records(size)) => Err(RecordError::Rest { left, size }),
+                (_, Unit::Lines { .. }) => Ok(Some(&self.bytes[rest])),
+            };
+        }
+    }
+
+    /// Reads more; returns `false` at the end.
+    fn read(&mut self) -> Result<bool, RecordError> {
+        self.bytes.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        if self.unread.end == self.bytes.len() {
+            self.bytes.resize(2 * self.bytes.len(), 0);
+        }
+        loop {
+            match self.from.read(&mut self.bytes[self.unread.end..]) {
+                Ok(read) => {
+                    self.unread.end += read;
+                    return Ok(read > 0);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(RecordError::Io(error)),
+            }
+        }
+    }
+}
+
+/// A reader that reports the size of every block read.
+pub(crate) struct Watched<R, P> {
+    pub(crate) from: R,
+    pub(crate) progress: P,
+}
+
+impl<R: Read, P: FnMut(u64)> Read for Watched<R, P> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(to)?;
+        (self.progress)(read as u64);
+        Ok(read)
     }
 }
 
@@ -105,17 +133,13 @@ mod tests {
         }
     }
 
-    fn read(bytes: &[u8], step: usize, unit: Unit) -> Result<Vec<Vec<u8>>, Ended<()>> {
+    fn read(bytes: &[u8], step: usize, unit: Unit) -> Result<Vec<Vec<u8>>, RecordError> {
+        let mut from = Records::new(Dribble(bytes, step), unit, 8);
         let mut records = vec![];
-        for_each(
-            Dribble(bytes, step),
-            unit,
-            |_| {},
-            |record| {
-                records.push(record.to_vec());
-                ControlFlow::Continue(())
-            },
-        )?;
+        while let Some(record) = from.next()? {
+            records.push(record.to_vec());
+        }
+        assert!(from.next()?.is_none(), "a record after the end");
         Ok(records)
     }
 
@@ -133,8 +157,8 @@ mod tests {
         fn records_are_of_one_size(bytes in vec(any::<u8>(), 0..100), step in 1usize..20, size in 1usize..9) {
             match read(&bytes, step, Unit::Records(size)) {
                 Ok(records) => prop_assert_eq!(records.concat(), bytes),
-                Err(Ended::Rest { left, .. }) => prop_assert!(left == bytes.len() % size && left > 0),
-                Err(ended) => prop_assert!(false, "{:?}", ended),
+                Err(RecordError::Rest { left, .. }) => prop_assert!(left == bytes.len() % size && left > 0),
+                Err(error) => prop_assert!(false, "{:?}", error),
             }
         }
     }

@@ -1,16 +1,16 @@
 //! The sorter, from readers to a writer.
 
+use std::fmt::{self, Debug};
 use std::io::{self, Read, Write};
-use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::thread;
 
-use prefixsort::{ExternalOptions, ExternalSorter, Figures, SpillError};
+use prefixsort::{ExternalOptions, ExternalSorter, Figures, NextRecord, SortedInput, SpillError};
 use thiserror::Error;
 
 use crate::order::{KeyEncoder, Order, Ties};
-use crate::records::{Ended, Unit, for_each};
+use crate::records::{BLOCK, RecordError, Records, Unit, Watched};
 
 /// Why sorting failed.
 #[derive(Debug, Error)]
@@ -24,7 +24,7 @@ pub enum SortError {
     Write(#[source] io::Error),
     /// Records could not be spilled.
     #[error(transparent)]
-    Spill(#[from] SpillError),
+    Spill(SpillError),
     /// The size of an input is not a multiple of the record size.
     #[error("ends after {left} of the {size} bytes of a record; check the record size {size}")]
     Rest {
@@ -33,15 +33,82 @@ pub enum SortError {
         /// Size of a record in bytes.
         size: usize,
     },
+    /// A sorted input of [`Sorter::merging`] could not be read.
+    #[error("input {}: {error}", number + 1)]
+    Input {
+        /// Its position in the inputs, from 0.
+        number: usize,
+        /// The reason.
+        #[source]
+        error: Box<SortError>,
+    },
+    /// An input of [`Sorter::merging`] is not sorted.
+    #[error("record {record} of input {} is out of order", number + 1)]
+    Disorder {
+        /// Its position in the inputs, from 0.
+        number: usize,
+        /// Number of the record, from 1, that comes before the previous one.
+        record: u64,
+    },
 }
 
-impl From<Ended<SortError>> for SortError {
-    fn from(ended: Ended<SortError>) -> Self {
-        match ended {
-            Ended::Io(error) => Self::Read(error),
-            Ended::Rest { left, size } => Self::Rest { left, size },
-            Ended::By(error) => error,
+impl From<RecordError> for SortError {
+    fn from(error: RecordError) -> Self {
+        match error {
+            RecordError::Io(error) => Self::Read(error),
+            RecordError::Rest { left, size } => Self::Rest { left, size },
         }
+    }
+}
+
+impl From<SpillError> for SortError {
+    fn from(error: SpillError) -> Self {
+        match error {
+            SpillError::Input { number, source } => {
+                // Errors of `Input::sorted` passed through the sorter.
+                let error = source.downcast().unwrap_or_else(Self::Read);
+                Self::Input { number, error: Box::new(error) }
+            }
+            SpillError::Disorder { number, record } => Self::Disorder { number, record },
+            other => Self::Spill(other),
+        }
+    }
+}
+
+/// An input that is already sorted, for [`Sorter::merging`].
+pub struct Input {
+    /// Opens the input at its beginning. Called when its turn comes to be merged; again only if a
+    /// directory for temporary files is full and the merge is restarted in another.
+    pub open: Box<dyn FnMut() -> io::Result<Box<dyn Read + Send>> + Send>,
+    /// Size in bytes, 0 if unknown.
+    pub size: u64,
+}
+
+impl Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl Input {
+    /// The input's records as the sorter sees them.
+    fn sorted(mut self, encoder: KeyEncoder, unit: Unit) -> SortedInput {
+        let open = move || {
+            let mut records = Records::new((self.open)()?, unit, MERGE_BLOCK);
+            let (encoder, mut buffer) = (encoder.clone(), Vec::new());
+            let next: NextRecord = Box::new(move |to_key, to_payload| {
+                let record =
+                    records.next().map_err(|error| io::Error::other(SortError::from(error)))?;
+                let Some(record) = record else { return Ok(false) };
+                encoder.with(record, &mut buffer, |key, payload| {
+                    to_key.extend_from_slice(key);
+                    to_payload.extend_from_slice(payload);
+                });
+                Ok(true)
+            });
+            Ok(next)
+        };
+        SortedInput { open: Box::new(open), memory: MERGE_BLOCK, bytes: self.size }
     }
 }
 
@@ -66,8 +133,9 @@ pub struct Sorter {
     single_threaded: bool,
 }
 
-/// Size of the blocks of output.
-const BLOCK: usize = 1 << 20;
+/// Bytes per read of an input that is merged with others: as large as the blocks of the runs that
+/// it may have to be merged with.
+const MERGE_BLOCK: usize = 256 << 10;
 
 /// Number of blocks being written or queued while the next one is filled.
 const BLOCKS: usize = 2;
@@ -79,10 +147,43 @@ impl Sorter {
     ///
     /// [`SortError::Spill`] if a thread cannot be started.
     pub fn new(order: &Order, options: ExternalOptions) -> Result<Self, SortError> {
+        Self::merging(order, options, Vec::new())
+    }
+
+    /// A sorter that merges inputs, each of which is already sorted in this order. Records that
+    /// compare equal keep the order of the inputs.
+    ///
+    /// # Errors
+    ///
+    /// [`SortError::Spill`] if a thread cannot be started. Inputs are read by
+    /// [`finish`](Self::finish), which reports [`SortError::Input`] or [`SortError::Disorder`].
+    ///
+    /// ```
+    /// use sortfile::{Input, Order, Sorter};
+    ///
+    /// let input = |text: &'static str| Input {
+    ///     open: Box::new(move || Ok(Box::new(text.as_bytes()))),
+    ///     size: text.len() as u64,
+    /// };
+    /// let inputs = vec![input("a\nc\n"), input("b\n")];
+    /// let mut out = Vec::new();
+    /// Sorter::merging(&Order::default(), prefixsort::ExternalOptions::default(), inputs)?
+    ///     .finish(&mut out, |_| {})?;
+    /// assert_eq!(out, b"a\nb\nc\n");
+    /// # Ok::<(), sortfile::SortError>(())
+    /// ```
+    pub fn merging(
+        order: &Order,
+        options: ExternalOptions,
+        inputs: Vec<Input>,
+    ) -> Result<Self, SortError> {
         let encoder = KeyEncoder::of(order);
         let single_threaded = options.threads == 0;
-        let external =
-            ExternalSorter::new(ExternalOptions { descending: encoder.descending, ..options })?;
+        let sorted = |input: Input| input.sorted(encoder.clone(), order.unit);
+        let external = ExternalSorter::merging(
+            ExternalOptions { descending: encoder.descending, ..options },
+            inputs.into_iter().map(sorted).collect(),
+        )?;
         Ok(Self {
             encoder,
             unit: order.unit,
@@ -110,13 +211,11 @@ impl Sorter {
     /// [`SortError`] if the reader fails or ends within a record, or if spilling fails.
     pub fn take(&mut self, from: impl Read, progress: impl FnMut(u64)) -> Result<(), SortError> {
         let Self { encoder, unit, external, buffer, .. } = self;
-        let each = |record: &[u8]| match encoder
-            .with(record, buffer, |key, payload| external.push(key, payload))
-        {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(SortError::Spill(error)),
-        };
-        Ok(for_each(from, *unit, progress, each)?)
+        let mut records = Records::new(Watched { from, progress }, *unit, BLOCK);
+        while let Some(record) = records.next()? {
+            encoder.with(record, buffer, |key, payload| external.push(key, payload))?;
+        }
+        Ok(())
     }
 
     /// Writes all records in order. `progress` is called with the size of each block that was
@@ -124,7 +223,8 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// [`SortError`] if spilled records cannot be read back, or the output cannot be written.
+    /// [`SortError`] if spilled records cannot be read back, an input cannot be merged, or the
+    /// output cannot be written.
     pub fn finish(
         self,
         mut to: impl Write + Send,

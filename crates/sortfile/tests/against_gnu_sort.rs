@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
 
 use prefixsort::ExternalOptions;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sortfile::{Order, Sorter, Ties, Unit, first_disorder};
+use sortfile::{Input, Order, Sorter, Ties, Unit, first_disorder};
 
 /// Options that both support.
 #[derive(Clone, Debug)]
@@ -33,22 +33,28 @@ impl Options {
         }
     }
 
-    fn gnu(&self, input: &[u8], check: bool) -> Output {
+    /// GNU `sort` with these options.
+    fn command(&self) -> Command {
         let mut command = Command::new("sort");
         command.env("LC_ALL", "C");
         command.args(self.keys.iter().flat_map(|key| ["-k", key]));
         if let Some(separator) = self.separator {
             command.arg("-t").arg(char::from(separator).to_string());
         }
-        let flags =
-            [(self.reverse, "-r"), (self.skip_blanks, "-b"), (self.zero, "-z"), (check, "-c")];
+        let flags = [(self.reverse, "-r"), (self.skip_blanks, "-b"), (self.zero, "-z")];
         command.args(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| flag));
         match self.ties {
             Ties::WholeRecord => {}
             Ties::AsTheyCame => drop(command.arg("-s")),
             Ties::FirstOnly => drop(command.arg("-u")),
         }
-        let mut child = command
+        command
+    }
+
+    fn gnu(&self, input: &[u8], check: bool) -> Output {
+        let mut child = self
+            .command()
+            .args(check.then_some("-c"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -121,6 +127,33 @@ proptest! {
         let ours = ours(&options.order(), &input);
         prop_assert_eq!(
             String::from_utf8_lossy(&ours), String::from_utf8_lossy(&gnu.stdout), "{:?} {:?}", options, input
+        );
+    }
+
+    #[test]
+    fn the_same_is_merged(options in options(), inputs in vec(input(), 0..12)) {
+        let order = options.order();
+        let directory = tempfile::tempdir().unwrap();
+        let sorted: Vec<Vec<u8>> = inputs.iter().map(|input| ours(&order, input)).collect();
+        let files = (0..).zip(&sorted).map(|(number, bytes)| {
+            let file = directory.path().join(format!("{number:02}"));
+            std::fs::write(&file, bytes).unwrap();
+            file
+        });
+        let gnu = options.command().arg("-m").arg("/dev/null").args(files).output().unwrap();
+        prop_assert!(gnu.status.success(), "{}", String::from_utf8_lossy(&gnu.stderr));
+        let input = |bytes: Vec<u8>| Input {
+            size: bytes.len() as u64,
+            open: Box::new(move || Ok(Box::new(io::Cursor::new(bytes.clone())))),
+        };
+        // Memory for seven inputs: more are merged into runs first.
+        let external =
+            ExternalOptions { threads: 0, memory: 4 << 20, ..ExternalOptions::default() };
+        let inputs = sorted.into_iter().map(input).collect();
+        let mut out = vec![];
+        Sorter::merging(&order, external, inputs).unwrap().finish(&mut out, |_| {}).unwrap();
+        prop_assert_eq!(
+            String::from_utf8_lossy(&out), String::from_utf8_lossy(&gnu.stdout), "{:?}", options
         );
     }
 

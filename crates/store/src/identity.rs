@@ -61,6 +61,7 @@ fn is_half(kept: &RunDocument, document: &RunDocument) -> bool {
         skipped: Vec::new(),
         findings: Vec::new(),
         fitness: std::collections::BTreeMap::new(),
+        fitness_under_each_setting: None,
         ..document.clone()
     };
     *kept == begun && document.results.starts_with(&kept.results)
@@ -93,6 +94,7 @@ mod tests {
             skipped: Vec::new(),
             findings: Vec::new(),
             fitness: std::collections::BTreeMap::new(),
+            fitness_under_each_setting: None,
             ..whole.clone()
         };
         for tests in [0, 2, whole.results.len()] {

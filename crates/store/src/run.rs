@@ -160,10 +160,10 @@ impl DriveName {
             drive::Backing::NoBlockDevice(_) => None,
         });
         for device in beneath.iter().flat_map(|device| device.drives()) {
-            add(device.model.clone(), device.serial.clone());
+            add(device.label(), device.serial.clone());
         }
         for record in document.drives.iter().filter(|record| record.device.layers.is_empty()) {
-            add(record.device.model.clone(), record.device.serial.clone());
+            add(record.device.label(), record.device.serial.clone());
         }
         add(document.source.as_ref().and_then(|source| source.drive.clone()), None);
         drives
@@ -265,6 +265,7 @@ mod tests {
                 tool: "fio".to_owned(),
                 version: None,
                 drive: Some(drive.to_owned()),
+                disks: Vec::new(),
             };
             RunDocument { source: Some(source), ..modelled() }
         };

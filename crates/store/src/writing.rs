@@ -208,7 +208,9 @@ mod tests {
     fn the_tool_is_named_with_its_version_if_known() {
         let by = |version: Option<&str>| {
             let version = version.map(str::to_owned);
-            let source = measurement::Source { tool: "fio".to_owned(), version, drive: None };
+            let tool_name = "fio".to_owned();
+            let source =
+                measurement::Source { tool: tool_name, version, ..measurement::Source::default() };
             tool(&RunDocument { source: Some(source), ..checked() })
         };
         assert_eq!([by(Some("3.33")), by(None)], ["fio 3.33", "fio"]);

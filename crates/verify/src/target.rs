@@ -245,9 +245,7 @@ fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u3
 pub(crate) fn refuse_non_storage(given: &str) -> Result<(), VerifyError> {
     match TargetName::parse(given) {
         TargetName::Path(_) => Ok(()),
-        TargetName::Model(_) | TargetName::Nbd(_) | TargetName::Null => {
-            Err(VerifyError::NotStorage { given: given.to_owned() })
-        }
+        _ => Err(VerifyError::NotStorage { given: given.to_owned() }),
     }
 }
 

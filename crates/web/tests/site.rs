@@ -176,6 +176,25 @@ fn an_empty_store_says_what_to_type() {
 }
 
 #[test]
+fn osds_of_a_cluster_are_shown_like_in_a_report() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let mut store = filled(&path, 0);
+    let mut document = samples::document(samples::osds(2, 3));
+    for started_at in ["2026-11-01T10:00:00Z", "2026-11-02T10:00:00Z"] {
+        started_at.clone_into(&mut document.started_at);
+        store.insert(&document, &Origin { host: None }).unwrap();
+    }
+    let site = Site::over(&path);
+    let run = site.get("/run/1").body;
+    for figure in ["osd-map", "write-time", "waterfall-slowest", "waterfall-median"] {
+        assert!(run.contains(&format!("data-figure=\"run-1-{figure}\"")), "no {figure}");
+    }
+    let compared = site.get("/compare?run=1&run=2");
+    assert!(compared.body.contains("osd.2: write"), "{} {}", compared.status, compared.body);
+}
+
+#[test]
 fn runs_are_listed_newest_first_filtered_by_link_and_leafed_through() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("results.db");

@@ -13,6 +13,7 @@
 //! | `engine` | fio's engines, and what each does with reads, writes and trims |
 //! | `verify` | options about the contents of blocks, their check, and ignored errors |
 //! | `libblkio` | the library of that name, and its driver io_uring |
+//! | `rbd` | an image of a Ceph cluster |
 //! | `priority` | its I/O priorities |
 //! | `preconditioning` | `sprandom` |
 //! | `processors` | processors and memory nodes |
@@ -33,6 +34,7 @@ pub mod options;
 mod preconditioning;
 mod priority;
 mod processors;
+mod rbd;
 mod reference;
 mod section;
 pub mod value;
@@ -175,6 +177,7 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
             return Err(section.error(section.line, &message));
         };
         notes.extend(section.notes());
+        notes.extend(section.rbd_note());
         if workload.files.synced == SyncedFile::Next {
             notes.push(
                 "nrfiles: as in fio, each sync in a directory covers the file whose turn comes \
@@ -198,7 +201,17 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     }
     let target = directory.or_else(|| targets.swap_remove(0));
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
-    Ok(Plan { name, answers, source, table: Table::Tests, target, targets_differ, notes, tests })
+    Ok(Plan {
+        name,
+        answers,
+        source,
+        table: Table::Tests,
+        target,
+        targets_differ,
+        notes,
+        tests,
+        published: None,
+    })
 }
 
 /// The target of a section, with its line. One that computes uses none, and runs with whatever the

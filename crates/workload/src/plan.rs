@@ -6,6 +6,7 @@
 mod error;
 pub mod fields;
 mod parse;
+mod published;
 mod reference;
 mod schema;
 mod value;
@@ -188,6 +189,14 @@ pub struct Test {
     pub with_previous: bool,
 }
 
+/// The part of a test's title that replaces its setting where that cannot be switched.
+const CACHE_AS_FOUND: &str = ", cache as found";
+
+/// The part of a test's title that states the setting of the write cache.
+fn cache_words(setting: WriteCache) -> String {
+    format!(", cache {}", setting.name())
+}
+
 impl Test {
     /// The workloads of tests that run at the same time.
     ///
@@ -204,6 +213,17 @@ impl Test {
             }
         };
         tests.iter().map(blocks).collect()
+    }
+
+    /// The test with the write cache left as it is, because it cannot be switched. A name that
+    /// states a setting says so.
+    #[must_use]
+    pub fn as_found(&self) -> Test {
+        let name = match self.write_cache {
+            WriteCache::Unchanged => self.name.clone(),
+            setting => self.name.replace(&cache_words(setting), CACHE_AS_FOUND),
+        };
+        Test { name, write_cache: WriteCache::Unchanged, ..self.clone() }
     }
 
     /// A test that runs alone and leaves the write cache unchanged.
@@ -231,6 +251,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// The tests in order; at least one.
     pub tests: Vec<Test>,
+    /// The same tests as long as in the plan's source, if `tests` are a short form of them.
+    pub published: Option<Vec<Test>>,
 }
 
 /// Total time of all tests of a smoke run.

@@ -299,6 +299,16 @@ impl StepProgram {
             && self.files.iter().all(|file| file.layout == Layout::Overwrite)
     }
 
+    /// Returns `true` if a turn makes what it wrote durable, by a sync or by the flag of a file, so
+    /// that it counts as a commit.
+    pub fn commits(&self) -> bool {
+        self.steps.iter().any(|step| match *step {
+            Step::Sync { .. } | Step::SyncDir => true,
+            Step::Write { file, .. } => self.files[file].open_flag.is_some(),
+            _ => false,
+        })
+    }
+
     pub fn size_per_job_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size_bytes).sum()
     }

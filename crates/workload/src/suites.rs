@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(count("journal"), 3);
         assert_eq!(count("slog"), 15);
         assert_eq!(count("fsync-study"), 2 * 3 * 6 * 2);
-        assert_eq!(count("write-cache"), 2 * (2 * 2 * 3 + 2 + 3 + 3));
+        assert_eq!(count("write-cache"), 2 * (8 + 4 + 4 + 6 + 6 + 2 + 2 + 3));
         assert_eq!(count("read-scaling"), 5 + 2);
         assert_eq!(count("wal"), 16 + 4);
         assert_eq!(named("slog").unwrap().table, Table::Slog);

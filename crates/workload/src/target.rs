@@ -4,6 +4,10 @@ use std::fmt;
 
 /// The prefix of a model's name.
 const MODEL_SCHEME: &str = "sim:";
+/// The prefix of an image of a Ceph cluster.
+const IMAGE_SCHEME: &str = "rbd:";
+/// The prefix of a pool of a Ceph cluster.
+const POOL_SCHEME: &str = "rados:";
 /// The target that takes every request at once and stores nothing.
 const NULL: &str = "null:";
 /// The schemes of NBD exports, before `+TRANSPORT` and `://`; the second is that of TLS.
@@ -28,6 +32,11 @@ pub enum TargetName<'a> {
     /// An NBD export, `nbd://HOST/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`. The address may be
     /// invalid or its transport unsupported.
     Nbd(&'a str),
+    /// A block device image of a Ceph cluster, `rbd:POOL[/NAMESPACE]/IMAGE`; what follows `rbd:`.
+    Image(&'a str),
+    /// A pool of a Ceph cluster, `rados:POOL`, in which tests create their objects; what follows
+    /// `rados:`.
+    Pool(&'a str),
     /// `null:`, which measures the engine's own overhead.
     Null,
 }
@@ -35,11 +44,18 @@ pub enum TargetName<'a> {
 impl<'a> TargetName<'a> {
     /// Every text is a name: what has no known scheme is a path.
     pub fn parse(given: &'a str) -> TargetName<'a> {
-        match given.strip_prefix(MODEL_SCHEME) {
-            Some(model) => TargetName::Model(model),
-            None if given == NULL => TargetName::Null,
-            None if has_export_scheme(given) => TargetName::Nbd(given),
-            None => TargetName::Path(given),
+        if let Some(model) = given.strip_prefix(MODEL_SCHEME) {
+            TargetName::Model(model)
+        } else if let Some(image) = given.strip_prefix(IMAGE_SCHEME) {
+            TargetName::Image(image)
+        } else if let Some(pool) = given.strip_prefix(POOL_SCHEME) {
+            TargetName::Pool(pool)
+        } else if given == NULL {
+            TargetName::Null
+        } else if has_export_scheme(given) {
+            TargetName::Nbd(given)
+        } else {
+            TargetName::Path(given)
         }
     }
 }
@@ -54,6 +70,8 @@ impl fmt::Display for TargetName<'_> {
         match self {
             TargetName::Path(path) | TargetName::Nbd(path) => f.write_str(path),
             TargetName::Model(model) => write!(f, "{MODEL_SCHEME}{model}"),
+            TargetName::Image(image) => write!(f, "{IMAGE_SCHEME}{image}"),
+            TargetName::Pool(pool) => write!(f, "{POOL_SCHEME}{pool}"),
             TargetName::Null => f.write_str(NULL),
         }
     }
@@ -67,7 +85,7 @@ mod tests {
     fn a_name_is_written_as_it_was_read() {
         for given in [
             "/srv/db", "relative", "", "sim:", "sim:a,seed=1", "null:", "null:x",
-            "nbd+unix:///?socket=/x", "emu:a", "/a/sim:b",
+            "nbd+unix:///?socket=/x", "emu:a", "/a/sim:b", "rbd:p/i", "rbd:", "rados:p", "rados:",
         ] {
             assert_eq!(TargetName::parse(given).to_string(), given);
         }

@@ -92,8 +92,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         "published row", "test", "published", "model", "emulated", "error"
     );
     let mut not_replayed = Vec::new();
-    for drive in catalogue::drives().iter().filter(|drive| named(&drive.name)) {
-        not_replayed.extend(rows(drive, program, options, &mut outcome)?);
+    for model in catalogue::models().iter().filter(|model| named(&model.model)) {
+        if let Some(drive) = &model.fitted_to {
+            let drive = catalogue::find(drive)?;
+            not_replayed.extend(rows(drive, model, program, options, &mut outcome)?);
+        }
     }
     not_replayed.sort_unstable();
     for same in not_replayed.chunk_by(|a, b| a == b) {
@@ -165,13 +168,13 @@ impl NotReplayed {
 
 fn rows(
     drive: &Drive,
+    model: &Model,
     program: &Path,
     options: &Options,
     outcome: &mut Outcome,
 ) -> anyhow::Result<Vec<NotReplayed>> {
-    let samples = published::samples(drive)
-        .map_err(|row| anyhow::anyhow!("no suite contains the test of {row:?}"))?;
-    let model = catalogue::find_model(&drive.name)?;
+    let samples = published::samples(drive, model)
+        .map_err(|row| anyhow::anyhow!("no test corresponds to {row:?}"))?;
     let mut not_replayed = Vec::new();
     for sample in samples {
         let Work::Blocks(workload) = &sample.test.work else {

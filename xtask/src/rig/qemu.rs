@@ -71,7 +71,18 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             continue;
         }
         let begun = Instant::now();
-        match test(&mut guest) {
+        let mut result = test(&mut guest);
+        // A guest that does not respond would fail the other tests, too, so it is started again.
+        if guest.is_lost() {
+            println!("{}", machine.console_end());
+            let stalled = machine.has_stalled();
+            guest = machine.boot()?;
+            if let (true, Err(error)) = (stalled, &result) {
+                println!("rig {name}: the emulated processors stalled, so it runs again: {error}");
+                result = test(&mut guest);
+            }
+        }
+        match result {
             Ok(()) => {
                 outcome.passed += 1;
                 println!("rig {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
@@ -79,12 +90,6 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             Err(error) => {
                 outcome.failed += 1;
                 println!("rig {name} ... FAILED\n{error:?}");
-                // A guest that does not respond would fail the other tests, too, so it is started
-                // again.
-                if guest.is_lost() {
-                    println!("{}", machine.console_end());
-                    guest = machine.boot()?;
-                }
             }
         }
     }

@@ -135,6 +135,28 @@ fn many_tests_do_not_make_verdicts_by_chance() {
 }
 
 #[test]
+fn osds_are_compared_with_themselves_only() {
+    let (mut baseline, mut candidate) = (samples::osds(1, 4), samples::osds(1, 6));
+    candidate.retain(|result| result.osd.as_ref().is_some_and(|osd| osd.id != 1));
+    candidate.reverse();
+    let is_slow = |result: &&mut TestResult| result.test == "osd.3: write";
+    for result in baseline.iter_mut().filter(is_slow) {
+        result.commits_per_s = result.commits_per_s.map(|per_s| per_s * 3.0);
+    }
+    let against = against(&[run(baseline)], &[run(candidate)]);
+    let pairs: Vec<(&str, Option<&str>)> = against
+        .tests
+        .iter()
+        .map(|test| (test.test.as_str(), test.candidate_test.as_deref()))
+        .collect();
+    assert_eq!(pairs.len(), 6, "{pairs:?}");
+    assert!(pairs.iter().all(|(_, renamed)| renamed.is_none()), "{pairs:?}");
+    let unpaired: Vec<&str> = against.unpaired.iter().map(|one| one.test.as_str()).collect();
+    assert_eq!(unpaired.len(), 6, "{unpaired:?}");
+    assert!(unpaired.contains(&"osd.1: write") && unpaired.contains(&"osd.5: write"));
+}
+
+#[test]
 fn a_renamed_test_is_found_and_a_changed_one_is_not() {
     let mut renamed = result(FSYNC, 500.0, 30, 2);
     renamed.test = "commit".to_owned();

@@ -314,6 +314,16 @@ fn sync_directory(path: &Path) -> Result<(), StateError> {
         .map_err(|source| io_error("sync", path, source))
 }
 
+/// Replaces a file; the new content is durable when it returns.
+pub(crate) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}
+
 /// The record of a drive whose lock this process holds.
 #[derive(Debug)]
 pub struct LockedRecord {
@@ -358,15 +368,10 @@ impl LockedRecord {
 
     fn write(&self) -> Result<(), StateError> {
         let record = Record::new(self.drive.clone(), self.changes.clone());
-        let new = self.path.with_extension("new");
-        let text = serde_json::to_vec_pretty(&record)
-            .map_err(|error| io_error("write", &new, error.into()))?;
-        let mut file = File::create(&new).map_err(|source| io_error("create", &new, source))?;
-        file.write_all(&text)
-            .and_then(|()| file.sync_all())
-            .map_err(|source| io_error("write", &new, source))?;
-        fs::rename(&new, &self.path).map_err(|source| io_error("write", &self.path, source))?;
-        self.sync_parent()
+        serde_json::to_vec_pretty(&record)
+            .map_err(io::Error::from)
+            .and_then(|text| write_durably(&self.path, &text))
+            .map_err(|source| io_error("write", &self.path, source))
     }
 
     fn sync_parent(&self) -> Result<(), StateError> {

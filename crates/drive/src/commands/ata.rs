@@ -5,10 +5,12 @@
 //! | `identify` | IDENTIFY DEVICE: what the drive is, and its write cache |
 //! | `smart` | SMART attributes and verdict |
 //! | `statistics` | Device Statistics, the counters defined by the standard |
+//! | `written` | the attributes in which vendors count what a drive has written |
 
 pub mod identify;
 pub mod smart;
 pub mod statistics;
+pub mod written;
 
 use super::scsi::sense::Sense;
 

@@ -3,7 +3,7 @@
 use super::bytes::{at_least, little_endian, padded_text};
 use super::carrier::NvmeCommand;
 use super::{CacheReading, DriveIdentity, InvalidAnswer};
-use crate::{AfterPowerCycle, Health, ToldBy};
+use crate::{AfterPowerCycle, Health, ToldBy, WrittenBytes};
 
 /// Identify, CNS 01h: the controller (5.17.2.1).
 pub const IDENTIFY_CONTROLLER: NvmeCommand =
@@ -11,16 +11,34 @@ pub const IDENTIFY_CONTROLLER: NvmeCommand =
 /// Size of every Identify data structure, in bytes.
 pub const IDENTIFY_BYTES: usize = 4096;
 
-/// Get Log Page of the SMART / Health Information log (02h), for the whole controller; bits 31:16
-/// are the number of dwords minus one (5.16).
-pub const SMART_LOG: NvmeCommand = NvmeCommand {
-    opcode: 0x02,
-    namespace: u32::MAX,
-    dword10: (SMART_BYTES as u32 / 4 - 1) << 16 | 0x02,
-    dword11: 0,
-};
-/// Size of that log, in bytes.
+/// Get Log Page, for the whole controller; bits 31:16 are the number of dwords minus one (5.16).
+const fn get_log(page: u8, bytes: usize) -> NvmeCommand {
+    NvmeCommand {
+        opcode: 0x02,
+        namespace: u32::MAX,
+        dword10: (bytes as u32 / 4 - 1) << 16 | page as u32,
+        dword11: 0,
+    }
+}
+
+/// The SMART / Health Information log.
+pub const SMART_LOG: NvmeCommand = get_log(0x02, SMART_BYTES);
+/// Size of that log and of the vendors' logs, in bytes.
 pub const SMART_BYTES: usize = 512;
+
+/// The Supported Log Pages log.
+pub const SUPPORTED_LOGS: NvmeCommand = get_log(0x00, SUPPORTED_LOGS_BYTES);
+/// Size of that log, in bytes: four for each page.
+pub const SUPPORTED_LOGS_BYTES: usize = 1024;
+
+/// The number of the OCP's log page "SMART / Health Information Extended". It lies in the vendors'
+/// range, so its content must be recognised by its GUID.
+pub const OCP_PAGE: u8 = 0xC0;
+pub const OCP_LOG: NvmeCommand = get_log(OCP_PAGE, SMART_BYTES);
+
+/// The number of Intel's log page "Additional SMART Attributes", which Solidigm kept.
+pub const INTEL_PAGE: u8 = 0xCA;
+pub const INTEL_LOG: NvmeCommand = get_log(INTEL_PAGE, SMART_BYTES);
 
 /// Feature 06h, Volatile Write Cache (5.27.1.4).
 const WRITE_CACHE: u32 = 0x06;
@@ -44,6 +62,10 @@ pub fn set_write_cache(on: bool, save: bool) -> NvmeCommand {
 #[derive(Debug, Clone)]
 pub struct Controller {
     identity: DriveIdentity,
+    /// PCI vendor number.
+    vendor: u16,
+    /// LPA bit 5: the controller supports the Supported Log Pages log.
+    pub lists_logs: bool,
     /// ONCS bit 4: Set Features supports Save, Get Features supports Select.
     pub selects: bool,
     /// VWC bit 0.
@@ -67,9 +89,16 @@ impl Controller {
         let optional_commands = u16::from_le_bytes([answer[520], answer[521]]);
         Ok(Controller {
             identity,
+            vendor: u16::from_le_bytes([answer[0], answer[1]]),
+            lists_logs: answer[261] & 1 << 5 != 0,
             selects: optional_commands & 1 << 4 != 0,
             has_write_cache: answer[525] & 1 != 0,
         })
+    }
+
+    /// Returns whether it is a drive of Intel, or of Solidigm, which took over Intel's drives.
+    pub fn is_intel(&self) -> bool {
+        matches!(self.vendor, 0x8086 | 0x025E)
     }
 
     /// Model, serial number and firmware.
@@ -141,8 +170,55 @@ pub fn health(answer: &[u8]) -> Result<Health, InvalidAnswer> {
         power_on_hours: counter(128),
         unsafe_shutdowns: counter(144),
         media_errors: counter(160),
+        host_bytes_written: data_written(answer).map(|written| written.bytes),
+        medium_bytes_written: None,
         power_loss_protection_failed: answer[0] & BACKUP_FAILED != 0,
     })
+}
+
+/// Bytes written by the host, from the SMART / Health Information log: data units of a thousand
+/// sectors of 512 bytes; 0 is "not reported" (5.16.1.3).
+pub fn data_written(answer: &[u8]) -> Option<WrittenBytes> {
+    const DATA_UNIT_BYTES: u64 = 512_000;
+    let units = little_endian(answer, 48, 16).filter(|units| *units > 0)?;
+    WrittenBytes::counted(units, DATA_UNIT_BYTES)
+}
+
+/// Returns whether the Supported Log Pages log lists a page (bit 0 of its entry).
+pub fn is_listed(supported_logs: &[u8], page: u8) -> bool {
+    supported_logs.get(4 * usize::from(page)).is_some_and(|entry| entry & 1 != 0)
+}
+
+/// Bytes that the drive has written to its flash, from the OCP's log page: physical media units written,
+/// in bytes (OCP, Datacenter NVMe SSD Specification, SMART / Health Information Extended). `None`
+/// if the page is another one.
+pub fn ocp_written(answer: &[u8]) -> Option<WrittenBytes> {
+    /// AFD514C9-7C6F-4F9C-A4F2-BFEA2810AFC5, little endian; nvme-cli checks it as well
+    /// (plugins/ocp/ocp-smart-extended-log.c).
+    const GUID: u128 = 0xAFD5_14C9_7C6F_4F9C_A4F2_BFEA_2810_AFC5;
+    // The specification does not say in which steps the counter advances. Drives program flash on
+    // several planes at once, which is less than this.
+    const STEP_BYTES: u64 = 1 << 20;
+
+    if answer.get(496..512)? != GUID.to_le_bytes() {
+        return None;
+    }
+    let bytes = little_endian(answer, 0, 16).filter(|bytes| (1..u64::MAX).contains(bytes))?;
+    Some(WrittenBytes { bytes, granule_bytes: STEP_BYTES })
+}
+
+/// The same from Intel's log page: items of 12 bytes, each with a key and, from byte 5, six bytes
+/// of raw value (nvme-cli, plugins/solidigm/solidigm-smart.c). Key F4h counts NAND writes in units
+/// of 32 MiB (product specifications of the DC P3700 and its successors). `None` if this item is
+/// missing, as on Optane drives.
+pub fn intel_written(answer: &[u8]) -> Option<WrittenBytes> {
+    const ITEM_BYTES: usize = 12;
+    const NAND_BYTES_WRITTEN: u8 = 0xF4;
+    const UNIT_BYTES: u64 = 32 << 20;
+
+    let item = answer.chunks_exact(ITEM_BYTES).find(|item| item[0] == NAND_BYTES_WRITTEN)?;
+    let units = little_endian(item, 5, 6).filter(|units| *units > 0)?;
+    WrittenBytes::counted(units, UNIT_BYTES)
 }
 
 const FEATURE_NOT_SAVEABLE: u16 = 0x10D;
@@ -201,10 +277,65 @@ pub mod tests {
         data[0] = warning;
         data[1..3].copy_from_slice(&310_u16.to_le_bytes());
         data[3..6].copy_from_slice(&[98, 10, 104]);
-        for (at, value) in [(112, 1_200_u64), (128, 8_760), (144, 57), (160, 2)] {
+        for (at, value) in [(48, 2_000), (112, 1_200_u64), (128, 8_760), (144, 57), (160, 2)] {
             data[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         data
+    }
+
+    /// The GUID in the order in which nvme-cli lists its bytes.
+    const OCP_GUID: [u8; 16] = [
+        0xC5, 0xAF, 0x10, 0x28, 0xEA, 0xBF, 0xF2, 0xA4, 0x9C, 0x4F, 0x6F, 0x7C, 0xC9, 0x14, 0xD5,
+        0xAF,
+    ];
+
+    /// The OCP's log page.
+    pub fn ocp(written_bytes: u64) -> Vec<u8> {
+        let mut data = vec![0; SMART_BYTES];
+        data[..8].copy_from_slice(&written_bytes.to_le_bytes());
+        data[496..].copy_from_slice(&OCP_GUID);
+        data
+    }
+
+    /// Intel's log page with these keys and raw values.
+    pub fn intel(items: &[(u8, u64)]) -> Vec<u8> {
+        let mut data = vec![0; SMART_BYTES];
+        for (item, (key, raw)) in data.chunks_exact_mut(12).zip(items) {
+            (item[0], item[3]) = (*key, 100);
+            item[5..11].copy_from_slice(&raw.to_le_bytes()[..6]);
+        }
+        data
+    }
+
+    #[test]
+    fn flash_writes_by_the_ocp() {
+        assert_eq!(ocp_written(&ocp(3 << 40)).map(|written| written.bytes), Some(3 << 40));
+        // Beyond 64 bits, or blank.
+        let mut damaged = ocp(3 << 40);
+        damaged[9] = 1;
+        assert_eq!((ocp_written(&damaged), ocp_written(&ocp(0))), (None, None));
+        // Another vendor's page of this number.
+        let mut other = ocp(3 << 40);
+        other[500] ^= 1;
+        assert_eq!((ocp_written(&other), ocp_written(&other[..500])), (None, None));
+    }
+
+    #[test]
+    fn flash_writes_by_intel() {
+        let page = intel(&[(0xAB, 0), (0xF4, 224_943_088), (0xF5, 100_000_000)]);
+        let written = intel_written(&page).unwrap();
+        assert_eq!((written.bytes, written.granule_bytes), (224_943_088 << 25, 32 << 20));
+        assert_eq!(intel_written(&intel(&[(0xF5, 100)])), None);
+        // Not a value, but bytes that look like a key between two items.
+        assert_eq!(intel_written(&intel(&[(0xAB, 0xF4), (0xAC, 0xF4F4_F4F4_F4F4)])), None);
+    }
+
+    #[test]
+    fn log_pages_are_listed() {
+        let mut list = vec![0; SUPPORTED_LOGS_BYTES];
+        list[4 * 0xC0] = 1;
+        assert!(is_listed(&list, OCP_PAGE) && !is_listed(&list, INTEL_PAGE));
+        assert!(!is_listed(&[], OCP_PAGE));
     }
 
     #[test]
@@ -251,6 +382,9 @@ pub mod tests {
         );
         assert_eq!(GET_WRITE_CACHE_CAPABILITIES.dword10, 0x306);
         assert_eq!(SMART_LOG.dword10, 0x007F_0002);
+        assert_eq!(SUPPORTED_LOGS.dword10, 0x00FF_0000);
+        assert_eq!(OCP_LOG.dword10, 0x007F_00C0);
+        assert_eq!(INTEL_LOG.dword10, 0x007F_00CA);
     }
 
     #[test]
@@ -266,6 +400,8 @@ pub mod tests {
                 media_errors: Some(2),
                 temperature_celsius: Some(37),
                 failing: Some(false),
+                host_bytes_written: Some(1_024_000_000),
+                medium_bytes_written: None,
                 power_loss_protection_failed: false,
             }
         );
@@ -288,6 +424,13 @@ pub mod tests {
         #[test]
         fn no_bytes_make_it_stumble(answer in proptest::collection::vec(any::<u8>(), 0..520), wide: u8) {
             let _ = (health(&answer), Controller::decode(&answer));
+            let _ = (data_written(&answer), ocp_written(&answer), intel_written(&answer));
+            let _ = is_listed(&answer, wide);
+            if answer.len() >= SMART_BYTES {
+                let mut ocp = answer.clone();
+                ocp[496..512].copy_from_slice(&OCP_GUID);
+                let _ = ocp_written(&ocp);
+            }
             let whole: Vec<u8> = answer.iter().copied().cycle().chain(std::iter::repeat(wide)).take(IDENTIFY_BYTES).collect();
             let _ = Controller::decode(&whole).map(Controller::identity);
         }

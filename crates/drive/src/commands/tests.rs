@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use rustix::io::Errno;
 
 use super::*;
+use crate::MediumWrites;
 use simulated::{Fault, Kind, Simulated};
 
 /// A drive with a fault, and the commands that it will have received.
@@ -126,12 +127,16 @@ fn a_drive_may_vanish_at_any_moment() {
             for after in 0..8 {
                 let fault = || Fault::KernelSays(errno, after);
                 let (mut asked, commands) = opened(kind, fault());
-                let came = [
+                let mut came = vec![
                     asked.write_cache().map(|_| ()),
                     asked.set_write_cache(false),
                     asked.health().map(|_| ()),
                     asked.identity().map(|_| ()),
                 ];
+                // SCSI has no counter to ask for.
+                if kind != Kind::Sas {
+                    came.push(asked.wear().map(|_| ()));
+                }
                 let sent = commands.lock().unwrap().len();
                 for error in came.into_iter().filter_map(Result::err) {
                     let expected = matches!(error, CommandError::Gone { .. })
@@ -225,6 +230,45 @@ fn health_by_each_way() {
 }
 
 #[test]
+fn what_a_drive_has_written() {
+    let medium = |kind, fault| match drive(kind, fault).wear().unwrap().medium {
+        MediumWrites::Bytes(written) => written.bytes,
+        pages @ MediumWrites::Pages { .. } => panic!("{pages:?}"),
+    };
+    // Its model is one of Intel's.
+    assert_eq!(medium(Kind::Sata, Fault::None), 2500 * (32 << 20));
+    assert_eq!(medium(Kind::Nvme, Fault::ListsLogs(vec![0x02, 0xC0])), 5 << 30);
+    assert_eq!(medium(Kind::Nvme, Fault::HasVendorLogs(0x144D)), 5 << 30);
+    for intel in [0x8086, 0x025E] {
+        assert_eq!(medium(Kind::Nvme, Fault::HasVendorLogs(intel)), 100 * (32 << 20));
+    }
+    let host = drive(Kind::Nvme, Fault::HasVendorLogs(0)).wear().unwrap().host;
+    assert_eq!(host.map(|host| host.bytes), Some(1_024_000_000));
+
+    let none = |kind, fault| drive(kind, fault).wear().unwrap_err().to_string();
+    insta::assert_snapshot!(none(Kind::Nvme, Fault::None), @"/dev/nvme0n1 does not support that: it has no known counter of what it writes to its flash");
+    insta::assert_snapshot!(none(Kind::Nvme, Fault::ListsLogs(vec![0x02])), @"/dev/nvme0n1 does not support that: it has no known counter of what it writes to its flash");
+    insta::assert_snapshot!(none(Kind::Sas, Fault::None), @"/dev/sdx does not support that: SCSI has no counter of what a drive writes");
+    insta::assert_snapshot!(none(Kind::UsbBridge, Fault::None), @"/dev/sdx does not support that: SCSI has no counter of what a drive writes");
+    insta::assert_snapshot!(none(Kind::Sata, Fault::KernelSays(Errno::PERM, 0)), @"/dev/sdx takes commands only from root: run flushmark with sudo");
+}
+
+#[test]
+fn health_sends_no_vendor_command_that_the_drive_does_not_list() {
+    let written = |fault| {
+        let health = drive(Kind::Nvme, fault).health().unwrap();
+        (health.host_bytes_written, health.medium_bytes_written)
+    };
+    assert_eq!(written(Fault::None), (Some(1_024_000_000), None));
+    assert_eq!(written(Fault::HasVendorLogs(0x8086)), (Some(1_024_000_000), None));
+    assert_eq!(written(Fault::ListsLogs(vec![0xC0])), (Some(1_024_000_000), Some(5 << 30)));
+    let sata = drive(Kind::Sata, Fault::None).health().unwrap();
+    // The standard's count of sectors takes precedence here, too.
+    assert_eq!(sata.host_bytes_written, Some(70_000_000 * 512));
+    assert_eq!(sata.medium_bytes_written, Some(2500 * (32 << 20)));
+}
+
+#[test]
 fn a_sleeping_disk_is_not_woken() {
     let mut sleeping = drive(Kind::Sata, Fault::Sleeps);
     insta::assert_snapshot!(sleeping.health().unwrap_err(), @"/dev/sdx does not support that: it is in standby, and reading its health would wake it");
@@ -264,7 +308,8 @@ proptest! {
     #[test]
     fn no_answer_makes_a_conversation_stumble(bytes in proptest::collection::vec(any::<u8>(), 0..600), kind in 0..SPEAKING.len()) {
         let mut drive = drive(SPEAKING[kind], Fault::Answers(bytes));
-        let _ = (drive.write_cache(), drive.set_write_cache(true), drive.health(), drive.identity());
+        let _ = (drive.write_cache(), drive.set_write_cache(true), drive.health());
+        let _ = (drive.identity(), drive.wear());
     }
 }
 

@@ -55,6 +55,9 @@ fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
             driver: text("scaling_driver"),
             governor: text("scaling_governor"),
             preference: text("energy_performance_preference"),
+            max_mhz: cpus
+                .parsed(format!("cpufreq/{name}/cpuinfo_max_freq"))
+                .map(|khz: u64| khz / 1000),
         };
         match groups.iter_mut().find(|(_, known)| *known == policy) {
             Some((known, _)) => known.extend(members),

@@ -56,8 +56,11 @@ pub(super) fn settings(
     settings.collect()
 }
 
-/// Paravirtual disks are easy to recognise. Emulated hardware is not, but a virtual machine rarely
-/// has the real hardware.
+/// The models that hypervisors give to emulated disks.
+const EMULATED_MODELS: [&str; 3] = ["QEMU HARDDISK", "VBOX HARDDISK", "VMware Virtual"];
+
+/// Paravirtual disks are easy to recognise. Emulated hardware is known by the disk's model. Other
+/// models are not, but a virtual machine rarely has the real hardware.
 fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
     match disk.device.transport {
         // virtio-scsi has a SCSI host below its virtio device.
@@ -71,6 +74,9 @@ fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
         Transport::Usb => return None,
         _ => {}
     }
+    let model = disk.device.model.as_deref().unwrap_or_default();
+    let virtual_machine =
+        virtual_machine || EMULATED_MODELS.iter().any(|known| model.starts_with(known));
     let controller = disk.pci_device()?;
     match driver(&controller, "").as_deref()? {
         "vmw_pvscsi" => Some(VirtualDisk::PvScsi),
@@ -119,4 +125,34 @@ pub(super) fn arrays(root: &SystemRoot) -> Vec<Array> {
         }
     });
     arrays.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use captures::Machine;
+
+    use super::*;
+
+    /// The kind of a SATA disk on a controller with this driver.
+    fn kind(model: &str, driver: &str, virtual_machine: bool) -> Option<VirtualDisk> {
+        const CONTROLLER: &str = "pci0000:00/0000:00:1f.2";
+        let machine = Machine::new();
+        let disk = format!("{CONTROLLER}/ata1/host0/target0:0:0/0:0:0:0/block/sda");
+        machine.disk(&disk, "8:0", &[("size", "2048"), ("device/model", model)]);
+        machine.link(
+            &format!("sys/devices/{CONTROLLER}/driver"),
+            &format!("sys/bus/pci/drivers/{driver}"),
+        );
+        machine.file(&format!("sys/bus/pci/drivers/{driver}/bind"), "");
+        let root = SystemRoot::new(machine.path());
+        settings(&root, &attached(&root), virtual_machine)[0].virtual_disk
+    }
+
+    #[test]
+    fn an_emulated_disk_is_known_by_its_model_or_by_its_machine() {
+        assert_eq!(kind("QEMU HARDDISK", "ahci", false), Some(VirtualDisk::EmulatedAta));
+        assert_eq!(kind("VMware Virtual S", "mptspi", false), Some(VirtualDisk::EmulatedScsi));
+        assert_eq!(kind("INTEL SSDSC2KB48", "ahci", false), None);
+        assert_eq!(kind("INTEL SSDSC2KB48", "ahci", true), Some(VirtualDisk::EmulatedAta));
+    }
 }

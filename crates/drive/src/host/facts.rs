@@ -36,6 +36,9 @@ pub struct FrequencyPolicy {
     pub governor: Option<String>,
     /// The hardware's energy preference, where it has one: `performance`, `balance_power`...
     pub preference: Option<String>,
+    /// Highest frequency of these CPUs, turbo included, in MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_mhz: Option<u64>,
 }
 
 /// Idle states of a processor, and what selects them.
@@ -215,6 +218,13 @@ pub enum VirtualDisk {
     HyperV,
     /// Xen's blkfront.
     Xen,
+}
+
+impl VirtualDisk {
+    /// Returns whether the hypervisor imitates a controller that exists as hardware.
+    pub const fn is_emulated(self) -> bool {
+        matches!(self, VirtualDisk::EmulatedAta | VirtualDisk::EmulatedScsi)
+    }
 }
 
 /// A mounted filesystem on a block device.

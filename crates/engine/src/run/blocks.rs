@@ -48,6 +48,14 @@ impl Run<'_> {
                 export.check(workload).map_err(NotRun::Skip)?;
                 (Carrier::Nbd, ExportTarget::note(workload))
             }
+            Opened::Ceph(ceph) => {
+                ceph.check(workload).map_err(NotRun::Skip)?;
+                let carrier = match kind {
+                    TargetKind::Image => Carrier::Librbd,
+                    _ => Carrier::Librados,
+                };
+                (carrier, ceph.note(workload))
+            }
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
         let place = self.place(workload, first_file)?;
@@ -61,7 +69,19 @@ impl Run<'_> {
                     .to_owned()
             })
         });
-        let writes_are_commits = workload.commits() == Commits::EachWrite;
+        let durable = self.target.writes_are_durable(workload.direct) && workload.pattern.writes();
+        let writes_are_commits = match workload.commits() {
+            Commits::EachWrite => true,
+            Commits::EachSync => false,
+            Commits::None => durable && workload.pattern.transfers(),
+        };
+        let by_cluster = writes_are_commits && !workload.sync.is_durable();
+        let note = note.or_else(|| {
+            by_cluster.then(|| {
+                "the device is a Ceph image, where each write is durable when it is acknowledged"
+                    .to_owned()
+            })
+        });
         let flow = workload.flow.and_then(|flow| flows.get(&flow.id).cloned());
         let placement =
             Placement::on_host(&workload.processors, &self.options.root).map_err(NotRun::Skip)?;
@@ -263,8 +283,7 @@ impl Run<'_> {
             let (size_bytes, needed_bytes) = (sizes.iter().sum(), parts.files.iter().sum());
             return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
         };
-        // An export has no page cache on this machine.
-        let is_direct = workload.direct || self.target.kind() == TargetKind::Nbd;
+        let is_direct = workload.direct || self.target.beyond_the_kernel().is_some();
         let of_test = |&file: &&Part| Part { direct: file.direct && is_direct, ..file.clone() };
         let files: Vec<Part> = files.iter().map(of_test).collect();
         for file in files.iter().filter(|file| file.direct) {

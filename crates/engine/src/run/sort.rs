@@ -20,11 +20,10 @@ impl Run<'_> {
         sort: &'a SortWork,
     ) -> Result<Planned<'a>, NotRun> {
         self.expect_no_zones(true)?;
-        if self.target.kind() == TargetKind::Nbd {
-            return Err(NotRun::Skip(
-                "a sort keeps its runs in a file or on a device, and an NBD export is neither"
-                    .to_owned(),
-            ));
+        if let Some(target) = self.target.beyond_the_kernel() {
+            return Err(NotRun::Skip(format!(
+                "a sort keeps its runs in a file or on a device, and {target} is neither"
+            )));
         }
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
         let carrier =

@@ -19,15 +19,15 @@ impl Run<'_> {
         program: &'a StepProgram,
     ) -> Result<Planned<'a>, NotRun> {
         self.expect_no_zones(true)?;
+        if let Some(target) = self.target.beyond_the_kernel() {
+            return Err(NotRun::Skip(format!(
+                "a step program makes calls on files, and {target} has none"
+            )));
+        }
         match self.target.kind() {
             TargetKind::Null => {
                 return Err(NotRun::Skip(
                     "a step program needs files, but null: has none".to_owned(),
-                ));
-            }
-            TargetKind::Nbd => {
-                return Err(NotRun::Skip(
-                    "a step program makes calls on files, and an NBD export has none".to_owned(),
                 ));
             }
             TargetKind::Directory => {}

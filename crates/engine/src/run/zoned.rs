@@ -52,6 +52,9 @@ impl Run<'_> {
                     "it writes zones, but the protocol NBD has no commands for zones".to_owned(),
                 );
             }
+            TargetKind::Image | TargetKind::Objects => {
+                return refused("it writes zones, which Ceph does not have".to_owned());
+            }
             _ => {}
         }
         let Some(queue) = queue else {

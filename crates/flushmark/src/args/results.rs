@@ -163,7 +163,7 @@ pub struct DeleteArgs {
     pub yes: bool,
 }
 
-/// Import results of fio, diskinfo -S, pg_test_fsync or flushmark, or another store's runs
+/// Import results of fio, diskinfo, pg_test_fsync, sysbench or flushmark, or another store's runs
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

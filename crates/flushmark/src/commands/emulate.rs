@@ -183,7 +183,7 @@ fn draw(
 fn model(given: &str) -> anyhow::Result<Model> {
     let given = match TargetName::parse(given) {
         TargetName::Model(model) => model,
-        TargetName::Path(_) | TargetName::Nbd(_) | TargetName::Null => given,
+        _ => given,
     };
     let target = SimTarget::new(given);
     if target.model != IDEAL {

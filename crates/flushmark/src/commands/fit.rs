@@ -20,8 +20,8 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitStatus> {
     let samples = measured::samples(&document).map_err(|error| wrong(error.to_string()))?;
     let start = match &args.like {
         Some(name) => {
-            let model = catalogue::find_model(name).map_err(|error| WrongUse(error.to_string()))?;
-            measured::alike(model, document.drive.as_ref())
+            let model = simdrive::model(name).map_err(|error| WrongUse(error.to_string()))?;
+            measured::alike(&model, document.drive.as_ref())
         }
         None => measured::start(&document, &samples).map_err(|error| wrong(error.to_string()))?,
     };

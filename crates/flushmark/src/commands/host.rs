@@ -5,8 +5,8 @@ use measurement::{HostDocument, host_document};
 
 use super::{look, print};
 use crate::args::{Format, HostArgs};
-use crate::c_states;
 use crate::exit::{ExitStatus, WrongUse};
+use crate::host_settings;
 use crate::signals;
 
 /// Reads, measures if asked to, and prints.
@@ -26,12 +26,16 @@ pub fn run(args: &HostArgs) -> anyhow::Result<ExitStatus> {
         facts,
         audit,
         measured: None,
+        measured_governor: None,
+        not_measured: Vec::new(),
     };
     // Keep what is known already if measuring fails.
-    let measured = args.measure.as_ref().map(|path| c_states::effect(path));
+    let measured = args.measure.as_ref().map(|path| host_settings::effects(path, &document.facts));
     let failed = match measured {
-        Some(Ok(effect)) => {
-            document.measured = effect;
+        Some(Ok(effects)) => {
+            document.measured = effects.c_states;
+            document.measured_governor = effects.governor;
+            document.not_measured = effects.not_measured;
             None
         }
         Some(Err(error)) => Some(error),

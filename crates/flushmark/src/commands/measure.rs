@@ -11,9 +11,9 @@ use report::Look;
 use workload::Plan;
 
 use super::{look, print};
-use crate::args::CommonArgs;
 use crate::args::export::PrintFormat;
 use crate::args::store::KeepArgs;
+use crate::args::{CommonArgs, DeliveryArgs};
 use crate::bench::TargetOptions;
 use crate::exit::{ExitStatus, WrongUse, is_broken_pipe};
 use crate::keeping::Keeping;
@@ -43,15 +43,15 @@ impl Measurement<'_> {
         page: impl FnOnce(&RunDocument, &Look) -> String,
     ) -> anyhow::Result<(RunDocument, ExitStatus)> {
         let Measurement { plan, target, common, keep, smoke, in_use, prepare_time_max } = self;
-        expect_output(common)?;
+        expect_output(&common.delivery)?;
         signals::listen().context("cannot handle signals")?;
         let options = Options { engine: common.engine, prepare_time_max, ..Options::default() };
         let wanted = TargetOptions { destroy_data: common.destroy_data, in_use, options };
         let mut keeping = if smoke { Keeping::off() } else { Keeping::open(keep, target)? };
         let session = Session::open(plan, target, wanted, smoke)?;
         let look = look();
-        let mut progress = Progress::new(common.quiet, &look);
-        if common.format == PrintFormat::Text {
+        let mut progress = Progress::new(common.delivery.quiet, &look);
+        if common.delivery.format == PrintFormat::Text {
             let document = session.document();
             print(&report::target_header(document, session.tested_bytes(plan), &look))?;
         }
@@ -62,7 +62,8 @@ impl Measurement<'_> {
         let live = Live::of(session.document(), keeping.run());
         let completed = session.run(plan, &mut progress, live, |result| keeping.append(result));
         let kept = keeping.finish(&completed);
-        let delivered = deliver(&completed.document, common, |document| page(document, &look));
+        let delivered =
+            deliver(&completed.document, &common.delivery, |document| page(document, &look));
         kept.report(&progress);
         let ended = completed.end()?;
         delivered.map(|()| ended)
@@ -70,10 +71,10 @@ impl Measurement<'_> {
 }
 
 /// Checks that the output files can be written, before minutes of measuring.
-fn expect_output(common: &CommonArgs) -> anyhow::Result<()> {
+pub(super) fn expect_output(delivery: &DeliveryArgs) -> anyhow::Result<()> {
     for (option, file, what) in [
-        ("--output", &common.output, "result"),
-        ("--metrics-file", &common.metrics_file, "metrics"),
+        ("--output", &delivery.output, "result"),
+        ("--metrics-file", &delivery.metrics_file, "metrics"),
     ] {
         let Some(path) = file else { continue };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -97,19 +98,21 @@ fn expect_output(common: &CommonArgs) -> anyhow::Result<()> {
 /// Writes the files of `--output` and `--metrics-file`, and prints the document in the requested
 /// format. A failure does not stop the others: what took minutes to measure must not be lost. A
 /// closed stdout is not an error.
-fn deliver(
+pub(super) fn deliver(
     document: &RunDocument,
-    common: &CommonArgs,
+    delivery: &DeliveryArgs,
     page: impl FnOnce(&RunDocument) -> String,
 ) -> anyhow::Result<()> {
-    let kept = common.output.as_deref().map_or(Ok(()), |path| {
+    let kept = delivery.output.as_deref().map_or(Ok(()), |path| {
         let json = report::json(document);
         wholefile::replace(path, json.as_bytes(), None)
             .with_context(|| format!("cannot write the result to {}", path.display()))
     });
-    let counted =
-        common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
-    let printed = match common.format.exported() {
+    let counted = delivery
+        .metrics_file
+        .as_deref()
+        .map_or(Ok(()), |path| export::write_metrics(document, path));
+    let printed = match delivery.format.exported() {
         Some(format) => export::text(std::slice::from_ref(document), format)
             .map_err(Into::into)
             .and_then(|text| print(&text)),

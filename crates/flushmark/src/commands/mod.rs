@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod catalogue;
+pub mod ceph;
 pub mod check;
 pub mod crash;
 pub mod drives;

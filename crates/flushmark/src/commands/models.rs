@@ -11,12 +11,11 @@ pub fn run(args: &ModelsArgs) -> anyhow::Result<ExitStatus> {
         (None, Format::Text) => report::models(models, &look()),
         (None, Format::Json) => serde_json::to_string_pretty(models)? + "\n",
         (Some(name), format) => {
-            let model = catalogue::find_model(name).map_err(|error| WrongUse(error.to_string()))?;
-            match format {
-                Format::Text => {
-                    catalogue::models::model_text(&model.model).unwrap_or_default().to_owned()
-                }
-                Format::Json => serde_json::to_string_pretty(model)? + "\n",
+            let model = simdrive::model(name).map_err(|error| WrongUse(error.to_string()))?;
+            match (format, catalogue::models::model_text(&model.model)) {
+                (Format::Text, Some(text)) => text.to_owned(),
+                (Format::Text, None) => toml::to_string(&*model)?,
+                (Format::Json, _) => serde_json::to_string_pretty(&*model)? + "\n",
             }
         }
     };

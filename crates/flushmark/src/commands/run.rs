@@ -1,6 +1,7 @@
 //! `flushmark run`: a suite, a plan, a fio job file or a fio command line on a target.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use workload::plan::PlanError;
@@ -13,19 +14,22 @@ use crate::exit::{ExitStatus, WrongUse};
 /// Runs the tests and prints a table of results.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut plan = load(args)?;
-    if let Some(time) = args.time {
-        plan = plan.with_time(time);
+    if args.as_published {
+        let name = plan.name.clone();
+        plan = plan.as_published().ok_or_else(|| {
+            WrongUse(format!(
+                "--as-published needs a plan with a [published] section, and `{name}` has none"
+            ))
+        })?;
     }
-    if args.smoke {
-        plan = plan.smoke();
-    }
+    plan = shortened(plan, args.time, args.smoke);
     if let (None, Some(error)) = (&args.target, &plan.targets_differ) {
         return Err(WrongUse(error.to_string()).into());
     }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse(
             "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL, \
-             --target nbd://HOST/EXPORT or --target null:"
+             --target nbd://HOST/EXPORT, --target rbd:POOL/IMAGE or --target null:"
                 .to_owned(),
         )
     })?;
@@ -40,6 +44,18 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     };
     let (_, verdict) = measurement.run(|document, look| report::run_page(&plan, document, look))?;
     Ok(verdict)
+}
+
+/// The plan as it runs: each timed test for this time, or all in seconds.
+pub fn shortened(mut plan: Plan, time: Option<Duration>, smoke: bool) -> Plan {
+    if let Some(time) = time {
+        plan = plan.with_time(time);
+    }
+    if smoke {
+        return plan.smoke();
+    }
+    plan.notes.extend(plan.short_form());
+    plan
 }
 
 /// The plan to run: a suite or file by its name, or a fio command line.
@@ -73,7 +89,7 @@ fn load(args: &RunArgs) -> anyhow::Result<Plan> {
 }
 
 /// A built-in suite by its name, or else a file: TOML by its extension, otherwise a fio job.
-fn named(name: &str) -> anyhow::Result<Plan> {
+pub fn named(name: &str) -> anyhow::Result<Plan> {
     if let Some(plan) = suites::named(name) {
         return Ok(plan);
     }

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub mod cluster;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

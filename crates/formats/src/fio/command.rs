@@ -40,6 +40,27 @@ impl Command {
         Some(Command { sections })
     }
 
+    /// Adds a line of a pasted job file: `[name]`, and after one, `option=value` or `option`.
+    /// Returns whether the line is one.
+    pub fn read_job_file(&mut self, line: &str) -> bool {
+        let line = line.trim();
+        if let Some(section) = job_file_section(line) {
+            self.sections.push((section.to_owned(), Options::default()));
+            return true;
+        }
+        let (name, value) = line.split_once('=').unwrap_or((line, "1"));
+        let name = name.trim();
+        let is_option = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_lowercase() || b"_0123456789".contains(&byte));
+        match self.sections.last_mut().filter(|_| is_option) {
+            Some((_, options)) => {
+                options.set(name, value.trim());
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Returns whether no command was pasted.
     pub fn is_unknown(&self) -> bool {
         self.sections.is_empty()
@@ -56,6 +77,13 @@ impl Command {
         }
         options
     }
+}
+
+/// The name of a section of a job file, if a line begins one.
+pub fn job_file_section(line: &str) -> Option<&str> {
+    let name = line.strip_prefix('[')?.strip_suffix(']')?;
+    let is_name = !name.is_empty() && !name.contains(['[', ']', ' ', '%']);
+    is_name.then_some(name)
 }
 
 #[cfg(test)]
@@ -76,6 +104,21 @@ mod tests {
         }
         assert_eq!(options.place(), Some(("/dev/sdx", false)));
         assert_eq!(Command::in_line("what fio does -"), None);
+    }
+
+    #[test]
+    fn a_job_file_is_read_like_a_command() {
+        let mut command = Command::default();
+        for line in ["bs=4k", "Jobs: 1 (f=1): [w(1)][100.0%]", "[db@host ~]$ fio job.fio", "[50%]"]
+        {
+            assert!(!command.read_job_file(line), "{line}");
+        }
+        for line in ["[global]", "direct=1", "time_based", "[journal]", "fsync = 1"] {
+            assert!(command.read_job_file(line), "{line}");
+        }
+        let options = command.of_job("journal");
+        let values = ["direct", "time_based", "fsync"].map(|name| options.get(name));
+        assert_eq!(values, [Some("1"), Some("1"), Some("1")]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! One job of fio's JSON or text output, and its conversion to a test.
 
-use measurement::{CpuUse, Ended, Proof, TestResult};
+use measurement::{CpuUse, Ended, Proof, TestResult, WorkloadRecord};
 use workload::SyncMethod;
 
 use super::latency::Timed;
 use super::options::Options;
+use super::syncs::CountedCall;
 use crate::foreign::{ForeignTest, Latencies};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +36,8 @@ pub struct Job {
     pub error: i64,
     /// Its options, including the global ones.
     pub options: Options,
+    /// The queue depth that was observed, if the options do not contain it.
+    pub depth_seen: Option<u32>,
     /// Number of processes in these figures, if reported.
     pub processes: Option<u32>,
     /// True if these figures combine several processes that fio reported separately.
@@ -47,8 +50,10 @@ pub struct Job {
     pub trims: u64,
     /// Operations reported as a sum of reads and writes.
     pub unified: u64,
-    /// Sync calls that fio counted; some versions get this wrong.
+    /// Sync calls that fio counted; 0 if this version does not count them.
     pub syncs: u64,
+    /// The call, as far as the counters show it.
+    pub sync_call: CountedCall,
     /// Latencies of sync calls.
     pub sync: Timed,
     /// Commits, which only flushmark's own export contains.
@@ -130,11 +135,17 @@ impl Job {
         }
         let (sync, every) = self.sync_method();
         let block_bytes = self.block_bytes();
-        let mut workload = self.options.workload(block_bytes, sync, every);
+        let mut workload =
+            self.options.workload(block_bytes, sync, every, self.depth_seen.unwrap_or(0));
         workload.jobs = self.processes.unwrap_or(workload.jobs);
-        let (commits, commit) = self.commits(sync, workload.drain);
-        let mut foreign = ForeignTest::of(&self.title(), workload, self.options.engine());
+        if workload.depth == 0 {
+            self.notes.push("The output does not contain the queue depth.".to_owned());
+        }
+        let (commits, commit) = self.commits(&workload);
+        let mut foreign =
+            ForeignTest::of(&self.title(), workload, self.options.engine().unwrap_or("unknown"));
         let (read, write) = self.latencies();
+        self.note_partial_latencies();
         if self.trims > 0 {
             self.notes.push(format!("{} trims are not counted.", self.trims));
         }
@@ -200,17 +211,28 @@ impl Job {
         } else if let Some(bytes) = self.options.block_bytes() {
             return bytes;
         }
-        (self.read.bytes + self.write.bytes) / (self.read.ios + self.write.ios).max(1)
+        let mean = (self.read.bytes + self.write.bytes) / (self.read.ios + self.write.ios).max(1);
+        let near = near_power_of_two(mean).filter(|_| !differ && !self.options.splits_blocks());
+        if let Some(bytes) = near.filter(|bytes| *bytes != mean) {
+            self.notes.push(
+                "fio's output does not contain the block size; it is computed from the amount of \
+                 data, which is rounded."
+                    .to_owned(),
+            );
+            return bytes;
+        }
+        mean
     }
 
-    /// The sync method, from the options, or else from the syncs that were timed.
+    /// The sync method, from the options, or else from the syncs that were counted and timed.
     fn sync_method(&mut self) -> (SyncMethod, u32) {
         let syncs = self.syncs.max(self.sync.count);
         let processes = u64::from(self.processes.unwrap_or(1));
         if let Some(known) = self.options.sync() {
             return if self.write.ios == 0 { (SyncMethod::None, 1) } else { known };
         }
-        if self.options.syncs_ranges() && syncs > 0 {
+        let ranges = self.options.syncs_ranges() || self.sync_call == CountedCall::FileRange;
+        if ranges && syncs > 0 {
             self.notes.push(
                 "Its syncs are calls of sync_file_range, which do not make data durable: they and \
                  their latencies are omitted."
@@ -224,26 +246,43 @@ impl Job {
             return (SyncMethod::None, 1);
         }
         let every = (self.write.ios as f64 / syncs as f64).round().clamp(1.0, f64::from(u32::MAX));
-        self.notes.push(
-            "fio does not report which call it synced with (fsync, fdatasync, sync_file_range); \
-             fsync is assumed."
-                .to_owned(),
-        );
-        (SyncMethod::Fsync, every as u32)
+        let method = match self.sync_call {
+            CountedCall::Fdatasync => SyncMethod::Fdatasync,
+            CountedCall::Fsync => SyncMethod::Fsync,
+            CountedCall::Unknown | CountedCall::FileRange => {
+                self.notes.push(
+                    "fio does not report which call it synced with (fsync, fdatasync, \
+                     sync_file_range); fsync is assumed."
+                        .to_owned(),
+                );
+                SyncMethod::Fsync
+            }
+        };
+        (method, every as u32)
     }
 
-    /// The number of commits, and whether the latency of a write is that of a commit.
-    fn commits(&mut self, sync: SyncMethod, drain: bool) -> (Option<u64>, bool) {
+    /// The number of commits, never more than the writes, and whether the latency of a write is
+    /// that of a commit.
+    fn commits(&mut self, workload: &WorkloadRecord) -> (Option<u64>, bool) {
         if self.commits > 0 {
             return (Some(self.commits), false);
         }
+        let sync = workload.sync.unwrap_or(SyncMethod::None);
         if sync.is_per_write() {
             return (Some(self.write.ios), true);
         }
         if sync.call().is_none() {
             return (None, false);
         }
-        if !drain {
+        if workload.depth == 0 {
+            self.notes.push(
+                "Commits are not counted, because a sync covers no writes in flight, and how many \
+                 there were is unknown."
+                    .to_owned(),
+            );
+            return (None, false);
+        }
+        if !workload.drain {
             self.notes.push(
                 "fio syncs while writes are in flight, and a sync covers only completed ones: \
                  commits cannot be counted."
@@ -251,13 +290,23 @@ impl Job {
             );
             return (None, false);
         }
-        self.notes.push(
-            "fio times the write and its sync separately: the latency of a commit is unknown; its \
-             syncs count as commits."
-                .to_owned(),
-        );
-        let syncs = self.syncs.max(self.sync.count);
-        ((syncs > 0).then_some(syncs), false)
+        let counted = self.syncs.max(self.sync.count);
+        if counted > 0 {
+            self.notes.push(
+                "fio times the write and its sync separately: the latency of a commit is unknown; \
+                 its syncs count as commits."
+                    .to_owned(),
+            );
+            // A last sync after the last write commits nothing more.
+            return (Some(counted.min(self.write.ios)), false);
+        }
+        self.notes.push(format!(
+            "This version of fio does not count syncs; with one for every {} its commits follow \
+             from the writes. Their latency is unknown.",
+            counted_writes(workload.sync_every)
+        ));
+        let commits = self.write.ios / u64::from(workload.sync_every.max(1));
+        ((commits > 0).then_some(commits), false)
     }
 
     /// Read and write latencies, from before the submission if fio reports that.
@@ -297,17 +346,47 @@ impl Job {
             self.notes.push("Latencies are fio's lat, from before the submission.".to_owned());
         } else if submission_ns > 0.0 {
             self.notes.push(format!(
-                "Latencies are fio's clat, which excludes the submission (mean {:.1} µs); with \
-                 --lat_percentiles=1 fio reports \
-                 them whole.",
-                submission_ns / 1e3
+                "Latencies are fio's clat, which excludes the submission (mean {:.1} µs){}; with \
+                 --lat_percentiles=1 fio reports them whole.",
+                submission_ns / 1e3,
+                self.whole_latencies()
             ));
         } else {
-            self.notes.push(
-                "Latencies are fio's clat, which for this engine covers the whole call.".to_owned(),
-            );
+            self.notes.push(format!(
+                "Latencies are fio's clat, which for this engine covers the whole call{}.",
+                self.whole_latencies()
+            ));
         }
         pair
+    }
+
+    /// The figures of `lat`, of which fio printed no percentiles: `; lat: write min 44 µs, …`.
+    fn whole_latencies(&self) -> String {
+        let directions = [("read", &self.read), ("write", &self.write)];
+        let figures = directions.into_iter().filter_map(|(name, direction)| {
+            Some(format!("{name} {}", direction.total.partial_figures()?))
+        });
+        let figures: Vec<String> = figures.collect();
+        if figures.is_empty() { String::new() } else { format!("; lat: {}", figures.join("; ")) }
+    }
+
+    /// Notes the figures of latencies of which fio did not report every percentile that a summary
+    /// has.
+    fn note_partial_latencies(&mut self) {
+        let kinds = [
+            ("read", vec![&self.read.total, &self.read.completion]),
+            ("write", vec![&self.write.total, &self.write.completion]),
+            ("sync", vec![&self.sync]),
+        ];
+        let notes = kinds.into_iter().filter_map(|(name, timed)| {
+            if timed.iter().any(|timed| timed.latencies().summary.is_some()) {
+                return None;
+            }
+            let figures = timed.iter().find_map(|timed| timed.partial_figures())?;
+            Some(format!("Latency of each {name} as far as it was reported: {figures}."))
+        });
+        let notes: Vec<String> = notes.collect();
+        self.notes.extend(notes);
     }
 
     /// The note if the bins contain fewer latencies than were counted.
@@ -325,4 +404,15 @@ impl Job {
             ))
         })
     }
+}
+
+fn counted_writes(count: u32) -> String {
+    if count == 1 { "write".to_owned() } else { format!("{count} writes") }
+}
+
+/// The power of two within 1 % of a number. fio prints amounts with three digits.
+fn near_power_of_two(number: u64) -> Option<u64> {
+    let below = 1_u64.checked_shl(number.checked_ilog2()?)?;
+    let near = |power: &u64| power.abs_diff(number) <= power / 100;
+    [Some(below), below.checked_mul(2)].into_iter().flatten().find(near)
 }

@@ -5,10 +5,10 @@
 //! was appended or if fio reported while running (`--status-interval`). Those reports are
 //! cumulative, so only the last one is a result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use measurement::RunDocument;
+use measurement::{DiskCounters, RunDocument};
 use serde::Deserialize;
 use serde_json::{Deserializer, Value};
 
@@ -16,6 +16,7 @@ use super::job::{Direction, Job};
 use super::latency::Timed;
 use super::options::Options;
 use super::report::{self, ALL_CLIENTS, Report};
+use super::syncs::Counters;
 use crate::error::ImportError;
 use crate::origin::Origin;
 
@@ -108,10 +109,41 @@ struct Document {
     disk_util: Vec<Disk>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Disk {
-    #[serde(default)]
     name: String,
+    read_ios: Option<u64>,
+    write_ios: Option<u64>,
+    read_sectors: Option<u64>,
+    write_sectors: Option<u64>,
+    read_merges: Option<u64>,
+    write_merges: Option<u64>,
+    read_ticks: Option<u64>,
+    write_ticks: Option<u64>,
+    util: Option<f64>,
+}
+
+impl Disk {
+    /// `None` if only the device is named, as in flushmark's own export.
+    fn counters(&self) -> Option<DiskCounters> {
+        /// The kernel's unit of sectors, whatever those of the device.
+        const SECTOR_BYTES: u64 = 512;
+        let bytes =
+            |sectors: Option<u64>| sectors.map(|sectors| sectors.saturating_mul(SECTOR_BYTES));
+        Some(DiskCounters {
+            device: self.name.clone(),
+            reads: self.read_ios?,
+            writes: self.write_ios?,
+            reads_merged: self.read_merges,
+            writes_merged: self.write_merges,
+            bytes_read: bytes(self.read_sectors),
+            bytes_written: bytes(self.write_sectors),
+            read_ms: self.read_ticks,
+            write_ms: self.write_ticks,
+            busy_percent: self.util,
+        })
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +151,9 @@ struct RawJob {
     jobname: String,
     #[serde(default)]
     hostname: Option<String>,
+    /// The port of the server that ran it, from a client.
+    #[serde(default)]
+    port: Option<u16>,
     #[serde(default)]
     groupid: u64,
     #[serde(default)]
@@ -149,6 +184,12 @@ struct RawJob {
     /// Milliseconds since 1970, from fio 3.36.
     #[serde(default)]
     job_start: Option<i64>,
+    /// Shares of the depths of the queue in percent, by the lower ends of their ranges.
+    #[serde(default)]
+    iodepth_level: BTreeMap<String, f64>,
+    /// The value of `iodepth`; 0 in versions that do not report it.
+    #[serde(default)]
+    latency_depth: u32,
     #[serde(default)]
     usr_cpu: f64,
     #[serde(default)]
@@ -163,6 +204,7 @@ struct RawDirection {
     iops: f64,
     runtime: u64,
     total_ios: Option<u64>,
+    short_ios: u64,
     // Nanoseconds, from fio 3.
     slat_ns: RawLatency,
     clat_ns: RawLatency,
@@ -196,8 +238,10 @@ impl Document {
     /// The report, and the number of intermediate reports that were dropped.
     fn report(self) -> Result<(Report, usize), ImportError> {
         let global = options(&self.global_options);
+        let counts_all_syncs = counts_all_syncs(&self.version);
         let jobs = |raw: Vec<RawJob>| {
-            raw.into_iter().map(|job| job.read(&global)).collect::<Result<Vec<Job>, _>>()
+            let read = |job: RawJob| job.read(&global, counts_all_syncs);
+            raw.into_iter().map(read).collect::<Result<Vec<Job>, _>>()
         };
         let all = || self.jobs.iter().chain(&self.client_stats);
         let began = all().filter_map(|job| job.job_start).min();
@@ -205,23 +249,36 @@ impl Document {
         let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
         let time = |ms: i64| Timestamp::from_millisecond(ms).ok();
         // A total next to its parts would count everything twice.
-        let clients: Vec<RawJob> =
+        let mut clients: Vec<RawJob> =
             self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS).collect();
+        name_servers(&mut clients);
         let (clients, earlier) = last_of_each(jobs(clients)?);
         let report = Report {
             version: Some(self.version),
-            disks: self
+            first_disk: self
                 .disk_util
-                .into_iter()
-                .map(|disk| disk.name)
-                .filter(|name| !name.is_empty())
-                .collect(),
+                .iter()
+                .map(|disk| disk.name.clone())
+                .find(|name| !name.is_empty()),
+            disks: self.disk_util.iter().filter_map(Disk::counters).collect(),
             reported: reported_ms.and_then(time),
             elapsed_s,
             began: began.and_then(time),
             jobs: [jobs(self.jobs)?, clients].concat(),
         };
         Ok((report, earlier))
+    }
+}
+
+/// Adds the port to the names of machines on which several servers ran.
+fn name_servers(jobs: &mut [RawJob]) {
+    let servers: BTreeSet<(Option<String>, Option<u16>)> =
+        jobs.iter().map(|job| (job.hostname.clone(), job.port)).collect();
+    for job in jobs {
+        let of_host = servers.iter().filter(|(host, _)| *host == job.hostname).count();
+        if let (2.., Some(host), Some(port)) = (of_host, &mut job.hostname, job.port) {
+            *host = format!("{host}:{port}");
+        }
     }
 }
 
@@ -246,10 +303,42 @@ fn last_of_each(jobs: Vec<Job>) -> (Vec<Job>, usize) {
 }
 
 impl RawJob {
-    fn read(self, global: &Options) -> Result<Job, ImportError> {
+    /// The depth that was observed if it was always 1, or else the one that was requested.
+    fn depth_seen(&self) -> Option<u32> {
+        let used: Vec<&str> = self
+            .iodepth_level
+            .iter()
+            .filter(|(_, percent)| **percent > 0.0)
+            .map(|(level, _)| level.as_str())
+            .collect();
+        match used.as_slice() {
+            ["1"] => Some(1),
+            _ => Some(self.latency_depth).filter(|&depth| depth > 0),
+        }
+    }
+
+    fn read(self, global: &Options, counts_all_syncs: bool) -> Result<Job, ImportError> {
+        let depth_seen = self.depth_seen();
         let name = &self.jobname;
         let mut own = options(&self.options);
         own.set_missing(global);
+        if !own.is_empty() {
+            own.set_defaults();
+        }
+        let counters = Counters {
+            syncs: self.sync.total_ios,
+            short_reads: self.read.short_ios,
+            short_writes: self.write.short_ios,
+            all_together: counts_all_syncs,
+        };
+        if self.commit.total_ios > self.write.ios() {
+            let what = format!(
+                "job {name} has more commits ({}) than writes ({})",
+                self.commit.total_ios,
+                self.write.ios()
+            );
+            return Err(ImportError::Damaged(Origin::FioJson, what));
+        }
         let runtime_ms = self.read.runtime.max(self.write.runtime);
         let busy_s = self.job_runtime.unwrap_or(runtime_ms) as f64 / 1e3;
         Ok(Job {
@@ -260,7 +349,9 @@ impl RawJob {
             commits: self.commit.total_ios,
             commit: self.commit.lat_ns.read(1.0, self.commit.total_ios, name)?,
             syncs: self.sync.total_ios,
-            sync: self.sync.lat_ns.read(1.0, self.sync.total_ios, name)?,
+            sync: self.sync.lat_ns.read(1.0, counters.syncs().0, name)?,
+            sync_call: counters.syncs().1,
+            depth_seen,
             user_s: self.usr_cpu / 100.0 * busy_s,
             system_s: self.sys_cpu / 100.0 * busy_s,
             host: self.hostname.filter(|host| !host.is_empty()),
@@ -274,6 +365,13 @@ impl RawJob {
             name: self.jobname,
         })
     }
+}
+
+/// Returns whether a version counts every kind of sync together: fio 3.42 and later.
+fn counts_all_syncs(version: &str) -> bool {
+    let numbers = version.split_once('-').map_or(version, |(_, numbers)| numbers);
+    let mut numbers = numbers.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (3, 42)
 }
 
 impl RawDirection {

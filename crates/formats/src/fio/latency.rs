@@ -62,6 +62,25 @@ impl Timed {
         })
     }
 
+    /// What is known of latencies without a summary: `min 81 µs, mean 108.51 µs, max 432 µs`.
+    pub fn partial_figures(&self) -> Option<String> {
+        if self.max_ns <= 0.0 {
+            return None;
+        }
+        let us = |ns: f64| {
+            let digits = format!("{:.2}", ns / 1e3);
+            format!("{} µs", digits.trim_end_matches('0').trim_end_matches('.'))
+        };
+        let mut words = vec![
+            format!("min {}", us(self.min_ns)),
+            format!("mean {}", us(self.mean_ns)),
+            format!("max {}", us(self.max_ns)),
+        ];
+        words
+            .extend(self.percentiles.iter().map(|&(percent, ns)| format!("p{percent} {}", us(ns))));
+        Some(words.join(", "))
+    }
+
     /// Merges the latencies of two processes. Percentiles cannot be merged, so without bins of both
     /// none remain.
     pub fn merge(&mut self, other: &Timed) {

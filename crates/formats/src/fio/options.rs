@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use measurement::{RateRecord, WorkloadRecord};
+use measurement::{RateRecord, TargetKind, WorkloadRecord};
 use workload::fio::value::number;
 use workload::{
-    Arrivals, BlockOrder, Content, Ends, FileOrder, JobFiles, Pattern, Priorities, Processors,
-    Sharing, Submission, SyncMethod, SyncedFile, WriteCache,
+    Arrivals, Content, FileOrder, JobFiles, Pattern, Submission, SyncMethod, SyncedFile, TargetName,
 };
 
 /// Engines that process one operation at a time regardless of `iodepth` (fio(1), "I/O engine").
@@ -42,6 +41,11 @@ impl Options {
         }
     }
 
+    /// Returns whether no option is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value of an option, if set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
@@ -72,23 +76,34 @@ impl Options {
         self.get(name).is_some_and(is_on)
     }
 
-    /// The I/O engine, by fio's name.
-    pub fn engine(&self) -> &str {
-        self.get("ioengine").unwrap_or("psync")
-    }
-
-    fn submission(&self) -> Submission {
-        if SYNCHRONOUS.contains(&self.engine()) {
-            Submission::Blocking
-        } else {
-            Submission::Asynchronous
+    /// Adds fio's defaults. Without them, an option that is not set is unknown.
+    pub fn set_defaults(&mut self) {
+        for (name, value) in [("ioengine", "psync"), ("iodepth", "1")] {
+            self.0.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
     }
 
-    /// The effective queue depth.
-    fn depth(&self) -> u32 {
-        let asked = self.whole("iodepth").unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32;
-        if SYNCHRONOUS.contains(&self.engine()) { 1 } else { asked }
+    /// The I/O engine by fio's name, if known.
+    pub fn engine(&self) -> Option<&str> {
+        self.get("ioengine")
+    }
+
+    fn is_synchronous(&self) -> Option<bool> {
+        Some(SYNCHRONOUS.contains(&self.engine()?))
+    }
+
+    fn submission(&self) -> Option<Submission> {
+        let blocking = self.is_synchronous()?;
+        Some(if blocking { Submission::Blocking } else { Submission::Asynchronous })
+    }
+
+    /// The effective queue depth, if known.
+    fn depth(&self) -> Option<u32> {
+        if self.is_synchronous() == Some(true) {
+            return Some(1);
+        }
+        let asked = self.whole("iodepth")?;
+        Some(asked.min(u64::from(u32::MAX)) as u32)
     }
 
     /// The number of processes (`numjobs`).
@@ -131,6 +146,19 @@ impl Options {
         file.or_else(|| self.get("directory").map(|name| (name, true)))
     }
 
+    /// The image or pool of a Ceph cluster, by flushmark's name.
+    pub fn place_in_ceph(&self) -> Option<(String, TargetKind)> {
+        let pool = self.get("pool")?;
+        match self.engine()? {
+            "rbd" => {
+                let image = format!("{pool}/{}", self.get("rbdname")?);
+                Some((TargetName::Image(&image).to_string(), TargetKind::Image))
+            }
+            "rados" => Some((TargetName::Pool(pool).to_string(), TargetKind::Objects)),
+            _ => None,
+        }
+    }
+
     /// The block size, if the option is a single number.
     pub fn block_bytes(&self) -> Option<u64> {
         self.whole("bs")
@@ -151,15 +179,22 @@ impl Options {
         self.get("sync_file_range").is_some()
     }
 
-    /// The workload. `block_bytes` is the size of one operation.
-    pub fn workload(&self, block_bytes: u64, sync: SyncMethod, sync_every: u32) -> WorkloadRecord {
+    /// The workload. `block_bytes` is the size of one operation, `depth_seen` the depth to assume if
+    /// no option specifies one; 0 is unknown.
+    pub fn workload(
+        &self,
+        block_bytes: u64,
+        sync: SyncMethod,
+        sync_every: u32,
+        depth_seen: u32,
+    ) -> WorkloadRecord {
         // A step program, which fio does not have: flushmark's export uses an additional option.
         let steps: Vec<String> = self
             .get("steps")
             .map(|steps| steps.split("; ").map(str::to_owned).collect())
             .unwrap_or_default();
         let pattern = self.pattern().filter(|_| steps.is_empty());
-        let depth = self.depth();
+        let depth = self.depth().unwrap_or(depth_seen);
         let read_percent = pattern.filter(|pattern| pattern.is_mixed()).map(|_| {
             let written = self.whole("rwmixwrite").map(|percent| 100_u64.saturating_sub(percent));
             self.whole("rwmixread").or(written).unwrap_or(50).min(100) as u8
@@ -176,49 +211,23 @@ impl Options {
             // fio issues its sync while writes are in flight, not after them; at depth 1 there are
             // none.
             drain: depth == 1 || sync.call().is_none(),
-            submission: Some(self.submission()),
-            streams: 1,
-            rest_s: 0.0,
+            submission: self.submission(),
             direct: self.flag("direct"),
-            layout: None,
             content: if self.flag("zero_buffers") { Content::Zero } else { Content::Random },
             size_bytes: self.whole("size").unwrap_or(0).saturating_mul(u64::from(self.processes())),
-            write_cache: WriteCache::Unchanged,
             rate: rate.map(|per_second| RateRecord {
                 per_second: per_second as f64,
                 reads_per_second: None,
                 arrivals: Arrivals::Constant,
             }),
             seed: self.whole("randseed").unwrap_or(0),
-            files: Vec::new(),
             steps,
-            sync_queued: false,
-            sharing: Sharing::None,
             job_files: self.job_files(),
             offset_bytes: self.whole("offset").unwrap_or(0),
             offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
-            start_delay_s: 0.0,
-            ends_others: false,
-            ends: Ends::Nothing,
-            group: 0,
-            dedupe: None,
-            latency_target: None,
-            until_steady: None,
-            think: None,
-            flow: None,
-            rate_min: None,
-            priorities: Priorities::default(),
-            compute: None,
-            donor: None,
-            processors: Processors::default(),
             end_fsync: self.flag("end_fsync"),
-            order: BlockOrder::Plain,
-            zoning: None,
-            sizes: None,
-            verify: false,
             atomic: self.flag("atomic"),
-            beside: Vec::new(),
-            sort: None,
+            ..WorkloadRecord::unknown()
         }
     }
 }
@@ -240,18 +249,31 @@ mod tests {
     #[test]
     fn alternative_names() {
         let options = of(&[("blocksize", "8k"), ("readwrite", "randwrite:4"), ("buffered", "0")]);
-        let workload = options.workload(8192, SyncMethod::None, 1);
+        let workload = options.workload(8192, SyncMethod::None, 1, 0);
         assert_eq!((options.block_bytes(), workload.direct), (Some(8192), true));
         assert_eq!(workload.pattern, Some(Pattern::RandWrite));
-        assert!(!of(&[("direct", "1"), ("buffered", "1")]).workload(1, SyncMethod::None, 1).direct);
+        assert!(
+            !of(&[("direct", "1"), ("buffered", "1")]).workload(1, SyncMethod::None, 1, 0).direct
+        );
     }
 
     #[test]
     fn synchronous_engines_have_depth_1() {
         let mut options = of(&[("ioengine", "psync"), ("iodepth", "32")]);
-        assert_eq!(options.workload(512, SyncMethod::None, 1).depth, 1);
+        assert_eq!(options.workload(512, SyncMethod::None, 1, 0).depth, 1);
         options.set("ioengine", "io_uring");
-        assert_eq!(options.workload(512, SyncMethod::None, 1).depth, 32);
+        assert_eq!(options.workload(512, SyncMethod::None, 1, 0).depth, 32);
+    }
+
+    #[test]
+    fn without_options_the_depth_is_unknown_or_as_seen() {
+        let depth =
+            |options: &Options, seen| options.workload(512, SyncMethod::None, 1, seen).depth;
+        let mut options = of(&[("bs", "4k")]);
+        assert_eq!((depth(&options, 0), depth(&options, 8)), (0, 8));
+        options.set_defaults();
+        assert_eq!((depth(&options, 8), options.engine()), (1, Some("psync")));
+        assert_eq!(depth(&of(&[("iodepth", "4")]), 1), 4);
     }
 
     #[test]

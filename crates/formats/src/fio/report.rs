@@ -1,7 +1,9 @@
 //! The report of one fio process, in JSON or text, and its conversion to runs.
 
 use jiff::{Timestamp, ToSpan as _};
-use measurement::{RunDocument, Skipped, Source, TargetKind, TargetRecord, TestResult};
+use measurement::{
+    DiskCounters, RunDocument, Skipped, Source, TargetKind, TargetRecord, TestResult,
+};
 
 use super::job::{Direction, Job};
 use crate::error::ImportError;
@@ -16,8 +18,10 @@ pub struct Report {
     pub version: Option<String>,
     /// Its jobs, without a client's total.
     pub jobs: Vec<Job>,
-    /// Block devices used.
-    pub disks: Vec<String>,
+    /// Name of the first block device used.
+    pub first_disk: Option<String>,
+    /// Counters of the block devices used.
+    pub disks: Vec<DiskCounters>,
     pub reported: Option<Timestamp>,
     /// How long fio had been running, rounded to a second, if reported.
     pub elapsed_s: Option<u64>,
@@ -40,14 +44,20 @@ impl Report {
                     .iter()
                     .filter(|(other, _)| other == device)
                     .filter_map(|(_, target)| target.clone());
+                let target = targets.next().unwrap_or_else(unknown_target);
+                // fio counts the disks of its machine, which are not those of the cluster.
+                let local = !matches!(target.kind, TargetKind::Image | TargetKind::Objects);
+                let first = || self.first_disk.clone().filter(|_| local);
+                let disks = if local { self.disks.as_slice() } else { &[] };
                 let run = ForeignRun {
                     source: Source {
-                        drive: device.clone().or_else(|| self.disks.first().cloned()),
+                        drive: device.clone().or_else(first),
+                        disks: disks_under(disks, device.as_deref()),
                         ..source.clone()
                     },
                     suite: suite.to_owned(),
                     began,
-                    target: targets.next().unwrap_or_else(unknown_target),
+                    target,
                     results: Vec::new(),
                     skipped: Vec::new(),
                 };
@@ -178,6 +188,9 @@ fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
 }
 
 fn target(job: &Job) -> Option<TargetRecord> {
+    if let Some((name, kind)) = job.options.place_in_ceph() {
+        return Some(TargetRecord::new(name, kind));
+    }
     let (path, is_directory) = job.options.place()?;
     let directory = || TargetRecord::new(path, TargetKind::Directory);
     Some(if is_directory { directory() } else { target_of_file(path) })
@@ -197,5 +210,22 @@ fn source(version: Option<&str>) -> Source {
             Some((_, _)) => ("fio", version),
             None => ("fio", None),
         };
-    Source { tool: tool.to_owned(), version: version.map(str::to_owned), drive: None }
+    Source { tool: tool.to_owned(), version: version.map(str::to_owned), ..Source::default() }
+}
+
+/// The counters of a run's device, or all of them if it is not among them: below a filesystem, any
+/// of them may have been used.
+fn disks_under(disks: &[DiskCounters], device: Option<&str>) -> Vec<DiskCounters> {
+    let own: Vec<DiskCounters> = disks
+        .iter()
+        .filter(|disk| device.is_some_and(|name| is_disk_of(&disk.device, name)))
+        .cloned()
+        .collect();
+    if own.is_empty() { disks.to_vec() } else { own }
+}
+
+/// Returns whether fio lists a device under this name: it lists partitions as their disks.
+fn is_disk_of(disk: &str, device: &str) -> bool {
+    let rest = device.strip_prefix(disk).map(|rest| rest.strip_prefix('p').unwrap_or(rest));
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,4 +1,4 @@
-//! Reads fio's normal text output, of fio 3 and fio 2, with or without indentation.
+//! Reads fio's normal text output, of fio 3, 2 and 1, with or without indentation.
 //!
 //! Rates are printed rounded (`IOPS=36.6k`), so they are computed from the line `issued rwts` and
 //! the run time, which are exact. That line is nearly the last of a job: a job without it was cut
@@ -9,14 +9,15 @@ mod figures;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use measurement::RunDocument;
+use measurement::{DiskCounters, RunDocument};
 
 use self::figures::{fields, number, unit_ns};
-use super::command::Command;
+use super::command::{Command, job_file_section};
 use super::job::{Direction, Job};
 use super::latency::Timed;
 use super::options::Options;
 use super::report::{self, ALL_CLIENTS, Report};
+use super::syncs::Counters;
 use crate::error::ImportError;
 use crate::origin::Origin;
 use crate::pasted::{Line, lines};
@@ -24,6 +25,9 @@ use crate::pasted::{Line, lines};
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let mut processes = vec![Process::default()];
     for line in lines(text) {
+        if is_flattened(line.text) {
+            return Err(ImportError::Flattened(Origin::FioText, line.number));
+        }
         if processes.last().is_some_and(|process| process.is_followed_by(line.text)) {
             processes.push(Process::default());
         }
@@ -31,9 +35,21 @@ pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
             process.read(line)?;
         }
     }
+    if processes.iter().all(|process| process.jobs.is_empty()) {
+        let missing = "it has no line `write: IOPS=…` or `read: IOPS=…`".to_owned();
+        return Err(ImportError::CutShort(Origin::FioText, missing));
+    }
     let reports: Vec<Report> =
         processes.into_iter().map(Process::report).collect::<Result<_, _>>()?;
     report::documents(reports.into_iter().flat_map(|report| report.runs(suite)), Origin::FioText)
+}
+
+/// Returns whether a line contains several lines of a report. Part of them would be lost.
+fn is_flattened(line: &str) -> bool {
+    let has = |word: &str| line.contains(word);
+    line.matches("avg=").count() > 1
+        || has("(groupid=") && (has("min=") || has("BW=") || has("bw=") || has("issued"))
+        || has("IO depths") && has("issued")
 }
 
 /// The part of the report being read.
@@ -62,15 +78,24 @@ enum Kind {
 struct Process {
     version: Option<String>,
     command: Command,
-    /// Name and options from each job's first line.
-    headers: Vec<(String, Options)>,
+    /// Name and text of each job's first line.
+    headers: Vec<(String, String)>,
     jobs: Vec<Parsed>,
+    /// Lines of counters.
     disks: Vec<String>,
     host: Option<String>,
     ended_at: Option<Timestamp>,
     place: Place,
     percentiles: Option<(Kind, f64)>,
     in_disks: bool,
+    /// True from the first section of a pasted job file to fio's own first line.
+    in_job_file: bool,
+    /// True after the report of a group: a summary and other text follow.
+    is_summed_up: bool,
+    /// A command whose last line ended with a backslash.
+    open_command: Option<String>,
+    /// A line of percentiles that a mail has broken within one.
+    open_percentiles: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +105,8 @@ struct Parsed {
     pid: Option<i64>,
     /// Operations per read or write in percent; syncs count as operations.
     submitted_percent: f64,
+    /// True if the heading shows a version that counts every kind of sync together.
+    counts_all_syncs: bool,
     complete: bool,
 }
 
@@ -96,38 +123,104 @@ impl Process {
             }
             None => false,
         };
+        let is_next_file = || self.is_summed_up && job_file_section(line).is_some();
         !self.jobs.is_empty()
-            && (Command::in_line(line).is_some() || line.contains(": (g=") || is_next_job())
+            && (Command::in_line(line).is_some()
+                || line.contains(": (g=")
+                || is_next_file()
+                || is_next_job())
     }
 
     fn read(&mut self, line: Line<'_>) -> Result<(), ImportError> {
         let text = self.read_host(line.text);
+        let whole = self.open_percentiles.take().map(|open| format!("{open} {text}"));
+        let text = whole.as_deref().unwrap_or(text);
         let line = Line { text, ..line };
-        if text.starts_with("Run status group") {
+        if text.contains("th=[") && text.rfind('[') > text.rfind(']') {
+            self.open_percentiles = Some(text.to_owned());
+        } else if let Some(command) = self.open_command.take() {
+            self.read_command(&format!("{command} {text}"));
+        } else if text.starts_with("Run status group") {
             self.place = Place::Outside;
+            self.is_summed_up = true;
         } else if let Some((name, rest)) = text.split_once(": (groupid=") {
             self.begin_job(name, rest, line)?;
         } else if let Some((name, rest)) = text.split_once(": (g=") {
-            self.headers.push((name.trim().to_owned(), header(rest)));
-        } else if let Some(command) = Command::in_line(text) {
-            self.command = command;
+            self.in_job_file = false;
+            self.headers.push((name.trim().to_owned(), rest.to_owned()));
+        } else if Command::in_line(text).is_some() {
+            self.read_command(text);
+        } else if self.is_headless_job(text) {
+            let name = self.headers.first().map_or("fio", |(name, _)| name.as_str());
+            let job = Job { name: name.to_owned(), ..Job::default() };
+            self.jobs.push(Parsed { job, ..Parsed::default() });
+            self.read_figure(line)?;
         } else if text.starts_with("Disk stats") {
             self.in_disks = true;
         } else if self.in_disks {
-            if let Some((name, _)) = text.split_once(": ios=") {
-                self.disks.push(name.trim().to_owned());
-            }
+            self.read_disk(text);
+        } else if self.jobs.is_empty()
+            && self.headers.is_empty()
+            && (self.in_job_file || job_file_section(text).is_some())
+        {
+            self.in_job_file = self.command.read_job_file(text);
         } else if self.jobs.is_empty() {
+            self.continue_header(text);
             // A client lists the versions of its servers.
-            let version = text.strip_prefix("fio-").or_else(|| {
+            // fio 1 prints `fio 1.59`.
+            let of_1 = || {
+                let rest = text.strip_prefix("fio ")?;
+                rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
+            };
+            let version = text.strip_prefix("fio-").or_else(of_1).or_else(|| {
                 fields(text).find(|(name, _)| *name == "fio").map(|(_, version)| version)
             });
             self.version =
                 self.version.take().or_else(|| version.map(|version| version.trim().to_owned()));
-        } else {
+        } else if !self.is_summed_up {
             self.read_figure(line)?;
         }
         Ok(())
+    }
+
+    /// Returns whether a line begins a job whose first line was not pasted.
+    fn is_headless_job(&self, text: &str) -> bool {
+        let Some((label, rest)) = text.split_once(':') else { return false };
+        let is_direction = matches!(label.trim(), "read" | "write")
+            && (rest.contains("BW=") || rest.contains("bw="));
+        let between = self.jobs.last().is_none_or(|parsed| parsed.complete);
+        is_direction && between && !self.in_disks && !self.is_summed_up
+    }
+
+    /// Reads a command, or keeps it until its last line.
+    fn read_command(&mut self, text: &str) {
+        // `^` continues a line of Windows' command prompt.
+        match text.strip_suffix(['\\', '^']) {
+            Some(open) => self.open_command = Some(open.trim_end().to_owned()),
+            None => self.command = Command::in_line(text).unwrap_or_default(),
+        }
+    }
+
+    /// The end of a job's first line, if a mail program has broken it.
+    fn continue_header(&mut self, text: &str) {
+        if let Some((_, header)) = self.headers.last_mut()
+            && !header.contains("iodepth=")
+        {
+            *header += " ";
+            *header += text;
+        }
+    }
+
+    /// A line of counters, or the end of one that a mail program has broken.
+    fn read_disk(&mut self, text: &str) {
+        match self.disks.last_mut() {
+            Some(disk) if !disk.contains("util=") => {
+                *disk += " ";
+                *disk += text;
+            }
+            _ if text.contains(": ios=") => self.disks.push(text.to_owned()),
+            _ => {}
+        }
     }
 
     /// A client prefixes some lines with the machine's name, and prints it alone before a report,
@@ -156,6 +249,12 @@ impl Process {
         self.place = Place::Outside;
         self.percentiles = None;
         self.in_disks = false;
+        self.is_summed_up = false;
+        // Progress ends with a carriage return, which may have been lost.
+        let name = match name.strip_prefix("Jobs: ") {
+            Some(progress) => progress.rsplit(']').next().unwrap_or(progress),
+            None => name,
+        };
         let name = name.trim().to_owned();
         let host = self.host.clone();
         let job = Job { name, host, group, processes, error: error.unwrap_or(0), ..Job::default() };
@@ -194,12 +293,17 @@ impl Process {
             Some((label, unit)) => (label.trim(), Some(unit)),
             None => (label.trim(), None),
         };
-        let kind = match label.split(' ').next().unwrap_or("") {
+        let kind = match label.strip_suffix("percentiles").unwrap_or(label).trim_end() {
             "slat" => Some(Kind::Submission),
             "clat" => Some(Kind::Completion),
             "lat" | "sync" => Some(Kind::Total),
             _ => None,
         };
+        if kind.is_none() && line.text.contains("percentiles (") {
+            // Those of one I/O priority.
+            self.percentiles = None;
+            return Ok(());
+        }
         if let (Some(kind), Some(unit)) = (kind, unit) {
             let unit_ns = unit_ns(unit.trim().trim_end_matches(')').trim());
             let unit_ns = unit_ns.ok_or_else(|| unreadable(line, "a time unit"))?;
@@ -211,6 +315,10 @@ impl Process {
                 }
                 read_latency(job, self.place, kind, rest, unit_ns, line)?;
             }
+            return Ok(());
+        }
+        // Other text may begin with a word that fio uses.
+        if matches!(label, "read" | "write" | "mixed") && !rest.contains('=') {
             return Ok(());
         }
         match label {
@@ -228,15 +336,32 @@ impl Process {
                 self.place = Place::Trim;
             }
             "fsync/fdatasync/sync_file_range" => self.place = Place::Sync,
+            "fsync/fdatasync/sync_file_range/syncfs" => {
+                self.place = Place::Sync;
+                parsed.counts_all_syncs = true;
+            }
             "cpu" => read_cpu(job, rest),
             "IO depths" => {
-                let shares =
-                    fields(rest).filter_map(|(_, share)| number(share.trim_end_matches('%')));
-                parsed.submitted_percent = shares.sum();
+                let shares: Vec<f64> = fields(rest)
+                    .filter_map(|(_, share)| number(share.trim_end_matches('%')))
+                    .collect();
+                parsed.submitted_percent = shares.iter().sum();
+                // The first range of depths contains only 1.
+                if let [one, deeper @ ..] = shares.as_slice()
+                    && *one > 0.0
+                    && deeper.iter().all(|share| *share == 0.0)
+                {
+                    job.depth_seen = Some(1);
+                }
             }
-            "issued rwts" | "issued rwt" | "issued" => {
-                read_issued(job, rest, parsed.submitted_percent, line)?;
+            "issued rwts" | "issued rwt" | "issued" | "issued r/w" | "issued r/w/d" => {
+                read_issued(parsed, rest, line)?;
                 parsed.complete = true;
+            }
+            "latency" => {
+                let asked = fields(rest).find(|(name, _)| *name == "depth");
+                let asked = asked.and_then(|(_, depth)| depth.parse().ok());
+                job.depth_seen = job.depth_seen.or(asked);
             }
             _ => {}
         }
@@ -261,9 +386,12 @@ impl Process {
         for mut job in parsed {
             // The header shows what fio did, and overrides a pasted command line.
             if let Some((_, header)) = self.headers.iter().find(|(name, _)| *name == job.name) {
-                job.options = header.clone();
+                job.options = header_options(header);
             }
             job.options.set_missing(&self.command.of_job(&job.name));
+            if !self.command.of_job(&job.name).is_empty() {
+                job.options.set_defaults();
+            }
             // Processes of one section are reported under one name, separately unless grouped.
             let processes = keys
                 .iter()
@@ -286,10 +414,12 @@ impl Process {
             }
             jobs.push(job);
         }
+        let disks: Vec<DiskCounters> = self.disks.iter().filter_map(|line| disk(line)).collect();
         Ok(Report {
             version: self.version,
             jobs,
-            disks: self.disks,
+            first_disk: disks.first().map(|disk| disk.device.clone()),
+            disks,
             reported: self.ended_at,
             elapsed_s: None,
             began: None,
@@ -299,7 +429,7 @@ impl Process {
 
 /// The options in a job's first line: `rw=randwrite, bs=(R) 4096B-4096B, (W) ..., ioengine=libaio,
 /// iodepth=1`; fio 2 has `bs=4K-4K/4K-4K/4K-4K`.
-fn header(rest: &str) -> Options {
+fn header_options(rest: &str) -> Options {
     let mut options = Options::default();
     for (name, value) in fields(rest) {
         if ["rw", "ioengine", "iodepth"].contains(&name) {
@@ -436,7 +566,7 @@ fn read_percentiles(
 ) -> Result<(), ImportError> {
     for item in text
         .split(']')
-        .map(|item| item.trim_start_matches([',', ' ']))
+        .map(|item| item.trim_start_matches([',', ' ', '|']))
         .filter(|item| !item.is_empty())
     {
         let (percent, value) =
@@ -461,24 +591,15 @@ fn read_cpu(job: &mut Job, rest: &str) {
     (job.user_s, job.system_s) = (share("usr") * busy_s, share("sys") * busy_s);
 }
 
-/// `total=0,548737,0,548736 short=0,0,0,0 ...`; fio 2: `total=r=0/w=548737/d=0, short=...`.
-/// Operations that were not timed separately have as many latencies.
-fn read_issued(
-    job: &mut Job,
-    rest: &str,
-    submitted_percent: f64,
-    line: Line<'_>,
-) -> Result<(), ImportError> {
-    let (_, total) = rest.split_once("total=").ok_or_else(|| unreadable(line, "a count"))?;
-    let total = total.trim_start().split([' ', ';']).next().unwrap_or("").trim_end_matches(',');
-    let counts: Option<Vec<u64>> = total
-        .split([',', '/'])
-        .map(|count| count.rsplit_once('=').map_or(count, |(_, count)| count).parse().ok())
-        .collect();
-    let counts =
-        counts.filter(|counts| counts.len() >= 2).ok_or_else(|| unreadable(line, "a count"))?;
-    let at = |index: usize| counts.get(index).copied().unwrap_or(0);
-    (job.read.ios, job.write.ios, job.trims, job.syncs) = (at(0), at(1), at(2), at(3));
+/// `total=0,548737,0,548736 short=0,0,0,0 ...`; fio 2: `total=r=0/w=548737/d=0, short=...`; fio 1:
+/// `total=0/548737, short=0/0`. Operations that were not timed separately have as many latencies.
+fn read_issued(parsed: &mut Parsed, rest: &str, line: Line<'_>) -> Result<(), ImportError> {
+    let (submitted_percent, counts_all_syncs) = (parsed.submitted_percent, parsed.counts_all_syncs);
+    let job = &mut parsed.job;
+    let total = counts(rest, "total=").ok_or_else(|| unreadable(line, "a count"))?;
+    let short = counts(rest, "short=").unwrap_or_default();
+    let at = |counts: &[u64], index: usize| counts.get(index).copied().unwrap_or(0);
+    (job.read.ios, job.write.ios, job.trims) = (at(&total, 0), at(&total, 1), at(&total, 2));
     if job.unified > 0 {
         job.unified = job.read.ios + job.write.ios;
         (job.read.ios, job.write.ios) = (0, 0);
@@ -488,7 +609,15 @@ fn read_issued(
             timed.count = if timed.max_ns > 0.0 { direction.ios } else { 0 };
         }
     }
+    let counters = Counters {
+        syncs: at(&total, 3),
+        short_reads: at(&short, 0),
+        short_writes: at(&short, 1),
+        all_together: counts_all_syncs,
+    };
+    job.syncs = counters.syncs;
     if job.sync.max_ns > 0.0 {
+        (job.syncs, job.sync_call) = counters.syncs();
         if job.syncs == 0 {
             // fio 3 (at least up to 3.33) loses this count when it sums up a group, but no other
             // figure of its syncs.
@@ -503,4 +632,44 @@ fn read_issued(
         job.sync.count = job.syncs;
     }
     Ok(())
+}
+
+/// The numbers that follow a name: `0,5632,0,0`, `0/5632` or `r=0/w=5632/d=0`.
+fn counts(text: &str, name: &str) -> Option<Vec<u64>> {
+    let (_, list) = text.split_once(name)?;
+    let list = list.trim_start().split([' ', ';']).next().unwrap_or("").trim_end_matches(',');
+    let number =
+        |count: &str| count.rsplit_once('=').map_or(count, |(_, count)| count).parse().ok();
+    let counts: Vec<u64> = list.split([',', '/']).map(number).collect::<Option<_>>()?;
+    (counts.len() >= 2).then_some(counts)
+}
+
+/// `sda: ios=0/258623, merge=0/0, ticks=0/13669, in_queue=20496, util=99.21%`; from fio 3.36 on also
+/// `sectors=0/1727896`. `aggr…` sums up the devices below and is left out: they have lines as well.
+fn disk(text: &str) -> Option<DiskCounters> {
+    /// The kernel's unit of sectors, whatever those of the device.
+    const SECTOR_BYTES: u64 = 512;
+    let (device, rest) = text.split_once(": ios=")?;
+    let counted = format!("ios={rest}");
+    let pair = |name: &str| {
+        let (_, value) = fields(&counted).find(|(key, _)| *key == name)?;
+        let (read, written) = value.split_once('/')?;
+        Some((read.trim().parse::<u64>().ok()?, written.trim().parse::<u64>().ok()?))
+    };
+    let (reads, writes) = pair("ios")?;
+    let (merged, sectors, ticks) = (pair("merge"), pair("sectors"), pair("ticks"));
+    let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
+    let busy = fields(&counted).find(|(key, _)| *key == "util");
+    Some(DiskCounters {
+        device: device.trim().to_owned(),
+        reads,
+        writes,
+        reads_merged: merged.map(|(reads, _)| reads),
+        writes_merged: merged.map(|(_, writes)| writes),
+        bytes_read: sectors.map(|(read, _)| bytes(read)),
+        bytes_written: sectors.map(|(_, written)| bytes(written)),
+        read_ms: ticks.map(|(reads, _)| reads),
+        write_ms: ticks.map(|(_, writes)| writes),
+        busy_percent: busy.and_then(|(_, share)| number(share.trim_end_matches('%'))),
+    })
 }

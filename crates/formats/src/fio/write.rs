@@ -5,10 +5,12 @@
 //! readers of fio's JSON ignore it.
 
 use jiff::{SignedDuration, Timestamp};
-use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
+use measurement::{
+    Ended, Histogram, LatencySummary, RunDocument, TargetKind, TargetRecord, TestResult,
+};
 use serde_json::{Map, Value, json};
 use workload::fio::FioEngine;
-use workload::{BlockOrder, Compute, ComputeTask, DonorSpace, Pattern, SyncMethod};
+use workload::{BlockOrder, Compute, ComputeTask, DonorSpace, Pattern, SyncMethod, TargetName};
 
 use super::bins::gathered;
 use crate::columns::drive;
@@ -50,8 +52,7 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
         .enumerate()
         .map(|(group, result)| job(document, result, group, elapsed_s, bins));
     let jobs: Vec<Value> = jobs.collect();
-    let disks: Vec<Value> =
-        drive(document).into_iter().map(|name| json!({ "name": name })).collect();
+    let disks = disks(document);
     let document = json!({
         "fio version": version,
         "timestamp": ended.as_second(),
@@ -63,6 +64,30 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
     });
     // Serialisation cannot fail: strings, numbers, and lists of them.
     serde_json::to_string_pretty(&document).map(|text| text + "\n").unwrap_or_default()
+}
+
+/// The drive, and the counters of block devices that fio reported.
+fn disks(document: &RunDocument) -> Vec<Value> {
+    let sectors = |bytes: u64| bytes / 512;
+    let counted = document.source.iter().flat_map(|source| &source.disks).map(|disk| {
+        json!({
+            "name": disk.device,
+            "read_ios": disk.reads,
+            "write_ios": disk.writes,
+            "read_sectors": disk.bytes_read.map(sectors),
+            "write_sectors": disk.bytes_written.map(sectors),
+            "read_merges": disk.reads_merged,
+            "write_merges": disk.writes_merged,
+            "read_ticks": disk.read_ms,
+            "write_ticks": disk.write_ms,
+            "util": disk.busy_percent,
+        })
+    });
+    let counted: Vec<Value> = counted.collect();
+    let named = drive(document).into_iter().map(|name| json!({ "name": name }));
+    let is_counted = |name: &Value| counted.iter().any(|disk| disk["name"] == name["name"]);
+    let named: Vec<Value> = named.filter(|name| !is_counted(name)).collect();
+    named.into_iter().chain(counted).collect()
 }
 
 /// Tests run one after another, so each is a separate group.
@@ -141,14 +166,9 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     let mut options = Map::new();
     let mut set = |name: &str, value: String| options.insert(name.to_owned(), Value::String(value));
     set("name", result.test.clone());
-    match document.target.kind {
-        TargetKind::Directory => set("directory", document.target.given.clone()),
-        TargetKind::File | TargetKind::BlockDevice => {
-            set("filename", document.target.given.clone())
-        }
-        TargetKind::Nbd => set("uri", document.target.given.clone()),
-        TargetKind::Null | TargetKind::Model | TargetKind::Unknown | TargetKind::Other(_) => None,
-    };
+    for (name, value) in place(&document.target) {
+        set(name, value.to_owned());
+    }
     // A sort writes its runs and reads them again, each sequentially.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
     let pattern = workload.pattern.unwrap_or(otherwise);
@@ -218,7 +238,7 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         Some(SyncMethod::None) | None => None,
     };
     set("direct", u8::from(workload.direct).to_string());
-    set("ioengine", names.map_or_else(|| result.engine.clone(), |(engine, _)| engine.to_owned()));
+    set("ioengine", names.map_or_else(|| engine(result), |(engine, _)| engine).to_owned());
     // fio's size is per job.
     let each_bytes = workload.size_bytes / u64::from(workload.jobs.max(1));
     if workload.pattern.is_some_and(Pattern::visits_entries) {
@@ -234,6 +254,49 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         set("steps", workload.steps.join("; "));
     }
     Value::Object(options)
+}
+
+/// fio's name of the engine.
+fn engine(result: &TestResult) -> &str {
+    match result.engine.as_str() {
+        "librbd" => "rbd",
+        "librados" => "rados",
+        other => other,
+    }
+}
+
+/// fio's options that name the target.
+fn place(target: &TargetRecord) -> Vec<(&'static str, &str)> {
+    let given = target.given.as_str();
+    match target.kind {
+        TargetKind::Directory => vec![("directory", given)],
+        TargetKind::File | TargetKind::BlockDevice => vec![("filename", given)],
+        TargetKind::Nbd => vec![("uri", given)],
+        TargetKind::Image | TargetKind::Objects => place_in_ceph(given),
+        TargetKind::Null | TargetKind::Model | TargetKind::Unknown | TargetKind::Other(_) => {
+            Vec::new()
+        }
+    }
+}
+
+/// fio's options for an image or a pool of a Ceph cluster; of the options that may follow its name,
+/// fio has only two.
+fn place_in_ceph(given: &str) -> Vec<(&'static str, &str)> {
+    let (TargetName::Image(name) | TargetName::Pool(name)) = TargetName::parse(given) else {
+        return Vec::new();
+    };
+    let mut words = name.split(':');
+    let path = words.next().unwrap_or_default();
+    let (pool, image) =
+        path.split_once('/').map_or((path, None), |(pool, image)| (pool, Some(image)));
+    let mut options = vec![("pool", pool)];
+    options.extend(image.map(|image| ("rbdname", image)));
+    options.extend(words.filter_map(|word| match word.split_once('=')? {
+        ("id", id) => Some(("clientname", id)),
+        ("cluster", cluster) => Some(("clustername", cluster)),
+        _ => None,
+    }));
+    options
 }
 
 type Timed<'a> = (Option<LatencySummary>, Option<&'a Histogram>);

@@ -21,7 +21,8 @@ fn frequency(policy: &FrequencyPolicy) -> AuditLine {
     let preference = policy.preference.as_deref();
     let leaning =
         preference.map_or(String::new(), |preference| format!(", preference {preference}"));
-    let found = format!("governor {governor} of {driver}{leaning} on CPUs {}", policy.cpus);
+    let most = policy.max_mhz.map_or(String::new(), |mhz| format!(", up to {mhz} MHz"));
+    let found = format!("governor {governor} of {driver}{leaning} on CPUs {}{most}", policy.cpus);
     let subject = "CPU frequency";
     // Drivers that leave the frequency to the hardware have only two governors, and `powersave`
     // means "as the hardware sees fit".
@@ -114,11 +115,16 @@ fn mitigations(host: &HostFacts) -> Option<AuditLine> {
     } else {
         let why = "They add 0.1 to 1 µs to every system call. A commit needs two, so they matter \
                    only if a commit takes less than about 20 µs.";
-        good(
-            "mitigations",
-            "Mitigations",
-            format!("{found}; {} slow system calls down", costly.join(", ")),
-            why,
+        let slow = if costly.len() == 1 { "slows" } else { "slow" };
+        advised(
+            good(
+                "mitigations",
+                "Mitigations",
+                format!("{found}; {} {slow} system calls down", costly.join(", ")),
+                why,
+            ),
+            "Where only trusted code runs, measure with the kernel parameter mitigations=off; \
+             leave them on everywhere else.",
         )
     })
 }

@@ -373,8 +373,13 @@ fn a_governor_is_judged_with_its_driver_and_preference() {
     let line = |governor: &str, driver: &str, preference: Option<&str>| {
         let [driver, governor] = [driver, governor].map(|text| Some(text.to_owned()));
         let preference = preference.map(str::to_owned);
-        let policy =
-            drive::host::FrequencyPolicy { cpus: "0-7".to_owned(), driver, governor, preference };
+        let policy = drive::host::FrequencyPolicy {
+            cpus: "0-7".to_owned(),
+            driver,
+            governor,
+            preference,
+            max_mhz: None,
+        };
         let mut host = HostFacts::default();
         host.cpu.frequency = vec![policy];
         audit(&host).remove(0)
@@ -397,6 +402,23 @@ fn a_governor_is_judged_with_its_driver_and_preference() {
 }
 
 #[test]
+fn an_osd_needs_four_cores() {
+    let line = |osds, cpus, smt| {
+        let mut host =
+            HostFacts { ceph_osds: osds, logical_cpus: Some(cpus), ..HostFacts::default() };
+        host.cpu.smt_active = Some(smt);
+        let lines = audit(&host);
+        let line = lines.iter().find(|line| line.id == "ceph-cores");
+        line.map(|line| (line.grade, line.found.clone(), line.advice.is_empty()))
+    };
+    let (grade, found, without_advice) = line(Some(12), 64, true).unwrap();
+    assert_eq!((grade, without_advice), (HostGrade::CostsLatency, false));
+    assert_eq!(found, "12 OSDs on 32 cores: 2.7 cores per OSD");
+    assert_eq!(line(Some(8), 32, false).map(|line| line.0), Some(HostGrade::Good));
+    assert_eq!(line(None, 4, false), None);
+}
+
+#[test]
 fn mitigations_are_counted_and_the_costly_ones_named() {
     let found = |all: &[(&str, &str)]| {
         let mut host = HostFacts::default();
@@ -413,7 +435,7 @@ fn mitigations_are_counted_and_the_costly_ones_named() {
         ("srbds", "Mitigation: Microcode"),
     ];
     let with_costly =
-        "3 CPU vulnerabilities listed, 2 of them mitigated; meltdown slow system calls down";
+        "3 CPU vulnerabilities listed, 2 of them mitigated; meltdown slows system calls down";
     assert_eq!(found(&all).as_deref(), Some(with_costly));
     let cheap = "2 CPU vulnerabilities listed, 1 of them mitigated";
     assert_eq!(found(&all[1..]).as_deref(), Some(cheap));

@@ -8,6 +8,15 @@ use measurement::{AuditLine, HostGrade};
 
 use super::line::{advised, costs, good, line};
 
+/// The line about a disk's kind.
+pub(crate) const LINE: &str = "virtual-disk";
+/// What to do about an emulated disk.
+pub(crate) const HOW_TO_ATTACH: &str = "Attach the disk with virtio-blk or virtio-scsi. libvirt: `<target dev='vda' bus='virtio'/>`, \
+     or `bus='scsi'` with `<controller type='scsi' model='virtio-scsi'/>`. QEMU: `-device \
+     virtio-blk-pci,drive=ID`, or `-device virtio-scsi-pci -device scsi-hd,drive=ID`. VMware: \
+     PVSCSI or NVMe. Check first that the guest's initramfs has the driver, and that it mounts by \
+     UUID: the disk's name changes.";
+
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut kinds: BTreeMap<&str, (VirtualDisk, Vec<&str>)> = BTreeMap::new();
     for disk in &host.disks {
@@ -37,7 +46,7 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     lines
 }
 
-const fn kind_name(kind: VirtualDisk) -> &'static str {
+pub(crate) const fn kind_name(kind: VirtualDisk) -> &'static str {
     match kind {
         VirtualDisk::VirtioBlk => "virtio-blk",
         VirtualDisk::VirtioScsi => "virtio-scsi",
@@ -53,20 +62,11 @@ const fn kind_name(kind: VirtualDisk) -> &'static str {
 
 fn of_kind(kind: VirtualDisk, disks: &str) -> AuditLine {
     let subject = format!("{disks}: kind of virtual disk");
-    match kind {
-        VirtualDisk::EmulatedAta | VirtualDisk::EmulatedScsi => {
-            let why = "Every access to a register of an emulated controller is an exit to the \
-                       hypervisor, several for each request and flush: 20 to 100 µs per commit.";
-            advised(
-                costs("virtual-disk", subject, kind_name(kind), why),
-                "Attach the disk with virtio-blk or virtio-scsi (VMware: PVSCSI or NVMe).",
-            )
-        }
-        _ => good(
-            "virtual-disk",
-            subject,
-            kind_name(kind),
-            "A request costs at most one exit to the hypervisor.",
-        ),
+    if !kind.is_emulated() {
+        let why = "A request costs at most one exit to the hypervisor.";
+        return good(LINE, subject, kind_name(kind), why);
     }
+    let why = "Every access to a register of an emulated controller is an exit to the hypervisor, \
+               several for each request and flush: 20 to 100 µs per commit.";
+    advised(costs(LINE, subject, kind_name(kind), why), HOW_TO_ATTACH)
 }

@@ -8,7 +8,8 @@ use crate::physics::{ROTATING_US_MIN, ROTATION_7200_RPM_US};
 use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if case.reported_rotational() != Some(true) || case.is_virtual() {
+    if case.reported_rotational() != Some(true) || case.is_virtual() || case.loop_device().is_some()
+    {
         return None;
     }
     // The kernel's claim is not enough: a read that waits for the platter shows that it rotates.

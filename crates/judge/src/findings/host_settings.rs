@@ -3,6 +3,7 @@
 use drive::Transport;
 use measurement::{AuditLine, Confidence, Evidence, Finding, HostGrade};
 
+use crate::audit::virtual_disks;
 use crate::case::Case;
 
 /// The settings that cost this target latency.
@@ -80,6 +81,8 @@ fn concerning(case: &Case<'_>, grade: HostGrade) -> Vec<AuditLine> {
     let on_its_bus = |line: &AuditLine| match line.id.as_str() {
         "sata-link-power" => has(Transport::Sata),
         "nvme-power-states" => has(Transport::Nvme),
+        // `emulated_disk` reports it.
+        virtual_disks::LINE => false,
         _ => true,
     };
     lines.retain(|line| line.grade == grade && concerns(line) && on_its_bus(line));

@@ -9,7 +9,8 @@ use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if FlushPath::of(case) != FlushPath::NotNeeded {
+    // `loop_device` reports that of a file.
+    if FlushPath::of(case) != FlushPath::NotNeeded || case.loop_device().is_some() {
         return None;
     }
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit());
@@ -19,7 +20,18 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let price = commit.map_or(String::new(), |commit| {
         format!(": a commit costs only its write, {}", latency(commit.p50_us()))
     });
-    let (title, confidence, doubt, advice) = if case.is_virtual() {
+    let (title, confidence, doubt, advice) = if let Some(ceph) = case.in_ceph() {
+        (
+            format!(
+                "Each write to {} is on all replicas when the cluster acknowledges it, so the \
+                 kernel needs to send no flush{price}.",
+                ceph.label
+            ),
+            Confidence::High,
+            None,
+            "Nothing to do.".to_owned(),
+        )
+    } else if case.is_virtual() {
         (
             format!(
                 "The virtual disk reports no volatile cache, so the kernel sends no \
@@ -83,8 +95,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
 
 /// Returns whether another program or machine serves the device.
 const fn is_served(transport: Transport) -> bool {
-    use Transport::{Drbd, Loop, Nbd, NvmeFabrics, Rbd, Ublk, Zvol};
-    matches!(transport, Drbd | Loop | Nbd | NvmeFabrics | Rbd | Ublk | Zvol)
+    use Transport::{Drbd, Nbd, NvmeFabrics, Ublk, Zvol};
+    matches!(transport, Drbd | Nbd | NvmeFabrics | Ublk | Zvol)
 }
 
 /// The command that queries the drive's cache state.

@@ -13,48 +13,137 @@ use crate::wording::{flushes, median, operation_name, switch_cache};
 const FLUSH_WORKS_RATIO: f64 = 3.0;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
-    if case.drives().is_empty() {
+    // A loop device is a file: `loop_device` names the drive to judge.
+    if case.drives().is_empty() || case.loop_device().is_some() {
         return None;
     }
-    // The cost of a flush, without the journal that `fsync` adds and the shortcut that O_DSYNC may
-    // take.
-    let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
+    if let Some([off, on]) = case.under_each_setting()
+        && let (Some(off_commit), Some(on_commit)) = (flush_cost(&off), flush_cost(&on))
+    {
+        return by_best_setting(&on, on_commit, off_commit);
+    }
+    let commit = flush_cost(case)?;
     let commit_us = commit.p50_us();
     if commit_us <= PROTECTED_COMMIT_US_MAX {
         likely(case, commit)
     } else if commit_us >= UNPROTECTED_COMMIT_US_MIN {
-        unlikely(case, commit)
+        unlikely(case, commit, None)
     } else {
         None
     }
 }
 
-fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
-    // The speed of a virtual disk does not characterise a drive: `virtual_flush` and
-    // `no_flush_sent` handle those.
-    let behind_raid = case.raid_controller().is_some();
-    let behind_controller =
-        behind_raid || case.drives().iter().all(|drive| drive.transport == Transport::Scsi);
-    if case.is_virtual() || !(case.is_directly_attached() || behind_controller) {
+/// The test that shows the cost of a flush, without the journal that `fsync` adds and the shortcut
+/// that O_DSYNC may take.
+fn flush_cost<'a>(case: &Case<'a>) -> Option<&'a TestResult> {
+    case.flushing_commit().or_else(|| case.cheapest_commit())
+}
+
+/// Judges by the faster of the two safe settings: some drives write their protected cache out on
+/// each flush, and are fast once it is off. `case` has the results with the cache on.
+fn by_best_setting(
+    case: &Case<'_>,
+    on_commit: &TestResult,
+    off_commit: &TestResult,
+) -> Option<Finding> {
+    let (on_us, off_us) = (on_commit.p50_us(), off_commit.p50_us());
+    if on_us <= PROTECTED_COMMIT_US_MAX {
+        likely(case, on_commit)
+    } else if off_us <= PROTECTED_COMMIT_US_MAX && on_us >= FLUSH_WORKS_RATIO * off_us {
+        simple(case, on_commit, off_commit)
+    } else if on_us.min(off_us) >= UNPROTECTED_COMMIT_US_MIN {
+        unlikely(case, on_commit, Some(off_commit))
+    } else {
+        None
+    }
+}
+
+/// The speed of a virtual disk does not characterise a drive: `virtual_flush` and `no_flush_sent`
+/// handle those.
+fn shows_the_drive(case: &Case<'_>) -> bool {
+    !case.is_virtual() && (case.is_directly_attached() || behind_controller(case))
+}
+
+fn behind_controller(case: &Case<'_>) -> bool {
+    case.raid_controller().is_some()
+        || case.drives().iter().all(|drive| drive.transport == Transport::Scsi)
+}
+
+/// "Simple" protection, in the words of the Ceph performance wiki: a flush writes the cache out
+/// although capacitors protect it, so the drive is slow until its cache is off.
+fn simple(case: &Case<'_>, on_commit: &TestResult, off_commit: &TestResult) -> Option<Finding> {
+    if !shows_the_drive(case) {
         return None;
     }
+    let setting = |result: &TestResult, setting: &str| {
+        let Evidence { what, value, unit } = median(result);
+        Evidence { what: format!("{what}, cache {setting}"), value, unit }
+    };
+    Some(Finding {
+        id: "power-loss-protection-simple".to_owned(),
+        title: format!(
+            "{} most likely has simple power-loss protection (PLP): a commit ({}) takes {} with \
+             its write cache off, less than programming flash, but {} with it on, because each \
+             flush writes the cache out.",
+            case.drive_label(),
+            operation_name(on_commit),
+            latency(off_commit.p50_us()),
+            latency(on_commit.p50_us())
+        ),
+        evidence: vec![setting(off_commit, "off"), setting(on_commit, "on")],
+        confidence: if behind_controller(case) { Confidence::Low } else { Confidence::Medium },
+        doubt: Some(
+            "A drive that goes on caching in unprotected memory after its cache was switched off \
+             is as fast; timing alone cannot distinguish the two."
+                .to_owned(),
+        ),
+        advice: "Check the drive's datasheet for power-loss protection, or prove it with \
+                 `flushmark verify` and a power cut while the cache is off."
+            .to_owned(),
+    })
+}
+
+fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
+    if !shows_the_drive(case) {
+        return None;
+    }
+    let behind_raid = case.raid_controller().is_some();
     let mut evidence = vec![median(commit)];
     evidence.extend(case.control().map(median));
     evidence.extend(flushes(commit));
-    if case.cache_belief() == Some(WriteCache::WriteThrough) {
+    let flushed = case.cache_belief() != Some(WriteCache::WriteThrough);
+    if !flushed {
         evidence.push(Evidence::fact("volatile cache (drive)", "none"));
     }
+    // "Advanced" protection, in the words of the Ceph performance wiki. Without flushes, without
+    // the same write unsynced or behind a controller, nothing shows what a flush costs the drive.
+    let control = case.control().filter(|control| {
+        flushed
+            && !behind_controller(case)
+            && commit.p50_us() < FLUSH_WORKS_RATIO * control.p50_us()
+    });
+    let (id, kind, beside) = match control {
+        Some(control) => (
+            "power-loss-protection-advanced",
+            "advanced power-loss protection (PLP), which makes flushes almost free:",
+            format!(
+                " and little more than the same write unsynced ({})",
+                latency(control.p50_us())
+            ),
+        ),
+        None => ("power-loss-protection-likely", "power-loss protection (PLP):", String::new()),
+    };
     Some(Finding {
-        id: "power-loss-protection-likely".to_owned(),
+        id: id.to_owned(),
         title: format!(
-            "{} most likely has power-loss protection (PLP): a commit ({}) takes {}, less than \
-             programming flash.",
+            "{} most likely has {kind} a commit ({}) takes {}, less than programming \
+             flash{beside}.",
             case.drive_label(),
             operation_name(commit),
             latency(commit.p50_us())
         ),
         evidence,
-        confidence: if behind_controller { Confidence::Low } else { Confidence::Medium },
+        confidence: if behind_controller(case) { Confidence::Low } else { Confidence::Medium },
         doubt: Some(if behind_raid {
             "A RAID controller answers for the drive: its cache is fast, and only its battery \
              decides whether that is protected."
@@ -70,7 +159,12 @@ fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     })
 }
 
-fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
+/// `cache_off` is the same commit with the cache off, if that was measured too.
+fn unlikely(
+    case: &Case<'_>,
+    commit: &TestResult,
+    cache_off: Option<&TestResult>,
+) -> Option<Finding> {
     if case.reported_rotational() == Some(true)
         && !super::rotating_disk::numbers_deny_rotation(case)
     {
@@ -85,9 +179,12 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     let mut evidence = vec![median(commit)];
     evidence.extend(control.map(median));
     evidence.extend(flushes(commit));
-    let beside = control.map_or(String::new(), |control| {
+    let mut beside = control.map_or(String::new(), |control| {
         format!(", the same write unsynced {}", latency(control.p50_us()))
     });
+    if let Some(off) = cache_off {
+        beside += &format!(", and {} with the write cache off", latency(off.p50_us()));
+    }
     let sata = case
         .drives()
         .iter()
@@ -108,7 +205,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
              provider to compare."
                 .to_owned();
         (Confidence::Low, Some(doubt), advice)
-    } else if sata {
+    } else if sata && cache_off.is_none() {
         let doubt = "Some protected SATA drives still write their cache out on each flush while it \
                      is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).";
         let advice = format!(

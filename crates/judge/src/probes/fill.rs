@@ -43,12 +43,14 @@ pub(super) fn judge(
         return None;
     }
     let (least, most) = (filled.first()?, filled.last()?);
-    let (empty, full) = (steady_iops(least), steady_iops(most));
+    let (empty, full) = (least.iops_at_the_end(), most.iops_at_the_end());
     let filled_share = |result: &TestResult| {
         drive_bytes.map(|bytes| result.workload.size_bytes as f64 / bytes as f64)
     };
-    let points: Option<Vec<Point>> =
-        filled.iter().map(|result| Some((filled_share(result)?, steady_iops(result)))).collect();
+    let points: Option<Vec<Point>> = filled
+        .iter()
+        .map(|result| Some((filled_share(result)?, result.iops_at_the_end())))
+        .collect();
     let spare = points.as_deref().and_then(spare_flash);
     let restless: Vec<&str> = filled
         .iter()
@@ -64,7 +66,8 @@ pub(super) fn judge(
     let mut evidence: Vec<Evidence> = filled
         .iter()
         .map(|result| {
-            Evidence::number(format!("on {}", percent(result)), steady_iops(result).round(), "IOPS")
+            let what = format!("on {}, at the end of the test", percent(result));
+            Evidence::number(what, result.iops_at_the_end().round(), "IOPS")
         })
         .collect();
     evidence.extend(spare.map(|spare| Evidence::number("spare flash", spare * 100.0, "%")));
@@ -84,7 +87,8 @@ pub(super) fn judge(
     Some(Finding {
         id: "fill".to_owned(),
         title: format!(
-            "{label} makes {} random writes/s on {}, {} on {}{spare_clause}.",
+            "{label} makes {} random writes/s on {}, {} on {}, each at the end of its \
+             test{spare_clause}.",
             number(empty),
             percent(least),
             number(full),
@@ -105,11 +109,6 @@ pub(super) fn judge(
         }),
         advice,
     })
-}
-
-/// The rate in the last window of the steady-state rule.
-fn steady_iops(result: &TestResult) -> f64 {
-    result.steady_state.map_or(result.iops, |state| state.iops.average)
 }
 
 /// Spare flash as a share of the capacity. `None` if the flash limits too few points, or if the

@@ -371,7 +371,7 @@ fn a_fuller_drive_writes_more_slowly() {
     assert_eq!(
         finding.title,
         "/dev/nvme1n1 makes 10,000 random writes/s on 25 % of the drive, 4,000 on 100 % of the \
-         drive."
+         drive, each at the end of its test."
     );
     assert!(
         finding.advice.ends_with("on 25 % of the drive it writes 2.5 times as fast."),

@@ -57,6 +57,7 @@ impl RunDocument {
             skipped: skipped(runs),
             findings: Vec::new(),
             fitness: std::collections::BTreeMap::new(),
+            fitness_under_each_setting: None,
         })
     }
 
@@ -132,6 +133,8 @@ fn source(runs: &[RunDocument]) -> Option<Source> {
         version: field(|source| &source.version),
         drive: field(|source| &source.drive),
         tool: first.tool.clone(),
+        // Counters of several runs add up only if each run has them; single runs keep theirs.
+        disks: Vec::new(),
     })
 }
 

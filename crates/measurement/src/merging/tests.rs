@@ -25,11 +25,13 @@ fn run(latencies_ns: &[u64]) -> TestResult {
     let device = DeviceProof {
         reads: 1,
         writes: 2 * count,
+        writes_merged: None,
         bytes_written: 8192 * count,
         flushes: Some(count),
         flush_mean_us: (count > 0).then_some(count as f64),
         flushes_per_commit: (count > 0).then_some(1.0),
         bytes_per_byte: (count > 0).then_some(2.0),
+        medium_bytes_written: Some(16384 * count),
     };
     let measured = Measured {
         workload: WorkloadRecord::of(&test()),
@@ -355,14 +357,14 @@ fn imported_runs_keep_of_their_source_what_all_say() {
     let imported = |version: &str, drive: &str| {
         let mut run = document(vec![run(&[1000])]);
         let [version, drive] = [version, drive].map(|text| Some(text.to_owned()));
-        run.source = Some(Source { tool: "fio".to_owned(), version, drive });
+        run.source = Some(Source { tool: "fio".to_owned(), version, drive, disks: Vec::new() });
         run
     };
     let runs = [imported("3.33", "a drive"), imported("3.36", "a drive")];
     let source = RunDocument::merged(&runs).unwrap().source.unwrap();
     assert_eq!(
         source,
-        Source { tool: "fio".to_owned(), version: None, drive: Some("a drive".to_owned()) }
+        Source { tool: "fio".to_owned(), drive: Some("a drive".to_owned()), ..Source::default() }
     );
 }
 

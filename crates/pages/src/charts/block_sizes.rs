@@ -105,14 +105,15 @@ fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
         let known = sizes.contains(&row.block_bytes);
         Some(Point { block_bytes: row.block_bytes, commit_us: row.commit_us()? }).filter(|_| known)
     };
-    let settings = [WriteCache::Default, WriteCache::On, WriteCache::Off];
+    let settings = [WriteCache::Default, WriteCache::Unknown, WriteCache::On, WriteCache::Off];
     let drives = catalogue::drives().iter().flat_map(|drive| {
         settings.iter().filter_map(move |setting| {
-            let rows = drive.rows.iter().filter(|row| row.write_cache == *setting);
-            let points: Vec<Point> = rows.filter_map(point).collect();
-            let name = match setting {
-                WriteCache::Default => drive.label.clone(),
-                other => format!("{}, cache {}", drive.label, other.name()),
+            let rows = drive.rows().filter(|(_, row)| row.write_cache == *setting);
+            let points: Vec<Point> = rows.filter_map(|(_, row)| point(row)).collect();
+            let name = if setting.is_known() {
+                format!("{}, cache {}", drive.label, setting.name())
+            } else {
+                drive.label.clone()
             };
             (self::sizes([&points]).len() >= SIZES_MIN).then_some((name, points))
         })

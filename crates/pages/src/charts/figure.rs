@@ -33,10 +33,10 @@ impl Figures {
     /// Records a figure's data and returns its markup, with a heading of this level.
     pub fn place(&mut self, figure: Figure, level: Level) -> Markup {
         let Figure { id, title, summary, chart, table } = figure;
-        let rows = chart.rows();
+        let (rows, wide) = (chart.rows(), chart.is_wide());
         self.0.insert(id.clone(), chart);
         html! {
-            figure.wide[rows.is_some()] id=(id) {
+            figure.wide[wide] id=(id) {
                 figcaption { (level.heading(Look::Title, None, &html! { (title) })) p { (summary) } }
                 div.chart data-figure=(id) data-rows=[rows] role="img" aria-label={ (title) ". " (summary) } {}
                 details {

@@ -96,9 +96,10 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
         // Of another size or method it would be another test's figure.
         let is_stand_in =
             near.note.as_ref().is_some_and(|note| note.contains("the most similar published test"));
-        let name = match near.write_cache {
-            catalogue::WriteCache::Default => near.drive.label.clone(),
-            setting => format!("{}, cache {}", near.drive.label, setting.name()),
+        let name = if near.write_cache.is_known() {
+            format!("{}, cache {}", near.drive.label, near.write_cache.name())
+        } else {
+            near.drive.label.clone()
         };
         (!is_stand_in).then_some(Published { name, mean_us: same.published })
     });

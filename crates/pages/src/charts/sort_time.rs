@@ -1,20 +1,11 @@
 //! Where the time of each sort went, part by part.
 
 use measurement::{SortFigures, TestResult};
-use serde::Serialize;
 use workload::number::seconds;
 
 use super::figure::Figure;
-use super::{Chart, Line};
+use super::{Chart, Line, Stacks, Unit};
 use crate::table::{Table, or_dash};
-
-/// A bar for each sort, of parts that add up to its time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stacks {
-    pub tests: Vec<String>,
-    /// The parts, with the seconds of each sort.
-    pub parts: Vec<Line>,
-}
 
 /// The sorts of a run with their names.
 fn sorts<'a>(names: &'a [String], results: &[TestResult]) -> Vec<(&'a String, SortFigures)> {
@@ -35,6 +26,7 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
     // Mean time per sort, so four concurrent sorts are as long as one.
     let shares: Vec<_> =
         sorts.iter().map(|(_, sort)| sort.parts().map(|(_, s)| s / sort.sorts as f64)).collect();
+    // Making the records is not part of the sort; it is the last part.
     let parts: Vec<Line> = longest
         .parts()
         .iter()
@@ -58,7 +50,8 @@ pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Fi
     }
     let tests = sorts.iter().map(|(name, _)| (*name).clone()).collect();
     let title = "Where the time of each sort went".to_owned();
-    Some(Figure { id, title, summary, chart: Chart::Stacks(Stacks { tests, parts }), table })
+    let chart = Chart::Stacks(Stacks { unit: Unit::S, tests, parts });
+    Some(Figure { id, title, summary, chart, table })
 }
 
 fn each_s(figures: &SortFigures) -> f64 {

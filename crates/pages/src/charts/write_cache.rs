@@ -37,11 +37,11 @@ pub fn figures(id: &str, results: &[TestResult]) -> Vec<Figure> {
         .collect()
 }
 
-type Key = (u64, Option<Pattern>, u32, u32, Option<SyncMethod>);
+type Key = (u64, Option<Pattern>, u32, u32, Option<SyncMethod>, u32);
 
 fn key(result: &TestResult) -> Key {
     let work = &result.workload;
-    (work.block_bytes, work.pattern, work.depth, work.jobs, work.sync)
+    (work.block_bytes, work.pattern, work.depth, work.jobs, work.sync, work.sync_every)
 }
 
 fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Option<Figure> {
@@ -52,7 +52,7 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
         }
     }
     // In the order of the published matrix, not in the order in which they ran.
-    keys.sort_by_key(|&(block_bytes, pattern, depth, jobs, sync)| {
+    keys.sort_by_key(|&(block_bytes, pattern, depth, jobs, sync, sync_every)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
         (
             block_bytes,
@@ -60,6 +60,7 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
             depth,
             jobs,
             SyncMethod::ALL.iter().position(|&known| Some(known) == sync),
+            sync_every,
         )
     });
     let value = |key_wanted: &Key, setting: WriteCache| {
@@ -102,11 +103,12 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
 }
 
 /// `4 KiB randwrite, depth 32, fsync`.
-fn name((block_bytes, pattern, depth, jobs, sync): &Key) -> String {
+fn name((block_bytes, pattern, depth, jobs, sync, sync_every): &Key) -> String {
     let pattern = pattern.map_or("steps", Pattern::name);
     let jobs = if *jobs == 1 { String::new() } else { format!(", {jobs} jobs") };
     let sync = sync.map_or("steps", SyncMethod::name);
     let sync = if sync == "none" { "no sync" } else { sync };
+    let sync = if *sync_every == 1 { sync.to_owned() } else { format!("{sync}={sync_every}") };
     format!("{} {pattern}, depth {depth}{jobs}, {sync}", format_bytes(*block_bytes))
 }
 
@@ -122,7 +124,7 @@ mod tests {
             figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
             ["run-1-cache-small", "run-1-cache-large"]
         );
-        assert_eq!(figures[0].table.rows.len(), 15);
+        assert_eq!(figures[0].table.rows.len(), 30);
         assert_eq!(figures[1].table.rows.len(), 3);
     }
 

@@ -13,9 +13,16 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
         section.facts aria-labelledby=(place.within("facts")) {
             (place.part("facts", "Drive and host"))
             @match &document.source {
-                Some(source) => p.notice {
-                    "Imported from the output of " (source.tool) ", which does not describe the \
-                        drive and host."
+                Some(source) => {
+                    p.notice {
+                        "Imported from the output of " (source.tool) ", which does not describe \
+                            the drive and host."
+                    }
+                    @let counted = report::disk_sentences(source);
+                    @if !counted.is_empty() {
+                        p { "Counted by the kernel (a flush is a write of no bytes):" }
+                        ul { @for disk in &counted { li { (disk) } } }
+                    }
                 },
                 None => dl {
                     @for fact in report::target_facts(document, document.tested_bytes()) {

@@ -10,7 +10,7 @@ use workload::number::latency;
 use super::RunSection;
 use crate::charts::block_sizes::{self, NamedRun};
 use crate::charts::figure::{Figure, Figures};
-use crate::charts::percentiles;
+use crate::charts::{percentiles, positive};
 use crate::heading::{Level, Look};
 use crate::table::{Table, or_dash};
 
@@ -49,12 +49,18 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
             @if !charts.is_empty() {
                 section aria-labelledby="overlay-charts" {
                     (PART.heading(Look::Part, Some("overlay-charts"), &html! { "Distributions" }))
+                    @if pairs.len() > CHARTS_MAX {
+                        p.notice { (CHARTS_MAX) " of " (pairs.len()) " tests: those that differ most." }
+                    }
                     div.figures { @for figure in charts { (figures.place(figure, PART.below())) } }
                 }
             }
         }
     }
 }
+
+/// More tests in common are not drawn over each other.
+const CHARTS_MAX: usize = 60;
 
 /// Level of the parts of the comparison.
 const PART: Level = Level::TOP.below();
@@ -100,8 +106,26 @@ fn charts(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
         .map(|place| NamedRun { name: place.label.to_owned(), results: &place.document.results })
         .collect();
     let mut charts = block_sizes::figures("overlay", &runs);
-    charts.extend(pairs.iter().enumerate().filter_map(|(index, pair)| overlaid(index, pair)));
+    charts.extend(drawn(pairs).into_iter().filter_map(|(index, pair)| overlaid(index, pair)));
     charts
+}
+
+/// The tests that are drawn, with their places among all: of very many, those that differ most.
+fn drawn<'a>(pairs: &'a [Pair<'a>]) -> Vec<(usize, &'a Pair<'a>)> {
+    let mut drawn: Vec<(usize, &Pair<'_>)> = pairs.iter().enumerate().collect();
+    if drawn.len() > CHARTS_MAX {
+        drawn.sort_by(|(_, a), (_, b)| difference(b).total_cmp(&difference(a)));
+        drawn.truncate(CHARTS_MAX);
+    }
+    drawn
+}
+
+/// How far the medians of the runs are apart, on a logarithmic scale.
+fn difference(pair: &Pair<'_>) -> f64 {
+    let medians =
+        || pair.results.iter().filter_map(|(_, result)| positive(result.headline_us()?.p50));
+    let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+    if least < most { (most / least).ln() } else { 0.0 }
 }
 
 fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {

@@ -4,13 +4,32 @@ use maud::{Markup, html};
 use measurement::TestResult;
 use workload::number::{latency, number, throughput};
 
-use super::RunSection;
+use super::{RunSection, osds};
 use crate::charts::figure::Figures;
 use crate::charts::{glance, sort_time};
 use crate::table::{Table, or_dash};
 
 /// The chart, the table, and the tests that could not run.
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
+    let results = &place.document.results;
+    html! {
+        section aria-labelledby=(place.within("overview")) {
+            (place.part("overview", "Numbers"))
+            @if osds::are_measured(results) {
+                (osds::numbers(place, figures))
+            } @else {
+                (every_test(place, figures))
+            }
+            @if !place.document.skipped.is_empty() {
+                ul.notes {
+                    @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }
+                }
+            }
+        }
+    }
+}
+
+fn every_test(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
     let rows = results.iter().enumerate();
@@ -25,18 +44,10 @@ pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     }
     let glance = glance::figure(place.within("glance"), spreads, table);
     html! {
-        section aria-labelledby=(place.within("overview")) {
-            (place.part("overview", "Numbers"))
-            @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
-            @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
-            @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's \
-                numbers")) }
-            @if !place.document.skipped.is_empty() {
-                ul.notes {
-                    @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }
-                }
-            }
-        }
+        @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
+        @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
+        @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's \
+            numbers")) }
     }
 }
 

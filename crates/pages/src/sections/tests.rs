@@ -5,8 +5,8 @@ use measurement::{Ended, TestResult};
 use report::sort_sentence;
 use workload::number::{latency, number, throughput};
 
-use super::RunSection;
 use super::overview::names;
+use super::{RunSection, osds};
 use crate::charts::figure::{Figure, Figures};
 use crate::charts::{heat_map, percentiles, rate_over_time};
 use crate::heading::Look;
@@ -14,12 +14,19 @@ use crate::heading::Look;
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
+    let shown = osds::tests_shown(results);
     let tests: Vec<Markup> =
-        (0..results.len()).map(|index| test(place, index, &names[index], figures)).collect();
+        shown.iter().map(|index| test(place, *index, &names[*index], figures)).collect();
     let nothing_over_time = nothing_over_time(place);
     html! {
         section aria-labelledby=(place.within("tests")) {
             (place.part("tests", "Tests"))
+            @if tests.len() < results.len() {
+                p.notice {
+                    (tests.len()) " of " (results.len()) " tests: those of the slowest OSDs and of \
+                    a median one. The result document has all."
+                }
+            }
             @if let Some(why) = &nothing_over_time { p.notice { (why) } }
             // With one chart each, two tests fit side by side.
             div.tests.compact[nothing_over_time.is_some()] { @for test in &tests { (test) } }

@@ -1,7 +1,7 @@
 //! The verdict: what the storage is suited for, and the reason.
 
 use maud::{Markup, html};
-use measurement::{Fitness, Grade, Use};
+use measurement::{Fitness, Grade, RunDocument, Use};
 
 use super::RunSection;
 use crate::heading::Look;
@@ -46,6 +46,9 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
                     }
                 }
             }
+            @if let Some(sentence) = grades_under_each_setting(document) {
+                p { (prose(&sentence)) }
+            }
             @if document.findings.len() > 1 {
                 ul.more {
                     @for (index, finding) in document.findings.iter().enumerate().skip(1) {
@@ -55,6 +58,18 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
             }
         }
     }
+}
+
+/// The grades with the write cache off and on, in a sentence; `None` unless both were measured.
+fn grades_under_each_setting(document: &RunDocument) -> Option<String> {
+    let grades = document.fitness_under_each_setting.as_ref()?;
+    let [off, on] = [&grades.off, &grades.on].map(|fitness| {
+        let grade = |fit_for: Use| {
+            Some(format!("{} {}", fit_for.label(), fitness.get(&fit_for)?.grade.name()))
+        };
+        Use::ALL.into_iter().filter_map(grade).collect::<Vec<_>>().join(", ")
+    });
+    Some(format!("With the write cache off: {off}; with it on: {on}."))
 }
 
 /// As many filled marks as the grade is worth, readable without colour.
@@ -71,5 +86,30 @@ fn gauge(grade: Grade) -> Markup {
         span.gauge aria-hidden="true" {
             @for step in 0..STEPS { span.filled[step < filled] {} }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::WriteCache;
+
+    #[test]
+    fn a_run_under_both_settings_has_grades_for_both() {
+        let under = |setting, sync_us| {
+            let results = samples::suite("write-cache", 15.0, sync_us).into_iter();
+            results.filter(move |result| result.workload.write_cache == setting)
+        };
+        let judged = |results: Vec<measurement::TestResult>| {
+            let document = samples::document(results);
+            let case = judge::Case::new(&document.results, None, &document.host);
+            let fitness_under_each_setting = judge::judge(&case).under_each_setting;
+            RunDocument { fitness_under_each_setting, ..document }
+        };
+        let off = under(WriteCache::Off, 25.0);
+        let both = judged(off.chain(under(WriteCache::On, 1700.0)).collect());
+        insta::assert_snapshot!(grades_under_each_setting(&both).unwrap(), @"With the write cache off: Ceph OSD good, ZFS SLOG excellent, database log excellent, general use excellent; with it on: Ceph OSD poor, ZFS SLOG poor, database log fair, general use good.");
+        let one = judged(under(WriteCache::On, 1700.0).collect());
+        assert_eq!(grades_under_each_setting(&one), None);
     }
 }

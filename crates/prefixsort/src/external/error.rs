@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::run::RECORD_MAX;
 
-/// Records could not be written to a spill space, or not be read back. The caller's input is
-/// unchanged in any case, and no file is left behind.
+/// Records could not be written to a spill space, or not be read back, or an input cannot be merged.
+/// The caller's input is unchanged in any case, and no file is left behind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpillError {
@@ -59,6 +59,22 @@ pub enum SpillError {
     /// A record longer than a run can contain. It was not added, and the sorter is unchanged.
     #[error("a record of {0} bytes is too long: expected at most {RECORD_MAX}")]
     TooLong(usize),
+    /// A sorted input could not be opened or read.
+    #[error("input {} cannot be read: {source}", number + 1)]
+    Input {
+        /// Its position in the inputs, from 0.
+        number: usize,
+        /// The error that its functions returned.
+        source: io::Error,
+    },
+    /// An input that should be sorted is not.
+    #[error("record {record} of input {} is out of order", number + 1)]
+    Disorder {
+        /// Its position in the inputs, from 0.
+        number: usize,
+        /// Number of the record, from 1, that comes before the previous one.
+        record: u64,
+    },
     /// [`with_progress`](crate::ExternalSorter::with_progress) cancelled the sort.
     #[error("the sort was cancelled while a run was being written")]
     Cancelled,

@@ -10,7 +10,7 @@ use super::space::RunFile;
 /// Counts and times of a sort. Times of several threads are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Number of records pushed.
+    /// Number of records pushed or merged.
     pub records: u64,
     /// Bytes of their keys and payloads.
     pub bytes: u64,
@@ -28,9 +28,11 @@ pub struct Figures {
     pub reading: Duration,
 }
 
-/// The cost of runs, added up over threads.
+/// The cost of runs, added up over threads, and what came from sorted inputs.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
+    records: AtomicU64,
+    bytes: AtomicU64,
     runs: AtomicU64,
     written: AtomicU64,
     writing: AtomicU64,
@@ -47,10 +49,18 @@ impl Meter {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a sorted input that was read to its end.
+    pub(super) fn input_read(&self, records: u64, bytes: u64) {
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Adds the current counts to `figures`.
     pub(super) fn add_to(&self, figures: Figures) -> Figures {
         let time = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
         Figures {
+            records: figures.records + self.records.load(Ordering::Relaxed),
+            bytes: figures.bytes + self.bytes.load(Ordering::Relaxed),
             runs: self.runs.load(Ordering::Relaxed),
             written: self.written(),
             writing: time(&self.writing),

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 
 use super::buffer::{Buffer, Cursor};
 use super::figures::Metered;
+use super::input::{InputError, InputReader};
 use super::run::{RunError, RunReader};
 use crate::keys::{beyond, shared, word};
 
@@ -28,18 +29,21 @@ pub struct Record<'a> {
     pub shared: usize,
 }
 
-/// Sorted records, in memory or in a run.
+/// Sorted records: in memory, in a run or from an input.
 #[derive(Debug)]
 pub(super) enum Source {
     Memory(Cursor),
     Run { number: usize, reader: RunReader<Metered> },
+    Input { number: usize, reader: Box<InputReader> },
 }
 
-/// The run that could not be read, and the reason.
+/// The run or the input that could not be read, and the reason.
 #[derive(Debug)]
-pub(super) struct Unreadable {
-    pub(super) run: usize,
-    pub(super) error: RunError,
+pub(super) enum Unreadable {
+    /// The run's number in its merge.
+    Run(usize, RunError),
+    /// The input's number in the sort.
+    Input(usize, InputError),
 }
 
 impl Source {
@@ -47,7 +51,7 @@ impl Source {
     pub(super) fn into_buffer(self) -> Option<Buffer> {
         match self {
             Self::Memory(cursor) => Some(cursor.into_buffer()),
-            Self::Run { .. } => None,
+            Self::Run { .. } | Self::Input { .. } => None,
         }
     }
 
@@ -56,7 +60,10 @@ impl Source {
         match self {
             Self::Memory(cursor) => cursor.rewind(),
             Self::Run { number, reader } => {
-                reader.rewind().map_err(|error| Unreadable { run: *number, error })?;
+                reader.rewind().map_err(|error| Unreadable::Run(*number, error))?;
+            }
+            Self::Input { number, reader } => {
+                reader.rewind().map_err(|error| Unreadable::Input(*number, error))?;
             }
         }
         Ok(())
@@ -66,6 +73,7 @@ impl Source {
         match self {
             Self::Memory(cursor) => cursor.key(),
             Self::Run { reader, .. } => reader.key(),
+            Self::Input { reader, .. } => reader.key(),
         }
     }
 
@@ -73,6 +81,7 @@ impl Source {
         match self {
             Self::Memory(cursor) => cursor.payload(),
             Self::Run { reader, .. } => reader.payload(),
+            Self::Input { reader, .. } => reader.payload(),
         }
     }
 
@@ -80,7 +89,10 @@ impl Source {
         match self {
             Self::Memory(cursor) => Ok(cursor.advance()),
             Self::Run { number, reader } => {
-                reader.advance().map_err(|error| Unreadable { run: *number, error })
+                reader.advance().map_err(|error| Unreadable::Run(*number, error))
+            }
+            Self::Input { number, reader } => {
+                reader.advance().map_err(|error| Unreadable::Input(*number, error))
             }
         }
     }
@@ -113,14 +125,14 @@ impl Merge {
         self.sources
     }
 
-    /// Runs must be before their first record, buffers on it. Of equal keys, those of earlier
+    /// Runs and inputs must be before their first record, buffers on it. Of equal keys, those of earlier
     /// sources come first.
     pub(super) fn new(mut sources: Vec<Source>, descending: bool) -> Result<Self, Unreadable> {
         let mut heads = Vec::with_capacity(sources.len());
         for (index, source) in sources.iter_mut().enumerate() {
             let over = match source {
                 Source::Memory(_) => false,
-                Source::Run { .. } => source.advance()?.is_none(),
+                Source::Run { .. } | Source::Input { .. } => source.advance()?.is_none(),
             };
             let window = if over { 0 } else { word(source.key(), 0) };
             heads.push(Head { source: index as u32, shared: 0, over, window });

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::buffer::{Buffer, Cursor, PER_RECORD};
 use super::error::SpillError;
 use super::figures::{Figures, Meter};
+use super::input::SortedInput;
 use super::merge::{Merge, Record, Source};
 use super::run::{BLOCK, RECORD_MAX};
 use super::space::{Space, SpillSpace};
@@ -188,6 +189,48 @@ impl ExternalSorter {
         })
     }
 
+    /// A sorter that merges inputs, each of which is already sorted in the order of the options.
+    /// Only as many as memory and processor caches allow are open at a time; more are first merged
+    /// into runs. Of equal keys, those of earlier inputs come first, and pushed ones last.
+    ///
+    /// ```
+    /// use prefixsort::{ExternalOptions, ExternalSorter, NextRecord, SortedInput};
+    ///
+    /// let input = |words: &'static [&'static str]| SortedInput {
+    ///     open: Box::new(move || {
+    ///         let mut left = words.iter();
+    ///         let next: NextRecord = Box::new(move |key, _| {
+    ///             let word = left.next();
+    ///             key.extend(word.iter().flat_map(|word| word.bytes()));
+    ///             Ok(word.is_some())
+    ///         });
+    ///         Ok(next)
+    ///     }),
+    ///     memory: 1 << 10,
+    ///     bytes: 0,
+    /// };
+    /// let inputs = vec![input(&["ant", "cat"]), input(&["bee", "cow"])];
+    /// let mut merged = ExternalSorter::merging(ExternalOptions::default(), inputs)?.finish()?;
+    /// assert_eq!(merged.next()?.unwrap().key, b"ant");
+    /// assert_eq!(merged.next()?.unwrap().key, b"bee");
+    /// # Ok::<(), prefixsort::SpillError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SpillError::Thread`] if the system cannot start the threads. Inputs are opened and read
+    /// later: [`finish`](Self::finish) and [`Sorted::next`] report [`SpillError::Input`] for one
+    /// that fails, and [`SpillError::Disorder`] for one that is not sorted.
+    pub fn merging(options: ExternalOptions, inputs: Vec<SortedInput>) -> Result<Self, SpillError> {
+        let mut sorter = Self::new(options)?;
+        let mut runs = sorter.take_runs()?;
+        for input in inputs {
+            runs.add_input(input, sorter.meter.clone());
+        }
+        sorter.runs = Runs::Here(runs);
+        Ok(sorter)
+    }
+
     /// Calls `progress` while runs are written, after every block of about 256 KiB, with the number
     /// of bytes written to runs so far. If it returns `false`, [`push`](Self::push) or
     /// [`finish`](Self::finish), which may take long to write a run or to wait for one, returns
@@ -322,7 +365,11 @@ impl ExternalSorter {
         let mut memory = self.workers.take_sorted();
         self.figures.sorting = self.workers.sorting;
         // Half of the memory is for reading the runs.
-        if !runs.is_empty() && self.workers.size > self.memory / 2 {
+        let too_much = !runs.is_empty() && self.workers.size > self.memory / 2;
+        if !runs.has_spaces() && (too_much || !runs.all_fit()) {
+            return Err(SpillError::NoDirectory { limit: self.memory });
+        }
+        if too_much {
             runs.spill(std::mem::take(&mut memory))?;
         }
         let (mut sources, of) = runs.into_sources()?;
@@ -336,8 +383,8 @@ impl ExternalSorter {
 #[derive(Debug)]
 pub struct Sorted {
     merge: Merge,
-    /// The space of each run.
-    of: Vec<Space>,
+    /// The space of each run; inputs have none.
+    of: Vec<Option<Space>>,
     figures: Figures,
     meter: Arc<Meter>,
 }
@@ -347,7 +394,8 @@ impl Sorted {
     ///
     /// # Errors
     ///
-    /// [`SpillError`] if a run cannot be read back or is damaged.
+    /// [`SpillError`] if a run cannot be read back or is damaged, or an input cannot be read or is
+    /// not sorted.
     #[allow(
         clippy::should_implement_trait,
         reason = "an iterator cannot return references to its own buffers"

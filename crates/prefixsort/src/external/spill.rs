@@ -1,11 +1,13 @@
-//! Writes a merge as a run to one of the spaces, and reads it back.
+//! Writes a merge as a run to one of the spaces, and reads it back. Sorted inputs are runs, too.
 
 use std::fmt::{self, Debug};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::SpillError;
 use super::figures::{Meter, Metered};
+use super::input::{InputError, InputReader, SortedInput};
 use super::merge::{Merge, Source, Unreadable};
 use super::run::{Longest, RunError, RunReader, RunWriter};
 use super::space::{RunFile as _, Space};
@@ -53,43 +55,80 @@ pub(super) struct Spaces {
     watch: Arc<Watch>,
 }
 
+/// Sorted records outside of memory.
 #[derive(Debug)]
 pub(super) struct Run {
-    file: Metered,
-    space: Space,
-    longest: Longest,
+    stored: Stored,
     /// Length of the run in bytes.
     pub(super) bytes: u64,
     /// Number of merges that its records have been through.
     pub(super) level: u32,
 }
 
+#[derive(Debug)]
+enum Stored {
+    Space { file: Metered, space: Space, longest: Longest },
+    Input { number: usize, input: SortedInput, meter: Arc<Meter> },
+}
+
 impl Run {
-    /// A reader at the beginning of the run.
-    pub(super) fn reader(mut self) -> Result<RunReader<Metered>, SpillError> {
-        self.file.rewind().map_err(|source| SpillError::Read {
-            directory: self.space.path().to_owned(),
-            source,
-        })?;
-        Ok(RunReader::new(self.file, self.longest))
+    /// The input with this number, not yet opened.
+    pub(super) fn of_input(number: usize, input: SortedInput, meter: Arc<Meter>) -> Self {
+        let bytes = input.bytes;
+        Self { stored: Stored::Input { number, input, meter }, bytes, level: 0 }
+    }
+
+    /// A reader at the beginning of the run. `number` identifies it in the merge.
+    pub(super) fn source(self, number: usize, descending: bool) -> Result<Source, SpillError> {
+        match self.stored {
+            Stored::Space { mut file, space, longest } => {
+                file.rewind().map_err(|source| SpillError::Read {
+                    directory: space.path().to_owned(),
+                    source,
+                })?;
+                Ok(Source::Run { number, reader: RunReader::new(file, longest) })
+            }
+            Stored::Input { number, input, meter } => {
+                let reader = InputReader::open(input, descending, meter)
+                    .map_err(|source| SpillError::Input { number, source })?;
+                Ok(Source::Input { number, reader: Box::new(reader) })
+            }
+        }
     }
 
     /// Memory of a reader, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.longest.memory()
+        match &self.stored {
+            Stored::Space { longest, .. } => longest.memory(),
+            Stored::Input { input, .. } => input.memory,
+        }
     }
 
-    pub(super) fn space(&self) -> &Space {
-        &self.space
+    /// The space of the run; `None` for an input.
+    pub(super) fn space(&self) -> Option<&Space> {
+        match &self.stored {
+            Stored::Space { space, .. } => Some(space),
+            Stored::Input { .. } => None,
+        }
     }
 }
 
 /// Adds the run's space to the error of its reader.
-pub(super) fn unreadable(of: &[Space], Unreadable { run, error }: Unreadable) -> SpillError {
-    let directory = of[run].path().to_owned();
+pub(super) fn unreadable(of: &[Option<Space>], error: Unreadable) -> SpillError {
+    let directory =
+        |run: usize| of[run].as_ref().map_or_else(PathBuf::new, |space| space.path().to_owned());
     match error {
-        RunError::Io(source) => SpillError::Read { directory, source },
-        damaged => SpillError::Damaged { directory, what: damaged.to_string() },
+        Unreadable::Run(run, RunError::Io(source)) => {
+            SpillError::Read { directory: directory(run), source }
+        }
+        Unreadable::Run(run, damaged) => {
+            SpillError::Damaged { directory: directory(run), what: damaged.to_string() }
+        }
+        Unreadable::Input(number, InputError::Io(source)) => SpillError::Input { number, source },
+        Unreadable::Input(number, InputError::Disorder(record)) => {
+            SpillError::Disorder { number, record }
+        }
+        Unreadable::Input(_, InputError::TooLong(bytes)) => SpillError::TooLong(bytes),
     }
 }
 
@@ -107,7 +146,7 @@ impl Spaces {
     pub(super) fn write(
         &mut self,
         mut sources: Vec<Source>,
-        of: &[Space],
+        of: &[Option<Space>],
         descending: bool,
     ) -> Result<(Run, Vec<Source>), SpillError> {
         let mut tries = self.all.len();
@@ -131,7 +170,12 @@ impl Spaces {
         }
     }
 
-    fn write_to(&self, space: Space, merge: &mut Merge, of: &[Space]) -> Result<Run, SpillError> {
+    fn write_to(
+        &self,
+        space: Space,
+        merge: &mut Merge,
+        of: &[Option<Space>],
+    ) -> Result<Run, SpillError> {
         let file = match space.create() {
             Ok(file) => file,
             Err(source) => {
@@ -154,6 +198,7 @@ impl Spaces {
         }
         let (file, longest) = writer.finish().map_err(failed)?;
         self.meter.run_written();
-        Ok(Run { file, space, longest, bytes: self.meter.written() - before, level: 0 })
+        let bytes = self.meter.written() - before;
+        Ok(Run { stored: Stored::Space { file, space, longest }, bytes, level: 0 })
     }
 }

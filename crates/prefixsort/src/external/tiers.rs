@@ -8,9 +8,12 @@
 //! and then only as much is merged as the last merge requires.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::error::SpillError;
+use super::figures::Meter;
+use super::input::SortedInput;
 use super::merge::Source;
 use super::space::Space;
 use super::spill::{Run, Spaces};
@@ -38,6 +41,16 @@ impl Tiers {
 
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
+    }
+
+    /// Adds a sorted input, which counts as a run.
+    pub(super) fn add_input(&mut self, input: SortedInput, meter: Arc<Meter>) {
+        self.runs.push(Run::of_input(self.runs.len(), input, meter));
+    }
+
+    /// Returns whether all runs can be merged at a time.
+    pub(super) fn all_fit(&self) -> bool {
+        self.fitting(0) >= self.runs.len()
     }
 
     /// Returns whether there is a space for runs.
@@ -84,7 +97,7 @@ impl Tiers {
     fn merge(&mut self, some: Range<usize>) -> Result<(), SpillError> {
         let at = some.start;
         let level = self.runs[at].level + 1;
-        let (sources, of) = readers(self.runs.drain(some).collect())?;
+        let (sources, of) = readers(self.runs.drain(some).collect(), self.descending)?;
         let (mut run, _) = self.spaces.write(sources, &of, self.descending)?;
         run.level = level;
         self.runs.insert(at, run);
@@ -92,11 +105,11 @@ impl Tiers {
     }
 
     /// Merges until the rest can be merged at a time; returns their readers and spaces.
-    pub(super) fn into_sources(mut self) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
+    pub(super) fn into_sources(mut self) -> Result<Sources, SpillError> {
         loop {
             let fitting = self.fitting(0);
             let Some(spare @ 1..) = self.runs.len().checked_sub(fitting) else {
-                return readers(self.runs);
+                return readers(self.runs, self.descending);
             };
             // The runs that are cheapest to write for each run saved, and no more of them than
             // necessary.
@@ -106,27 +119,28 @@ impl Tiers {
                 bytes / (some.len() as u64 - 1)
             };
             let Some(cheapest) = (0..self.runs.len() - 1).map(some).min_by_key(cost) else {
-                return readers(self.runs);
+                return readers(self.runs, self.descending);
             };
             self.merge(cheapest)?;
         }
     }
 }
 
-/// Readers of runs, and the space of each.
-fn readers(runs: Vec<Run>) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
-    let spaces = runs.iter().map(|run| run.space().clone()).collect();
-    let reader = |(number, run): (usize, Run)| Ok(Source::Run { number, reader: run.reader()? });
-    Ok((runs.into_iter().enumerate().map(reader).collect::<Result<_, SpillError>>()?, spaces))
+/// Readers of runs, and the space of each; inputs have none.
+pub(super) type Sources = (Vec<Source>, Vec<Option<Space>>);
+
+fn readers(runs: Vec<Run>, descending: bool) -> Result<Sources, SpillError> {
+    let spaces = runs.iter().map(|run| run.space().cloned()).collect();
+    let source = |(number, run): (usize, Run)| run.source(number, descending);
+    Ok((runs.into_iter().enumerate().map(source).collect::<Result<_, SpillError>>()?, spaces))
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-    use std::sync::Arc;
 
     use super::super::buffer::Cursor;
-    use super::super::figures::{Figures, Meter};
+    use super::super::figures::Figures;
     use super::super::merge::Merge;
     use super::super::run::BLOCK;
     use super::*;

@@ -42,12 +42,35 @@ pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
     if leading.is_empty() {
         return format!("{candidate} and {baseline} have no test in common.");
     }
-    let said = judged(&leading, names);
+    let said = judged(&leading, names) + &outliers(against).unwrap_or_default();
     match against.unpaired.len() {
         0 => said,
         1 => format!("{said} 1 test has no counterpart and is not compared."),
         several => format!("{said} {several} tests have no counterpart and are not compared."),
     }
+}
+
+/// A test that differs by at least this factor stands out, if few do.
+const OUTLIER_MIN: f64 = 1.5;
+/// Most tests that stand out.
+const OUTLIERS_MAX: usize = 3;
+
+/// Names the few tests that differ much more than the others, such as those of one OSD among many.
+fn outliers(against: &Against) -> Option<String> {
+    let far = |test: &TestComparison| {
+        let ratio = test.leading()?.ratio.filter(|ratio| *ratio > 0.0 && !test.broken_off)?;
+        (ratio.ln().abs() >= OUTLIER_MIN.ln()).then(|| (test.test.clone(), ratio))
+    };
+    let mut outliers: Vec<(String, f64)> = against.tests.iter().filter_map(far).collect();
+    let few = outliers.len() <= OUTLIERS_MAX && outliers.len() * 2 < against.tests.len();
+    if outliers.is_empty() || !few {
+        return None;
+    }
+    outliers.sort_by(|a, b| b.1.ln().abs().total_cmp(&a.1.ln().abs()));
+    let named = outliers.into_iter().map(|(test, ratio)| {
+        format!("{test} ({} times as {})", fold(ratio), if ratio < 1.0 { "slow" } else { "fast" })
+    });
+    Some(format!(" Most different: {}.", named.collect::<Vec<_>>().join(", ")))
 }
 
 /// The verdict on the tests that both sides have; their leading figures are rates.

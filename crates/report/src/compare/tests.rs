@@ -188,6 +188,24 @@ fn an_ascii_page_is_ascii_throughout() {
 }
 
 #[test]
+fn few_tests_that_stand_out_are_named() {
+    let osds = |slow: &[&str], phase: f64| {
+        let result = |result: TestResult| {
+            let factor = if slow.contains(&result.test.as_str()) { 3.0 } else { 1.0 };
+            let per_s = |rate: f64| rate / factor;
+            let commits_per_s = result.commits_per_s.map(per_s);
+            lasting(TestResult { iops: per_s(result.iops), commits_per_s, ..result }, 30, phase)
+        };
+        [samples::document(samples::osds(2, 2).into_iter().map(result).collect())]
+    };
+    let before = osds(&[], 0.0);
+    insta::assert_snapshot!(last_sentence(&before, &osds(&["osd.3: write"], 1.0)), @"B commits 3.0 times as slow as A in 1 of 8 tests; 7 are within noise. Most different: osd.3: write (3.0 times as slow).");
+    insta::assert_snapshot!(last_sentence(&osds(&["osd.0: write", "osd.3: write"], 1.0), &before), @"B commits 3.0 times as fast as A in 2 of 8 tests; 6 are within noise. Most different: osd.0: write (3.0 times as fast), osd.3: write (3.0 times as fast).");
+    let many = ["osd.0: write", "osd.1: write", "osd.2: write", "osd.3: write"];
+    insta::assert_snapshot!(last_sentence(&before, &osds(&many, 1.0)), @"B commits 3.0 times as slow as A in 4 of 8 tests; 4 are within noise.");
+}
+
+#[test]
 fn closing_sentences() {
     let before = [run(1700.0, 30, 0.0)];
     insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.1 times as fast as A in 3 of 4 tests; 1 is within noise.");
@@ -289,6 +307,7 @@ fn markdown_for_a_ticket() {
         tool: "fio".to_owned(),
         version: None,
         drive: Some("<b>|drive_1|</b>".to_owned()),
+        disks: Vec::new(),
     });
     let markdown = compare_markdown(
         &compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]),

@@ -93,6 +93,8 @@ fn machine() -> DrivesDocument {
             used_percent: Some(3),
             temperature_celsius: Some(31),
             power_cycles: Some(12),
+            host_bytes_written: Some(44_554 << 25),
+            medium_bytes_written: Some(90_287 << 25),
             failing: Some(false),
             ..Health::default()
         },
@@ -151,7 +153,8 @@ fn one_drive_in_detail() {
       discard      yes, in units of 4 KiB
       write cache  on (ATA IDENTIFY DEVICE, word 85); the kernel assumes a volatile cache and sends
                    flushes, and writes that bypass it (FUA)
-      health       healthy, 3 % of rated endurance used, 31 °C, 12 power cycles
+      health       healthy, 3 % of rated endurance used, 31 °C, 12 power cycles, 1.49 TB written,
+                   3.03 TB written to flash
       use          /dev/sda
                    · /dev/sda1, 500 GiB, ext4 on / noatime, xfs on /home noatime
     ");

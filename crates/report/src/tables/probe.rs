@@ -10,6 +10,9 @@ use crate::look::{Glyphs, Look};
 /// Length of the longest bar in characters.
 const BAR: f64 = 24.0;
 
+/// From this change on, the rate at the end of a test is shown beside that of the whole.
+const CHANGE_MIN: f64 = 0.05;
+
 /// A parameter that tests may differ in: its heading, and its value in a test.
 type Aspect = (&'static str, fn(&TestResult) -> String);
 
@@ -46,6 +49,10 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let length = (result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0);
         block.repeat(length as usize)
     };
+    // A drive that has not settled ends a test at another rate than the mean of the whole.
+    let changes = results
+        .iter()
+        .any(|result| (result.iops_at_the_end() / result.iops - 1.0).abs() >= CHANGE_MIN);
     let mut table = Columns::<TestResult>::new();
     for (name, of) in aspects {
         let column = if *name == "pattern" { Column::left(name) } else { Column::right(name) };
@@ -54,6 +61,9 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let [p50, p99] = if synced { ["sync p50", "sync p99"] } else { ["p50", "p99"] };
     table
         .with(Column::right("IOPS"), |result| number(result.iops))
+        .with(Column::right("at the end").optional(), |result| {
+            changes.then(|| number(result.iops_at_the_end()))
+        })
         .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
         .with(Column::left(""), bar)
         .with(Column::right(p50), |result| us(result).map(|us| latency(us.p50)))

@@ -1,5 +1,5 @@
 //! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and
-//! on, side by side.
+//! on, side by side, in four groups.
 
 use measurement::TestResult;
 use workload::number::{number, throughput};
@@ -12,13 +12,47 @@ use crate::look::Look;
 /// From this block size on, throughput is shown instead of operations.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// One row per test, one column per measured setting.
+/// The groups of the matrix, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Baseline,
+    Journal,
+    WorstCase,
+    Other,
+}
+
+impl Group {
+    fn of(result: &TestResult) -> Group {
+        let workload = &result.workload;
+        let is_durable = workload.sync.is_none_or(SyncMethod::is_durable);
+        let is_random = workload.pattern.is_some_and(Pattern::is_random);
+        match (is_durable, workload.depth) {
+            _ if workload.block_bytes >= LARGE_BYTES => Group::Other,
+            (false, _) => Group::Baseline,
+            (true, 1) if is_random => Group::WorstCase,
+            (true, 1) => Group::Journal,
+            (true, _) => Group::Other,
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Group::Baseline => "baseline: without syncs",
+            Group::Journal => "journal: sequential commits",
+            Group::WorstCase => "worst case: random commits",
+            Group::Other => "other: commits at depth, large blocks",
+        }
+    }
+}
+
+/// One row per test, one column per measured setting, and what the device counted.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let key = |result: &TestResult| {
         let workload = &result.workload;
         // The engine decides what a write with a flag sends.
         let submission = result.comparable_workload().submission.filter(|_| workload.depth == 1);
-        (workload.pattern, workload.block_bytes, workload.depth, workload.sync, submission)
+        let sync = (workload.sync, workload.sync_every);
+        (workload.pattern, workload.block_bytes, workload.depth, sync, submission)
     };
     let mut keys = Vec::new();
     for result in results {
@@ -29,11 +63,15 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     // The order of the source, independent of the order of execution.
     keys.sort_by_key(|&(pattern, block_bytes, depth, sync, submission)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
-        let sync = SyncMethod::ALL.iter().position(|&known| Some(known) == sync);
+        let (method, every) = sync;
+        let method = SyncMethod::ALL.iter().position(|&known| Some(known) == method);
+        let sync = (method, every);
         (block_bytes, pattern, depth, sync, submission == Some(Submission::Blocking))
     });
     // The first test of each key stands for its row.
-    let firsts = keys.iter().filter_map(|of| results.iter().find(|result| key(result) == *of));
+    let mut firsts: Vec<&TestResult> =
+        keys.iter().filter_map(|of| results.iter().find(|result| key(result) == *of)).collect();
+    firsts.sort_by_key(|first| Group::of(first));
     let under = |first: &TestResult, setting| {
         let is_of_row = |result: &&TestResult| {
             key(result) == key(first) && result.workload.write_cache == setting
@@ -50,7 +88,28 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let (off, on) = (under(first, WriteCache::Off)?, under(first, WriteCache::On)?);
         (on.iops > 0.0).then(|| format!("{} x", number(off.iops / on.iops)))
     };
-    Columns::<TestResult>::new()
+    let counted = |first: &TestResult, figure: fn(&TestResult) -> Option<String>| {
+        let settings = [WriteCache::Unchanged, WriteCache::Off, WriteCache::On];
+        let [found, off, on] = settings.map(|setting| under(first, setting).and_then(figure));
+        match (off, on) {
+            (Some(off), Some(on)) => Some(format!("{off} : {on}")),
+            (off, on) => found.or(off).or(on),
+        }
+    };
+    let merged = |first: &TestResult| {
+        counted(first, |result| {
+            result.proof.merged_share().map(|share| format!("{:.0} %", 100.0 * share))
+        })
+    };
+    let request = |first: &TestResult| {
+        counted(first, |result| {
+            result.proof.mean_request_bytes().map(|bytes| number(bytes / 1024.0))
+        })
+    };
+    let amplification = |first: &TestResult| {
+        counted(first, |result| result.proof.device?.write_amplification().map(number))
+    };
+    let mut table = Columns::<TestResult>::new()
         .with(Column::left("test"), |first| {
             let pattern = first.workload.pattern.map_or("steps", Pattern::name);
             format!("{pattern} {}, depth {}", size(first), first.workload.depth)
@@ -61,13 +120,28 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         .with(Column::right("cache off").optional(), |first| figure(first, WriteCache::Off))
         .with(Column::right("cache on").optional(), |first| figure(first, WriteCache::On))
         .with(Column::right("off : on").optional(), gain)
-        .of(firsts, look)
+        .with(Column::right("merged").optional().may_drop(2), merged)
+        .with(Column::right("KiB/request").optional().may_drop(3), request)
+        .with(Column::right("WA").optional().may_drop(1), amplification);
+    for group in firsts.chunk_by(|a, b| Group::of(a) == Group::of(b)) {
+        table.group(Group::of(group[0]).title());
+        group.iter().for_each(|first| table.row(first));
+    }
+    let table = table.render(look);
+    // The column is left out on a narrow page, and where the drive counts nothing.
+    if table.lines().next().is_some_and(|head| head.contains(" WA")) {
+        table
+            + "\n  WA: write amplification, bytes written to the medium per byte sent to the drive\n"
+    } else {
+        table
+    }
 }
 
 /// The sync method, and for a flag at depth 1 also how the write was submitted.
-fn sync_column(sync: Option<SyncMethod>, submission: Option<Submission>) -> String {
+fn sync_column((sync, every): (Option<SyncMethod>, u32), submission: Option<Submission>) -> String {
     let name = sync.map_or("steps", SyncMethod::name);
     match submission {
+        None if every > 1 => format!("{name}={every}"),
         None => name.to_owned(),
         Some(Submission::Asynchronous) => format!("{name}, asynchronous"),
         Some(Submission::Blocking) => format!("{name}, pwrite"),
@@ -94,21 +168,40 @@ mod golden {
     fn the_matrix() {
         insta::assert_snapshot!(table(&both(), &Look::plain()), @"
         test                        sync                  unit   cache off   cache on  off : on
+        baseline: without syncs
         write 4 KiB, depth 1        none                  IOPS      66,667     66,667       1 x
+        write 4 KiB, depth 4        none                  IOPS     202,096    202,096       1 x
+        write 4 KiB, depth 32       none                  IOPS   1,066,667  1,066,667       1 x
+        write 4 KiB, depth 128      none                  IOPS   3,233,529  3,233,529       1 x
+        randwrite 4 KiB, depth 1    none                  IOPS      66,667     66,667       1 x
+        randwrite 4 KiB, depth 4    none                  IOPS     202,096    202,096       1 x
+        randwrite 4 KiB, depth 32   none                  IOPS   1,066,667  1,066,667       1 x
+        randwrite 4 KiB, depth 128  none                  IOPS   3,233,529  3,233,529       1 x
+        journal: sequential commits
         write 4 KiB, depth 1        fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 1        fdatasync             IOPS      25,000        583    42.9 x
         write 4 KiB, depth 1        o_sync, asynchronous  IOPS      21,053        449    46.8 x
         write 4 KiB, depth 1        o_sync, pwrite        IOPS      21,053        449    46.8 x
-        write 4 KiB, depth 128      none                  IOPS   3,233,529  3,233,529       1 x
-        write 4 KiB, depth 128      fsync                 IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 128      o_sync                IOPS   1,021,114     21,799    46.8 x
-        randwrite 4 KiB, depth 1    none                  IOPS      66,667     66,667       1 x
+        worst case: random commits
         randwrite 4 KiB, depth 1    fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 1    fdatasync             IOPS      25,000        583    42.9 x
         randwrite 4 KiB, depth 1    o_sync, asynchronous  IOPS      21,053        449    46.8 x
         randwrite 4 KiB, depth 1    o_sync, pwrite        IOPS      21,053        449    46.8 x
-        randwrite 4 KiB, depth 32   none                  IOPS   1,066,667  1,066,667       1 x
+        other: commits at depth, large blocks
+        write 4 KiB, depth 4        fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 4        fsync=4               IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 4        o_sync                IOPS      63,820      1,362    46.8 x
+        write 4 KiB, depth 32       fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 32       fsync=32              IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 32       o_sync                IOPS     336,842      7,191    46.8 x
+        write 4 KiB, depth 128      fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 128      o_sync                IOPS   1,021,114     21,799    46.8 x
+        randwrite 4 KiB, depth 4    fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 4    fsync=4               IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 4    o_sync                IOPS      63,820      1,362    46.8 x
         randwrite 4 KiB, depth 32   fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 32   fsync=32              IOPS      22,222        487    45.7 x
         randwrite 4 KiB, depth 32   o_sync                IOPS     336,842      7,191    46.8 x
-        randwrite 4 KiB, depth 128  none                  IOPS   3,233,529  3,233,529       1 x
         randwrite 4 KiB, depth 128  fsync                 IOPS      22,222        487    45.7 x
         randwrite 4 KiB, depth 128  o_sync                IOPS   1,021,114     21,799    46.8 x
         write 4 MiB, depth 32       none                  MiB/s      8,325      8,325       1 x
@@ -128,11 +221,13 @@ mod golden {
             result.workload.write_cache = WriteCache::Unchanged;
         }
         insta::assert_snapshot!(table(&alone, &Look::plain()), @"
-        test                  sync                  unit  as found
-        write 4 KiB, depth 1  none                  IOPS    66,667
-        write 4 KiB, depth 1  fsync                 IOPS    22,222
-        write 4 KiB, depth 1  o_sync, asynchronous  IOPS    21,053
-        write 4 KiB, depth 1  o_sync, pwrite        IOPS    21,053
+        test                  sync                  unit  as found  KiB/request
+        baseline: without syncs
+        write 4 KiB, depth 1  none                  IOPS    66,667            2
+        journal: sequential commits
+        write 4 KiB, depth 1  fsync                 IOPS    22,222            2
+        write 4 KiB, depth 1  o_sync, asynchronous  IOPS    21,053            2
+        write 4 KiB, depth 1  o_sync, pwrite        IOPS    21,053            2
         ");
     }
 }

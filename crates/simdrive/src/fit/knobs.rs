@@ -147,6 +147,27 @@ pub const KNOBS: &[Knob] = &[
         .flash
         .program_us),
     knob!("drive.flash.read_us", 20.0..250.0, 1.3, |model| &mut solid_state(model)?.flash.read_us),
+    knob!("drive.flash.read_spread", 0.0..1.0, 3.0, |model| {
+        let spread = &mut solid_state(model)?.flash.read_spread;
+        // Models of drives whose reads were not measured at depth keep a constant time.
+        if *spread == 0.0 {
+            return None;
+        }
+        spread
+    }),
+    knob!(
+        "host.hardware_queues",
+        1.0..128.0,
+        2.0,
+        whole | model | {
+            let queues = &mut model.host.hardware_queues;
+            if *queues == 1 {
+                return None;
+            }
+            queues
+        }
+    ),
+    knob!("host.wake_us", 0.5..500.0, 2.0, |model| &mut model.host.wake_us),
     knob!("drive.flash.dies", 2.0..512.0, 1.3, whole | model | &mut solid_state(model)?.flash.dies),
     knob!("drive.flash.channel_mb_per_s", 30.0..4000.0, 1.3, |model| &mut solid_state(model)?
         .flash

@@ -247,14 +247,7 @@ pub fn alike(model: &Model, place: Option<&Place>) -> Model {
         drive.size_bytes.filter(|_| drive.partition.is_none())
     });
     if let Some(size_bytes) = size_bytes {
-        let gb = (size_bytes as f64 / 1e9).round();
-        match &mut model.drive {
-            Parameters::SolidState(drive) => drive.capacity_gb = gb,
-            Parameters::Disk(drive) => drive.capacity_gb = gb,
-            Parameters::Stick(drive) => drive.capacity_gb = gb,
-            Parameters::Volume(drive) => drive.capacity_gb = gb,
-            Parameters::Array(_) => {}
-        }
+        model.drive.set_capacity_gb((size_bytes as f64 / 1e9).round());
     }
     model
 }
@@ -265,13 +258,22 @@ const fn is_attached_by(class: Class, transport: Transport) -> bool {
             matches!(
                 class,
                 Class::EnterpriseNvme
+                    | Class::EnterprisePcie
                     | Class::ConsumerNvme
+                    | Class::ConsumerPcie
                     | Class::CloudLocal
                     | Class::CloudVolume
             )
         }
         Transport::Sata | Transport::Sas | Transport::Scsi => {
-            matches!(class, Class::EnterpriseSata | Class::ConsumerSata | Class::Disk)
+            matches!(
+                class,
+                Class::EnterpriseSas
+                    | Class::EnterpriseSata
+                    | Class::ConsumerSata
+                    | Class::ConsumerPcie
+                    | Class::Disk
+            )
         }
         Transport::Usb | Transport::Mmc => {
             matches!(

@@ -4,10 +4,39 @@
 //! read does not wait for the end of a program: the flash suspends the program (datasheets of the
 //! ONFI generation specify tens of microseconds), which then ends later by the same amount.
 
+use rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::chance::exponential;
 use crate::time::{Ns, Speed};
 
 /// Time to suspend a program for a read.
 const SUSPEND_NS: Ns = 50_000;
+
+/// The time of reading a page: constant, or the sum of a constant and an exponentially distributed
+/// part.
+#[derive(Debug, Clone)]
+pub struct Sense {
+    mean_ns: f64,
+    /// Standard deviation as a share of the mean, from 0 to 1.
+    spread: f64,
+    draws: Xoshiro256PlusPlus,
+}
+
+impl Sense {
+    /// `spread` is the standard deviation as a share of the mean.
+    pub fn new(mean_us: f64, spread: f64) -> Sense {
+        Sense { mean_ns: mean_us * 1e3, spread, draws: Xoshiro256PlusPlus::seed_from_u64(0) }
+    }
+
+    fn next(&mut self) -> Ns {
+        if self.spread == 0.0 {
+            return self.mean_ns as Ns;
+        }
+        let varying = exponential(&mut self.draws);
+        (self.mean_ns * (1.0 - self.spread + self.spread * varying)) as Ns
+    }
+}
 
 /// The dies of a drive and their shared channels.
 #[derive(Debug, Clone)]
@@ -15,7 +44,7 @@ pub struct Dies {
     each: Vec<Die>,
     channels: Vec<Ns>,
     channel_speed: Speed,
-    read_ns: Ns,
+    sense: Sense,
     busy_until: Ns,
 }
 
@@ -26,12 +55,12 @@ struct Die {
 }
 
 impl Dies {
-    pub fn new(dies: u32, channels: u32, channel_speed: Speed, read_ns: Ns) -> Dies {
+    pub fn new(dies: u32, channels: u32, channel_speed: Speed, sense: Sense) -> Dies {
         Dies {
             each: vec![Die::default(); dies as usize],
             channels: vec![0; channels as usize],
             channel_speed,
-            read_ns,
+            sense,
             busy_until: 0,
         }
     }
@@ -54,7 +83,7 @@ impl Dies {
 
     /// Reads `bytes` of one page from a die. Returns when they are at the controller.
     pub fn read(&mut self, die: usize, now: Ns, bytes: u64) -> Ns {
-        let read_ns = self.read_ns;
+        let read_ns = self.sense.next();
         let this = &mut self.each[die];
         let begin = now.max(this.reads_until).max(this.programs_until.min(now + SUSPEND_NS));
         if this.programs_until > begin {
@@ -94,7 +123,7 @@ mod tests {
     use super::*;
 
     fn dies() -> Dies {
-        Dies::new(2, 1, Speed::from_mb_per_s(1000.0), 60_000)
+        Dies::new(2, 1, Speed::from_mb_per_s(1000.0), Sense::new(60.0, 0.0))
     }
 
     #[test]
@@ -104,6 +133,20 @@ mod tests {
         assert_eq!(dies.program(1, 0, 16_000, 500_000), (32_000, 532_000));
         assert_eq!(dies.program(0, 0, 16_000, 500_000), (516_000, 1_016_000));
         assert_eq!(dies.busy_until(), 1_016_000);
+    }
+
+    #[test]
+    fn times_of_reads_have_the_mean_and_the_deviation_asked_for() {
+        for spread in [0.0, 0.4, 1.0] {
+            let mut sense = Sense::new(60.0, spread);
+            let times: Vec<f64> = (0..100_000).map(|_| sense.next() as f64 / 1e3).collect();
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            let variance =
+                times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / times.len() as f64;
+            assert!((mean - 60.0).abs() < 0.5, "{spread}: {mean}");
+            assert!((variance.sqrt() - 60.0 * spread).abs() < 0.6, "{spread}: {variance}");
+            assert!(times.iter().all(|time| *time >= 60.0 * (1.0 - spread) - 0.001));
+        }
     }
 
     #[test]

@@ -6,7 +6,11 @@
 //! small hash table, one with many a plain array. Writes within one gibibyte use one mebibyte of
 //! the map, which fits in the processor's cache; ten million writes all over 4 TB use an eighth of
 //! a gibibyte. The lookup is the most expensive step of a simulated write, because it is the one
-//! that misses the cache.
+//! that misses the cache. Arrays are allocated together, in pages of 2 MiB if the kernel has any:
+//! with pages of 4 KiB, each lookup in an area of 8 GiB would miss the TLB as well, and take four
+//! times as long.
+
+use memmap2::MmapMut;
 
 /// The number of a logical unit.
 pub type Unit = u32;
@@ -23,17 +27,81 @@ const TABLE_MAX: usize = LEAF_UNITS / 2;
 const TABLE_MIN: usize = 8;
 
 /// The map from units to slots.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct PageMap {
     /// Units below this are at the slot of the same number, unless a leaf has an entry.
     in_order: Unit,
     leaves: Vec<Leaf>,
+    arrays: Arrays,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Leaf {
-    Few { table: Box<[(Unit, Slot)]>, used: usize },
-    Many(Box<[Slot]>),
+    Few {
+        table: Box<[(Unit, Slot)]>,
+        used: usize,
+    },
+    /// The number of its array.
+    Many(u32),
+}
+
+/// Arrays of [`LEAF_UNITS`] slots.
+#[derive(Debug, Default)]
+struct Arrays {
+    /// Slots are stored inverted, because fresh memory is zero and [`NONE`] is all ones.
+    chunks: Vec<MmapMut>,
+    count: u32,
+}
+
+impl Arrays {
+    const PER_CHUNK: u32 = 1024;
+    const BYTES: usize = LEAF_UNITS * size_of::<Slot>();
+
+    /// Allocates an array without any slots, and returns its number.
+    fn add(&mut self) -> u32 {
+        if self.count == self.chunks.len() as u32 * Arrays::PER_CHUNK {
+            let chunk = MmapMut::map_anon(Arrays::PER_CHUNK as usize * Arrays::BYTES);
+            let chunk = chunk.expect("memory for the page map");
+            // A kernel without large pages uses small ones.
+            #[cfg(target_os = "linux")]
+            let _ = chunk.advise(memmap2::Advice::HugePage);
+            self.chunks.push(chunk);
+        }
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// The chunk of an array, and the bytes of one of its slots in there.
+    const fn place(array: u32, unit: Unit) -> (usize, std::ops::Range<usize>) {
+        let start = (array % Arrays::PER_CHUNK) as usize * LEAF_UNITS + unit as usize % LEAF_UNITS;
+        let start = start * size_of::<Slot>();
+        ((array / Arrays::PER_CHUNK) as usize, start..start + size_of::<Slot>())
+    }
+
+    #[inline]
+    fn prefetch(&self, array: u32, unit: Unit) {
+        let (chunk, bytes) = Arrays::place(array, unit);
+        prefetch(&self.chunks[chunk][bytes]);
+    }
+
+    #[inline]
+    fn get(&self, array: u32, unit: Unit) -> Slot {
+        let (chunk, bytes) = Arrays::place(array, unit);
+        let mut slot = [0; size_of::<Slot>()];
+        slot.copy_from_slice(&self.chunks[chunk][bytes]);
+        !Slot::from_ne_bytes(slot)
+    }
+
+    /// Returns the previous slot.
+    #[inline]
+    fn set(&mut self, array: u32, unit: Unit, slot: Slot) -> Slot {
+        let (chunk, bytes) = Arrays::place(array, unit);
+        let bytes = &mut self.chunks[chunk][bytes];
+        let mut before = [0; size_of::<Slot>()];
+        before.copy_from_slice(bytes);
+        bytes.copy_from_slice(&(!slot).to_ne_bytes());
+        !Slot::from_ne_bytes(before)
+    }
 }
 
 impl PageMap {
@@ -54,11 +122,19 @@ impl PageMap {
     #[inline]
     pub fn get(&self, unit: Unit) -> Option<Slot> {
         let entry = match self.leaves.get((unit >> LEAF_BITS) as usize) {
-            Some(Leaf::Many(slots)) => slots[unit as usize % LEAF_UNITS],
+            Some(Leaf::Many(array)) => self.arrays.get(*array, unit),
             Some(Leaf::Few { table, .. }) => table[place(table, unit)].1,
             None => NONE,
         };
         if entry == NONE { (unit < self.in_order).then_some(unit) } else { Some(entry) }
+    }
+
+    /// Starts to load a unit's entry into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, unit: Unit) {
+        if let Some(Leaf::Many(array)) = self.leaves.get((unit >> LEAF_BITS) as usize) {
+            self.arrays.prefetch(*array, unit);
+        }
     }
 
     /// Moves a unit to another slot, and returns its previous one.
@@ -69,7 +145,7 @@ impl PageMap {
             self.reach(index);
         }
         let before = match &mut self.leaves[index] {
-            Leaf::Many(slots) => std::mem::replace(&mut slots[unit as usize % LEAF_UNITS], slot),
+            Leaf::Many(array) => self.arrays.set(*array, unit, slot),
             Leaf::Few { table, used } => {
                 let entry = &mut table[place(table, unit)];
                 let before = entry.1;
@@ -99,9 +175,11 @@ impl PageMap {
         let entries = table.iter().filter(|entry| entry.1 != NONE);
         let size = table.len() * 2;
         self.leaves[index] = if size >= TABLE_MAX {
-            let mut slots = vec![NONE; LEAF_UNITS].into_boxed_slice();
-            entries.for_each(|&(unit, slot)| slots[unit as usize % LEAF_UNITS] = slot);
-            Leaf::Many(slots)
+            let array = self.arrays.add();
+            entries.for_each(|&(unit, slot)| {
+                self.arrays.set(array, unit, slot);
+            });
+            Leaf::Many(array)
         } else {
             let mut larger = vec![(NONE, NONE); size].into_boxed_slice();
             entries.for_each(|&entry| larger[place(&larger, entry.0)] = entry);
@@ -113,10 +191,24 @@ impl PageMap {
     pub fn memory_bytes(&self) -> usize {
         let bytes = |leaf: &Leaf| match leaf {
             Leaf::Few { table, .. } => size_of_val::<[(Unit, Slot)]>(table),
-            Leaf::Many(slots) => size_of_val::<[Slot]>(slots),
+            Leaf::Many(_) => Arrays::BYTES,
         };
         self.leaves.iter().map(|leaf| size_of::<Leaf>() + bytes(leaf)).sum()
     }
+}
+
+#[inline]
+fn prefetch(bytes: &[u8]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[expect(unsafe_code, reason = "a hint to the cache, which accesses no memory of the program")]
+    // SAFETY: the instruction never faults, and the address is that of a reference.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(
+            bytes.as_ptr().cast(),
+        );
+    }
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    let _ = bytes;
 }
 
 /// The position of a unit's entry in a table, or of the empty entry for it.

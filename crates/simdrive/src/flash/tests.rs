@@ -19,7 +19,7 @@ fn flash(capacity_bytes: u64, spare: f64) -> Flash {
         erase_ns: 3_000_000,
         spare,
     };
-    Flash::new(shape, 8, Speed::from_mb_per_s(1000.0), 60.0, false)
+    Flash::new(shape, 8, Speed::from_mb_per_s(1000.0), dies::Sense::new(60.0, 0.0), false)
 }
 
 /// Overwrites the first `units` at random; returns the write amplification of the last of `rounds`
@@ -141,7 +141,7 @@ proptest::proptest! {
         steps in proptest::collection::vec((0u8..5, 0u32..30_000), 1..60), one_bit: bool, seed: u64
     ) {
         let mut flash = flash(GIB / 8, 0.1);
-        let slc = SlcShape { program: Program { units: 8, ns: 200_000 }, size_bytes: 8 << 20, free_bytes: 6 << 20 };
+        let slc = SlcShape { program: Program { units: 8, ns: 200_000 }, size_bytes: 8 << 20, free_bytes: 6 << 20, request_bytes_max: u64::MAX };
         flash.shape.slc = one_bit.then_some(slc);
         flash.slc_room = flash.shape.slc.map_or(0, |slc| slc.free_bytes);
         let units = (GIB / 8 / UNIT_BYTES) as u32;

@@ -1,25 +1,22 @@
 //! The kernel's block layer, as far as it affects the cost of a commit: requests of limited size, a
-//! limited number of tags, and the flush machinery.
+//! limited number of tags, and the flush machinery of every hardware queue.
 //!
 //! Rules, from `block/blk-flush.c` and `Documentation/block/writeback_cache_control.rst`:
 //!
 //! - A device without a volatile cache gets neither flush nor FUA. One without FUA gets a flush
 //!   after the write instead.
-//! - One flush is in flight at a time (C1). Later requests for a flush wait and share the next one:
-//!   two clients commit no faster than one.
-//! - No flush is started while data of a flush sequence is in flight (C2), for at most five seconds
-//!   (C3).
+//! - Requests for a flush share one if they wait in the same hardware queue
+//!   ([`super::flush_queue`]). A SATA drive has one queue. An NVMe drive has one per processor, so
+//!   callers on different processors share nothing, and the drive gets a flush from each.
 //! - A request keeps its tag from its first step to its last, so a write followed by a flush
 //!   occupies the drive's queue during both.
 
 use std::collections::VecDeque;
 
+use super::flush_queue::FlushQueue;
 use crate::device::{Completion, Device, Op, Request, Stamp};
 use crate::slab::Slab;
 use crate::time::Ns;
-
-/// C3: after this time, a flush no longer waits for data in flight.
-const FLUSH_PENDING_MAX_NS: Ns = 5_000_000_000;
 
 /// A block I/O: a read, a write, or a request for durability.
 #[derive(Debug, Clone, Copy)]
@@ -36,13 +33,15 @@ pub struct Bio {
     pub fua: bool,
     /// The content of a write.
     pub stamp: Stamp,
+    /// The processor that submits it, which determines its hardware queue.
+    pub processor: u32,
 }
 
 impl Bio {
-    /// Without a flush before it, and not durable by itself.
+    /// From the first processor, without a flush before it, and not durable by itself.
     #[inline]
     pub const fn of(owner: u32, op: Op, offset: u64, bytes: u64) -> Bio {
-        Bio { owner, op, offset, bytes, preflush: false, fua: false, stamp: 0 }
+        Bio { owner, op, offset, bytes, preflush: false, fua: false, stamp: 0, processor: 0 }
     }
 }
 
@@ -63,6 +62,7 @@ struct Tagged {
     fua: bool,
     post_flush: bool,
     stamp: Stamp,
+    processor: u32,
     step: Step,
 }
 
@@ -79,7 +79,8 @@ struct Queued {
     request: Bio,
 }
 
-/// The ID of flushes at the device, above every tag.
+/// The ID of a flush at the device is this minus the number of its hardware queue. Tags are far
+/// below.
 const FLUSH_ID: u32 = u32::MAX;
 
 /// The block layer on top of one drive.
@@ -92,21 +93,21 @@ pub struct BlockLayer {
     tags: Slab<Tagged>,
     tags_most: usize,
     queue: VecDeque<Queued>,
-    /// Tags waiting for the next flush, and the start of the wait.
-    pending: Vec<u32>,
-    pending_since: Ns,
-    /// Tags waiting for the flush in flight.
-    running: Vec<u32>,
-    flush_in_flight: bool,
-    sequences_in_data: u32,
+    flush_queues: Vec<FlushQueue>,
+    /// Number of tags that wait in them for a flush that was not sent yet.
+    waiting: usize,
     completions: Vec<Completion>,
     /// The device's next event, cached until something changes.
     next_event: Option<Ns>,
 }
 
 impl BlockLayer {
-    /// A block layer on a drive in its current state.
-    pub fn new(device: Box<dyn Device>, request_bytes_max: u64) -> BlockLayer {
+    /// A block layer on a drive in its current state, with `hardware_queues` of them (at least one).
+    pub fn new(
+        device: Box<dyn Device>,
+        request_bytes_max: u64,
+        hardware_queues: u32,
+    ) -> BlockLayer {
         let identity = device.identity();
         BlockLayer {
             volatile_cache: identity.volatile_cache,
@@ -117,11 +118,8 @@ impl BlockLayer {
             bios: Slab::new(),
             tags: Slab::new(),
             queue: VecDeque::new(),
-            pending: Vec::new(),
-            pending_since: 0,
-            running: Vec::new(),
-            flush_in_flight: false,
-            sequences_in_data: 0,
+            flush_queues: (0..hardware_queues.max(1)).map(|_| FlushQueue::default()).collect(),
+            waiting: 0,
             completions: Vec::new(),
             next_event: None,
         }
@@ -176,21 +174,22 @@ impl BlockLayer {
     /// Advances to `now`; the owners of completed bios are appended to `done`.
     #[inline]
     pub fn advance(&mut self, now: Ns, done: &mut Vec<u32>) {
-        if self.next_event.is_none_or(|next| next > now) && self.pending.is_empty() {
+        if self.next_event.is_none_or(|next| next > now) {
             return;
         }
         let mut completions = std::mem::take(&mut self.completions);
         self.device.advance(now, &mut completions);
         for completion in completions.drain(..) {
-            if completion.id == FLUSH_ID {
-                self.flushed(completion.at, done);
+            let queue = (FLUSH_ID - completion.id) as usize;
+            if queue < self.flush_queues.len() {
+                self.flushed(completion.at, queue, done);
             } else {
                 self.transferred(completion.at, completion.id, done);
             }
         }
         self.completions = completions;
-        if !self.pending.is_empty() {
-            self.kick(now);
+        if self.waiting > 0 {
+            (0..self.flush_queues.len()).for_each(|queue| self.kick(now, queue));
         }
         self.next_event = self.device.next_event();
     }
@@ -212,12 +211,24 @@ impl BlockLayer {
         let is_flush = request.op == Op::Flush;
         let step =
             if request.preflush || is_flush { Step::PreFlush } else { Step::Data { in_sequence } };
-        let Bio { op, offset, bytes, stamp, .. } = request;
+        let Bio { op, offset, bytes, stamp, processor, .. } = request;
         let fua = request.fua && self.fua;
-        let tag = self.tags.insert(Tagged { bio, op, offset, bytes, fua, post_flush, stamp, step });
+        let tag = self.tags.insert(Tagged {
+            bio,
+            op,
+            offset,
+            bytes,
+            fua,
+            post_flush,
+            stamp,
+            processor,
+            step,
+        });
         match step {
             Step::Data { in_sequence } => {
-                self.sequences_in_data += u32::from(in_sequence);
+                if in_sequence {
+                    self.flush_queue(processor).data_begins();
+                }
                 self.send(now, Request { id: tag, op, offset, bytes, fua, stamp });
             }
             Step::PreFlush | Step::PostFlush => self.wait_for_flush(now, tag),
@@ -230,63 +241,68 @@ impl BlockLayer {
         self.next_event = self.device.next_event();
     }
 
+    const fn queue_of(&self, processor: u32) -> usize {
+        processor as usize % self.flush_queues.len()
+    }
+
+    fn flush_queue(&mut self, processor: u32) -> &mut FlushQueue {
+        let queue = self.queue_of(processor);
+        &mut self.flush_queues[queue]
+    }
+
     fn wait_for_flush(&mut self, now: Ns, tag: u32) {
-        if self.pending.is_empty() {
-            self.pending_since = now;
-        }
-        self.pending.push(tag);
-        self.kick(now);
+        let queue = self.queue_of(self.tags.get(tag).processor);
+        self.flush_queues[queue].wait(now, tag);
+        self.waiting += 1;
+        self.kick(now, queue);
     }
 
-    /// Starts a flush, if one is pending and permitted.
-    fn kick(&mut self, now: Ns) {
-        let held_by_data =
-            self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MAX_NS;
-        if self.flush_in_flight || self.pending.is_empty() || held_by_data {
-            return;
+    /// Starts a flush, if one is wanted in this queue and permitted.
+    fn kick(&mut self, now: Ns, queue: usize) {
+        if let Some(sharing) = self.flush_queues[queue].start(now) {
+            self.waiting -= sharing;
+            let id = FLUSH_ID - queue as u32;
+            self.send(
+                now,
+                Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 },
+            );
         }
-        self.flush_in_flight = true;
-        std::mem::swap(&mut self.pending, &mut self.running);
-        let flush =
-            Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
-        self.send(now, flush);
     }
 
-    fn flushed(&mut self, now: Ns, done: &mut Vec<u32>) {
-        self.flush_in_flight = false;
-        let mut running = std::mem::take(&mut self.running);
+    fn flushed(&mut self, now: Ns, queue: usize, done: &mut Vec<u32>) {
+        let mut ended = self.flush_queues[queue].ended();
         // The next flush is sent before calls released by this one write again.
-        self.kick(now);
-        for tag in running.drain(..) {
+        self.kick(now, queue);
+        for tag in ended.drain(..) {
             let request = self.tags.get_mut(tag);
             if request.step == Step::PreFlush && request.op != Op::Flush {
                 request.step = Step::Data { in_sequence: true };
                 let Tagged { op, offset, bytes, fua, stamp, .. } = *request;
-                self.sequences_in_data += 1;
+                self.flush_queues[queue].data_begins();
                 self.send(now, Request { id: tag, op, offset, bytes, fua, stamp });
             } else {
                 self.finish(now, tag, done);
             }
         }
-        if self.running.is_empty() {
-            self.running = running;
-        }
+        self.flush_queues[queue].recycle(ended);
     }
 
     #[inline]
     fn transferred(&mut self, now: Ns, tag: u32, done: &mut Vec<u32>) {
         let request = self.tags.get_mut(tag);
         let in_sequence = request.step == Step::Data { in_sequence: true };
-        if request.post_flush {
+        let (post_flush, processor) = (request.post_flush, request.processor);
+        if post_flush {
             request.step = Step::PostFlush;
-            self.sequences_in_data -= 1;
-            self.wait_for_flush(now, tag);
-            return;
         }
         if in_sequence {
-            self.sequences_in_data -= 1;
+            self.flush_queue(processor).data_ends();
         }
-        self.finish(now, tag, done);
+        if post_flush {
+            self.wait_for_flush(now, tag);
+        } else {
+            self.finish(now, tag, done);
+        }
     }
 
     #[inline]

@@ -110,7 +110,8 @@ impl Journal {
     }
 
     /// Called when the requested write is complete. Calls whose transaction is on disk are appended
-    /// to `freed`. Returns the next write.
+    /// to `freed`. Returns the next write of this commit; after the last one,
+    /// [`Journal::begin`] starts the next commit.
     pub fn written(&mut self, freed: &mut Vec<u32>) -> Option<Wanted> {
         match self.phase {
             Phase::Idle => None,
@@ -129,14 +130,14 @@ impl Journal {
                     }
                     !is_free
                 });
-                self.begin()
+                None
             }
         }
     }
 
     /// Starts the commit of the running transaction, if a call waits for it and no other commit is
-    /// in progress.
-    fn begin(&mut self) -> Option<Wanted> {
+    /// in progress. Returns its first write.
+    pub fn begin(&mut self) -> Option<Wanted> {
         let wanted =
             self.phase == Phase::Idle && self.waiting.iter().any(|&(tid, _)| tid == self.running);
         if !wanted {
@@ -181,10 +182,9 @@ mod tests {
         let mut freed = Vec::new();
         assert_eq!(journal.written(&mut freed), Some(Wanted::Seal { offset: 2 * BLOCK_BYTES }));
         assert!(freed.is_empty() && !journal.is_committed(first));
-        assert_eq!(
-            journal.written(&mut freed),
-            Some(Wanted::Log { offset: 3 * BLOCK_BYTES, bytes: 4 * BLOCK_BYTES })
-        );
+        assert_eq!(journal.written(&mut freed), None);
+        let next = Wanted::Log { offset: 3 * BLOCK_BYTES, bytes: 4 * BLOCK_BYTES };
+        assert_eq!(journal.begin(), Some(next));
         assert_eq!(freed, [1]);
         assert!(journal.is_committed(first) && !journal.is_committed(second));
         journal.written(&mut freed);
@@ -224,6 +224,7 @@ mod tests {
         let next = journal.change(Changes::TIME);
         assert_eq!((next, journal.wait(next, 9)), (tid + 1, None));
         let mut freed = Vec::new();
-        assert_eq!((journal.written(&mut freed), freed), (log(2, 0), vec![8]));
+        assert_eq!((journal.written(&mut freed), freed), (None, vec![8]));
+        assert_eq!((journal.begin(), journal.begin()), (log(2, 0), None));
     }
 }

@@ -25,6 +25,8 @@ pub struct BlockJob {
     region: Region,
     depth: u32,
     order: Order,
+    /// The offset of the next operation, if it was drawn early.
+    upcoming: Option<u64>,
     sizes: Option<Sizes>,
     mix: Mix,
     gaps: Option<Gaps>,
@@ -101,6 +103,7 @@ impl BlockJob {
             region: operations.region(),
             depth,
             order: operations.order(),
+            upcoming: None,
             sizes: operations.sizes(),
             mix: operations.mix(),
             gaps: operations.gaps(),
@@ -223,15 +226,15 @@ impl BlockJob {
     #[inline]
     fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
         self.left -= 1;
-        let workload = &self.workload;
         let reads = self.mix.next_reads();
         let (offset, bytes) = match &mut self.sizes {
-            None => (self.order.next(), self.region.block_bytes),
+            None => (self.next_offset(world), self.region.block_bytes),
             Some(sizes) => {
                 let (offset, bytes) = sizes.next_block(reads, &mut self.order);
                 (offset, u64::from(bytes))
             }
         };
+        let workload = &self.workload;
         let (file, within) = self.part.locate(offset);
         let file = self.file + file as usize;
         let queued = workload.submission() == Submission::Asynchronous;
@@ -257,7 +260,22 @@ impl BlockJob {
         slot_now.bytes = bytes;
         slot_now.file = file;
         slot_now.kind = if reads { Kind::Read } else { Kind::Write };
-        world.host.call(now, self.tag(slot), call);
+        world.host.call(now, self.index.number, self.tag(slot), call);
+    }
+
+    /// The offset of the next operation. The one after it is drawn at the same time: the
+    /// drive's map is loaded meanwhile.
+    #[inline]
+    fn next_offset(&mut self, world: &World) -> u64 {
+        if self.part.files > 1 {
+            // A sync can take a turn in the order of files.
+            return self.order.next();
+        }
+        let offset = self.upcoming.unwrap_or_else(|| self.order.next());
+        let upcoming = self.order.next();
+        self.upcoming = Some(upcoming);
+        world.host.anticipate(self.file, upcoming);
+        offset
     }
 
     fn sync_is_due(&self) -> bool {
@@ -280,7 +298,7 @@ impl BlockJob {
         self.slots[slot as usize] =
             Slot { begun: now, written, bytes: 0, file, kind: Kind::QueuedSync };
         let data_only = self.workload.sync == SyncMethod::Fdatasync;
-        world.host.call(now, self.tag(slot), Call::Sync { file, data_only });
+        world.host.call(now, self.index.number, self.tag(slot), Call::Sync { file, data_only });
     }
 
     /// Makes the final call of a job that ends with a sync.
@@ -303,7 +321,7 @@ impl BlockJob {
         self.slots[slot as usize].begun = now;
         self.slots[slot as usize].kind = kind;
         let (file, _) = self.locate(covered);
-        world.host.call(now, self.tag(slot), Call::Sync { file, data_only });
+        world.host.call(now, self.index.number, self.tag(slot), Call::Sync { file, data_only });
     }
 
     /// Resets the file between two commits, at no cost to them.
@@ -362,6 +380,7 @@ impl Job for BlockJob {
         let measured = Operations::new(&self.workload, self.part, self.index.job);
         let operations = if warm_up { measured.warm_up() } else { measured };
         self.order = operations.order();
+        self.upcoming = None;
         self.sizes = operations.sizes();
         self.mix = operations.mix();
         self.gaps = operations.gaps();
@@ -418,7 +437,12 @@ impl Job for BlockJob {
                     self.slots[slot as usize].kind = Kind::LinkedSync;
                     let data_only = call == workload::SyncCall::Fdatasync;
                     let file = self.slots[slot as usize].file;
-                    world.host.call(at, self.tag(slot), Call::Sync { file, data_only });
+                    world.host.call(
+                        at,
+                        self.index.number,
+                        self.tag(slot),
+                        Call::Sync { file, data_only },
+                    );
                     return;
                 }
             }

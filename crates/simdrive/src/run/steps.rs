@@ -130,7 +130,7 @@ impl StepJob {
             ProgramStep::Reopen { .. } => Call::Nothing,
             ProgramStep::SyncDir => Call::SyncDirectory,
         };
-        world.host.call(now, self.job << SLOT_BITS, call);
+        world.host.call(now, self.job, self.job << SLOT_BITS, call);
     }
 
     fn write(&mut self, index: usize, placement: Placement, bytes: u64, world: &mut World) -> Call {

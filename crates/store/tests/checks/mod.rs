@@ -227,6 +227,7 @@ fn half(place: &Location, whole: &RunDocument, tests: usize) -> RunId {
         skipped: Vec::new(),
         findings: Vec::new(),
         fitness: std::collections::BTreeMap::new(),
+        fitness_under_each_setting: None,
         ..whole.clone()
     };
     let mut store = open(place);
@@ -307,6 +308,7 @@ fn filters_narrow(place: &Place) {
         tool: "fio".to_owned(),
         version: Some("3.33".to_owned()),
         drive: Some("Optane P4800X".to_owned()),
+        disks: Vec::new(),
     });
     let a = keep(&mut store, &fast, &from("db1"));
     let mut slow = at(checked(), "2026-03-02T00:00:00Z", "wal");
@@ -431,6 +433,7 @@ fn runs_before_one_measured_the_same(place: &Place) {
         tool: "fio".to_owned(),
         version: None,
         drive: Some("Optane".to_owned()),
+        disks: Vec::new(),
     });
     let unlike = keep(&mut store, &other_drives, &from("db1"));
     let unlike_too = keep(

@@ -3,6 +3,7 @@
 use super::compute::CPUIO;
 use super::defragment::E4DEFRAG;
 use super::libblkio::LIBBLKIO;
+use super::rbd::RBD;
 use crate::blocks::EngineChoice;
 use crate::pattern::{EntryCall, EntryKind, Operation, Pattern, SpaceCall};
 
@@ -26,7 +27,7 @@ pub enum FioEngine {
 impl FioEngine {
     /// The names, for errors.
     pub const NAMES: &str = "one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, \
-                             libblkio, nbd, null, falloc, ftruncate, filecreate, filestat, \
+                             libblkio, nbd, rbd, null, falloc, ftruncate, filecreate, filestat, \
                              filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio";
 
     /// Looks up an engine by its name in fio.
@@ -39,7 +40,7 @@ impl FioEngine {
             "io_uring" | LIBBLKIO => FioEngine::Transfer(EngineChoice::IoUring),
             "libaio" => FioEngine::Transfer(EngineChoice::Libaio),
             // Their target has a single interface.
-            "nbd" | "null" => FioEngine::Transfer(EngineChoice::Auto),
+            "nbd" | RBD | "null" => FioEngine::Transfer(EngineChoice::Auto),
             CPUIO => FioEngine::Compute,
             "falloc" => FioEngine::Falloc,
             "ftruncate" => FioEngine::Ftruncate,

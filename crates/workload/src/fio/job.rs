@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::engine::FioEngine;
 use super::libblkio::LIBBLKIO;
+use super::rbd::RBD;
 use super::section::Section;
 use super::value;
 use super::zones::ZoneMode;
@@ -86,6 +87,9 @@ impl Section {
     pub fn target(&self) -> Result<Option<(usize, String)>, PlanError> {
         if self.has_engine(LIBBLKIO) {
             return self.libblkio_target();
+        }
+        if let Some(image) = self.rbd_target()? {
+            return Ok(Some(image));
         }
         let filename = self.text("filename", "the path of a file or device")?;
         let directory = self.text("directory", "the path of a directory")?;
@@ -212,8 +216,9 @@ impl Section {
         workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
         workload.content = self.content()?;
         workload.dedupe = self.dedupe()?.filter(|_| pattern.transfers());
-        let named = self.has("filename") || self.has("libblkio_path") || self.has("uri");
-        workload.sharing = if named { Sharing::All } else { Sharing::Device };
+        let named = ["filename", "libblkio_path", "uri"].into_iter().any(|key| self.has(key));
+        let shared = named || self.has_engine(RBD);
+        workload.sharing = if shared { Sharing::All } else { Sharing::Device };
         let laid_out = self.layout(rw, engine)?;
         workload.layout = self.unprepared(rw)?.unwrap_or(laid_out);
         workload.existing_only = self.flag("allow_file_create")? == Some(false);

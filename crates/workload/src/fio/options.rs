@@ -261,11 +261,11 @@ pub const OPTIONS: &[FioOption] = &[
     used(
         "ioengine",
         "`sync`, `psync`, `pvsync`, `pvsync2`, `vsync`, `libzbc`, `io_uring`, `libaio`, \
-         `libblkio`; `nbd`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, \
+         `libblkio`; `nbd`; `rbd`; `falloc`, `ftruncate`; `filecreate`, `filestat`, `filedelete`, \
          `dircreate`, `dirstat`, `dirdelete`; `e4defrag`; `cpuio`",
         "`psync`",
         "the first six are the same engine in flushmark: one `pwritev2` or `preadv2` at a time. \
-         `nbd` accesses the export `uri` over a socket. `falloc` and `ftruncate` change the space \
+         `nbd` accesses the export `uri` over a socket, `rbd` an image of a Ceph cluster. `falloc` and `ftruncate` change the space \
          of a file instead of its data. The next six create, look up or remove `nrfiles` files or \
          directories, see below. `e4defrag` exchanges blocks of ext4 with those of another file. \
          `cpuio` computes instead of doing I/O",
@@ -318,6 +318,15 @@ pub const OPTIONS: &[FioOption] = &[
         "none",
         "the target with `ioengine=nbd`, which requires it",
     ),
+    used("pool", "a name", "none", "the pool of `rbdname`, which requires it"),
+    used("rbdname", "a name", "none", "the target with `ioengine=rbd`, which requires it"),
+    used(
+        "clientname",
+        "a name, with or without `client.`",
+        "`admin`",
+        "the user of the cluster, with `ioengine=rbd`",
+    ),
+    used("clustername", "a name", "`ceph`", "the cluster, with `ioengine=rbd`"),
     used(
         "runtime",
         "time",
@@ -766,6 +775,7 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("unlink", FLAG, "test files are always removed"),
     accepted("registerfiles", FLAG, "files are always registered with `io_uring`").alone(),
     accepted("fixedbufs", FLAG, "buffers are always registered with `io_uring`").alone(),
+    accepted("busy_poll", "`0`", "completions of `ioengine=rbd` are waited for").alone(),
     accepted("eta", ANYTHING, "progress is shown on a terminal"),
     accepted("eta-newline", ANYTHING, "progress is shown on a terminal"),
     noted("write_bw_log", NO_LOG).alone(),
@@ -776,6 +786,8 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("log_hist_msec", ANYTHING, "no log is written"),
     accepted("log_offset", FLAG, "no log is written"),
     accepted("log_prio", FLAG, "no log is written"),
+    refused("touch_objects", "objects are always created and filled; use --target rados:POOL"),
+    refused("conf", "set CEPH_CONF, or use --target rados:POOL:conf=FILE"),
     refused("output", "put --output FILE before the fio command line to write the result document"),
     refused("output-format", "put --format json, fio or fio+ before the fio command line"),
 ];

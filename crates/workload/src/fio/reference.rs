@@ -172,6 +172,12 @@ const CLOSING: &str = "
   the engine means `io_uring`. A server that does not offer several connections
   (`NBD_FLAG_CAN_MULTI_CONN`) is measured with one job; fio connects all the same. `sync` sets the
   flag FUA of each write; fio ignores it. A section that overwrites data needs `--destroy-data`.
+- **`ioengine=rbd`** is the target `rbd:POOL/IMAGE`, as with `ioengine=nbd`. librbd's cache is off;
+  fio leaves it as Ceph's configuration has it, which is on by default. All jobs share one
+  connection; fio opens the image once for each, and they take the exclusive lock from each other.
+  `sync` makes no difference, because each write is durable when it is acknowledged.
+- **`ioengine=rados`** is rejected: fio creates an object for each file, of any size, and measures
+  objects that it has not filled. Use `--target rados:POOL`.
 - **`ioengine=null`** is the target `null:`.
 ";
 

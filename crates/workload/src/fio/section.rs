@@ -298,7 +298,8 @@ impl Section {
                 ANYTHING => {}
                 words => {
                     let plain = words.replace('`', "");
-                    self.read(setting.option.name, &format!("one of {plain}"), |value| {
+                    let one_of = if plain.contains(", ") { "one of " } else { "" };
+                    self.read(setting.option.name, &format!("{one_of}{plain}"), |value| {
                         plain.split(", ").any(|word| word == value).then_some(())
                     })?;
                 }

@@ -113,7 +113,7 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
     insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, nbd, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rdma\nsize=1m\n"), @r#"job.fio:2: ioengine: "rdma" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, libzbc, io_uring, libaio, libblkio, nbd, rbd, null, falloc, ftruncate, filecreate, filestat, filedelete, dircreate, dirstat, dirdelete, e4defrag, cpuio"#);
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
@@ -1398,4 +1398,35 @@ fn an_export_without_an_address_and_an_address_without_an_export_are_refused() {
     insta::assert_snapshot!(error("[t]\nuri=nbd://h\nsize=1m\n"), @"job.fio:2: uri requires ioengine=nbd");
     insta::assert_snapshot!(error("[t]\nioengine=nbd\nuri=/dev/nbd0\n"), @r#"job.fio:3: uri: "/dev/nbd0" is invalid: expected an NBD address such as nbd://HOST/EXPORT or nbd+unix:///EXPORT?socket=PATH"#);
     insta::assert_snapshot!(error("[t]\nioengine=nbd\nuri=nbd://h\nfilename=/dev/nbd0\n"), @"job.fio:4: filename: ioengine=nbd has no files; remove it, uri is the target");
+}
+
+#[test]
+fn an_image_is_the_target_of_fio_s_rbd_engine() {
+    let read = |more: &str| {
+        let text = format!("[t]\nioengine=rbd\npool=rbd\nrbdname=disk\n{more}");
+        Plan::from_fio("rbd.fio", &text, &|_| None).unwrap()
+    };
+    let target = |more: &str| read(more).target;
+    assert_eq!(target("").as_deref(), Some("rbd:rbd/disk"));
+    assert_eq!(target("clientname=bench\n").as_deref(), Some("rbd:rbd/disk:id=bench"));
+    let all = "clientname=client.bench\nclustername=site\nbusy_poll=0\n";
+    assert_eq!(target(all).as_deref(), Some("rbd:rbd/disk:id=bench:cluster=site"));
+    let plan = read("rw=randwrite\niodepth=32\nfsync=1\n");
+    let Work::Blocks(workload) = &plan.tests[0].work else { panic!("fio has no steps") };
+    assert_eq!((workload.engine, workload.depth.get()), (EngineChoice::Auto, 32));
+    assert_eq!((workload.sharing, workload.sync_timing), (Sharing::All, SyncTiming::Queued));
+    insta::assert_snapshot!(plan.notes.join("\n"), @"ioengine=rbd: librbd's cache is off, unless --target rbd:POOL/IMAGE:cache=on is given; fio leaves it as Ceph's configuration has it, which is on by default");
+}
+
+#[test]
+fn what_fio_s_ceph_engines_lack_or_flushmark_cannot_do_is_refused() {
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nrbdname=disk\n"), @"job.fio:2: ioengine=rbd requires pool");
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\npool=rbd\n"), @"job.fio:2: ioengine=rbd requires rbdname");
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\npool=rbd\nrbdname=a/b\n"), @r#"job.fio:4: rbdname: "a/b" is invalid: expected a name without : and /"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\npool=rbd\nrbdname=a\nclientname=a:b\n"), @r#"job.fio:5: clientname: "a:b" is invalid: expected a name without : and /"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\npool=rbd\nrbdname=a\nfilename=x\n"), @"job.fio:5: filename: ioengine=rbd has no files; remove it, rbdname is the target");
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\npool=rbd\nrbdname=a\nbusy_poll=1\n"), @r#"job.fio:5: busy_poll: "1" is invalid: expected 0"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\npool=rbd\n"), @"job.fio:3: pool requires ioengine=rbd");
+    insta::assert_snapshot!(error("[t]\nioengine=rados\npool=rbd\n"), @"job.fio:2: ioengine=rados is not supported: it creates an object for each file, of any size, and does not fill it before it is measured; use --target rados:POOL with another ioengine");
+    insta::assert_snapshot!(error("[t]\nioengine=rados\npool=rbd\ntouch_objects=0\n"), @"job.fio:4: unsupported option `touch_objects` (objects are always created and filled; use --target rados:POOL); remove it, or see docs/fio.md for the supported options");
 }

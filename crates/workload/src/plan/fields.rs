@@ -149,6 +149,16 @@ pub const FIELDS: &[Field] = &[
     ),
     field!(
         Plan,
+        "published",
+        Kind::Defaults,
+        "none",
+        "Fields that replace those of every test with `run --as-published`, such as the long tests \
+         and rests of the plan's source. Without that option, a note says how the short form \
+         differs.",
+        "[published]\ntime = \"5min\"\nrest = \"5min\""
+    ),
+    field!(
+        Plan,
         "test",
         Kind::Tests,
         "required",

@@ -10,7 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::error::{PlanError, did_you_mean};
 use super::fields::{self, Kind, Scope};
 use super::value::{Reader, Source, Value, description};
-use super::{Plan, Table, Test, Work};
+use super::{Plan, Table, Test, Work, cache_words};
 use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing,
     Streams, Submission, SyncTiming, Until, WarmUp, Workload,
@@ -52,44 +52,12 @@ impl Plan {
             source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", "))
         })?;
         let top = Fields::of(source, document.get_ref(), document.span(), &[Scope::Plan])?;
-        let defaults = match top.get("defaults") {
-            None => Vec::new(),
-            Some(value) => {
-                let table =
-                    value.content.as_table().ok_or_else(|| top.wrong("defaults", &value))?;
-                Fields::of(source, table, value.span, &[Scope::Test])?.entries
-            }
-        };
-        let mut tests = Vec::new();
-        let mut names = HashSet::new();
-        let listed = top
-            .get("test")
-            .ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
-        let array = listed.content.as_array().ok_or_else(|| top.wrong("test", &listed))?;
-        for item in array.iter() {
-            let value = Value { content: item.get_ref(), span: item.span() };
-            let table = value.content.as_table().ok_or_else(|| top.wrong("test", &value))?;
-            let own = Fields::of(source, table, item.span(), &[Scope::Test, Scope::TestOnly])?;
-            for test in own.with_defaults(&defaults).tests(tests.last())? {
-                if tests.len() == TESTS_MAX {
-                    return Err(source.error(
-                        &item.span(),
-                        format!("the plan has too many tests; the limit is {TESTS_MAX}"),
-                    ));
-                }
-                if !names.insert(test.name.clone()) {
-                    let message = format!(
-                        "name: duplicate test name \"{}\"; give this test a different name",
-                        test.name
-                    );
-                    return Err(source.error(&item.span(), message));
-                }
-                tests.push(test);
-            }
-        }
-        if tests.is_empty() {
-            return Err(source.error(&listed.span, "the plan has no tests; add a [[test]]"));
-        }
+        let defaults = top.test_fields("defaults")?.unwrap_or_default();
+        let tests = top.all_tests(&defaults, &[])?;
+        let published = top
+            .test_fields("published")?
+            .map(|published| top.all_tests(&defaults, &published))
+            .transpose()?;
         let stem = file.rsplit('/').next().unwrap_or(file);
         let stem = stem.strip_suffix(".toml").unwrap_or(stem);
         Ok(Plan {
@@ -105,9 +73,13 @@ impl Plan {
             targets_differ: None,
             notes: Vec::new(),
             tests,
+            published,
         })
     }
 }
+
+/// Names and values of fields.
+type Entries<'a> = Vec<(&'a str, Value<'a>)>;
 
 /// The fields of one table, with their positions.
 #[derive(Debug, Clone)]
@@ -115,7 +87,7 @@ struct Fields<'a> {
     source: Source<'a>,
     scopes: &'a [Scope],
     span: Range<usize>,
-    entries: Vec<(&'a str, Value<'a>)>,
+    entries: Entries<'a>,
 }
 
 impl<'a> Fields<'a> {
@@ -137,7 +109,75 @@ impl<'a> Fields<'a> {
         Ok(Fields { source, scopes, span, entries })
     }
 
+    /// The fields of tests in a table of the plan, if it has this table.
+    fn test_fields(&self, name: &str) -> Result<Option<Entries<'a>>, PlanError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let table = value.content.as_table().ok_or_else(|| self.wrong(name, &value))?;
+        Ok(Some(Fields::of(self.source, table, value.span, &[Scope::Test])?.entries))
+    }
+
+    /// All tests of the plan, with fields that replace their own.
+    fn all_tests(
+        &self,
+        defaults: &[(&'a str, Value<'a>)],
+        replacing: &[(&'a str, Value<'a>)],
+    ) -> Result<Vec<Test>, PlanError> {
+        let source = self.source;
+        let mut tests = Vec::new();
+        let mut names = HashSet::new();
+        let listed = self
+            .get("test")
+            .ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
+        let array = listed.content.as_array().ok_or_else(|| self.wrong("test", &listed))?;
+        for item in array.iter() {
+            let value = Value { content: item.get_ref(), span: item.span() };
+            let table = value.content.as_table().ok_or_else(|| self.wrong("test", &value))?;
+            let own = Fields::of(source, table, item.span(), &[Scope::Test, Scope::TestOnly])?;
+            let fields = own.with_defaults(defaults).with_replaced(replacing);
+            for test in fields.tests(tests.last())? {
+                if tests.len() == TESTS_MAX {
+                    return Err(source.error(
+                        &item.span(),
+                        format!("the plan has too many tests; the limit is {TESTS_MAX}"),
+                    ));
+                }
+                if !names.insert(test.name.clone()) {
+                    let message = format!(
+                        "name: duplicate test name \"{}\"; give this test a different name",
+                        test.name
+                    );
+                    return Err(source.error(&item.span(), message));
+                }
+                tests.push(test);
+            }
+        }
+        if tests.is_empty() {
+            return Err(source.error(&listed.span, "the plan has no tests; add a [[test]]"));
+        }
+        Ok(tests)
+    }
+
     fn with_defaults(mut self, defaults: &[(&'a str, Value<'a>)]) -> Fields<'a> {
+        for (name, value) in defaults {
+            if self.concerns(name) && self.get(name).is_none() {
+                self.entries.push((name, value.clone()));
+            }
+        }
+        self
+    }
+
+    fn with_replaced(mut self, replacing: &[(&'a str, Value<'a>)]) -> Fields<'a> {
+        for (name, value) in replacing {
+            if self.concerns(name) {
+                self.entries.retain(|(known, _)| known != name);
+                self.entries.push((name, value.clone()));
+            }
+        }
+        self
+    }
+
+    /// Returns whether a field for all tests concerns this one.
+    fn concerns(&self, name: &str) -> bool {
         // Step programs, sorts and patterns of entries have few fields: defaults that only apply to patterns are
         // ignored.
         let visits_entries = || {
@@ -153,13 +193,7 @@ impl<'a> Fields<'a> {
         } else {
             None
         };
-        for (name, value) in defaults {
-            let concerns = own.is_none_or(|own| own.contains(name));
-            if concerns && self.get(name).is_none() {
-                self.entries.push((name, value.clone()));
-            }
-        }
-        self
+        own.is_none_or(|own| own.contains(&name))
     }
 
     fn get(&self, name: &str) -> Option<Value<'a>> {
@@ -252,7 +286,7 @@ impl<'a> Fields<'a> {
             };
             let title = match write_cache {
                 WriteCache::Unchanged => title,
-                setting => format!("{title}, cache {}", setting.name()),
+                setting => title + &cache_words(setting),
             };
             *titles.entry(title.clone()).or_default() += 1;
             works.push((fields, varied, work, write_cache, title));

@@ -568,3 +568,33 @@ fn a_pattern_of_entries_visits_each_once_and_ignores_defaults_of_blocks() {
     });
     assert_eq!(layouts.collect::<Vec<_>>(), [(Layout::Empty, false), (Layout::Overwrite, true)]);
 }
+
+#[test]
+fn a_test_whose_cache_cannot_be_switched_is_called_as_found() {
+    let names = |text: &str| {
+        let tests = parse(text).tests;
+        tests.iter().map(|test| test.as_found().name).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names("[[test]]\npattern = \"randwrite\"\nwrite_cache = \"off\""),
+        ["randwrite 4 KiB, depth 1, jobs 1, cache as found"]
+    );
+    assert_eq!(names("[[test]]\npattern = \"randwrite\""), ["randwrite 4 KiB, depth 1, jobs 1"]);
+}
+
+#[test]
+fn only_a_turn_that_makes_something_durable_commits() {
+    let commits = |files: &str, steps: &str| {
+        let text = format!(
+            "[[test]]\nfiles = {{ log = {{ size = \"8KiB\"{files} }} }}\nsteps = [{steps}]"
+        );
+        match &parse(&text).tests[0].work {
+            Work::Steps(program) => program.commits(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let write = "\"write log same 8KiB\"";
+    assert!(!commits("", write));
+    assert!(commits("", &format!("{write}, \"sync log fdatasync\"")));
+    assert!(commits(", open = \"o_dsync\"", write));
+}

@@ -91,7 +91,7 @@ pub fn description(kind: Kind) -> String {
         }
         Kind::Files => "a table of files, such as { log = { size = \"64MiB\" } }".to_owned(),
         Kind::Matrix => "a table of lists, such as { jobs = [1, 4] }".to_owned(),
-        Kind::Defaults => "a table, written [defaults]".to_owned(),
+        Kind::Defaults => "a table of fields of tests, such as [defaults]".to_owned(),
         Kind::Tests => "a list of tables, each written [[test]]".to_owned(),
     }
 }

@@ -28,7 +28,11 @@ pub fn measure(
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(
         &plan,
-        format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan),
+        format!(
+            "[[test]]\ntime = \"{seconds}s\"\nsize = \"{} GiB\"\n{}\n",
+            row.rig.gib(),
+            row.plan
+        ),
     )?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
     let binary = program.to_string_lossy();

@@ -16,16 +16,15 @@ pub fn measure(
     options: &Options,
 ) -> anyhow::Result<Sample> {
     let cpu = options.cpu;
-    let (runtime, allowed, filename) = (
+    let (size, runtime, allowed, filename) = (
+        format!("--size={}g", row.rig.gib()),
         format!("--runtime={seconds}"),
         format!("--cpus_allowed={cpu}"),
         format!("--filename={target}"),
     );
-    let mut args = vec![
-        "--name=row", "--bs=4k", "--size=1g", "--time_based=1", "--norandommap=1",
-        "--output-format=json",
-    ];
-    args.extend([runtime.as_str(), allowed.as_str()]);
+    let mut args =
+        vec!["--name=row", "--bs=4k", "--time_based=1", "--norandommap=1", "--output-format=json"];
+    args.extend([size.as_str(), runtime.as_str(), allowed.as_str()]);
     if !matches!(row.rig, Rig::Null | Rig::Model) {
         args.extend(["--direct=1", filename.as_str()]);
     }

@@ -12,6 +12,17 @@ pub enum Rig {
     Model,
 }
 
+impl Rig {
+    /// The size of what is read and written. A simulated write takes longest where the drive's map
+    /// exceeds the processor's caches, and drives are larger than a gibibyte.
+    pub const fn gib(self) -> u32 {
+        match self {
+            Rig::Null | Rig::Zram | Rig::Loop => 1,
+            Rig::Model => 8,
+        }
+    }
+}
+
 /// A queue kept full of one kind of operation at random offsets.
 #[derive(Debug, Clone, Copy)]
 pub struct FullQueue {

@@ -26,6 +26,11 @@ const WRITE_CACHE: u16 = 1 << 5;
 /// In the third word: General Purpose Logging, which READ LOG EXT needs.
 const LOGS: u16 = 1 << 5;
 
+/// Bits of the sector sizes; the logical size, in words of 16 bits, is in the two words at 117.
+const SECTOR_SIZES: usize = 106;
+const LARGE_LOGICAL_SECTORS: u16 = 1 << 12;
+const LOGICAL_SECTOR_WORDS: usize = 117;
+
 const ROTATION: usize = 217;
 const INTEGRITY: usize = 255;
 const INTEGRITY_SIGNATURE: u16 = 0xA5;
@@ -101,6 +106,16 @@ impl Identify {
     pub fn has_logs(&self) -> bool {
         let word = self.word(SUPPORTED + 2);
         word >> 14 == 0b01 && word & LOGS != 0
+    }
+
+    /// Size of a logical sector, in bytes.
+    pub fn sector_bytes(&self) -> u64 {
+        let sizes = self.word(SECTOR_SIZES);
+        if sizes >> 14 == 0b01 && sizes & LARGE_LOGICAL_SECTORS != 0 {
+            let [low, high] = [0, 1].map(|word| self.word(LOGICAL_SECTOR_WORDS + word));
+            return 2 * (u64::from(high) << 16 | u64::from(low));
+        }
+        512
     }
 
     /// Model, serial number and firmware.
@@ -219,6 +234,16 @@ pub mod tests {
     }
 
     #[test]
+    fn sectors_are_of_512_bytes_unless_larger_ones_are_reported() {
+        assert_eq!(decode(&Answer::new()).sector_bytes(), 512);
+        // Only the physical sectors are larger.
+        assert_eq!(decode(Answer::new().word(106, 0x6003)).sector_bytes(), 512);
+        let native = decode(Answer::new().word(106, 0x5000).word(117, 2048)).sector_bytes();
+        assert_eq!(native, 4096);
+        assert_eq!(decode(Answer::new().word(106, 0xFFFF).word(117, 2048)).sector_bytes(), 512);
+    }
+
+    #[test]
     fn a_wrong_checksum_is_noticed_where_there_is_one() {
         assert!(Identify::decode(&Answer::new().sealed().0).is_ok());
         let mut damaged = Answer::new();
@@ -236,7 +261,8 @@ pub mod tests {
         #[test]
         fn no_bytes_make_it_stumble(answer in proptest::collection::vec(any::<u8>(), 0..600)) {
             if let Ok(identify) = Identify::decode(&answer) {
-                let _ = (identify.write_cache(), identify.smart(), identify.has_logs(), identify.identity());
+                let _ = (identify.write_cache(), identify.smart(), identify.has_logs());
+                let _ = (identify.sector_bytes(), identify.identity());
             }
         }
     }

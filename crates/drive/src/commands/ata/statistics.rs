@@ -12,7 +12,7 @@ pub const LOG: u8 = 0x04;
 /// The page that lists the log's pages.
 pub const PAGES: u8 = 0x00;
 
-/// Power cycles and hours.
+/// Power cycles, hours, and logical sectors written.
 const GENERAL: u8 = 0x01;
 const ERRORS: u8 = 0x04;
 const TEMPERATURE: u8 = 0x05;
@@ -36,7 +36,12 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
 
 /// Adds the statistics of a page. Each takes eight bytes: the value in the low bytes, and in the
 /// highest bits whether it is supported and valid (ACS-4, Device Statistics log).
-pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAnswer> {
+pub fn add(
+    health: &mut Health,
+    page: u8,
+    answer: &[u8],
+    sector_bytes: u64,
+) -> Result<(), InvalidAnswer> {
     const SUPPORTED_AND_VALID: u64 = 0b11;
 
     at_least(answer, BLOCK_BYTES)?;
@@ -51,6 +56,8 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAn
         GENERAL => {
             health.power_cycles = statistic(8, 4).or(health.power_cycles);
             health.power_on_hours = statistic(16, 4).or(health.power_on_hours);
+            let written = statistic(24, 6).and_then(|sectors| sectors.checked_mul(sector_bytes));
+            health.host_bytes_written = written.or(health.host_bytes_written);
         }
         ERRORS => health.media_errors = health.media_errors.max(statistic(8, 4)),
         TEMPERATURE => {
@@ -93,10 +100,10 @@ pub mod tests {
     fn counters_of_the_standard_win_over_attributes() {
         let mut health =
             Health { power_cycles: Some(1), power_on_hours: Some(2), ..Health::default() };
-        add(&mut health, GENERAL, &page(GENERAL, &[Some(61), None])).unwrap();
-        add(&mut health, TEMPERATURE, &page(TEMPERATURE, &[Some(0xF6)])).unwrap();
-        add(&mut health, SOLID_STATE, &page(SOLID_STATE, &[Some(104)])).unwrap();
-        add(&mut health, ERRORS, &page(ERRORS, &[Some(3)])).unwrap();
+        add(&mut health, GENERAL, &page(GENERAL, &[Some(61), None, Some(1000)]), 4096).unwrap();
+        add(&mut health, TEMPERATURE, &page(TEMPERATURE, &[Some(0xF6)]), 512).unwrap();
+        add(&mut health, SOLID_STATE, &page(SOLID_STATE, &[Some(104)]), 512).unwrap();
+        add(&mut health, ERRORS, &page(ERRORS, &[Some(3)]), 512).unwrap();
         assert_eq!(
             health,
             Health {
@@ -105,6 +112,7 @@ pub mod tests {
                 temperature_celsius: Some(-10),
                 used_percent: Some(104),
                 media_errors: Some(3),
+                host_bytes_written: Some(4_096_000),
                 ..Health::default()
             }
         );
@@ -112,7 +120,8 @@ pub mod tests {
 
     #[test]
     fn another_page_than_asked_is_refused() {
-        let refused = add(&mut Health::default(), SOLID_STATE, &page(GENERAL, &[])).unwrap_err();
+        let page = page(GENERAL, &[]);
+        let refused = add(&mut Health::default(), SOLID_STATE, &page, 512).unwrap_err();
         insta::assert_snapshot!(refused.0, @"page 01h instead of 07h");
     }
 
@@ -131,8 +140,13 @@ pub mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_stumble(answer in proptest::collection::vec(any::<u8>(), 0..600), page in 0_u8..9) {
-            let _ = (add(&mut Health::default(), page, &answer), pages(&answer), is_listed(&answer));
+        fn no_bytes_make_it_stumble(
+            answer in proptest::collection::vec(any::<u8>(), 0..600),
+            page in 0_u8..9,
+            sector_bytes: u64,
+        ) {
+            let _ = add(&mut Health::default(), page, &answer, sector_bytes);
+            let _ = (pages(&answer), is_listed(&answer));
         }
     }
 }

@@ -40,6 +40,10 @@ pub enum Fault {
     Sleeps,
     /// The driver lost the drive, and reports it.
     PathLost,
+    /// No fault: an NVMe drive with a list of its log pages that has these.
+    ListsLogs(Vec<u8>),
+    /// No fault: an NVMe drive of this vendor that has the vendor's log pages, but no list.
+    HasVendorLogs(u16),
 }
 
 #[derive(Debug)]
@@ -112,7 +116,10 @@ impl Simulated {
             (0xB0 | 0x2F, _) if self.fault == Fault::Sleeps => panic!("woken"),
             (0xEC, _) => give(payload, &Answer::new().cache_on(self.cache()).0),
             (0xEF, 0x02 | 0x82) if self.switch(feature == 0x02) => done(0),
-            (0xB0, 0xD0) => give(payload, &smart::tests::answer(&[(9, 12345), (12, 3), (197, 2)])),
+            (0xB0, 0xD0) => {
+                let attributes = [(9, 12345), (12, 3), (197, 2), (241, 1000), (243, 2500)];
+                give(payload, &smart::tests::answer(&attributes))
+            }
             (0xB0, 0xDA) => check_condition(&registers(0, 0x2CF4)),
             (0xE5, _) => check_condition(&registers(
                 if self.fault == Fault::Sleeps { 0x00 } else { 0xFF },
@@ -125,9 +132,10 @@ impl Simulated {
                     give(payload, &directory)
                 }
                 (statistics::LOG, 0) => give(payload, &statistics::tests::list(&[0, 1, 7])),
-                (statistics::LOG, 1) => {
-                    give(payload, &statistics::tests::page(1, &[Some(61), Some(12346)]))
-                }
+                (statistics::LOG, 1) => give(
+                    payload,
+                    &statistics::tests::page(1, &[Some(61), Some(12346), Some(70_000_000)]),
+                ),
                 (statistics::LOG, 7) => give(payload, &statistics::tests::page(7, &[Some(13)])),
                 _ => check_condition(&BAD_FIELD),
             },
@@ -210,14 +218,40 @@ impl Carrier for Simulated {
             (0x06, 0x01) => {
                 match &self.fault {
                     Fault::Answers(bytes) => reply(bytes),
-                    _ => reply(&nvme::tests::identify("Samsung SSD 980 1TB", true, true)),
+                    fault => {
+                        let mut answer = nvme::tests::identify("Samsung SSD 980 1TB", true, true);
+                        match fault {
+                            Fault::ListsLogs(_) => answer[261] |= 1 << 5,
+                            Fault::HasVendorLogs(vendor) => {
+                                answer[..2].copy_from_slice(&vendor.to_le_bytes());
+                            }
+                            _ => {}
+                        }
+                        reply(&answer);
+                    }
                 }
                 (0, 0)
             }
-            (0x02, _) => {
-                match &self.fault {
-                    Fault::Answers(bytes) => reply(bytes),
-                    _ => reply(&nvme::tests::smart(0)),
+            (0x02, dword10) => {
+                let page = dword10 as u8;
+                match (&self.fault, page) {
+                    (Fault::Answers(bytes), _) => reply(bytes),
+                    (_, 0x02) => reply(&nvme::tests::smart(0)),
+                    (Fault::ListsLogs(pages), 0x00) => {
+                        let mut list = vec![0; nvme::SUPPORTED_LOGS_BYTES];
+                        pages.iter().for_each(|page| list[4 * usize::from(*page)] = 1);
+                        reply(&list);
+                    }
+                    (Fault::ListsLogs(pages), _) if !pages.contains(&page) => {
+                        panic!("asked for a page that it does not list")
+                    }
+                    (Fault::ListsLogs(_) | Fault::HasVendorLogs(_), nvme::OCP_PAGE) => {
+                        reply(&nvme::tests::ocp(5 << 30));
+                    }
+                    (Fault::HasVendorLogs(_), nvme::INTEL_PAGE) => {
+                        reply(&nvme::tests::intel(&[(0xF4, 100)]));
+                    }
+                    _ => return Ok(NvmeAnswer { status: 0x109, result: 0 }),
                 }
                 (0, 0)
             }

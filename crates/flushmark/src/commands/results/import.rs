@@ -13,7 +13,7 @@ use crate::args::results::ImportArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
 use crate::exit::{ExitStatus, complain};
-use crate::keeping;
+use crate::{keeping, session};
 
 /// Longer than any tool's output and small enough for memory; a directory may also contain disk
 /// images.
@@ -64,7 +64,10 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
                 Err(why) => refuse(&path, &why),
                 Ok(text) => match import(&name, &text, args.drive.as_deref()) {
                     Err(error) => refuse(&path, &error),
-                    Ok(imported) => read.push(FileRead { name, imported, kept: String::new() }),
+                    Ok(mut imported) => {
+                        judge_foreign(&mut imported.documents);
+                        read.push(FileRead { name, imported, kept: String::new() });
+                    }
                 },
             }
         }
@@ -103,6 +106,15 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
         }
     }
     Ok(if unread > 0 { ExitStatus::Failed } else { ExitStatus::Done })
+}
+
+/// Judges what other tools measured. flushmark's own documents contain their judgement.
+fn judge_foreign(documents: &mut [RunDocument]) {
+    for document in documents.iter_mut().filter(|document| document.source.is_some()) {
+        if document.findings.is_empty() && document.fitness.is_empty() {
+            session::judge(document, None);
+        }
+    }
 }
 
 /// Keeps what was read and records the run numbers. A document that was kept before has its old

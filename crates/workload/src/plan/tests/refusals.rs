@@ -22,8 +22,8 @@ fn a_plan_without_tests() {
 
 #[test]
 fn unknown_fields() {
-    insta::assert_snapshot!(error("nmae = \"x\"\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: unknown field `nmae` (did you mean `name`?); expected one of name, answers, source, table, target, defaults, test");
-    insta::assert_snapshot!(error("block = \"4KiB\"\n"), @"plan.toml:1: unknown field `block` (it belongs in a [[test]] or in [defaults]); expected one of name, answers, source, table, target, defaults, test");
+    insta::assert_snapshot!(error("nmae = \"x\"\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: unknown field `nmae` (did you mean `name`?); expected one of name, answers, source, table, target, defaults, published, test");
+    insta::assert_snapshot!(error("block = \"4KiB\"\n"), @"plan.toml:1: unknown field `block` (it belongs in a [[test]] or in [defaults]); expected one of name, answers, source, table, target, defaults, published, test");
     insta::assert_snapshot!(error("[[test]]\n\npatern = \"write\"\n"), @"plan.toml:3: unknown field `patern` (did you mean `pattern`?); expected one of name, pattern, entries, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, matrix, steps, files, with_previous, sort, memory");
     insta::assert_snapshot!(error("[defaults]\nname = \"x\"\n"), @"plan.toml:2: unknown field `name` (it belongs in a [[test]]); expected one of pattern, entries, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error("[defaults]\nsteps = []\n"), @"plan.toml:2: unknown field `steps` (it belongs in a [[test]]); expected one of pattern, entries, read_percent, block, depth, jobs, sync, sync_every, drain, queue_sync, streams, direct, invalidate, layout, content, compressible_percent, size, file_size, sharing, files_per_job, file_order, file_turn, sync_next_file, offset, offset_increment, end_fsync, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, rate_min, think_time, think_every, flow_weight, start_delay, ends_others, seed, engine, repeat, sort, memory");
@@ -39,8 +39,8 @@ fn unknown_fields() {
 fn the_top_of_a_plan() {
     insta::assert_snapshot!(error("name = 3\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: name: 3 is invalid: expected text in quotes");
     insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is invalid: expected one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling, probe, sort-spill"#);
-    insta::assert_snapshot!(error("defaults = 3\n"), @"plan.toml:1: defaults: 3 is invalid: expected a table, written [defaults]");
-    insta::assert_snapshot!(error("[[defaults]]\ndepth = 1\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: defaults: a list is invalid: expected a table, written [defaults]");
+    insta::assert_snapshot!(error("defaults = 3\n"), @"plan.toml:1: defaults: 3 is invalid: expected a table of fields of tests, such as [defaults]");
+    insta::assert_snapshot!(error("[[defaults]]\ndepth = 1\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: defaults: a list is invalid: expected a table of fields of tests, such as [defaults]");
 }
 
 #[test]

@@ -158,6 +158,11 @@ pub fn health(guest: &mut Guest) -> anyhow::Result<()> {
                 theirs.pointer(pointer).with_context(|| format!("smartctl has no {pointer}"))?;
             same(&format!("{serial}: {field}"), &ours[*field], theirs)?;
         }
+        if let Some(units) = theirs.pointer("/nvme_smart_health_information_log/data_units_written")
+        {
+            let bytes = units.as_u64().filter(|units| *units > 0).map(|units| units * 512_000);
+            same(&format!("{serial}: written"), &ours["host_bytes_written"], &Value::from(bytes))?;
+        }
         let passed = theirs.pointer("/smart_status/passed").and_then(Value::as_bool);
         ensure!(
             ours["failing"].as_bool() == passed.map(|passed| !passed),

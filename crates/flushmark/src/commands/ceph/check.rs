@@ -1,0 +1,73 @@
+//! `flushmark ceph check`: one page about a cluster.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ceph::{ClusterFacts, OsdFacts};
+use measurement::ceph_document::{CHECK_SCHEMA, CheckDocument};
+use measurement::{Finding, RunDocument};
+
+use super::super::{look, print};
+use super::cluster;
+use super::osds::{Measurement, plan};
+use crate::args::Format;
+use crate::args::ceph::CheckArgs;
+use crate::exit::ExitStatus;
+use crate::progress::Progress;
+use crate::signals;
+
+/// The time of each test of an OSD, in all passes together.
+const TIME: Duration = Duration::from_millis(1500);
+/// With more OSDs than this, several are measured at the same time, so that the whole takes no
+/// longer.
+const ONE_BY_ONE_MAX: usize = 12;
+
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
+    signals::listen().context("cannot handle signals")?;
+    let cluster = cluster::connect(&args.access)?;
+    let facts = cluster::facts(&cluster);
+    let findings = judge::cluster(&facts);
+    let progress = Progress::new(args.quiet, &look());
+    let osds = facts.osds.clone();
+    let wanted: Vec<&OsdFacts> = osds.iter().filter(|osd| osd.up != Some(false)).collect();
+    if args.place.is_absent() || wanted.is_empty() {
+        show(args.format, facts, None, findings)?;
+        return Ok(ExitStatus::Done);
+    }
+    let measurement = Measurement {
+        suite: "ceph-check",
+        cluster: &cluster,
+        wanted: &wanted,
+        plan: &plan(TIME, None)?,
+        at_once: wanted.len().div_ceil(ONE_BY_ONE_MAX),
+        place: &args.place,
+        keep: &args.keep,
+    };
+    let (completed, kept) = measurement.run(&progress)?;
+    let document = completed.document.clone();
+    let shown = show(args.format, facts, Some(document), findings);
+    kept.report(&progress);
+    let ended = completed.end()?;
+    shown.map(|()| ended.1)
+}
+
+fn show(
+    format: Format,
+    facts: ClusterFacts,
+    run: Option<RunDocument>,
+    findings: Vec<Finding>,
+) -> anyhow::Result<()> {
+    match format {
+        Format::Text => print(&report::ceph_check_page(&facts, run.as_ref(), &findings, &look())),
+        Format::Json => {
+            let document = CheckDocument {
+                schema: CHECK_SCHEMA.to_owned(),
+                flushmark: env!("CARGO_PKG_VERSION").to_owned(),
+                facts,
+                findings,
+                run,
+            };
+            print(&(serde_json::to_string_pretty(&document)? + "\n"))
+        }
+    }
+}

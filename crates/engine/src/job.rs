@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use measurement::{PriorityLatency, SortFigures};
+use measurement::{PriorityLatency, SortFigures, TargetKind};
 use rustix::io::Errno;
 use workload::{BelowRateMin, ErrorKind, IoPriority, JobPart, Workload};
 
@@ -272,6 +272,21 @@ impl Failure {
                 Err(Failure::Short { operation, offset, moved: moved as u64, asked: asked as u64 })
             }
             Err(errno) => Err(Failure::Errno { operation, offset: Some(offset), errno }),
+        }
+    }
+}
+
+/// A failure on a target of this kind, as a sentence.
+pub struct Explained<'a>(pub &'a Failure, pub TargetKind);
+
+impl std::fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Explained(
+                Failure::Errno { operation, offset: Some(offset), errno },
+                TargetKind::Image | TargetKind::Objects,
+            ) => write!(f, "{operation} at offset {offset} failed: {}", rados::reason(*errno)),
+            Explained(failure, _) => failure.fmt(f),
         }
     }
 }

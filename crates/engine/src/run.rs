@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::crew::{Crew, CrewEnd, Report, Stage, SystemUse, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::flow::flows;
-use crate::job::{IgnoredErrors, JobEnd, Stop};
+use crate::job::{Explained, IgnoredErrors, JobEnd, Stop};
 use crate::limits;
 use crate::part::{Part, PartSpec};
 use crate::placement::Placement;
@@ -312,7 +312,9 @@ impl Run<'_> {
         let mut notes: Vec<String> = notes.iter().cloned().chain(note).chain(of_jobs).collect();
         let failure = ends.iter().find_map(|end| end.failure.as_ref());
         let ended = match failure {
-            Some(failure) => Ended::Failed { error: failure.to_string() },
+            Some(failure) => {
+                Ended::Failed { error: Explained(failure, self.target.kind()).to_string() }
+            }
             None if self.stop.is_requested() => Ended::Interrupted,
             None => Ended::Limit,
         };

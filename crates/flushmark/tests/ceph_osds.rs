@@ -10,7 +10,7 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::cluster::{Pool, Running, until};
@@ -120,9 +120,10 @@ struct Hog {
 }
 
 impl Hog {
-    /// 4 of each 20 ms.
-    const QUOTA_US: u32 = 4_000;
-    const PERIOD_US: u32 = 20_000;
+    /// 1 of each 5 ms, which is less than a write and the busy process take together: every write
+    /// has to wait for the next period.
+    const QUOTA_US: u32 = 1_000;
+    const PERIOD_US: u32 = 5_000;
 
     fn beside(osd: String) -> Hog {
         let (first, second) = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup");
@@ -296,13 +297,18 @@ fn osds_that_are_not_there_are_named() {
 }
 
 /// `ceph osds` in a pool of its own, until its objects are there.
-fn measuring(pool: &Pool, osd: &str) -> std::process::Child {
-    let osds = ["ceph", "osds", "--make-pool", "--yes", "--osd", osd, "--time", "60s", "--quiet"];
-    let mut command = pool.flushmark(&osds);
+fn measuring(pool: &Pool, osd: &str) -> Child {
+    measuring_in(pool, "flushmark-bench", &["--make-pool", "--yes", "--osd", osd])
+}
+
+/// `ceph osds` until its objects are in this pool.
+fn measuring_in(pool: &Pool, name: &str, more: &[&str]) -> Child {
+    let osds = ["ceph", "osds", "--time", "60s", "--quiet"];
+    let mut command = pool.flushmark(&[&osds[..], more].concat());
     command.env("FLUSHMARK_STATE_DIR", pool.place());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until(|| {
-        let list = ["--pool", "flushmark-bench", "ls", "--all"];
+        let list = ["--pool", name, "ls", "--all"];
         let listed = pool.command("rados").args(list).output().unwrap();
         listed.stdout.iter().filter(|byte| **byte == b'\n').count() == 16
     });
@@ -357,14 +363,33 @@ fn an_osd_that_stops_meanwhile_ends_the_measurement() {
         return;
     };
     let osd = pool.osd_process(1);
-    let child = measuring(&pool, "1");
+    let conf = pool.with_options("rados osd op timeout = 5");
+    let child = measuring_in(
+        &pool,
+        "flushmark-bench",
+        &["--make-pool", "--yes", "--osd", "1", "--conf", &conf],
+    );
     testbed::kill(&["-STOP", &osd]).unwrap();
     let ended = Run::of(child.wait_with_output().unwrap());
     testbed::kill(&["-CONT", &osd]).unwrap();
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(!pools(&pool).contains("flushmark-bench"), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("flushmark: osd.1: "), "{}", ended.stderr);
-    assert!(ended.stderr.trim_end().ends_with("failed: connection timed out"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no OSD has answered within the time limit"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_pool_that_becomes_full_ends_the_measurement() {
+    const TEST: &str = "a_pool_that_becomes_full_ends_the_measurement";
+    let Some(pool) = Pool::new(TEST, 1) else { return };
+    let conf = pool.with_options("rados osd op timeout = 5");
+    let here = ["--pool", pool.name(), "--osd", "1", "--conf", &conf];
+    let child = measuring_in(&pool, pool.name(), &here);
+    pool.tool("ceph", &["osd", "pool", "set-quota", pool.name(), "max_bytes", "4096"]);
+    let ended = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("full"), "{}", ended.stderr);
+    assert_eq!(pool.objects(), "", "objects are left");
 }
 
 #[test]
@@ -385,8 +410,8 @@ fn a_cluster_that_cannot_be_reached_is_an_error_of_one_sentence() {
         sentences.join("\n")
     };
     insta::assert_snapshot!(with("[global]\n"), @"2: flushmark: the Ceph configuration FILE names no monitor: expected `mon host = ADDRESS` in its section [global]");
-    let unreachable = "[global]\nmon host = 127.0.0.1:1\n";
-    insta::assert_snapshot!(with(unreachable), @"4: flushmark: the monitors 127.0.0.1:1 do not respond within 10 s: check that they are up and that this host reaches them");
+    let unreachable = "[global]\nmon host = 127.0.0.1:1\nclient mount timeout = 2\n";
+    insta::assert_snapshot!(with(unreachable), @"4: flushmark: the monitors 127.0.0.1:1 do not respond within 2 s: check that they are up and that this host reaches them");
     insta::assert_snapshot!(with("nothing"), @"2: flushmark: the Ceph configuration file FILE is invalid: expected sections such as [global], and lines `name = value`");
 }
 

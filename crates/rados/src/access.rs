@@ -22,14 +22,16 @@ pub struct Access {
     /// Whether librbd caches. Its cache acknowledges writes before they are durable, until the
     /// first flush if `rbd_cache_writethrough_until_flush` is on. `None` leaves the configuration.
     pub rbd_cache: Option<bool>,
-    /// Limit of connecting (`client_mount_timeout`; Ceph's default is 300 s). Whole seconds, as
-    /// those below, at least one.
+    /// Limit of connecting, unless the configuration sets one (`client_mount_timeout`; Ceph's
+    /// default is 300 s). Whole seconds, as those below, at least one.
     pub connect_timeout: Duration,
-    /// Limit of a command to a monitor or manager (`rados_mon_op_timeout`; Ceph's default is none).
+    /// Limit of a command to a monitor or manager, unless the configuration sets one
+    /// (`rados_mon_op_timeout`; Ceph's default is none).
     pub monitor_timeout: Duration,
-    /// Limit of an operation on an object (`rados_osd_op_timeout`; Ceph's default is none). An
-    /// operation on an image can consist of several. Below 10 s a client may not notice that an OSD
-    /// was restarted: only an older operation (`objecter_timeout`) makes it ask for a new map.
+    /// Limit of an operation on an object, unless the configuration sets one
+    /// (`rados_osd_op_timeout`; Ceph's default is none). An operation on an image can consist of
+    /// several. Below 10 s a client may not notice that an OSD was restarted: only an older
+    /// operation (`objecter_timeout`) makes it ask for a new map.
     pub osd_timeout: Duration,
 }
 

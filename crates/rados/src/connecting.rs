@@ -38,6 +38,7 @@ pub(crate) fn connect(access: &Access) -> Result<ClusterHandle, ConnectError> {
     for option in ["log_to_stderr", "err_to_stderr"] {
         handle.set(option, "false")?;
     }
+    let defaults = Limits::options(access).map(|(option, _)| handle.get(option));
     let conf = access.conf.clone().or(early.conf);
     let conf_found = handle.read_conf(conf.as_deref())?;
     handle.parse_environment()?;
@@ -51,13 +52,7 @@ pub(crate) fn connect(access: &Access) -> Result<ClusterHandle, ConnectError> {
         })?;
         handle.set("keyring", keyring)?;
     }
-    for (option, limit) in [
-        ("client_mount_timeout", access.connect_timeout),
-        ("rados_mon_op_timeout", access.monitor_timeout),
-        ("rados_osd_op_timeout", access.osd_timeout),
-    ] {
-        handle.set(option, &whole_seconds(limit).as_secs().to_string())?;
-    }
+    let limits = Limits::set(&handle, access, &defaults)?;
     if let Some(rbd_cache) = access.rbd_cache {
         handle.set("rbd_cache", if rbd_cache { "true" } else { "false" })?;
     }
@@ -66,14 +61,61 @@ pub(crate) fn connect(access: &Access) -> Result<ClusterHandle, ConnectError> {
     if !conf_found && monitors.is_empty() {
         return Err(ConnectError::NoConf { searched: conf });
     }
-    let limit = whole_seconds(access.connect_timeout);
     let searched = handle.get("keyring");
     let methods = handle.get("auth_client_required");
     let has_key_option = ["key", "keyfile"].iter().any(|option| !handle.get(option).is_empty());
+    let limit = limits.connect;
     let context = Context { user, conf, monitors, searched, methods, has_key_option, limit };
     let handle = connect_in_time(handle, context)?;
-    let limits = [access.monitor_timeout, access.osd_timeout].map(whole_seconds);
-    Ok(ClusterHandle::new(rados, handle.into_raw(), limits))
+    Ok(ClusterHandle::new(rados, handle.into_raw(), [limits.monitor, limits.osd]))
+}
+
+/// The time limits of a connection.
+struct Limits {
+    connect: Duration,
+    monitor: Duration,
+    osd: Duration,
+}
+
+impl Limits {
+    /// The options, and how long to wait where the configuration says nothing.
+    fn options(access: &Access) -> [(&'static str, Duration); 3] {
+        [
+            ("client_mount_timeout", access.connect_timeout),
+            ("rados_mon_op_timeout", access.monitor_timeout),
+            ("rados_osd_op_timeout", access.osd_timeout),
+        ]
+    }
+
+    /// Sets those that the configuration has left at Ceph's defaults.
+    fn set(
+        handle: &Unconnected,
+        access: &Access,
+        defaults: &[String; 3],
+    ) -> Result<Limits, ConnectError> {
+        let mut limits = [Duration::ZERO; 3];
+        let options = Limits::options(access).into_iter().zip(defaults);
+        for (limit, ((option, otherwise), default)) in limits.iter_mut().zip(options) {
+            *limit = match configured(&handle.get(option), default) {
+                Some(configured) => configured,
+                None => {
+                    let otherwise = whole_seconds(otherwise);
+                    handle.set(option, &otherwise.as_secs().to_string())?;
+                    otherwise
+                }
+            };
+        }
+        let [connect, monitor, osd] = limits;
+        Ok(Limits { connect, monitor, osd })
+    }
+}
+
+/// The limit that a configuration sets. None at all would let a command wait for ever.
+fn configured(value: &str, default: &str) -> Option<Duration> {
+    // Some releases show the unit of durations.
+    let seconds: f64 = value.trim_end_matches('s').parse().ok()?;
+    let limit = Duration::try_from_secs_f64(seconds).ok()?;
+    (value != default && !limit.is_zero()).then_some(limit)
 }
 
 /// What error messages quote.
@@ -361,6 +403,17 @@ mod tests {
         assert_eq!(names("[2001:db8::1] [v2:[fe80::a:1]:3300/0] fd00::b"), [""; 0]);
         assert_eq!(names("!! 10.0.0.1:99999 999.0.0.1"), ["!!", "999.0.0.1"]);
         assert_eq!(names(""), [""; 0]);
+    }
+
+    #[test]
+    fn limits_of_the_configuration_win() {
+        assert_eq!(configured("5", "300"), Some(Duration::from_secs(5)));
+        assert_eq!(configured("5s", "300s"), Some(Duration::from_secs(5)));
+        assert_eq!(configured("2.5", "0"), Some(Duration::from_millis(2500)));
+        assert_eq!(configured("300", "300"), None);
+        for no_limit in ["0", "0.0", "-1", "", "never"] {
+            assert_eq!(configured(no_limit, "300"), None, "{no_limit}");
+        }
     }
 
     #[test]

@@ -257,8 +257,9 @@ pub(crate) fn errno_of(result: isize) -> Errno {
     Errno::from_raw_os_error(i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
 }
 
-/// The meaning of an operation's error. Ceph gives some numbers its own.
-fn reason(errno: Errno) -> String {
+/// The meaning of the error of an operation on an object or image, as the end of a sentence. Ceph
+/// gives some numbers a meaning of its own.
+pub fn reason(errno: Errno) -> String {
     match errno {
         Errno::TIMEDOUT => "no OSD has answered within the time limit; `ceph -s` shows whether \
                             OSDs are down or the cluster is full"

@@ -33,6 +33,7 @@ pub use cluster::Cluster;
 pub use completions::{Completions, Done};
 pub use error::{
     CommandError, ConnectError, ImageError, InvalidName, OpError, PoolError, RadosError, Stalled,
+    reason,
 };
 pub use image::{Image, ImageLock, Locker, OpenMode, Watcher};
 pub use library::{LibraryVersion, LoadError, library_version, load_librbd};

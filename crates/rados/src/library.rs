@@ -162,7 +162,10 @@ functions! { RadosFunctions:
     rados_read(Handle, *const c_char, *mut c_char, usize, u64) -> c_int;
     rados_trunc(Handle, *const c_char, u64) -> c_int;
     rados_stat(Handle, *const c_char, *mut u64, *mut c_void) -> c_int;
-    rados_remove(Handle, *const c_char) -> c_int;
+    rados_create_write_op() -> Handle;
+    rados_write_op_remove(Handle);
+    rados_write_op_operate(Handle, Handle, *const c_char, *mut c_void, c_int) -> c_int;
+    rados_release_write_op(Handle);
     rados_nobjects_list_open(Handle, *mut Handle) -> c_int;
     rados_nobjects_list_next(
         Handle, *mut *const c_char, *mut *const c_char, *mut *const c_char

@@ -1,7 +1,7 @@
 //! Objects of a pool, one call at a time.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -11,6 +11,9 @@ use crate::connecting::GRACE;
 use crate::error::{InvalidName, OpError, PoolError, errno_of};
 use crate::library::{Handle, Rados};
 use crate::time_limit;
+
+/// `LIBRADOS_OPERATION_FULL_FORCE`: otherwise even a removal waits until a full pool has room.
+const FULL_FORCE: c_int = 128;
 
 /// The name of an object, ready to be passed to the library without a copy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -243,11 +246,19 @@ impl Pool {
         }
     }
 
-    /// Removes an object. Returns whether it existed.
+    /// Removes an object, also from a pool that is full. Returns whether it existed.
     pub fn remove(&self, object: &ObjectName) -> Result<bool, OpError> {
-        let remove = self.context.rados().functions.rados_remove;
-        // SAFETY: A live handle and a C string.
-        let result = unsafe { remove(self.context.raw, object.as_c_str().as_ptr()) };
+        let functions = &self.context.rados().functions;
+        let (name, now) = (object.as_c_str().as_ptr(), std::ptr::null_mut());
+        // SAFETY: A live handle, a C string, and an operation that is released once.
+        let result = unsafe {
+            let remove = (functions.rados_create_write_op)();
+            (functions.rados_write_op_remove)(remove);
+            let result =
+                (functions.rados_write_op_operate)(remove, self.context.raw, name, now, FULL_FORCE);
+            (functions.rados_release_write_op)(remove);
+            result
+        };
         match done("remove the object", result) {
             Ok(_) => Ok(true),
             Err(error) if error.errno == Errno::NOENT => Ok(false),

@@ -84,6 +84,14 @@ impl Pool {
         &self.conf
     }
 
+    /// The path of a ceph.conf for clients that says this as well.
+    pub fn with_options(&self, options: &str) -> String {
+        let whole = std::fs::read_to_string(&self.conf).unwrap() + "\n[client]\n" + options + "\n";
+        let path = self.place.path().join("client.conf");
+        std::fs::write(&path, whole).unwrap();
+        path.display().to_string()
+    }
+
     pub fn place(&self) -> &Path {
         self.place.path()
     }

@@ -96,14 +96,11 @@ impl Limits {
         let mut limits = [Duration::ZERO; 3];
         let options = Limits::options(access).into_iter().zip(defaults);
         for (limit, ((option, otherwise), default)) in limits.iter_mut().zip(options) {
-            *limit = match configured(&handle.get(option), default) {
-                Some(configured) => configured,
-                None => {
-                    let otherwise = whole_seconds(otherwise);
-                    handle.set(option, &otherwise.as_secs().to_string())?;
-                    otherwise
-                }
-            };
+            let configured = configured(&handle.get(option), default);
+            if configured.is_none() {
+                handle.set(option, &whole_seconds(otherwise).as_secs().to_string())?;
+            }
+            *limit = configured.unwrap_or(whole_seconds(otherwise));
         }
         let [connect, monitor, osd] = limits;
         Ok(Limits { connect, monitor, osd })

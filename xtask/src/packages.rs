@@ -4,16 +4,26 @@ use crate::command::{is_there, shown};
 
 /// Installs the Debian packages that are missing.
 pub fn install(packages: &[&str]) -> anyhow::Result<()> {
-    let missing: Vec<&str> = packages
-        .iter()
-        .copied()
-        .filter(|package| !is_there("dpkg-query", &["--status", package]))
-        .collect();
+    let missing = missing(packages);
     if missing.is_empty() {
         return Ok(());
     }
     shown("apt-get", &["update", "--quiet"])?;
-    let mut args = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
-    args.extend(missing);
-    shown("apt-get", &args)
+    install_all(&missing)?;
+    // apt removes what was there and conflicts with the new, such as tools of another version of
+    // QEMU.
+    install_all(&self::missing(packages))
+}
+
+fn missing<'a>(packages: &[&'a str]) -> Vec<&'a str> {
+    let is_missing = |package: &&str| !is_there("dpkg-query", &["--status", package]);
+    packages.iter().copied().filter(is_missing).collect()
+}
+
+fn install_all(packages: &[&str]) -> anyhow::Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
+    shown("apt-get", &[&options[..], packages].concat())
 }

@@ -1,6 +1,6 @@
 //! Debian packages.
 
-use crate::command::{is_there, shown};
+use crate::command::{output, shown};
 
 /// Installs the Debian packages that are missing.
 pub fn install(packages: &[&str]) -> anyhow::Result<()> {
@@ -16,8 +16,10 @@ pub fn install(packages: &[&str]) -> anyhow::Result<()> {
 }
 
 fn missing<'a>(packages: &[&'a str]) -> Vec<&'a str> {
-    let is_missing = |package: &&str| !is_there("dpkg-query", &["--status", package]);
-    packages.iter().copied().filter(is_missing).collect()
+    // A package that was removed may have left its configuration files, and then has a status too.
+    let query = |package| output("dpkg-query", &["--show", "--showformat=${Status}", package]);
+    let is_installed = |package| query(package).is_ok_and(|status| status.ends_with(" installed"));
+    packages.iter().copied().filter(|package| !is_installed(package)).collect()
 }
 
 fn install_all(packages: &[&str]) -> anyhow::Result<()> {

@@ -340,7 +340,8 @@ proptest! {
             .collect();
         let mut draws = generator(seed, 0);
         let mut performed = 0;
-        for _ in 0..600 {
+        // On average as many turns for a job that writes, however many only trim.
+        for _ in 0..600 * jobs {
             let index = below(&mut draws, jobs as u64) as usize;
             let pattern = workloads[index].pattern;
             let (job, in_flight) = &mut each[index];

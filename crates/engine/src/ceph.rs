@@ -70,8 +70,8 @@ impl CephTarget {
         };
         let (cluster, pool, image, users, lock) = opened().map_err(failed)?;
         if intent.writes {
-            // librbd takes over the lock of a client that has crashed, but not one that somebody
-            // has set by hand.
+            // librbd takes over the lock of a client that has crashed, but not one that was set by
+            // hand.
             let set = |locker: &rados::Locker| !locker.cookie.starts_with(AUTOMATIC_LOCK);
             let lockers = lock.lockers.into_iter().filter(set).map(|locker| locker.address);
             let users: Vec<String> =

@@ -32,16 +32,19 @@ pub trait Queue {
     /// sync covers the file that contains `offset`.
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32);
 
-    /// Prepares a slot's operation as [`Queue::push`] does, with a separate priority. A queue gets
-    /// all of its reads and writes in one way or the other.
+    /// Prepares a slot's operation as [`Queue::push`] does, with a separate priority, which a
+    /// queue that knows none ignores. A queue gets all of its reads and writes in one way or the
+    /// other.
     fn push_prioritised(
         &mut self,
         slot: u32,
         operation: Operation,
         offset: u64,
         bytes: u32,
-        priority: Option<IoPriority>,
-    );
+        _priority: Option<IoPriority>,
+    ) {
+        self.push(slot, operation, offset, bytes);
+    }
 
     /// Submits the prepared operations, and waits for at least `least` completions or the timeout.
     ///
@@ -75,17 +78,6 @@ impl Queue for NullQueue {
     #[inline]
     fn push(&mut self, slot: u32, _operation: Operation, _offset: u64, bytes: u32) {
         self.taken.push((slot, bytes));
-    }
-
-    fn push_prioritised(
-        &mut self,
-        slot: u32,
-        operation: Operation,
-        offset: u64,
-        bytes: u32,
-        _priority: Option<IoPriority>,
-    ) {
-        self.push(slot, operation, offset, bytes);
     }
 
     #[inline]

@@ -285,7 +285,7 @@ impl Image {
     /// Returns who held the image's lock when this was opened, including this client.
     ///
     /// librbd reads it with the header, and again only when that has changed. A lock of `rbd lock
-    /// add` is held until somebody removes it, even if nobody has the image open.
+    /// add` is held until it is removed, even if no client has the image open.
     pub fn lock(&self) -> Result<ImageLock, OpError> {
         const ACTION: &str = "list who has locked the image";
         let list = self.handle.rbd.functions.rbd_list_lockers;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rados::{Completions, Done};
 use rustix::io::Errno;
-use workload::{IoPriority, JobPart, SyncCall};
+use workload::{JobPart, SyncCall};
 
 use super::{CephTarget, Storage, errno};
 use crate::buffers::Buffers;
@@ -187,17 +187,6 @@ impl Queue for CephQueue<'_> {
         if let Err(errno) = self.submit(slot, operation, offset, bytes) {
             self.refused.push((slot, errno));
         }
-    }
-
-    fn push_prioritised(
-        &mut self,
-        slot: u32,
-        operation: Operation,
-        offset: u64,
-        bytes: u32,
-        _priority: Option<IoPriority>,
-    ) {
-        self.push(slot, operation, offset, bytes);
     }
 
     #[inline]

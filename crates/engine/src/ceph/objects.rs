@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rados::{Cluster, ObjectName, Pool, RadosError};
 use serde::Deserialize;
 
-/// Size of the objects of images, unless somebody chose another (`rbd_default_order`).
+/// Default size of the objects of images (`rbd_default_order`).
 pub const OBJECT_BYTES: u64 = 4 << 20;
 /// As much as a run uses at most of a pool that has more space.
 const ROOM_BYTES_MAX: u64 = 16 << 30;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nbd::wire::{command, command_flag};
 use rustix::io::Errno;
-use workload::{IoPriority, JobPart, SyncCall};
+use workload::{JobPart, SyncCall};
 
 use super::channel::{Channel, SlotRequest};
 use crate::buffers::Buffers;
@@ -160,17 +160,6 @@ impl Queue for ExportQueue {
         // SAFETY: a slot is part of the buffers, which the job keeps until it has drained the
         // queue.
         unsafe { self.disk.channel.borrow_mut().push(slot, request) };
-    }
-
-    fn push_prioritised(
-        &mut self,
-        slot: u32,
-        operation: Operation,
-        offset: u64,
-        bytes: u32,
-        _priority: Option<IoPriority>,
-    ) {
-        self.push(slot, operation, offset, bytes);
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! `ceph tell osd.N bench`: a benchmark inside an OSD, which removes what it wrote.
 //!
-//! It writes to the OSD's object store without client, network, placement groups and copies, queues
-//! everything and waits at the end. It shows what the store can do with a deep queue, not what a
-//! commit takes.
+//! It writes to the OSD's object store, without client, network, placement group or copies. It
+//! queues all writes and waits for the last one, so it shows what the store can do with a deep
+//! queue, not what a commit takes.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const LARGE_BYTES: u64 = 1 << 20;
 pub struct OsdBench {
     pub bytes: u64,
     pub block_bytes: u64,
-    /// The size and number of objects that are written over; without, each block is a new object.
+    /// Size and number of the objects that are overwritten; if `None`, each block is a new object.
     pub objects: Option<(u64, u64)>,
 }
 
@@ -36,7 +36,7 @@ impl OsdBench {
     pub const LARGE_WRITES: OsdBench =
         OsdBench { bytes: 1 << 30, block_bytes: 4 << 20, objects: None };
 
-    /// The space that it takes for a while.
+    /// Bytes that it occupies until it ends.
     pub fn space_bytes(&self) -> u64 {
         self.objects.map_or(self.bytes, |(size, number)| size * number)
     }
@@ -62,8 +62,8 @@ impl fmt::Display for OsdBench {
     }
 }
 
-/// What an OSD refuses to exceed (`OSD::asok_command` in src/osd/OSD.cc), because it serves no
-/// client in time meanwhile.
+/// Limits beyond which an OSD refuses a benchmark (`OSD::asok_command` in src/osd/OSD.cc): its
+/// clients wait while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OsdBenchLimits {
     /// `osd_bench_max_block_size`
@@ -151,7 +151,8 @@ pub struct ExceededLimit {
     pub needed: u64,
 }
 
-/// What the OSD answered, with its own names.
+/// An OSD's answer to `bench`, with Ceph's names of the fields in JSON. Fields that a release does
+/// not report are `null`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct OsdBenchResult {
@@ -207,11 +208,11 @@ pub struct BenchedOsd {
     pub id: u32,
     pub host: Option<String>,
     pub class: Option<String>,
-    /// Blocks of 4 KiB over parts of existing objects.
+    /// 4 KiB blocks, written over parts of existing objects.
     pub small: OsdBenchResult,
     /// Blocks of 4 MiB, each a new object.
     pub large: OsdBenchResult,
-    /// One write of 4 KiB after the other by a client, from `compared_with`.
+    /// 4 KiB writes by a client, one at a time, from `compared_with`.
     pub depth_1: Option<DepthOne>,
 }
 

@@ -39,8 +39,8 @@ pub struct Leftover {
 pub enum Part {
     /// All objects of this namespace.
     Namespace(String),
-    /// The pool itself, by its id: somebody may have made another one of this name since, and ids
-    /// are never used again.
+    /// The pool itself, by its id: another pool may have got this name since, and ids are never used
+    /// again.
     Whole(i64),
 }
 

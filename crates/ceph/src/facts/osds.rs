@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Reader;
 use super::bluefs::{BlueFsUse, PerfDumpAnswer};
 use super::devices::{Device, Metadata, device};
 use super::health::{FullRatios, short_version};
 use super::settings::{
     ManagerSettings, MclockCapacity, OsdSettings, Override, OwnSettings, overrides_for,
 };
-use super::{PoolFacts, Reader};
 use crate::answers::Answers;
 use crate::ask::Question;
 use crate::lenient;
@@ -380,14 +380,5 @@ impl TreeAnswer {
             }
         }
         hosts
-    }
-}
-
-impl super::ClusterFacts {
-    /// The OSDs on which the pool may place data, by device class.
-    pub fn osds_of<'a>(&'a self, pool: &'a PoolFacts) -> impl Iterator<Item = &'a OsdFacts> {
-        self.osds.iter().filter(|osd| {
-            osd.class.as_ref().is_some_and(|class| pool.device_classes.contains(class))
-        })
     }
 }

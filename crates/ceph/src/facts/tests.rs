@@ -301,7 +301,8 @@ fn pools_have_the_classes_under_their_rule() {
     ]
     "#);
     let pool = &facts.pools[2];
-    assert_eq!(facts.osds_of(pool).map(|osd| osd.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let classes: Vec<&str> = pool.device_classes.iter().map(String::as_str).collect();
+    assert_eq!(classes, ["hdd"]);
 }
 
 #[test]

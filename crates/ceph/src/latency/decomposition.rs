@@ -173,13 +173,6 @@ impl Decomposition {
     pub fn largest(&self) -> Option<Share> {
         self.shares().into_iter().max_by(|a, b| a.us.total_cmp(&b.us))
     }
-
-    /// How many commits of the drive itself the device's share is worth. BlueStore flushes once or
-    /// twice per commit, and once more for data that was not deferred.
-    pub fn commits_of_the_drive(&self, drive_commit_us: f64) -> Option<f64> {
-        let flush = self.shares().into_iter().find(|share| share.cause == Cause::Flush)?;
-        (drive_commit_us > 0.0).then(|| flush.us / drive_commit_us)
-    }
 }
 
 /// The counters that [`Decomposition::of`] uses.
@@ -212,8 +205,10 @@ fn inside(op_us: f64, client: &ClientWrites, osd: &PerfDifference, budget: &mut 
         "op_w_latency - op_w_process_latency",
     );
     // Transactions in a pass of the commit thread, and the share of them that found it busy.
-    let passes = osd.count(Counter::KvCommit).max(1) as f64;
-    let together = (osd.count(Counter::StateKvCommitting) as f64 / passes).max(1.0);
+    let together = match osd.count(Counter::KvCommit) {
+        0 => 1.0,
+        passes => (osd.count(Counter::StateKvCommitting) as f64 / passes as f64).max(1.0),
+    };
     let found_busy = 1.0 - 1.0 / together;
 
     budget.take(Cause::Flush, "data written", us(Counter::StateAioWait), "state_aio_wait_lat");

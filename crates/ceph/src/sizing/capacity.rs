@@ -17,14 +17,14 @@ use blame::Blame;
 pub struct Capacity(pub u64);
 
 impl Capacity {
-    /// An exabyte: sums over any number of drives that fits in 24 bits stay far from overflow.
+    /// An exabyte, more than any drive has. Totals over OSDs saturate.
     pub const MAX: Capacity = Capacity(1_000_000_000_000_000_000);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "invalid size `{0}`; expected a number with MB, GB or TB (powers of 1000: 16TB), or with MiB, \
-     GiB or TiB (powers of 1024)"
+    "invalid size `{0}`; expected a number with MB, GB, TB or PB (powers of 1000: 16TB), or with \
+     MiB, GiB or TiB (powers of 1024)"
 )]
 pub struct InvalidCapacity(pub String);
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn refusals() {
-        insta::assert_snapshot!("big".parse::<Capacity>().unwrap_err(), @"invalid size `big`; expected a number with MB, GB or TB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
+        insta::assert_snapshot!("big".parse::<Capacity>().unwrap_err(), @"invalid size `big`; expected a number with MB, GB, TB or PB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
         for text in ["", "16", "TB", "-1TB", "0TB", "1e3TB", "1.2.3TB", "16 XB", "9999PB", "NaNTB"]
         {
             assert_eq!(text.parse::<Capacity>(), Err(InvalidCapacity(text.to_owned())), "{text}");

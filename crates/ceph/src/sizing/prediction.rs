@@ -198,7 +198,7 @@ pub struct Prediction {
 /// Commits per second from which a drive counts as protected against power loss, in the sources.
 const PROTECTED_COMMITS_PER_S: f64 = 10_000.0;
 const SECOND_US: f64 = 1e6;
-/// Up to this version, 4 KiB are less than an allocation unit of flash (16 KiB), and such a write is
+/// Before this version, 4 KiB are less than an allocation unit of flash (16 KiB), and such a write is
 /// deferred: it goes into the log, and to its place later.
 const FLASH_WRITES_IN_PLACE_SINCE: (u32, u32, u32) = (14, 2, 8);
 
@@ -318,7 +318,7 @@ fn fitted_rules(cost: &Cost, version: &str, data_first: bool) -> Vec<Rule> {
             format!(
                 "S: {low:.0}-{high:.0} µs, fitted to {version} with one copy. One host with 2 \
                  processors ran all daemons, their emulated drives and the client. Copies took \
-                 0.9 ms more there, because they shared those processors; that is left out. S \
+                 0.33 ms more there, because they shared those processors; that is left out. S \
                  depends on the processor: measure yours with `flushmark ceph osds`"
             ),
         ),

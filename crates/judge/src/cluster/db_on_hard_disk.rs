@@ -16,12 +16,14 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
             Some(Evidence::fact(format!("{} {what}", osd.name()), device.label()))
         })
     });
+    let effect = if found.iter().all(|osd| rotates(&osd.log_device())) {
+        "every commit waits for its rotation"
+    } else {
+        "lookups and compaction wait for it"
+    };
     (!found.is_empty()).then(|| Finding {
         id: "ceph-db-on-hard-disk".to_owned(),
-        title: format!(
-            "RocksDB of {} is on a separate hard disk, so every commit waits for its rotation.",
-            osds(&found)
-        ),
+        title: format!("RocksDB of {} is on a separate hard disk: {effect}.", osds(&found)),
         evidence: evidence.collect(),
         confidence: Confidence::Medium,
         doubt: Some(

@@ -4,7 +4,7 @@ use ceph::{ClusterFacts, FullRatios, OsdFacts};
 use measurement::{Confidence, Evidence, Finding};
 use workload::number::number;
 
-use super::words::{osds, verb};
+use super::words::osds;
 
 /// Ceph's defaults (src/common/options: `mon_osd_nearfull_ratio` and its siblings).
 const DEFAULT_RATIOS: FullRatios = FullRatios { near_full: 0.85, backfill_full: 0.9, full: 0.95 };
@@ -43,12 +43,7 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
             one.name(),
             number(one.use_percent.unwrap_or_default())
         ),
-        _ => format!(
-            "{} OSDs {} nearly full ({}); {limits}.",
-            full.len(),
-            verb(full.len(), "is", "are"),
-            osds(&full)
-        ),
+        _ => format!("{} OSDs are nearly full ({}); {limits}.", full.len(), osds(&full)),
     };
     Some(Finding {
         id: "ceph-full".to_owned(),

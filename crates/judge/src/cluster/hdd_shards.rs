@@ -20,6 +20,15 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
     let found: Vec<&OsdFacts> = facts.osds.iter().filter(divided).collect();
     let first = found.first()?;
     let (shards, threads) = (first.shards()?, first.threads_per_shard().unwrap_or(1));
+    let is_overridden = |osd: &&OsdFacts| {
+        osd.settings.number("osd_op_num_shards").is_some_and(|shards| shards != 0.0)
+    };
+    let first_of_all = if found.iter().any(is_overridden) {
+        "osd_op_num_shards and osd_op_num_threads_per_shard override the settings for hard disks: \
+         remove them first, with `ceph config rm` or from ceph.conf. "
+    } else {
+        ""
+    };
     Some(Finding {
         id: "ceph-hdd-shards".to_owned(),
         title: format!(
@@ -29,8 +38,8 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
             verb(found.len(), "divides the", "divide the")
         ),
         evidence: vec![
-            Evidence::number("osd_op_num_shards_hdd", f64::from(shards), ""),
-            Evidence::number("osd_op_num_threads_per_shard_hdd", f64::from(threads), ""),
+            Evidence::number(format!("queues of {}", first.name()), f64::from(shards), ""),
+            Evidence::number("threads per queue", f64::from(threads), ""),
         ],
         confidence: Confidence::Medium,
         doubt: Some(
@@ -38,10 +47,11 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
              one queue at a time."
                 .to_owned(),
         ),
-        advice: "Use one queue with five threads, the default of newer releases: \
-                 `ceph config set osd osd_op_num_shards_hdd 1` and \
-                 `ceph config set osd osd_op_num_threads_per_shard_hdd 5`, then restart the OSDs \
-                 one failure domain at a time."
-            .to_owned(),
+        advice: format!(
+            "{first_of_all}Use one queue with five threads, the default since 18.2.5 (Reef) and \
+             19.2.1 (Squid): `ceph config set osd osd_op_num_shards_hdd 1` and `ceph config set osd \
+             osd_op_num_threads_per_shard_hdd 5`, then restart the OSDs one failure domain at a \
+             time."
+        ),
     })
 }

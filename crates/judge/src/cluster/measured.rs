@@ -36,11 +36,11 @@ pub fn measured_osds(ceph: &CephRecord, results: &[TestResult]) -> Vec<Finding> 
     found
 }
 
-/// The OSD in the middle, which is not among the slow ones.
+/// The median OSD of the class with the most OSDs.
 fn usual(results: &[TestResult]) -> Option<(&OsdRecord, &TestResult)> {
-    let mut standings = standings(results);
-    standings.sort_by(|a, b| a.p50_us.total_cmp(&b.p50_us));
-    let middle = standings.get(standings.len().saturating_sub(1) / 2)?.osd;
+    let standings = standings(results);
+    let peers = standings.iter().map(|one| one.peers).max()?;
+    let middle = standings.iter().find(|one| one.peers == peers && one.is_median())?.osd;
     writes(results).find(|(osd, _)| osd.id == middle)
 }
 
@@ -127,6 +127,24 @@ mod tests {
     fn the_usual_osd_is_compared_with_what_ceph_costs() {
         insta::assert_snapshot!(titles(&[osd(0, 700.0, 40), osd(1, 900.0, 45), osd(2, 1000.0, 40)]), @"ceph-latency: A commit on osd.1, the median OSD, takes 900 µs (without replication): what Ceph itself costs, 0.7 to 1 ms.");
         assert_eq!(titles(&[]), "");
+    }
+
+    #[test]
+    fn the_usual_osd_is_the_median_of_the_larger_class() {
+        let mut results = [osd(0, 700.0, 40), osd(1, 900.0, 45), osd(2, 8000.0, 40)].concat();
+        for id in 3..5 {
+            let disk = osd(id, 9000.0, 40).map(|result| {
+                let osd = result
+                    .osd
+                    .clone()
+                    .map(|osd| OsdRecord { class: Some("hdd".to_owned()), ..osd });
+                TestResult { osd, ..result }
+            });
+            results.extend(disk);
+        }
+        let found = measured_osds(&ceph(), &results);
+        let titles: Vec<&str> = found.iter().map(|finding| finding.title.as_str()).collect();
+        assert!(titles.iter().any(|title| title.contains("osd.1, the median OSD,")), "{titles:?}");
     }
 
     #[test]

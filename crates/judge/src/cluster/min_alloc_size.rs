@@ -1,6 +1,6 @@
 //! OSDs that keep the large allocation unit of the release that made them.
 //!
-//! The defaults were 64 KiB on hard disks until Octopus and 16 KiB on SSDs until Nautilus, and have
+//! The defaults were 64 KiB on hard disks until Octopus and 16 KiB on SSDs until 14.2.7, and have
 //! been 4 KiB since.
 
 use ceph::{ClusterFacts, OsdFacts};

@@ -1,6 +1,6 @@
 //! Pools that place copies on drives of different kinds.
 
-use ceph::{ClusterFacts, PoolFacts};
+use ceph::{ClusterFacts, PoolFacts, PoolKind};
 use measurement::{Confidence, Evidence, Finding};
 
 use super::words::{list, verb};
@@ -22,8 +22,21 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
         let classes: Vec<String> = pool.device_classes.iter().cloned().collect();
         list(&classes)
     };
-    let fastest = ["nvme", "ssd"].into_iter().find(|class| first.device_classes.contains(*class));
-    let rule = fastest.unwrap_or("ssd");
+    let replicated = mixed.iter().find(|pool| pool.kind == PoolKind::Replicated);
+    let advised = replicated.unwrap_or(first);
+    let fastest = ["nvme", "ssd"].into_iter().find(|class| advised.device_classes.contains(*class));
+    let (rule, name) = (fastest.unwrap_or("ssd"), shell_word(&advised.name));
+    let make = if replicated.is_some() {
+        format!(
+            "Make a rule for one class, `ceph osd crush rule create-replicated on-{rule} default \
+             host {rule}`"
+        )
+    } else {
+        format!(
+            "Make an erasure-code profile with crush-device-class={rule} and a rule from it, `ceph \
+             osd crush rule create-erasure on-{rule} PROFILE`"
+        )
+    };
     Some(Finding {
         id: "ceph-mixed-classes".to_owned(),
         title: format!(
@@ -44,10 +57,8 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
         confidence: if with_hdd { Confidence::High } else { Confidence::Medium },
         doubt: (!with_hdd).then(|| "Both classes are flash, and may be equally fast.".to_owned()),
         advice: format!(
-            "Make a rule for one class, `ceph osd crush rule create-replicated on-{rule} default \
-             host {rule}`, and use it: `ceph osd pool set {} crush_rule on-{rule}`. That moves \
-             data; check the space of that class first.",
-            shell_word(&first.name)
+            "{make}, and use it: `ceph osd pool set {name} crush_rule on-{rule}`. That moves data; \
+             check the space of that class first."
         ),
     })
 }

@@ -15,12 +15,11 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
         (0, 0) => return None,
         (0, count) => (
             format!(
-                "{} of {} OSDs {} out: {} {} no data.",
+                "{} of {} OSDs {} out: CRUSH places no data on {}.",
                 count,
                 facts.osds.len(),
                 verb(count, "is", "are"),
-                osds(&out),
-                verb(count, "holds", "hold")
+                osds(&out)
             ),
             vec![Evidence::fact("up but out", osds(&out))],
         ),

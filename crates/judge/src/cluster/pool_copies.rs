@@ -19,8 +19,17 @@ pub(super) fn too_few(facts: &ClusterFacts) -> Option<Finding> {
     let least = pools.iter().filter_map(|pool| pool.size).min()?;
     let risk = if least == 1 {
         "the failure of one drive loses data"
-    } else {
+    } else if pools.iter().any(|pool| pool.min_size == Some(1)) {
         "a write may be acknowledged with a single copy, and the failure of that drive loses it"
+    } else {
+        "after one failure a single copy is left, and writes stop"
+    };
+    let (does, effort) = if least < 3 {
+        let more = "It takes a third failure domain and the space for another copy, and the \
+                    cluster copies data until it is done.";
+        (verb(pools.len(), "keeps", "keep"), more)
+    } else {
+        (verb(pools.len(), "accepts writes with", "accept writes with"), "No data are moved.")
     };
     let changes = pools.iter().flat_map(|pool| {
         let name = shell_word(&pool.name);
@@ -32,19 +41,14 @@ pub(super) fn too_few(facts: &ClusterFacts) -> Option<Finding> {
     Some(Finding {
         id: "ceph-pool-copies".to_owned(),
         title: format!(
-            "{} {} {} too few copies: {risk}.",
+            "{} {} {does} too few copies: {risk}.",
             verb(pools.len(), "Pool", "Pools"),
-            names(&pools),
-            verb(pools.len(), "keeps", "keep")
+            names(&pools)
         ),
         evidence: pools.iter().map(|pool| sizes(pool)).collect(),
         confidence: Confidence::High,
         doubt: None,
-        advice: format!(
-            "Unless the data can be made again: {}. It takes a third failure domain and the space \
-             for another copy, and the cluster copies data until it is done.",
-            commands(changes)
-        ),
+        advice: format!("Unless the data can be made again: {}. {effort}", commands(changes)),
     })
 }
 
@@ -60,6 +64,14 @@ pub(super) fn chunks_without_reserve(facts: &ClusterFacts) -> Option<Finding> {
         let least = pool.min_size? + 1;
         Some(format!("ceph osd pool set {} min_size {least}", shell_word(&pool.name)))
     });
+    let has_one_coding_chunk =
+        |pool: &&PoolFacts| matches!(&pool.kind, PoolKind::Erasure { chunks: Some((_, 1)), .. });
+    let price = if pools.iter().any(has_one_coding_chunk) {
+        " A pool with one coding chunk then stops at the first failure; a new pool with two or more \
+         of them avoids both."
+    } else {
+        ""
+    };
     (!pools.is_empty()).then(|| Finding {
         id: "ceph-pool-chunks".to_owned(),
         title: format!(
@@ -71,7 +83,7 @@ pub(super) fn chunks_without_reserve(facts: &ClusterFacts) -> Option<Finding> {
         evidence: pools.iter().map(|pool| sizes(pool)).collect(),
         confidence: Confidence::High,
         doubt: None,
-        advice: format!("Keep one chunk in reserve: {}.", commands(changes)),
+        advice: format!("Keep one chunk in reserve: {}.{price}", commands(changes)),
     })
 }
 

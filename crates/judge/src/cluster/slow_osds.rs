@@ -40,6 +40,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Returns whether half of its class is faster.
+    pub fn is_median(&self) -> bool {
+        self.rank == self.peers.div_ceil(2)
+    }
+
     fn is_slow(&self) -> bool {
         self.ratio >= RATIO_MIN && self.z.is_some_and(|z| z >= Z_MIN)
     }
@@ -139,6 +144,9 @@ impl Excess {
             .collect();
         let excess = |cause| {
             let mut usual: Vec<f64> = peers.iter().filter_map(|osd| share(osd, cause)).collect();
+            if usual.is_empty() {
+                return None;
+            }
             usual.sort_by(f64::total_cmp);
             Some((cause, (share(own, cause)? - median(&usual)).max(0.0)))
         };

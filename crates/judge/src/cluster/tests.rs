@@ -1,4 +1,4 @@
-use ceph::{Answers, ClusterFacts};
+use ceph::{Answers, ClusterFacts, PoolKind};
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn each_problem_is_found() {
     ceph-mclock-capacity: mClock assumes that osd.0 can do 1,843 IOPS; a hard disk can do 50 to 500.
     ceph-mclock-capacity-copied: mClock assumes exactly 33,000 IOPS for osd.4 and osd.5, although their drives differ (Micron 7450 MTFDKCC1T9TFR and SAMSUNG MZQL21T9HCJR-00A07).
     ceph-bluefs-spillover: Metadata of osd.0 has spilled over from the DB device to the slow device and is looked up there.
-    ceph-db-on-hard-disk: RocksDB of osd.2 is on a separate hard disk, so every commit waits for its rotation.
+    ceph-db-on-hard-disk: RocksDB of osd.2 is on a separate hard disk: every commit waits for its rotation.
     ceph-flash-as-hard-disk: osd.3 takes its flash drive for a hard disk, and uses the settings for one.
     ceph-mixed-classes: Pool mixed keeps its data on different kinds of drives: a write takes as long as on the slowest.
     ceph-hdd-shards: osd.0, osd.1 and osd.2 divide the operations of a hard disk into 5 queues, of which mClock schedules each by itself.
@@ -62,7 +62,7 @@ fn each_problem_is_found() {
     ceph-db-on-hard-disk: Move it to flash with power-loss protection: `ceph-volume lvm new-db` and `ceph-volume lvm migrate` with the OSD stopped. A second hard disk gains little over none, and its failure takes the OSD down.
     ceph-flash-as-hard-disk: Shards, threads, deferred writes and mClock's capacity depend on it. Check `/sys/block/NAME/queue/rotational` on the host: RAID controllers and virtual disks often report 1. Correct it with a udev rule, and restart the OSD. The device class does not follow by itself: `ceph osd crush rm-device-class osd.3` and `ceph osd crush set-device-class ssd osd.3`.
     ceph-mixed-classes: Make a rule for one class, `ceph osd crush rule create-replicated on-ssd default host ssd`, and use it: `ceph osd pool set mixed crush_rule on-ssd`. That moves data; check the space of that class first.
-    ceph-hdd-shards: Use one queue with five threads, the default of newer releases: `ceph config set osd osd_op_num_shards_hdd 1` and `ceph config set osd osd_op_num_threads_per_shard_hdd 5`, then restart the OSDs one failure domain at a time.
+    ceph-hdd-shards: Use one queue with five threads, the default since 18.2.5 (Reef) and 19.2.1 (Squid): `ceph config set osd osd_op_num_shards_hdd 1` and `ceph config set osd osd_op_num_threads_per_shard_hdd 5`, then restart the OSDs one failure domain at a time.
     ceph-memory-target: Raise it to the default: `ceph config set osd osd_memory_target 4294967296`, if the host has that much for each OSD and a fifth to spare.
     ceph-min-alloc-size: It matters where objects are small (RGW, CephFS, erasure-coded pools). The unit is fixed when an OSD is made: recreate such OSDs one after the other, unless their drives have units as large (QLC flash). Do not compare their latency with that of OSDs with 4 KiB, because different writes are deferred.
     ");
@@ -128,7 +128,7 @@ fn inactive_groups_paused_clients_and_out_osds() {
         cluster(&changed).iter().map(|found| format!("{} {}", found.title, found.advice)).collect();
     insta::assert_snapshot!(titles.join("\n"), @"
     2 of 132 placement groups serve no I/O: operations on their objects wait. `ceph health detail` names them, and `ceph pg PGID query` shows what each waits for. Do not measure before they are active.
-    1 of 3 OSDs is out: osd.1 holds no data. The other OSDs do the work of these, so a measurement shows less than the whole cluster. `ceph crash ls` and the log of each OSD show why it stopped; `ceph osd in ID` places data on an OSD again.
+    1 of 3 OSDs is out: CRUSH places no data on osd.1. The other OSDs do the work of these, so a measurement shows less than the whole cluster. `ceph crash ls` and the log of each OSD show why it stopped; `ceph osd in ID` places data on an OSD again.
     1 of 132 placement groups is trimming snapshots, which occupies their drives. Measure when the snapshots are trimmed; `ceph status` shows the placement groups.
     Client I/O is paused by a flag of the OSD map. If the maintenance is over, remove it: `ceph osd unset pause`. What a flag holds up is done afterwards, so figures with and without it differ.
     ");
@@ -142,4 +142,57 @@ fn an_erasure_coded_pool_needs_a_chunk_in_reserve() {
     assert!(
         found.is_some_and(|found| found.advice.contains("`ceph osd pool set archive min_size 5`"))
     );
+}
+
+#[test]
+fn the_risk_of_too_few_copies_depends_on_both_sizes() {
+    let with = |size, min_size| {
+        let mut changed = facts(NAUTILUS);
+        changed.pools[0].name = "data".to_owned();
+        (changed.pools[0].size, changed.pools[0].min_size) = (Some(size), Some(min_size));
+        let found = finding(&changed, "ceph-pool-copies");
+        found.map(|found| format!("{} {}", found.title, found.advice)).unwrap_or_default()
+    };
+    insta::assert_snapshot!([with(2, 2), with(3, 1), with(3, 2)].join("\n"), @"
+    Pool data keeps too few copies: after one failure a single copy is left, and writes stop. Unless the data can be made again: `ceph osd pool set data size 3`. It takes a third failure domain and the space for another copy, and the cluster copies data until it is done.
+    Pool data accepts writes with too few copies: a write may be acknowledged with a single copy, and the failure of that drive loses it. Unless the data can be made again: `ceph osd pool set data min_size 2`. No data are moved.
+    ");
+}
+
+#[test]
+fn one_coding_chunk_leaves_no_reserve() {
+    let mut changed = facts(TROUBLED);
+    let PoolKind::Erasure { chunks: Some(chunks), .. } = &mut changed.pools[2].kind else {
+        panic!("{:?}", changed.pools[2].kind)
+    };
+    chunks.1 = 1;
+    changed.pools[2].min_size = Some(4);
+    let advice = finding(&changed, "ceph-pool-chunks").map(|found| found.advice);
+    insta::assert_snapshot!(advice.unwrap_or_default(), @"Keep one chunk in reserve: `ceph osd pool set archive min_size 5`. A pool with one coding chunk then stops at the first failure; a new pool with two or more of them avoids both.");
+}
+
+#[test]
+fn an_erasure_coded_pool_gets_a_rule_of_its_kind() {
+    let mut changed = facts(HEALTHY);
+    let kind = facts(TROUBLED).pools[2].kind.clone();
+    changed.pools.truncate(1);
+    let pool = &mut changed.pools[0];
+    pool.kind = kind;
+    pool.name = "archive".to_owned();
+    pool.applications.clear();
+    pool.device_classes = ["hdd", "ssd"].map(str::to_owned).into();
+    let advice = finding(&changed, "ceph-mixed-classes").map(|found| found.advice);
+    insta::assert_snapshot!(advice.unwrap_or_default(), @"Make an erasure-code profile with crush-device-class=ssd and a rule from it, `ceph osd crush rule create-erasure on-ssd PROFILE`, and use it: `ceph osd pool set archive crush_rule on-ssd`. That moves data; check the space of that class first.");
+}
+
+#[test]
+fn a_log_on_flash_spares_commits_the_disk_with_rocksdb() {
+    let mut changed = facts(TROUBLED);
+    let osd = &mut changed.osds[2];
+    osd.wal = osd.db.clone();
+    if let Some(wal) = &mut osd.wal {
+        wal.rotational = Some(false);
+    }
+    let title = finding(&changed, "ceph-db-on-hard-disk").map(|found| found.title);
+    insta::assert_snapshot!(title.unwrap_or_default(), @"RocksDB of osd.2 is on a separate hard disk: lookups and compaction wait for it.");
 }

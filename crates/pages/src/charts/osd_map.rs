@@ -53,6 +53,7 @@ pub fn figure(id: String, rows: &[OsdRow<'_>]) -> Option<Figure> {
     osds.sort_by(|a, b| {
         natural(a.osd.host.as_deref())
             .cmp(&natural(b.osd.host.as_deref()))
+            .then_with(|| a.osd.host.cmp(&b.osd.host))
             .then(a.osd.id.cmp(&b.osd.id))
     });
     let passes = osds.iter().map(|row| row.osd.pass_p50_us.len()).max().unwrap_or_default();

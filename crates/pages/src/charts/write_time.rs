@@ -114,7 +114,7 @@ pub fn waterfalls(id: &str, rows: &[OsdRow<'_>]) -> Vec<Figure> {
 
 /// Whether half of its class is faster.
 pub(crate) fn is_median(row: &OsdRow<'_>) -> bool {
-    row.standing.is_some_and(|standing| standing.rank == standing.peers.div_ceil(2))
+    row.standing.is_some_and(|standing| standing.is_median())
 }
 
 /// What waterfalls that are compared have in common.

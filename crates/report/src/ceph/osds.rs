@@ -38,11 +38,11 @@ pub fn osds(document: &RunDocument, look: &Look) -> String {
     let mut text = String::new();
     if let Some(ceph) = &document.target.ceph {
         let copies = match ceph.replicas {
-            Some(1) => "without copies".to_owned(),
-            Some(copies) => format!("size={copies}: writes include the copies on other OSDs"),
+            Some(1) => ", without copies".to_owned(),
+            Some(copies) => format!(", size={copies}: writes include the copies on other OSDs"),
             None => String::new(),
         };
-        text += &format!("\ncluster {}, pool {}, {copies}\n", ceph.cluster, ceph.pool);
+        text += &format!("\ncluster {}, pool {}{copies}\n", ceph.cluster, ceph.pool);
     }
     if document.results.is_empty() {
         return text;
@@ -69,7 +69,10 @@ pub(super) fn tables(document: &RunDocument, look: &Look) -> String {
     if !notes.is_empty() {
         text += &format!("\n{notes}");
     }
-    if !document.findings.iter().any(|finding| finding.id == "ceph-slow-osd") {
+    let are_compared = rows.iter().any(|row| row.standing.is_some_and(|one| one.z.is_some()));
+    if !are_compared {
+        text += "\nToo few OSDs to compare: a device class needs three.\n";
+    } else if !document.findings.iter().any(|finding| finding.id == "ceph-slow-osd") {
         text += "\nNo OSD is slower than its peers by more than they differ.\n";
     }
     text
@@ -281,6 +284,13 @@ mod tests {
                    1,389 commits/s however many OSDs there are: more come only from depth or from more
                    clients.
         ");
+    }
+
+    #[test]
+    fn two_osds_are_not_compared() {
+        let text = page([results(0, 700.0, 300.0), results(1, 4000.0, 3500.0)].concat());
+        assert!(text.contains("Too few OSDs to compare: a device class needs three."), "{text}");
+        assert!(!text.contains("No OSD is slower"), "{text}");
     }
 
     #[test]

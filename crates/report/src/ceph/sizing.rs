@@ -117,8 +117,8 @@ fn predictions(document: &SizingDocument, look: &Look) -> String {
     let widest = document.predictions.iter().map(|row| row.error_percent).fold(0.0_f64, f64::max);
     let error = match document.software_basis {
         Basis::Fitted => format!(
-            "S and k are fitted to a cluster, from which they deviate by ±{} % (standard \
-             deviation); your hosts have another S.",
+            "S and k are fitted to a cluster, whose measurements deviate from the prediction by {} % \
+             (standard deviation). S is different on your hosts.",
             number(widest)
         ),
         Basis::Given | Basis::Modelled | Basis::Sources => format!(

@@ -80,9 +80,9 @@ fn compared(document: &TellBenchDocument, origin: &ComparedWith) -> String {
         return format!("The result to compare with ({from}) contains none of these OSDs.");
     };
     format!(
-        "At depth 1, a client waits for each commit by itself ({from}): osd.{id} completes {} times \
-         as many writes of its own benchmark. Judge a database or a virtual machine by the figure \
-         at depth 1.",
+        "At depth 1, a client sends a write only after the previous one is committed ({from}): in \
+         its own benchmark, osd.{id} completes {} times as many writes per second. Judge a database \
+         or a virtual machine by the figure at depth 1.",
         number(ratio)
     )
 }
@@ -165,9 +165,9 @@ mod tests {
         flush: it shows the rate of a deep queue, which no single client gets. It also leaves out the
         network, the placement group's log and the copies on other OSDs, and the large form creates an
         object with each write instead of writing over one.
-        At depth 1, a client waits for each commit by itself (run 12 of 2026-03-01T10:00:00Z, pool bench, 3
-        copies included): osd.0 completes 19.9 times as many writes of its own benchmark. Judge a database
-        or a virtual machine by the figure at depth 1.
+        At depth 1, a client sends a write only after the previous one is committed (run 12 of
+        2026-03-01T10:00:00Z, pool bench, 3 copies included): in its own benchmark, osd.0 completes 19.9
+        times as many writes per second. Judge a database or a virtual machine by the figure at depth 1.
         ");
         document.osds.remove(0);
         let page = tell_bench(&document, &Look::plain()).replace('\n', " ");

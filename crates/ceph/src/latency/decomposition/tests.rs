@@ -81,7 +81,6 @@ fn a_real_write_at_depth_one() {
     ");
     assert_eq!(decomposition.largest().map(|share| share.cause), Some(Cause::Flush));
     assert_eq!(decomposition.foreign_transactions, Some(0.0));
-    assert!(decomposition.commits_of_the_drive(220.0).is_some_and(|k| (k - 2.05).abs() < 0.1));
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn expect_text(args: &BenchArgs) -> anyhow::Result<()> {
     .into())
 }
 
-/// With the cache, a write without a sync is no commit, so only that run has figures that the other
-/// one has as well: it is the baseline.
+/// With the cache, a write without a sync is not a commit, so all figures of that run exist in the
+/// other one too: it is the baseline.
 fn compare(without: &RunDocument, with: &RunDocument) -> anyhow::Result<()> {
     let group = |label: &str, document| Group { label: label.to_owned(), runs: vec![document] };
     let candidates = [group("librbd's cache off", without)];

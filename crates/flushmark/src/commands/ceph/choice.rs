@@ -1,4 +1,4 @@
-//! The OSDs to measure, and what stands in the way of a measurement.
+//! The OSDs to measure, and warnings about the state of the cluster.
 
 use ceph::{ClusterFacts, OsdFacts};
 
@@ -47,7 +47,7 @@ pub fn wanted<'a>(
     Ok(wanted)
 }
 
-/// Reports what else happens in the cluster.
+/// Warns of everything in the cluster that would distort a measurement.
 pub fn warn(facts: &ClusterFacts, progress: &Progress) {
     for finding in judge::cluster(facts).iter().filter(|one| judge::falsifies_measurement(one)) {
         progress.line(&format!("this may falsify the measurement: {}", finding.title));

@@ -11,13 +11,18 @@ use crate::args::ceph::AccessArgs;
 use crate::signals::STOP;
 
 pub fn connect(args: &AccessArgs) -> anyhow::Result<Cluster> {
-    connect_for(args, Access::default().osd_timeout)
+    connect_with(args, Vec::new())
 }
 
-/// Connects, with a limit for an OSD's answer.
+/// Connects, with this limit for an OSD's answer whatever the configuration says.
 pub fn connect_for(args: &AccessArgs, osd_timeout: Duration) -> anyhow::Result<Cluster> {
+    let seconds = osd_timeout.as_secs().to_string();
+    connect_with(args, vec![("rados_osd_op_timeout".to_owned(), seconds)])
+}
+
+fn connect_with(args: &AccessArgs, options: Vec<(String, String)>) -> anyhow::Result<Cluster> {
     let access = Access {
-        osd_timeout,
+        options,
         cluster_name: args.cluster.clone(),
         id: args.id.clone(),
         conf: args.conf.clone(),

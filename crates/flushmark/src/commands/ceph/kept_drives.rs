@@ -12,8 +12,8 @@ use crate::keeping;
 /// By the id of the OSD.
 pub type Commits = BTreeMap<u32, DriveCommit>;
 
-/// Looks for the newest result of each drive with a serial number. A store that cannot be read
-/// explains nothing, and is no reason not to measure.
+/// Looks for the newest result of each drive with a serial number. If the store cannot
+/// be read, the measurement goes on without them.
 pub fn of(osds: &[&OsdFacts], keep: &KeepArgs) -> Commits {
     let Some(mut store) = keeping::existing_store(keep) else { return Commits::new() };
     let of_osd = |osd: &&OsdFacts| {

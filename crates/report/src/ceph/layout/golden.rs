@@ -182,7 +182,7 @@ fn findings_about_the_layout() {
         to do: Compact first: `ceph tell osd.0 compact`. If it spills over again, the device is too
                small: enlarge the volume, stop the OSD, run `ceph-bluestore-tool bluefs-bdev-expand` and
                bring back what is on the slow device with `ceph-bluestore-tool bluefs-bdev-migrate`.
-     4. RocksDB of osd.2 is on a separate hard disk, so every commit waits for its rotation.
+     4. RocksDB of osd.2 is on a separate hard disk: every commit waits for its rotation.
         because: osd.2 block.db WDC WD10EZEX-08WN4A0
         confidence: medium: The OSD repeats what the kernel reports; a controller or a virtual disk may
                     report flash as rotating.
@@ -205,12 +205,12 @@ fn findings_about_the_layout() {
                space of that class first.
      7. osd.0, osd.1 and osd.2 divide the operations of a hard disk into 5 queues, of which mClock
         schedules each by itself.
-        because: osd_op_num_shards_hdd 5; osd_op_num_threads_per_shard_hdd 1
+        because: queues of osd.0 5; threads per queue 1
         confidence: medium: It costs most during recovery with several clients; a single client at depth
                     1 uses one queue at a time.
-        to do: Use one queue with five threads, the default of newer releases: `ceph config set osd
-               osd_op_num_shards_hdd 1` and `ceph config set osd osd_op_num_threads_per_shard_hdd 5`,
-               then restart the OSDs one failure domain at a time.
+        to do: Use one queue with five threads, the default since 18.2.5 (Reef) and 19.2.1 (Squid):
+               `ceph config set osd osd_op_num_shards_hdd 1` and `ceph config set osd
+               osd_op_num_threads_per_shard_hdd 5`, then restart the OSDs one failure domain at a time.
      8. osd.0, osd.1, osd.2, osd.3, osd.4 and 2 more have a memory target of 1.5 GiB; below 2 GiB,
         metadata does not stay cached.
         because: osd.0 1.5 GiB; osd.1 1.5 GiB; osd.2 1.5 GiB; osd.3 1.5 GiB; osd.4 1.5 GiB; osd.5

@@ -396,10 +396,11 @@ fn a_release_that_was_fitted() {
       all flash  enterprise-nvme   22 µs  modelled  3    498-523 µs  1,912-2,008  80,000-160,000
       all flash  consumer-nvme    1.6 ms  modelled  3  5.23-5.26 ms      190-191               -
     Latency is S + k x commit + 2 x round trip. S, Ceph's own time, is 332-357 µs; the round trip is
-    50 µs. S and k are fitted to a cluster, from which they deviate by ±3 % (standard deviation); your
-    hosts have another S. One at a time, the number of OSDs does not matter.
+    50 µs. S and k are fitted to a cluster, whose measurements deviate from the prediction by 3 %
+    (standard deviation). S is different on your hosts. One at a time, the number of OSDs does not
+    matter.
       - S: 332-357 µs, fitted to 16.2.15 with one copy. One host with 2 processors ran all daemons,
-        their emulated drives and the client. Copies took 0.9 ms more there, because they shared those
+        their emulated drives and the client. Copies took 0.33 ms more there, because they shared those
         processors; that is left out. S depends on the processor: measure yours with `flushmark ceph
         osds` [fit: Pacific; 16.2.15 measured]
       - S elsewhere, not used here: 0.4 ms for Ceph and 0.3 ms for BlueStore on fast NVMe. That contains

@@ -237,7 +237,11 @@ impl Bench {
     ) -> OsdRecord {
         let Some(write) = result.write_us else { return self.osd.clone() };
         let counted_writes = measured.counted.as_ref().map(|one| one.count(Counter::OpWrite));
-        let in_device_us = measured.disk.zip(counted_writes).and_then(|(disk, writes)| {
+        // The counters are those of the drive with the log. Where data are on another one, they
+        // bound a part of the device's time only.
+        let on_one_drive = self.facts.db.is_none() && self.facts.wal.is_none();
+        let disk = measured.disk.filter(|_| on_one_drive);
+        let in_device_us = disk.zip(counted_writes).and_then(|(disk, writes)| {
             let ms = disk.write_ms + disk.flush_ms?;
             (writes > 0).then(|| ms as f64 * 1000.0 / writes as f64)
         });

@@ -100,7 +100,7 @@ fn refusals() {
     insta::assert_snapshot!(refused(&HDD, &["--ssd", "3.84TB"]), @"error: the argument '--hdd <SIZE>' cannot be used with '--ssd <SIZE>'");
     insta::assert_snapshot!(refused(&HDD, &["--release", "jewel"]), @"error: invalid value 'jewel' for '--release <RELEASE>': release `jewel` is too old: the rules begin with Luminous 12, the first series in which BlueStore is the default");
     insta::assert_snapshot!(refused(&HDD, &["--release", "squidd"]), @"error: invalid value 'squidd' for '--release <RELEASE>': unknown release `squidd`; expected a name, a number or a version (Luminous 12, Mimic 13, Nautilus 14, Octopus 15, Pacific 16, Quincy 17, Reef 18, Squid 19, Tentacle 20), such as squid, 19 or 19.2.1");
-    insta::assert_snapshot!(refused(&HDD, &["--db-size", "60"]), @"error: invalid value '60' for '--db-size <SIZE>': invalid size `60`; expected a number with MB, GB or TB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
+    insta::assert_snapshot!(refused(&HDD, &["--db-size", "60"]), @"error: invalid value '60' for '--db-size <SIZE>': invalid size `60`; expected a number with MB, GB, TB or PB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
     insta::assert_snapshot!(refused(&HDD, &["--db-size", "60TB"]), @"flushmark: block.db (60 TB) is larger than the OSD's data device (16 TB): check the units");
     insta::assert_snapshot!(refused(&SSD, &["--db-size", "60GB"]), @"error: the argument '--ssd <SIZE>' cannot be used with '--db-size <SIZE>'");
     insta::assert_snapshot!(refused(&HDD, &["--drive", "micron-5100-eco-960g"]), @"flushmark: unknown model `micron-5100-eco-960g` (did you mean `micron-5100-eco-960gb`?); run `flushmark models` for a list");
@@ -110,7 +110,7 @@ fn refusals() {
     insta::assert_snapshot!(refused(&HDD, &["--commit-us=nan"]), @"flushmark: invalid commit NaN µs: expected a number from 0 to 10,000,000");
     let neither = ["ceph", "sizing", "--osds", "24", "--workload", "rbd"];
     insta::assert_snapshot!(refused(&neither, &[]), @"error: the following required arguments were not provided:");
-    insta::assert_snapshot!(refused(&neither, &["--hdd", "big"]), @"error: invalid value 'big' for '--hdd <SIZE>': invalid size `big`; expected a number with MB, GB or TB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
+    insta::assert_snapshot!(refused(&neither, &["--hdd", "big"]), @"error: invalid value 'big' for '--hdd <SIZE>': invalid size `big`; expected a number with MB, GB, TB or PB (powers of 1000: 16TB), or with MiB, GiB or TiB (powers of 1024)");
 }
 
 #[test]

@@ -41,6 +41,10 @@ pub fn write() -> anyhow::Result<()> {
         ),
         ("schemas/verify-1.json", pretty(&serde_json::to_value(verify::document::json_schema())?)?),
         (
+            "schemas/trace-1.json",
+            pretty(&serde_json::to_value(measurement::trace_document::json_schema())?)?,
+        ),
+        (
             "schemas/drives-1.json",
             pretty(&serde_json::to_value(measurement::drives_document::json_schema())?)?,
         ),

@@ -184,9 +184,19 @@ impl BlockDevice {
             layer.find_images(root);
         }
         if self.transport == Transport::Rbd {
-            let disk = self.partition.as_ref().map_or(&self.name, |partition| &partition.disk);
-            self.rbd_image = RbdImage::mapped_as(root, disk);
+            self.rbd_image = RbdImage::mapped_as(root, self.disk_name());
         }
+    }
+
+    /// The numbers of a disk's partitions.
+    pub fn partitions(root: &SystemRoot, disk: DeviceNumber) -> Vec<DeviceNumber> {
+        let Some(place) = sysfs_place(root, disk) else { return Vec::new() };
+        let disk = Attributes { directory: place };
+        let names = disk.entries("").into_iter();
+        names
+            .filter(|name| disk.exists(format!("{name}/partition")))
+            .filter_map(|name| disk.parsed(format!("{name}/dev")))
+            .collect()
     }
 
     /// What users know the drive by: its model, or the image of a Ceph cluster.
@@ -198,6 +208,11 @@ impl BlockDevice {
     /// The number of the whole disk: the device's own, unless it is a partition.
     pub fn disk_device(&self) -> DeviceNumber {
         self.partition.as_ref().and_then(|partition| partition.disk_device).unwrap_or(self.device)
+    }
+
+    /// The kernel's name of the whole disk.
+    pub fn disk_name(&self) -> &str {
+        self.partition.as_ref().map_or(&self.name, |partition| &partition.disk)
     }
 
     /// The devices at the bottom of the stack, each listed once: the drives that finally store the

@@ -54,14 +54,7 @@ impl Inventory {
     /// card readers, unused memory disks.
     pub fn read(root: &SystemRoot) -> Inventory {
         let mut inventory = Inventory::default();
-        let mut names = root.attributes("sys/block").entries("");
-        names.sort_by_key(|name| natural(Path::new(name)));
-        for name in names {
-            // The paths of a multipath NVMe drive: its namespace represents them, and they have no
-            // node.
-            if root.attributes(format!("sys/block/{name}")).flag("hidden") == Some(true) {
-                continue;
-            }
+        for name in names(root) {
             match root.device_named(&name).and_then(|number| BlockDevice::read(root, number).ok()) {
                 None => inventory.vanished.push(name),
                 Some(device) if stands_for_nothing(&device) => {}
@@ -73,6 +66,22 @@ impl Inventory {
         }
         inventory
     }
+}
+
+/// The kernel names of all disks and layers, in natural order.
+fn names(root: &SystemRoot) -> Vec<String> {
+    let mut names = root.attributes("sys/block").entries("");
+    // The paths of a multipath NVMe drive: its namespace represents them, and they have no node.
+    names.retain(|name| root.attributes(format!("sys/block/{name}")).flag("hidden") != Some(true));
+    names.sort_by_key(|name| natural(Path::new(name)));
+    names
+}
+
+/// The drives of a machine, without the layers above them and without asking the drives anything.
+pub fn drives(root: &SystemRoot) -> Vec<BlockDevice> {
+    let named = names(root).into_iter().filter_map(|name| root.device_named(&name));
+    let devices = named.filter_map(|number| BlockDevice::read(root, number).ok());
+    devices.filter(|device| device.layers.is_empty() && !stands_for_nothing(device)).collect()
 }
 
 /// A device without capacity stores nothing. The kernel also creates sixteen RAM disks by default,

@@ -73,7 +73,7 @@ pub use device_number::{DeviceNumber, NotADeviceNumber};
 pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};
-pub use inventory::{DriveRecord, Inventory};
+pub use inventory::{DriveRecord, Inventory, drives};
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};

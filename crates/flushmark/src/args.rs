@@ -9,6 +9,7 @@ pub mod fio;
 pub mod report;
 pub mod results;
 pub mod store;
+pub mod trace;
 pub mod verify;
 pub mod web;
 
@@ -49,6 +50,7 @@ pub enum Command {
     Drives(DrivesArgs),
     Cache(CacheArgs),
     Host(HostArgs),
+    Trace(trace::TraceArgs),
     Suites(SuitesArgs),
     Models(ModelsArgs),
     Fit(FitArgs),

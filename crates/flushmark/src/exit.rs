@@ -11,6 +11,7 @@ use emulate::EmulateError;
 use engine::EngineError;
 use rados::RadosError;
 use store::StoreError;
+use trace::TraceError;
 use verify::VerifyError;
 use wholefile::ReplaceError;
 
@@ -67,4 +68,5 @@ fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
         .or_else(|| error.downcast_ref().map(VerifyError::blame))
         .or_else(|| error.downcast_ref().map(EngineError::blame))
         .or_else(|| error.downcast_ref().map(RadosError::blame))
+        .or_else(|| error.downcast_ref().map(TraceError::blame))
 }

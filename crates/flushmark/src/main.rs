@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         args::Command::Drives(drives) => commands::drives::run(&drives),
         args::Command::Cache(cache) => commands::cache::run(&cache),
         args::Command::Host(host) => commands::host::run(&host),
+        args::Command::Trace(trace) => commands::trace::run(&trace),
         args::Command::Suites(suites) => commands::suites::run(&suites),
         args::Command::Models(models) => commands::models::run(&models),
         args::Command::Fit(fit) => commands::fit::run(&fit),

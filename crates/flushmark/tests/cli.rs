@@ -28,6 +28,7 @@ fn help() {
       drives     Show this machine's drives, their write caches and users
       host       Find what on this host slows or endangers commits
       cache      Show, switch or restore a drive's volatile write cache
+      trace      Show where a commit spends its time: thread, journal, block layer, drive
       catalogue  List published drive measurements with their sources
 
     Model and emulate:

@@ -14,6 +14,7 @@
 //! | [`cluster()`] | what is wrong with a Ceph cluster's state and layout? One file per finding under `cluster/` |
 //! | [`measured_osds()`], [`standings()`] | which OSDs of a Ceph cluster are slow, and what takes their time? |
 //! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
+//! | [`trace()`] | what do traced commits show? One file per subject under `trace/` |
 //! | [`nearest()`] | which published drives does the storage resemble? |
 //! | `flush_path` | what happens to a sync on its way to the medium, as far as it can be observed? |
 //! | `physics` | how long do media take? With sources |
@@ -46,6 +47,7 @@ mod nearest;
 mod noise;
 mod physics;
 mod probes;
+mod trace;
 mod wording;
 
 #[cfg(test)]
@@ -59,4 +61,5 @@ pub use flush_path::kept_in_memory;
 pub use imported::judge_imported;
 pub use judgement::{Judgement, judge};
 pub use nearest::{Compared, Nearest, nearest};
+pub use trace::trace;
 pub use wording::{capitalised, operation_name, shell_word};

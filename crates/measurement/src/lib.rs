@@ -9,6 +9,7 @@
 //! | `steady_state` | whether a series has settled (SNIA PTS) |
 //! | `proof` | what the device counted, against what the workload claims |
 //! | `result` | one test's result |
+//! | `anatomy` | where the time of traced commits goes, and what reached the drive |
 //! | `sorting` | where the time of a sort went: to the sort or to the drive |
 //! | `priorities` | latencies by I/O priority |
 //! | `merging` | results of the same tests, added up |
@@ -23,6 +24,7 @@
 //! The engine and the models (`simdrive`) fill a [`TestResult`]; `judge` reads it; `report` and
 //! `store` carry the [`RunDocument`].
 
+mod anatomy;
 mod audit;
 pub mod ceph_document;
 mod disk_counters;
@@ -43,7 +45,11 @@ mod sorting;
 pub mod started_at;
 mod steady_state;
 mod target;
+pub mod trace_document;
 
+pub use anatomy::{
+    Anatomy, Committer, Company, Drawn, DrawnRequest, DrawnStage, Reached, Stage, StageTimes,
+};
 pub use audit::{AuditLine, HostGrade};
 pub use disk_counters::DiskCounters;
 pub use document::{DocumentError, Outcome, RunDocument, Skipped, Source};
@@ -61,3 +67,4 @@ pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};
 pub use target::{CephRecord, ExportRecord, OtherKind, TargetKind, TargetRecord};
+pub use trace_document::TraceDocument;

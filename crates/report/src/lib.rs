@@ -11,6 +11,7 @@
 //! | [`ceph_check_page`] | whether a Ceph cluster is well, and what a commit costs on it |
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
+//! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
 //! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | a write cache that was switched or restored |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | the suites; the published measurements |
@@ -58,6 +59,7 @@ mod sorting;
 mod suites;
 mod tables;
 mod target;
+mod trace;
 mod verify;
 mod write_hole;
 
@@ -87,6 +89,7 @@ pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::{TargetFact, Weight, target_facts, target_header};
+pub use trace::{stage_name, trace_page};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
 pub use write_hole::write_hole_page;
 

@@ -7,6 +7,7 @@
 //! | [`series`] | results whose latency varies from second to second |
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
 //! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
+//! | [`traced`](fn@traced), [`fsync_on_ext4`] | traced commits |
 //! | [`place`] | drives, directories and devices on them, and exports |
 //! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
 //!
@@ -24,7 +25,9 @@ mod osds;
 pub mod place;
 pub mod series;
 mod suite;
+mod traced;
 
 pub use document::document;
 pub use osds::osds;
 pub use suite::{quick, sorts, spread, suite};
+pub use traced::{fsync_on_ext4, traced};

@@ -2,6 +2,7 @@
 //! result.
 
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -72,10 +73,15 @@ impl Measurement<'_> {
 
 /// Checks that the output files can be written, before minutes of measuring.
 pub(super) fn expect_output(delivery: &DeliveryArgs) -> anyhow::Result<()> {
-    for (option, file, what) in [
+    expect_files(&[
         ("--output", &delivery.output, "result"),
         ("--metrics-file", &delivery.metrics_file, "metrics"),
-    ] {
+    ])
+}
+
+/// The same for any files: the option that names each one, and what will be in it.
+pub(super) fn expect_files(files: &[(&str, &Option<PathBuf>, &str)]) -> anyhow::Result<()> {
+    for (option, file, what) in files {
         let Some(path) = file else { continue };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         // With the dot, the kernel follows a link as it does on the way to the file.

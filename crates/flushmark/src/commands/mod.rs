@@ -16,6 +16,7 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod suites;
+pub mod trace;
 pub mod verify;
 pub mod web;
 

@@ -1,0 +1,95 @@
+//! The command that is traced.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use rustix::process::{Pid, Signal, kill_process};
+use trace::Live;
+
+use crate::exit::WrongUse;
+
+/// A command that runs while it is traced.
+///
+/// A thread of its own starts it. The tracer follows this thread, and so also the command from its
+/// first instruction on.
+pub struct Traced {
+    process: Pid,
+    ended: Receiver<std::io::Result<ExitStatus>>,
+    status: Option<std::io::Result<ExitStatus>>,
+}
+
+impl Traced {
+    pub fn spawn(
+        program: &OsStr,
+        arguments: &[OsString],
+        live: &mut Live,
+    ) -> anyhow::Result<Traced> {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let (thread_sender, thread) = channel();
+        let (go, may_go) = channel::<()>();
+        let (child_sender, child) = channel();
+        let (end_sender, ended) = channel();
+        std::thread::Builder::new().name("starts command".to_owned()).spawn(move || {
+            let _ = thread_sender.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
+            if may_go.recv().is_ok() {
+                run(command, &child_sender, &end_sender);
+            }
+        })?;
+        live.follow(&[thread.recv()?])?;
+        go.send(())?;
+        let process = child.recv()?.map_err(|error| {
+            let name = program.to_string_lossy();
+            let why = match error.kind() {
+                ErrorKind::NotFound => "there is no such command".to_owned(),
+                _ => error.to_string(),
+            };
+            WrongUse(format!("cannot run `{name}`: {why}"))
+        })?;
+        let process = Pid::from_raw(process as i32)
+            .ok_or_else(|| WrongUse("the command has no process".to_owned()))?;
+        Ok(Traced { process, ended, status: None })
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            match self.ended.try_recv() {
+                Ok(status) => self.status = Some(status),
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => {}
+            }
+        }
+        true
+    }
+
+    /// Asks the command to end if it still runs, and waits for it. Returns what to say if it failed
+    /// by itself.
+    pub fn end(mut self) -> anyhow::Result<Option<String>> {
+        if !self.has_ended() {
+            let _ = kill_process(self.process, Signal::TERM);
+            self.ended.recv()??;
+            return Ok(None);
+        }
+        let status = self.status.transpose()?;
+        let failed = status.filter(|status| !status.success());
+        Ok(failed.map(|status| format!("the command failed ({status})")))
+    }
+}
+
+fn run(
+    mut command: Command,
+    child: &Sender<std::io::Result<u32>>,
+    end: &Sender<std::io::Result<ExitStatus>>,
+) {
+    match command.spawn() {
+        Ok(mut running) => {
+            let _ = child.send(Ok(running.id()));
+            let _ = end.send(running.wait());
+        }
+        Err(error) => {
+            let _ = child.send(Err(error));
+        }
+    }
+}

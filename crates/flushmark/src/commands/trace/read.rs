@@ -1,0 +1,77 @@
+//! Traces in files.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use measurement::TraceDocument;
+use trace::{Header, Kept, KeptError, Origin, Scope, TextTrace, Trailer};
+
+use super::analysis::Analysis;
+use crate::exit::WrongUse;
+
+/// Larger texts are not read: people paste excerpts.
+const TEXT_MOST: u64 = 1 << 30;
+
+/// The document of a kept trace, or of a text of `blkparse` or the kernel's tracer.
+pub fn document(path: &Path) -> anyhow::Result<TraceDocument> {
+    let failed = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(failed)?;
+    match Kept::open(file) {
+        Ok(kept) => of_kept(kept).map_err(|error| anyhow!("{}: {error}", failed())),
+        Err(KeptError::Foreign) => of_text(path),
+        Err(KeptError::Io(error)) => Err(error).with_context(failed),
+        Err(error) => Err(WrongUse(format!("{}: {error}", failed())).into()),
+    }
+}
+
+fn of_kept(mut kept: Kept<File>) -> Result<TraceDocument, KeptError> {
+    let header = kept.header.clone();
+    // How files had been opened before the trace is not known any more.
+    let mut analysis = Analysis::new(&header, |_| None);
+    while let Some(event) = kept.event()? {
+        analysis.event(&event);
+    }
+    Ok(analysis.document(&header, &kept.trailer()?))
+}
+
+fn of_text(path: &Path) -> anyhow::Result<TraceDocument> {
+    let failed = || format!("cannot read {}", path.display());
+    let length = std::fs::metadata(path).with_context(failed)?.len();
+    let foreign = || {
+        WrongUse(format!(
+            "{}: it is neither a trace that flushmark kept, nor text of blkparse, trace-cmd report or \
+             trace_pipe",
+            failed()
+        ))
+    };
+    if length > TEXT_MOST {
+        return Err(foreign().into());
+    }
+    let bytes = std::fs::read(path).with_context(failed)?;
+    let text = trace::read_text(&String::from_utf8_lossy(&bytes)).ok_or_else(foreign)?;
+    Ok(of_events(text, path))
+}
+
+fn of_events(text: TextTrace, path: &Path) -> TraceDocument {
+    let origin = match text.origin {
+        Origin::Blkparse => "blkparse",
+        Origin::Tracer => "the kernel's tracer",
+    };
+    let header = Header {
+        subject: format!("{} (text of {origin})", path.display()),
+        kernel: String::new(),
+        scope: Scope::default(),
+        devices: Vec::new(),
+    };
+    let mut trailer = Trailer {
+        seconds: text.events.last().map_or(0.0, |event| event.at as f64 / 1e9),
+        ..Trailer::default()
+    };
+    trailer.counted.events = text.events.len() as u64;
+    let mut analysis = Analysis::new(&header, |_| None);
+    for event in trace::with_calls(text.events) {
+        analysis.event(&event);
+    }
+    analysis.document(&header, &trailer)
+}

@@ -1,0 +1,92 @@
+//! Findings about traced commits, one file each.
+
+mod barriers;
+mod company;
+mod discards;
+mod flushed_twice;
+mod fua;
+mod journal_of_others;
+mod scheduler;
+mod slow_flush;
+#[cfg(test)]
+mod tests;
+
+use drive::BlockDevice;
+use measurement::{Anatomy, Finding, Stage};
+
+/// The drives below the commits of an anatomy, and their kind.
+pub(crate) struct Traced<'a> {
+    anatomy: &'a Anatomy,
+    drives: Vec<&'a BlockDevice>,
+}
+
+const RULES: &[fn(&Traced<'_>) -> Option<Finding>] = &[
+    barriers::no_flush,
+    fua::emulated,
+    flushed_twice::judge,
+    slow_flush::judge,
+    barriers::needless,
+    journal_of_others::judge,
+    company::judge,
+    scheduler::judge,
+    discards::judge,
+];
+
+/// A kind of commits with too few of them shows nothing.
+const FEWEST: u64 = 10;
+
+/// What traced commits show, for each kind of them, most serious first. `devices` are the drives
+/// that were traced, with what the kernel believes about them.
+///
+/// ```
+/// assert!(judge::trace(&[], &[]).is_empty());
+/// ```
+pub fn trace(anatomies: &[Anatomy], devices: &[&BlockDevice]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for rule in RULES {
+        for anatomy in anatomies.iter().filter(|anatomy| anatomy.commits.count() >= FEWEST) {
+            let is_below = |device: &&BlockDevice| {
+                anatomy.devices.iter().any(|name| name == device.disk_name())
+            };
+            let drives = devices.iter().copied().filter(is_below).collect();
+            let found = rule(&Traced { anatomy, drives });
+            // The same conclusion about another call would say nothing new.
+            findings.extend(found.filter(|new| findings.iter().all(|old| old.id != new.id)));
+        }
+    }
+    findings
+}
+
+impl Traced<'_> {
+    fn count(&self) -> f64 {
+        self.anatomy.commits.count() as f64
+    }
+
+    /// Per commit.
+    fn each(&self, times: u64) -> f64 {
+        times as f64 / self.count()
+    }
+
+    /// The mean time of a commit in a stage, in microseconds.
+    fn mean_us(&self, stage: Stage) -> f64 {
+        let times = self.anatomy.stages.get(&stage);
+        times.map_or(0.0, |times| times.total_ns as f64 / self.count() / 1e3)
+    }
+
+    /// The mean time of a commit, in microseconds.
+    fn commit_us(&self) -> f64 {
+        Stage::ALL.iter().map(|&stage| self.mean_us(stage)).sum()
+    }
+
+    /// The call with its filesystem: `fsync on ext4`.
+    fn words(&self) -> String {
+        match &self.anatomy.filesystem {
+            Some(filesystem) => format!("{} on {filesystem}", self.anatomy.call),
+            None => self.anatomy.call.clone(),
+        }
+    }
+
+    fn devices(&self) -> String {
+        self.anatomy.devices.join(" and ")
+    }
+}

@@ -1,0 +1,434 @@
+//! Joins system calls with the requests that they waited for.
+//!
+//! A call waits for what its own thread submits during it, and for what the journal submits on its
+//! behalf. Which commit of a journal a call waited for is seen from the outside: the call was there
+//! when it ended, had nothing of its own at the drive, and its thread was off its CPU.
+
+use std::collections::{HashMap, VecDeque};
+
+use drive::DeviceNumber;
+
+use crate::event::{Command, Edge, Event, Filesystem, Left, Operation, Syscall, What};
+use crate::live::Scope;
+use crate::requests::{Phase, Request, Requests};
+
+/// A system call, and all that it waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub call: Syscall,
+    pub thread: u32,
+    /// Known if the thread submitted a request at any time.
+    pub command: Option<Command>,
+    pub file: i32,
+    pub flags: u32,
+    /// The flags with which the file was opened, if that was seen.
+    pub opened: Option<u32>,
+    pub enter: u64,
+    pub exit: u64,
+    pub result: i64,
+    pub filesystem: Option<Filesystem>,
+    /// Its requests, in the order of submission.
+    pub requests: Vec<Own>,
+    /// Commits of the journal that it waited for.
+    pub journal: Vec<JournalPart>,
+    /// When XFS began to force its log.
+    pub log_forced: Option<u64>,
+    /// When its thread was off its CPU; `None` if the trace does not say.
+    pub off_cpu: Option<Vec<OffCpu>>,
+    /// Requests of others at the same drives while its own were there.
+    pub company: Vec<(u32, Command)>,
+}
+
+/// A request of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    pub request: Request,
+    pub role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Data,
+    Journal,
+}
+
+/// A commit of a journal during a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalPart {
+    pub from: u64,
+    pub to: u64,
+    /// True if it began before the call, and another one followed: it held nothing of the call's.
+    pub earlier: bool,
+}
+
+/// Its thread leaves the CPU, may run again, and runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffCpu {
+    pub from: u64,
+    pub waking: u64,
+    pub to: u64,
+}
+
+/// What makes a write durable when it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SyncFlag {
+    /// Of the file: `O_DSYNC`.
+    ODsync,
+    /// Of the file: `O_SYNC`.
+    OSync,
+    /// Of the call: `RWF_DSYNC`.
+    RwfDsync,
+    /// Of the call: `RWF_SYNC`.
+    RwfSync,
+}
+
+const RWF_DSYNC: u32 = 2;
+const RWF_SYNC: u32 = 4;
+const O_DSYNC: u32 = 0o10000;
+/// `O_SYNC` is both bits.
+const O_SYNC: u32 = 0o4010000;
+
+impl SyncFlag {
+    /// The flag of a file that was opened with these flags.
+    pub fn of_file(opened: u32) -> Option<SyncFlag> {
+        if opened & O_SYNC == O_SYNC {
+            Some(SyncFlag::OSync)
+        } else {
+            (opened & O_DSYNC != 0).then_some(SyncFlag::ODsync)
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncFlag::ODsync => "O_DSYNC",
+            SyncFlag::OSync => "O_SYNC",
+            SyncFlag::RwfDsync => "RWF_DSYNC",
+            SyncFlag::RwfSync => "RWF_SYNC",
+        }
+    }
+}
+
+impl Commit {
+    pub fn ns(&self) -> u64 {
+        self.exit - self.enter
+    }
+
+    /// The flag that makes a write durable; `None` for a call that is durable by itself, and for a
+    /// write whose flags are not known.
+    pub fn sync_flag(&self) -> Option<SyncFlag> {
+        if self.call.is_sync() {
+            return None;
+        }
+        let by_call = match self.call {
+            Syscall::Pwritev2 if self.flags & RWF_SYNC != 0 => Some(SyncFlag::RwfSync),
+            Syscall::Pwritev2 if self.flags & RWF_DSYNC != 0 => Some(SyncFlag::RwfDsync),
+            _ => None,
+        };
+        by_call.or_else(|| SyncFlag::of_file(self.opened?))
+    }
+
+    /// True if the call asked for durability; `None` for a write of which only the way in which its
+    /// file was opened tells, when that was not seen.
+    pub fn is_durable(&self) -> Option<bool> {
+        let by_requests = self.requests.iter().any(|own| {
+            own.request.flags.fua() || own.request.flags.preflush() || own.request.is_bare_flush()
+        });
+        if self.call.is_sync() || self.sync_flag().is_some() || by_requests {
+            return Some(true);
+        }
+        if self.requests.is_empty() || self.opened.is_some() { Some(false) } else { None }
+    }
+}
+
+#[derive(Debug)]
+struct Call {
+    by: Syscall,
+    file: i32,
+    flags: u32,
+    enter: u64,
+    filesystem: Option<(Filesystem, Option<DeviceNumber>)>,
+    log_forced: Option<u64>,
+    off_cpu: Vec<OffCpu>,
+    off_since: Option<(u64, Left)>,
+    waking: Option<u64>,
+}
+
+/// One commit of a journal.
+#[derive(Debug, Clone, Copy)]
+struct JournalCommit {
+    device: DeviceNumber,
+    thread: u32,
+    from: u64,
+    to: Option<u64>,
+}
+
+/// Journal commits kept while no call is open; more than any call overlaps.
+const JOURNAL_KEPT: usize = 4096;
+
+/// Joins events, which must come in the order of time, to commits.
+#[derive(Debug)]
+pub struct Joiner {
+    requests: Requests,
+    calls: HashMap<u32, Call>,
+    journal: VecDeque<JournalCommit>,
+    commands: HashMap<u32, Command>,
+    opening: HashMap<u32, u32>,
+    /// The flags of files that were opened during the trace, by thread and number.
+    opened: HashMap<(u32, i32), u32>,
+    /// The disks of each filesystem.
+    filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
+    /// True once the trace has shown an event of the scheduler.
+    scheduling: bool,
+}
+
+impl Joiner {
+    /// For a trace of this scope.
+    pub fn new(scope: &Scope) -> Joiner {
+        Joiner {
+            requests: Requests::new(scope.partitions.clone()),
+            calls: HashMap::new(),
+            journal: VecDeque::new(),
+            commands: HashMap::new(),
+            opening: HashMap::new(),
+            opened: HashMap::new(),
+            filesystems: scope.filesystems.clone(),
+            scheduling: false,
+        }
+    }
+
+    /// Takes note of an event. A call that returns is complete.
+    pub fn event(&mut self, event: &Event) -> Option<Commit> {
+        let (at, thread) = (event.at, event.thread);
+        match event.what {
+            What::Enter { call, file, flags } => {
+                self.calls.insert(
+                    thread,
+                    Call {
+                        by: call,
+                        file,
+                        flags,
+                        enter: at,
+                        filesystem: None,
+                        log_forced: None,
+                        off_cpu: Vec::new(),
+                        off_since: None,
+                        waking: None,
+                    },
+                );
+            }
+            What::Return { result } => {
+                let call = self.calls.remove(&thread)?;
+                let commit = self.complete(thread, call, at, result);
+                let from = self.calls.values().map(|call| call.enter).min().unwrap_or(at);
+                self.forget(from);
+                return Some(commit);
+            }
+            What::Open { flags } => {
+                self.opening.insert(thread, flags);
+            }
+            What::Opened { file } => {
+                if let (Some(flags), Ok(file)) = (self.opening.remove(&thread), u32::try_from(file))
+                {
+                    self.opened.insert((thread, file as i32), flags);
+                }
+            }
+            What::Duplicate { file, into } => match self.opened.get(&(thread, file)) {
+                Some(&flags) => drop(self.opened.insert((thread, into), flags)),
+                None => drop(self.opened.remove(&(thread, into))),
+            },
+            What::SyncFile { filesystem, device } => {
+                if let Some(call) = self.calls.get_mut(&thread) {
+                    call.filesystem.get_or_insert((filesystem, device));
+                }
+            }
+            What::ForceLog { .. } => {
+                if let Some(call) = self.calls.get_mut(&thread) {
+                    call.log_forced.get_or_insert(at);
+                }
+            }
+            What::JournalCommit { device, edge: Edge::Start } => {
+                if self.journal.len() == JOURNAL_KEPT {
+                    self.journal.pop_front();
+                }
+                self.journal.push_back(JournalCommit { device, thread, from: at, to: None });
+            }
+            What::JournalCommit { device, edge: Edge::End } => {
+                let is_it = |one: &&mut JournalCommit| one.device == device && one.to.is_none();
+                if let Some(commit) = self.journal.iter_mut().rev().find(is_it) {
+                    commit.to = Some(at);
+                }
+            }
+            What::Switch { from, from_state, to } => {
+                self.scheduling = true;
+                if let Some(call) = self.calls.get_mut(&from) {
+                    (call.off_since, call.waking) = (Some((at, from_state)), None);
+                }
+                if let Some(call) = self.calls.get_mut(&to) {
+                    call.back_on_cpu(at);
+                }
+            }
+            What::Waking { thread } => {
+                if let Some(call) = self.calls.get_mut(&thread) {
+                    call.waking.get_or_insert(at);
+                }
+            }
+            What::Bio { command, .. } => {
+                self.commands.insert(thread, command);
+                self.requests.event(event);
+                if self.calls.is_empty() {
+                    self.forget(at);
+                }
+            }
+            What::Lost => {
+                // What is open now may have lost its end.
+                self.calls.clear();
+                self.journal.clear();
+                self.requests.clear();
+            }
+            _ => self.requests.event(event),
+        }
+        None
+    }
+
+    fn forget(&mut self, from: u64) {
+        self.requests.forget(from);
+        let is_over = |commit: &JournalCommit| commit.to.is_some_and(|to| to < from);
+        while self.journal.front().is_some_and(is_over) {
+            self.journal.pop_front();
+        }
+    }
+
+    fn complete(&self, thread: u32, call: Call, exit: u64, result: i64) -> Commit {
+        let enter = call.enter;
+        let waits_for = |request: &&Request| {
+            request.queued >= enter && request.done.is_some_and(|done| done <= exit)
+        };
+        let submitted: Vec<&Request> = self.requests.since(enter).collect();
+        let mut requests: Vec<Own> = submitted
+            .iter()
+            .copied()
+            .filter(waits_for)
+            .filter(|request| request.thread == thread)
+            .filter(|request| request.flags.operation != Operation::Read)
+            .map(|request| Own { request: request.clone(), role: role(&call, request) })
+            .collect();
+        let journal = self.journal_commits(&call, exit, &requests);
+        let log_disks = call
+            .filesystem
+            .and_then(|(_, device)| self.filesystems.get(&device?))
+            .map_or(&[][..], Vec::as_slice);
+        for request in submitted.iter().copied().filter(waits_for) {
+            let by_journal = journal.iter().any(|(part, by)| {
+                !part.earlier && *by == request.thread && request.queued >= part.from
+            });
+            let by_log_worker = call.log_forced.is_some_and(|from| from <= request.queued)
+                && log_disks.contains(&request.extent.device)
+                && request.command.is_kernel_worker()
+                && request.flags.operation == Operation::Write
+                && request.flags.meta()
+                && request.flags.sync();
+            if by_journal || by_log_worker {
+                requests.push(Own { request: request.clone(), role: Role::Journal });
+            }
+        }
+        requests.sort_by_key(|own| own.request.queued);
+        let company = company(&submitted, &requests);
+        Commit {
+            call: call.by,
+            thread,
+            command: self.commands.get(&thread).copied(),
+            file: call.file,
+            flags: call.flags,
+            opened: self.opened.get(&(thread, call.file)).copied(),
+            enter,
+            exit,
+            result,
+            filesystem: call.filesystem.map(|(filesystem, _)| filesystem),
+            requests,
+            journal: journal.into_iter().map(|(part, _)| part).collect(),
+            log_forced: call.log_forced,
+            off_cpu: self.scheduling.then_some(call.off_cpu),
+            company,
+        }
+    }
+
+    /// The commits of the journal that the call waited for, with the threads that made them.
+    fn journal_commits(&self, call: &Call, exit: u64, own: &[Own]) -> Vec<(JournalPart, u32)> {
+        let Some((Filesystem::Ext4, Some(device))) = call.filesystem else { return Vec::new() };
+        let waited_for = |commit: &&JournalCommit| {
+            let Some(to) = commit.to.filter(|&to| to > call.enter && to <= exit) else {
+                return false;
+            };
+            let own_at_work = own.iter().any(|own| {
+                own.request.queued < to && own.request.done.is_some_and(|done| done > to)
+            });
+            let off_cpu =
+                !self.scheduling || call.off_cpu.iter().any(|off| off.from < to && to <= off.to);
+            commit.device == device && off_cpu && !own_at_work
+        };
+        let of_call: Vec<_> = self.journal.iter().filter(waited_for).copied().collect();
+        let last = of_call.len().saturating_sub(1);
+        let part = |(index, commit): (usize, JournalCommit)| {
+            let earlier = index < last && commit.from < call.enter;
+            let (from, to) = (commit.from.max(call.enter), commit.to.unwrap_or(exit));
+            (JournalPart { from, to, earlier }, commit.thread)
+        };
+        of_call.into_iter().enumerate().map(part).collect()
+    }
+}
+
+impl Call {
+    fn back_on_cpu(&mut self, at: u64) {
+        if let Some((from, state)) = self.off_since.take() {
+            let waking = match state {
+                Left::Runnable => from,
+                Left::Waiting => self.waking.unwrap_or(at).clamp(from, at),
+            };
+            self.off_cpu.push(OffCpu { from, waking, to: at });
+        }
+        self.waking = None;
+    }
+}
+
+/// What a call's own thread submits is data, unless a filesystem writes its log on that thread.
+fn role(call: &Call, request: &Request) -> Role {
+    let is_log = call.log_forced.is_some_and(|from| from <= request.queued)
+        && request.flags.meta()
+        && request.extent.sectors > 0;
+    if is_log { Role::Journal } else { Role::Data }
+}
+
+/// Who else had requests at a commit's drives while its own were there.
+fn company(all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
+    let at_drive = |request: &Request| {
+        let mut spans = request
+            .spans
+            .iter()
+            .filter(|span| matches!(span.phase, Phase::Device | Phase::Flush(_)));
+        let first = spans.next()?;
+        let last = spans.next_back().unwrap_or(first);
+        Some((first.from, last.to))
+    };
+    let mut windows: HashMap<DeviceNumber, (u64, u64)> = HashMap::new();
+    for own in own {
+        if let Some((from, to)) = at_drive(&own.request) {
+            let window = windows.entry(own.request.extent.device).or_insert((from, to));
+            *window = (window.0.min(from), window.1.max(to));
+        }
+    }
+    let is_own = |request: &Request| {
+        own.iter()
+            .any(|own| own.request.queued == request.queued && own.request.extent == request.extent)
+    };
+    let mut others = Vec::new();
+    for request in all {
+        let Some(&(from, to)) = windows.get(&request.extent.device) else { continue };
+        let begins = request.spans.iter().find(|span| span.phase == Phase::Device);
+        let begins = begins.map_or(request.queued, |span| span.from);
+        let is_there = begins < to && request.done.is_none_or(|done| done > from);
+        if is_there && !is_own(request) {
+            others.push((request.thread, request.command));
+        }
+    }
+    others
+}

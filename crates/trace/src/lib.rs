@@ -1,0 +1,43 @@
+//! Kernel traces of commits: where the time between a system call and its return goes.
+//!
+//! | module | its one job |
+//! | --- | --- |
+//! | `event` | what a kernel reports, in one vocabulary |
+//! | `format`, `page`, `decode` | the kernel's ring buffer: layouts of records, pages of them, events |
+//! | `requests` | the way of each bio through the block layer, with its flushes |
+//! | `commits` | which requests a system call waited for |
+//! | `attribution` | divides the time of a commit into stages, without gaps |
+//! | `summary` | what all commits add up to |
+//! | `kept`, `text` | traces in files: our own, and those of other tools |
+//! | `inferred` | commits of a trace without system calls |
+//! | `tracefs` | instances of the kernel's tracer: created, filtered, read, removed |
+//! | `live` | a running trace |
+//!
+//! Everything above `tracefs` is free of I/O, so a trace that was kept is analysed by the code that
+//! analyses a running one.
+
+mod attribution;
+mod commits;
+mod decode;
+mod event;
+mod format;
+mod inferred;
+mod kept;
+mod live;
+mod page;
+mod requests;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tracefs;
+
+pub use commits::{Commit, Joiner, SyncFlag};
+pub use decode::Tracepoint;
+pub use event::Event;
+pub use inferred::with_calls;
+pub use kept::{Header, Keeper, Kept, KeptError, Trailer};
+pub use live::{Counted, Live, READ_INTERVAL, Scope};
+pub use summary::Summary;
+pub use text::{Origin, TextTrace, read_text};
+pub use tracefs::TraceError;

@@ -1,0 +1,376 @@
+//! Commits as the kernel reports them, joined and divided.
+
+use std::collections::HashMap;
+
+use drive::DeviceNumber;
+use measurement::{Anatomy, Stage};
+use proptest::prelude::*;
+
+use crate::attribution::divide;
+use crate::commits::{Commit, Joiner, SyncFlag};
+use crate::event::{Command, Edge, Event, Extent, Filesystem, Flags, Left, Syscall, What};
+use crate::live::Scope;
+use crate::summary::Summary;
+
+const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
+const WRITER: u32 = 7;
+const JOURNAL: u32 = 9;
+const OTHER: u32 = 11;
+const WORKER: u32 = 13;
+
+fn event(at: u64, thread: u32, what: What) -> Event {
+    Event { at, thread, what }
+}
+
+fn extent(sector: u64, sectors: u32) -> Extent {
+    Extent { device: DISK, sector, sectors }
+}
+
+fn enter(at: u64, call: Syscall) -> Event {
+    event(at, WRITER, What::Enter { call, file: 3, flags: 0 })
+}
+
+fn back(at: u64) -> Event {
+    event(at, WRITER, What::Return { result: 0 })
+}
+
+fn sync_file(at: u64, filesystem: Filesystem) -> Event {
+    event(at, WRITER, What::SyncFile { filesystem, device: Some(DISK) })
+}
+
+fn journal(at: u64, edge: Edge) -> Event {
+    event(at, JOURNAL, What::JournalCommit { device: DISK, edge })
+}
+
+fn bio(at: u64, thread: u32, sector: u64, sectors: u32, flags: &str) -> Event {
+    let name = match thread {
+        WRITER => "writer",
+        JOURNAL => "jbd2/sda-8",
+        WORKER => "kworker/u8:3",
+        _ => "other",
+    };
+    let (flags, command) = (Flags::parse(flags.as_bytes()), Command::new(name.as_bytes()));
+    event(at, thread, What::Bio { extent: extent(sector, sectors), flags, command })
+}
+
+fn issue(at: u64, sector: u64, sectors: u32, flags: &str) -> Event {
+    let flags = Flags::parse(flags.as_bytes());
+    event(at, 0, What::Issue { extent: extent(sector, sectors), flags })
+}
+
+fn complete(at: u64, sector: u64, sectors: u32, flags: &str) -> Event {
+    let flags = Flags::parse(flags.as_bytes());
+    event(at, 0, What::Complete { extent: extent(sector, sectors), flags, failed: false })
+}
+
+/// A write, from its submission to its completion.
+fn write(at: [u64; 3], thread: u32, sector: u64, flags: &str) -> [Event; 3] {
+    [
+        bio(at[0], thread, sector, 8, flags),
+        issue(at[1], sector, 8, flags),
+        complete(at[2], sector, 8, flags),
+    ]
+}
+
+fn flush(at: [u64; 3], thread: u32) -> [Event; 3] {
+    [bio(at[0], thread, 0, 0, "FWS"), issue(at[1], 0, 0, "FF"), complete(at[2], 0, 0, "FF")]
+}
+
+/// The thread of the call leaves its CPU, is woken, and runs again.
+fn off_cpu(at: [u64; 3]) -> [Event; 3] {
+    let switch = |at, from, from_state, to| event(at, from, What::Switch { from, from_state, to });
+    [
+        switch(at[0], WRITER, Left::Waiting, 0),
+        event(at[1], 0, What::Waking { thread: WRITER }),
+        switch(at[2], 0, Left::Runnable, WRITER),
+    ]
+}
+
+fn commits(mut events: Vec<Event>) -> Vec<Commit> {
+    events.sort_by_key(|event| event.at);
+    let filesystems = HashMap::from([(DISK, vec![DISK])]);
+    let mut joiner = Joiner::new(&Scope { filesystems, ..Scope::default() });
+    events.iter().filter_map(|event| joiner.event(event)).collect()
+}
+
+fn stages(commit: &Commit) -> Vec<(Stage, u64)> {
+    divide(commit).iter().map(|part| (part.stage, part.to - part.from)).collect()
+}
+
+fn one(parts: &[&[Event]]) -> Commit {
+    let mut commits = commits(parts.concat());
+    assert_eq!(commits.len(), 1);
+    commits.remove(0)
+}
+
+#[test]
+fn fsync_on_a_raw_device() {
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &off_cpu([115, 152, 155]),
+        &flush([160, 161, 260], WRITER),
+        &off_cpu([165, 263, 270]),
+        &[back(275)],
+    ]);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 10),
+            (Stage::DataQueue, 2),
+            (Stage::DataWrite, 38),
+            (Stage::WakeUp, 5),
+            (Stage::Thread, 5),
+            (Stage::FlushQueue, 1),
+            (Stage::Flush, 99),
+            (Stage::WakeUp, 10),
+            (Stage::Thread, 5),
+        ]
+    );
+    assert_eq!(commit.is_durable(), Some(true));
+}
+
+#[test]
+fn fsync_that_waits_for_the_journal() {
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &off_cpu([115, 300, 310]),
+        &[journal(160, Edge::Start)],
+        &write([170, 171, 190], JOURNAL, 9000, "WSM"),
+        &[journal(290, Edge::End)],
+        &flush([200, 205, 280], JOURNAL),
+        &[back(320)],
+    ]);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 10),
+            (Stage::DataQueue, 2),
+            (Stage::DataWrite, 38),
+            (Stage::JournalStart, 10),
+            (Stage::Journal, 10),
+            (Stage::LogQueue, 1),
+            (Stage::LogWrite, 19),
+            (Stage::Journal, 10),
+            (Stage::FlushQueue, 5),
+            (Stage::Flush, 75),
+            (Stage::Journal, 10),
+            (Stage::WakeUp, 20),
+            (Stage::Thread, 10),
+        ]
+    );
+}
+
+#[test]
+fn a_commit_of_the_journal_that_began_earlier_is_others() {
+    let commit = one(&[
+        &[journal(90, Edge::Start), journal(150, Edge::End)],
+        &write([95, 96, 140], JOURNAL, 9000, "WSM"),
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4)],
+        &off_cpu([110, 300, 310]),
+        &[journal(160, Edge::Start), journal(290, Edge::End)],
+        &[back(320)],
+    ]);
+    assert_eq!(commit.requests.len(), 0);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::EarlierCommit, 50),
+            (Stage::JournalStart, 10),
+            (Stage::Journal, 130),
+            (Stage::WakeUp, 20),
+            (Stage::Thread, 10),
+        ]
+    );
+}
+
+#[test]
+fn fdatasync_beside_a_commit_of_the_journal_did_not_wait_for_it() {
+    let commit = one(&[
+        &[journal(90, Edge::Start), journal(150, Edge::End)],
+        &[enter(100, Syscall::Fdatasync), sync_file(101, Filesystem::Ext4)],
+        &flush([110, 112, 200], WRITER),
+        &off_cpu([115, 201, 205]),
+        &[back(210)],
+    ]);
+    assert!(commit.journal.is_empty());
+    assert_eq!(stages(&commit)[2], (Stage::Flush, 88));
+}
+
+#[test]
+fn a_worker_writes_the_log_of_xfs() {
+    let forced = event(150, WRITER, What::ForceLog { device: DISK });
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Xfs), forced],
+        &off_cpu([155, 300, 305]),
+        &write([170, 172, 290], WORKER, 9000, "WSM"),
+        // Not its log: another device's, or data.
+        &write([171, 173, 200], WORKER, 70000, "W"),
+        &[back(310)],
+    ]);
+    assert_eq!(commit.requests.len(), 1);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 50),
+            (Stage::Journal, 20),
+            (Stage::LogQueue, 2),
+            (Stage::LogWrite, 118),
+            (Stage::WakeUp, 15),
+            (Stage::Thread, 5),
+        ]
+    );
+    assert_eq!(commit.company, [(WORKER, Command::new(b"kworker/u8:3"))]);
+}
+
+#[test]
+fn a_thread_that_waits_for_nothing_known_is_unexplained() {
+    let commit = one(&[&[enter(0, Syscall::Fsync)], &off_cpu([10, 90, 95]), &[back(100)]]);
+    assert_eq!(
+        stages(&commit),
+        [(Stage::Thread, 10), (Stage::Unexplained, 80), (Stage::WakeUp, 5), (Stage::Thread, 5)]
+    );
+}
+
+#[test]
+fn without_the_scheduler_gaps_between_requests_are_unexplained() {
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &flush([160, 161, 260], WRITER),
+        &[back(275)],
+    ]);
+    let stages = stages(&commit);
+    assert_eq!(stages.first(), Some(&(Stage::Thread, 10)));
+    assert_eq!(stages[3], (Stage::Unexplained, 10));
+    assert_eq!(stages.last(), Some(&(Stage::WakeUp, 15)));
+}
+
+#[test]
+fn how_a_file_was_opened_tells_whether_a_write_is_durable() {
+    let open = |at, flags| event(at, WRITER, What::Open { flags });
+    let opened = |at| event(at, WRITER, What::Opened { file: 3 });
+    let written = |opening: &[Event]| {
+        let write = write([110, 112, 150], WRITER, 2048, "WS");
+        let commit = one(&[opening, &[enter(100, Syscall::Pwrite)], &write, &[back(160)]]);
+        (commit.is_durable(), commit.sync_flag())
+    };
+    assert_eq!(written(&[]), (None, None));
+    assert_eq!(written(&[open(1, 0o40002), opened(2)]), (Some(false), None));
+    let durable = |flag| (Some(true), Some(flag));
+    assert_eq!(written(&[open(1, 0o10002), opened(2)]), durable(SyncFlag::ODsync));
+    assert_eq!(written(&[open(1, 0o4010002), opened(2)]), durable(SyncFlag::OSync));
+    let moved = [
+        open(1, 0o10002),
+        event(2, WRITER, What::Opened { file: 5 }),
+        event(3, WRITER, What::Duplicate { file: 5, into: 3 }),
+    ];
+    assert_eq!(written(&moved), durable(SyncFlag::ODsync));
+    let failed = [open(1, 0o10002), event(2, WRITER, What::Opened { file: -2 })];
+    assert_eq!(written(&failed), (None, None));
+}
+
+#[test]
+fn a_call_across_lost_events_is_dropped() {
+    let lost = event(120, 0, What::Lost);
+    assert!(commits(vec![enter(100, Syscall::Fsync), lost, back(160)]).is_empty());
+}
+
+fn anatomy(parts: &[&[Event]]) -> Anatomy {
+    let mut summary = Summary::default();
+    commits(parts.concat()).iter().for_each(|commit| summary.add(commit, None));
+    let mut anatomies = summary.finish(|_| None, |device| device.to_string());
+    assert_eq!(anatomies.len(), 1);
+    anatomies.remove(0)
+}
+
+#[test]
+fn what_commits_add_up_to() {
+    let fua = [
+        bio(1_110, WRITER, 2048, 8, "WFS"),
+        issue(1_112, 2048, 8, "WS"),
+        complete(1_150, 2048, 8, "WS"),
+        issue(1_151, 0, 0, "FF"),
+        complete(1_250, 0, 0, "FF"),
+    ];
+    let anatomy = anatomy(&[
+        &[enter(100, Syscall::Fsync)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &write([111, 113, 400], OTHER, 9000, "WS"),
+        &off_cpu([115, 150, 152]),
+        &[back(160)],
+        &[enter(1_100, Syscall::Fsync)],
+        &fua,
+        &off_cpu([1_115, 1_251, 1_252]),
+        &[back(1_260)],
+    ]);
+    let reached = &anatomy.reached;
+    assert_eq!((reached.data_writes, reached.bytes, reached.flushes_after), (2, 8192, 1));
+    assert_eq!((reached.fua_asked, reached.fua_sent), (1, 0));
+    assert_eq!((anatomy.company.accompanied, anatomy.company.alone), (1, 1));
+    assert_eq!(anatomy.company.others[0].command, "other");
+    let total: u64 = anatomy.stages.values().map(|stage| stage.total_ns).sum();
+    assert_eq!(total, 60 + 160);
+    assert_eq!((anatomy.longest.ns, anatomy.median.ns), (160, 60));
+    // Each stage has a value for each commit, zero for those that did not pass it.
+    assert!(anatomy.stages.values().all(|stage| stage.times.count() == 2));
+}
+
+/// Any events of one call and its surroundings, in any order of time.
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    let thread = prop::sample::select(vec![0, WRITER, JOURNAL, OTHER, WORKER]);
+    let flags = prop::sample::select(vec!["WS", "FWS", "FWFSM", "WFS", "WSM", "FF", "R", "D"]);
+    let place = (0_u64..40, 0_u32..9).prop_map(|(sector, sectors)| extent(sector, sectors));
+    let request = (place, flags, thread.clone()).prop_flat_map(|(extent, flags, thread)| {
+        let flags = Flags::parse(flags.as_bytes());
+        let command = Command::new(b"kworker/1");
+        prop::sample::select(vec![
+            (thread, What::Bio { extent, flags, command }),
+            (0, What::Issue { extent, flags }),
+            (0, What::Insert { extent, flags }),
+            (0, What::Merge { extent }),
+            (0, What::Complete { extent, flags, failed: false }),
+            (0, What::BioComplete { extent, flags }),
+        ])
+    });
+    let rest = thread.prop_flat_map(|thread| {
+        prop::sample::select(vec![
+            (thread, What::Enter { call: Syscall::Fsync, file: 3, flags: 0 }),
+            (thread, What::Return { result: 0 }),
+            (thread, What::SyncFile { filesystem: Filesystem::Ext4, device: Some(DISK) }),
+            (thread, What::ForceLog { device: DISK }),
+            (JOURNAL, What::JournalCommit { device: DISK, edge: Edge::Start }),
+            (JOURNAL, What::JournalCommit { device: DISK, edge: Edge::End }),
+            (thread, What::Switch { from: thread, from_state: Left::Waiting, to: 0 }),
+            (0, What::Switch { from: 0, from_state: Left::Runnable, to: thread }),
+            (0, What::Waking { thread }),
+            (0, What::Lost),
+        ])
+    });
+    let what = prop_oneof![request, rest];
+    (0_u64..1_000, what).prop_map(|(at, (thread, what))| Event { at, thread, what })
+}
+
+proptest! {
+    #[test]
+    fn every_nanosecond_of_a_call_is_in_exactly_one_stage(
+        events in prop::collection::vec(any_event(), 0..120),
+    ) {
+        let mut summary = Summary::default();
+        for commit in commits(events) {
+            let parts = divide(&commit);
+            prop_assert!(parts.windows(2).all(|two| two[0].to == two[1].from));
+            if commit.ns() > 0 {
+                prop_assert_eq!(parts.first().map(|part| part.from), Some(commit.enter));
+                prop_assert_eq!(parts.last().map(|part| part.to), Some(commit.exit));
+            }
+            summary.add(&commit, None);
+        }
+        for anatomy in summary.finish(|_| None, |device| device.to_string()) {
+            let stages: u64 = anatomy.stages.values().map(|stage| stage.total_ns).sum();
+            let calls: u64 = anatomy.commits.buckets().map(|(ns, count)| ns * count).sum();
+            prop_assert_eq!(stages, calls);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The kernel's tracer, through tracefs: own instances, which other tracers do not notice.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use blame::Blame;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+
+use crate::decode::{Decoders, Tracepoint};
+use crate::format::FormatError;
+use crate::page::PageError;
+
+/// A trace that cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("the kernel's tracer may be used by root only; run it with sudo")]
+    NotRoot,
+    #[error(
+        "this kernel has no tracefs ({0}); traces need a kernel built with CONFIG_TRACING, which \
+         distributions' kernels are, and containers may hide it"
+    )]
+    NoTracefs(io::Error),
+    #[error(
+        "the kernel is locked down and refuses to trace; `cat /sys/kernel/security/lockdown` shows \
+         the mode, and Secure Boot turns it on"
+    )]
+    LockedDown,
+    #[error("{doing} {}: {source}", path.display())]
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("the tracepoint {0}: {1}")]
+    Format(String, FormatError),
+    #[error(transparent)]
+    Page(#[from] PageError),
+}
+
+impl TraceError {
+    pub fn blame(&self) -> Blame {
+        match self {
+            TraceError::NotRoot => Blame::Usage,
+            _ => Blame::System,
+        }
+    }
+}
+
+/// tracefs where it is mounted, or a mount of it that only this process sees.
+#[derive(Debug)]
+pub(crate) struct Tracefs {
+    root: PathBuf,
+    _mount: Option<OwnedFd>,
+}
+
+const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Begins the names of our instances; the number of the process follows.
+const PREFIX: &str = "flushmark-";
+
+impl Tracefs {
+    pub fn open() -> Result<Tracefs, TraceError> {
+        if !rustix::process::geteuid().is_root()
+            && !MOUNTED.iter().any(|path| is_writable(&Path::new(path).join("instances")))
+        {
+            return Err(TraceError::NotRoot);
+        }
+        for path in MOUNTED {
+            if Path::new(path).join("instances").is_dir() {
+                return Ok(Tracefs { root: path.into(), _mount: None });
+            }
+        }
+        let mount = mount_privately().map_err(|error| TraceError::NoTracefs(error.into()))?;
+        let root = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+        Ok(Tracefs { root, _mount: Some(mount) })
+    }
+
+    /// Removes instances of processes that were killed.
+    pub fn remove_abandoned(&self) {
+        let Ok(entries) = fs::read_dir(self.root.join("instances")) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            let owner = owner.and_then(|name| name.split('-').next()?.parse::<u32>().ok());
+            if owner.is_some_and(|owner| !is_flushmark(owner)) {
+                // Another process may remove it at the same time.
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+
+    /// Creates an instance of this name and this size for each CPU.
+    pub fn instance(&self, name: &str, kib_per_cpu: u32) -> Result<Instance, TraceError> {
+        let process = std::process::id();
+        let path = self.root.join("instances").join(format!("{PREFIX}{process}-{name}"));
+        fs::create_dir(&path).map_err(|source| match source.raw_os_error() {
+            Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => TraceError::LockedDown,
+            _ => TraceError::Io { doing: "creating", path: path.clone(), source },
+        })?;
+        let instance =
+            Instance { path, readers: Vec::new(), decoders: Decoders::default(), page: Vec::new() };
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono")?;
+        instance.write("buffer_size_kb", &kib_per_cpu.to_string())?;
+        Ok(instance)
+    }
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+fn is_flushmark(process: u32) -> bool {
+    let command = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    command.starts_with("flushmark")
+}
+
+fn mount_privately() -> rustix::io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    rustix::mount::fsmount(&context, flags, MountAttrFlags::empty())
+}
+
+/// A tracer of our own, removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    path: PathBuf,
+    /// One for each CPU.
+    readers: Vec<File>,
+    decoders: Decoders,
+    page: Vec<u8>,
+}
+
+impl Instance {
+    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        let path = self.path.join(file);
+        fs::write(&path, text).map_err(|source| match source.kind() {
+            ErrorKind::PermissionDenied => TraceError::LockedDown,
+            _ => TraceError::Io { doing: "writing", path, source },
+        })
+    }
+
+    /// Records a tracepoint if `filter` (in the kernel's language) accepts it. Returns false if this
+    /// kernel lacks it.
+    pub fn enable(&mut self, tracepoint: Tracepoint, filter: &str) -> Result<bool, TraceError> {
+        let directory = format!("events/{}", tracepoint.path());
+        let format = match fs::read_to_string(self.path.join(&directory).join("format")) {
+            Ok(format) => format,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(source) => {
+                let path = self.path.join(directory);
+                return Err(TraceError::Io { doing: "reading", path, source });
+            }
+        };
+        self.decoders
+            .add(tracepoint, &format)
+            .map_err(|error| TraceError::Format(tracepoint.path(), error))?;
+        if !filter.is_empty() {
+            self.write(&format!("{directory}/filter"), filter)?;
+        }
+        self.write(&format!("{directory}/enable"), "1")?;
+        Ok(true)
+    }
+
+    /// Lets records of a thread and of all that it creates pass, besides those of threads before.
+    pub fn follow(&self, threads: &[u32]) -> Result<(), TraceError> {
+        self.write("options/event-fork", "1")?;
+        let path = self.path.join("set_event_pid");
+        let failed = |source| TraceError::Io { doing: "writing", path: path.clone(), source };
+        let mut file = File::options().append(true).open(&path).map_err(failed)?;
+        for thread in threads {
+            // A thread may have ended, which the kernel does not mind.
+            file.write_all(format!("{thread}\n").as_bytes()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    pub fn start(&mut self) -> Result<(), TraceError> {
+        let cpus = self.path.join("per_cpu");
+        let failed = |path: &Path, source| TraceError::Io {
+            doing: "reading",
+            path: path.to_owned(),
+            source,
+        };
+        for entry in fs::read_dir(&cpus).map_err(|source| failed(&cpus, source))?.flatten() {
+            let path = entry.path().join("trace_pipe_raw");
+            let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+            let reader = File::options().read(true).custom_flags(nonblocking).open(&path);
+            self.readers.push(reader.map_err(|source| failed(&path, source))?);
+        }
+        let kib = fs::read_to_string(self.path.join("buffer_subbuf_size_kb")).ok();
+        let kib = kib.and_then(|kib| kib.trim().parse::<usize>().ok());
+        self.page = vec![0; kib.map_or_else(rustix::param::page_size, |kib| kib * 1024)];
+        self.write("tracing_on", "1")
+    }
+
+    pub fn stop(&self) -> Result<(), TraceError> {
+        self.write("tracing_on", "0")
+    }
+
+    /// Passes on all pages that the kernel has. Pages of one CPU come in the order of time.
+    pub fn read(
+        &mut self,
+        mut each: impl FnMut(&Decoders, &[u8]) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let page = &mut self.page;
+        for reader in &mut self.readers {
+            loop {
+                match reader.read(page) {
+                    Ok(0) => break,
+                    Ok(length) => each(&self.decoders, &page[..length])?,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(source) => {
+                        let path = self.path.join("per_cpu");
+                        return Err(TraceError::Io { doing: "reading", path, source });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // The kernel keeps an instance that somebody reads.
+        self.readers.clear();
+        let _ = self.write("tracing_on", "0");
+        let _ = fs::remove_dir(&self.path);
+    }
+}

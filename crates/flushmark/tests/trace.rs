@@ -241,9 +241,31 @@ fn each_way_to_commit_on_a_raw_device() {
         assert_flushes(&trace, &result);
         assert!(count(anatomy) >= COMMITS, "{sync}: {}", count(anatomy));
         assert_eq!(anatomy["devices"], serde_json::json!([device.name()]));
-        let page = run(&["trace", "--", "true"]);
-        assert!(page.stdout.contains("No commit was seen"), "{}", page.stdout);
     }
+    let page = run(&["trace", "--", "true"]);
+    assert!(page.stdout.contains("No commit was seen"), "{}", page.stdout);
+}
+
+#[test]
+fn io_uring_lets_workers_commit() {
+    let test = "io_uring_lets_workers_commit";
+    let Some(_tracer) = tracer(test) else { return };
+    if !needs_mkfs(test, "ext4") {
+        return;
+    }
+    let Some(device) = LoopDevice::new(test, 64 << 20, &[]) else { return };
+    // On the device itself no filesystem announces a sync, and the kernel makes the write FUA.
+    let (trace, _) = traced(&device.path, "linked_fsync");
+    let anatomy = commits_by(&trace, "io_uring fsync", &device);
+    assert_explained(&trace, anatomy);
+    assert!(count(anatomy) >= COMMITS && near(each(anatomy, "bare_flushes"), 1.0));
+    system("mkfs.ext4", &["-q", "-F", &device.path]).unwrap();
+    let Some(mount) = Mount::new(test, &[&device.path]) else { return };
+    let (trace, result) = traced(mount.text(), "linked_fsync");
+    let anatomy = commits_by(&trace, "io_uring fsync", &device);
+    assert_explained(&trace, anatomy);
+    assert_flushes(&trace, &result);
+    assert!(count(anatomy) >= COMMITS && near(each(anatomy, "data_writes"), 1.0), "{anatomy:#}");
 }
 
 #[test]
@@ -265,7 +287,7 @@ fn nothing_is_left_however_it_ends() {
     let process = running.id();
     let ended = interrupt(running, "-INT", Duration::from_secs(20));
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert_eq!(instances(&tracer, process), 0);
+    assert_eq!(instances(&tracer, process), 0, "{}", ended.stdout);
 
     let mut killed = sleeping();
     let process = killed.id();

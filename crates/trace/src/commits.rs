@@ -140,12 +140,62 @@ impl Commit {
     }
 }
 
+/// What identifies an open call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// A thread is in one system call at a time.
+    Thread(u32),
+    /// A request of io_uring.
+    Uring(u64),
+}
+
+/// When a thread works for a call: what it submits then belongs to the call.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    thread: u32,
+    from: u64,
+    /// `None` as long as it is open.
+    to: Option<u64>,
+    /// A worker of io_uring that syncs a second time does so for another request.
+    synced: bool,
+}
+
+impl Window {
+    fn of(thread: u32, from: u64) -> Window {
+        Window { thread, from, to: None, synced: false }
+    }
+
+    fn ended(self, at: u64) -> Window {
+        Window { to: Some(self.to.unwrap_or(at)), ..self }
+    }
+
+    fn is_open_for(&self, thread: u32) -> bool {
+        self.thread == thread && self.to.is_none()
+    }
+
+    fn holds(&self, request: &Request) -> bool {
+        request.thread == self.thread
+            && request.queued >= self.from
+            && self.to.is_none_or(|to| request.queued <= to)
+    }
+}
+
 #[derive(Debug)]
 struct Call {
     by: Syscall,
+    thread: u32,
     file: i32,
     flags: u32,
     enter: u64,
+    /// A system call has one, from its beginning to its end. A request of io_uring has one while it
+    /// is submitted, and one while a worker syncs on its behalf.
+    windows: Vec<Window>,
+    /// A worker is to do it.
+    queued: bool,
+    /// One does it.
+    has_worker: bool,
+    /// The request of io_uring that is linked to it.
+    continues_as: Option<u64>,
     filesystem: Option<(Filesystem, Option<DeviceNumber>)>,
     log_forced: Option<u64>,
     off_cpu: Vec<OffCpu>,
@@ -169,7 +219,11 @@ const JOURNAL_KEPT: usize = 4096;
 #[derive(Debug)]
 pub struct Joiner {
     requests: Requests,
-    calls: HashMap<u32, Call>,
+    calls: HashMap<Key, Call>,
+    /// The request of io_uring that a thread is submitting.
+    submitting: HashMap<u32, u64>,
+    /// The last request that a thread submitted, if the next one is linked to it.
+    linking: HashMap<u32, u64>,
     journal: VecDeque<JournalCommit>,
     commands: HashMap<u32, Command>,
     opening: HashMap<u32, u32>,
@@ -187,6 +241,8 @@ impl Joiner {
         Joiner {
             requests: Requests::new(scope.partitions.clone()),
             calls: HashMap::new(),
+            submitting: HashMap::new(),
+            linking: HashMap::new(),
             journal: VecDeque::new(),
             commands: HashMap::new(),
             opening: HashMap::new(),
@@ -201,27 +257,29 @@ impl Joiner {
         let (at, thread) = (event.at, event.thread);
         match event.what {
             What::Enter { call, file, flags } => {
-                self.calls.insert(
-                    thread,
-                    Call {
-                        by: call,
-                        file,
-                        flags,
-                        enter: at,
-                        filesystem: None,
-                        log_forced: None,
-                        off_cpu: Vec::new(),
-                        off_since: None,
-                        waking: None,
-                    },
-                );
+                self.calls.insert(Key::Thread(thread), Call::new(call, thread, file, flags, at));
             }
             What::Return { result } => {
-                let call = self.calls.remove(&thread)?;
-                let commit = self.complete(thread, call, at, result);
-                let from = self.calls.values().map(|call| call.enter).min().unwrap_or(at);
-                self.forget(from);
-                return Some(commit);
+                self.submitted(thread, at);
+                let call = self.calls.remove(&Key::Thread(thread))?;
+                // Its requests are calls of their own.
+                if call.by != Syscall::IoUringEnter {
+                    return Some(self.finish(&call, at, result));
+                }
+            }
+            What::UringSubmit { request, call, links } => {
+                self.submit(thread, request, call, at);
+                if links {
+                    self.linking.insert(thread, request);
+                }
+            }
+            What::UringQueue { request } => {
+                if let Some(call) = self.calls.get_mut(&Key::Uring(request)) {
+                    call.queued = true;
+                }
+            }
+            What::UringComplete { request, result } => {
+                return self.uring_complete(request, at, result);
             }
             What::Open { flags } => {
                 self.opening.insert(thread, flags);
@@ -237,12 +295,12 @@ impl Joiner {
                 None => drop(self.opened.remove(&(thread, into))),
             },
             What::SyncFile { filesystem, device } => {
-                if let Some(call) = self.calls.get_mut(&thread) {
+                if let Some(call) = self.syncing_for(thread, device, at) {
                     call.filesystem.get_or_insert((filesystem, device));
                 }
             }
             What::ForceLog { .. } => {
-                if let Some(call) = self.calls.get_mut(&thread) {
+                if let Some(call) = self.working_for(thread) {
                     call.log_forced.get_or_insert(at);
                 }
             }
@@ -260,20 +318,27 @@ impl Joiner {
             }
             What::Switch { from, from_state, to } => {
                 self.scheduling = true;
-                if let Some(call) = self.calls.get_mut(&from) {
+                if from_state == Left::Waiting {
+                    self.submitted(from, at);
+                }
+                if let Some(call) = self.calls.get_mut(&Key::Thread(from)) {
                     (call.off_since, call.waking) = (Some((at, from_state)), None);
                 }
-                if let Some(call) = self.calls.get_mut(&to) {
+                if let Some(call) = self.calls.get_mut(&Key::Thread(to)) {
                     call.back_on_cpu(at);
                 }
             }
             What::Waking { thread } => {
-                if let Some(call) = self.calls.get_mut(&thread) {
+                if let Some(call) = self.calls.get_mut(&Key::Thread(thread)) {
                     call.waking.get_or_insert(at);
                 }
             }
             What::Bio { command, .. } => {
                 self.commands.insert(thread, command);
+                // Without a filesystem, its requests are all that shows that it works.
+                if command.is_uring_worker() && self.working_for(thread).is_none() {
+                    self.begin_work(thread, None, at);
+                }
                 self.requests.event(event);
                 if self.calls.is_empty() {
                     self.forget(at);
@@ -290,6 +355,123 @@ impl Joiner {
         None
     }
 
+    fn finish(&mut self, call: &Call, exit: u64, result: i64) -> Commit {
+        let commit = self.complete(call, exit, result);
+        let from = self.calls.values().map(|call| call.enter).min().unwrap_or(exit);
+        self.forget(from);
+        commit
+    }
+
+    /// The thread begins to submit a request of io_uring.
+    fn submit(&mut self, thread: u32, request: u64, call: Option<Syscall>, at: u64) {
+        self.submitted(thread, at);
+        let before = self.linking.remove(&thread).map(Key::Uring);
+        let Some(call) = call else { return };
+        let mut call = Call::new(call, thread, -1, 0, at);
+        // The chain is one commit, from the beginning of its first request.
+        if let Some(before) = before.and_then(|before| self.calls.get_mut(&before)) {
+            before.continues_as = Some(request);
+            call.enter = before.enter;
+        }
+        self.calls.insert(Key::Uring(request), call);
+        self.submitting.insert(thread, request);
+    }
+
+    /// A request of io_uring is complete; the last one of a chain completes the commit.
+    fn uring_complete(&mut self, request: u64, at: u64, result: i64) -> Option<Commit> {
+        self.submitting.retain(|_, submitting| *submitting != request);
+        let call = self.calls.remove(&Key::Uring(request))?;
+        let next = call.continues_as.map(Key::Uring);
+        let Some(next) = next.and_then(|next| self.calls.get_mut(&next)) else {
+            return Some(self.finish(&call, at, result));
+        };
+        let ended = call.windows.into_iter().map(|window| window.ended(at));
+        next.windows = ended.chain(std::mem::take(&mut next.windows)).collect();
+        None
+    }
+
+    /// The thread has submitted its request of io_uring.
+    fn submitted(&mut self, thread: u32, at: u64) {
+        let request = self.submitting.remove(&thread);
+        if let Some(call) = request.and_then(|request| self.calls.get_mut(&Key::Uring(request)))
+            && let Some(window) = call.windows.first_mut()
+        {
+            *window = window.ended(at);
+        }
+    }
+
+    /// The call for which a thread works.
+    fn working_for(&mut self, thread: u32) -> Option<&mut Call> {
+        let mut calls = self.calls.values_mut();
+        calls.find(|call| call.windows.iter().any(|window| window.is_open_for(thread)))
+    }
+
+    /// The call for which a thread syncs a file: its own, or a request of io_uring.
+    fn syncing_for(
+        &mut self,
+        thread: u32,
+        filesystem: Option<DeviceNumber>,
+        at: u64,
+    ) -> Option<&mut Call> {
+        if self.calls.contains_key(&Key::Thread(thread)) {
+            return self.calls.get_mut(&Key::Thread(thread));
+        }
+        let mut is_new = true;
+        if let Some(call) = self.working_for(thread) {
+            for window in call.windows.iter_mut().filter(|window| window.is_open_for(thread)) {
+                is_new = window.synced;
+                if window.synced {
+                    window.to = Some(at);
+                } else {
+                    window.synced = true;
+                }
+            }
+        }
+        if !is_new {
+            return self.working_for(thread);
+        }
+        let call = self.begin_work(thread, filesystem, at)?;
+        call.windows.last_mut()?.synced = true;
+        Some(call)
+    }
+
+    /// Gives a worker the oldest request of io_uring that waits for one.
+    fn begin_work(
+        &mut self,
+        thread: u32,
+        filesystem: Option<DeviceNumber>,
+        at: u64,
+    ) -> Option<&mut Call> {
+        let command = self.commands.get(&thread).copied();
+        let disks = filesystem.and_then(|device| self.filesystems.get(&device));
+        let waits = |(key, call): &(&Key, &Call)| {
+            if matches!(key, Key::Thread(_)) || call.has_worker {
+                return false;
+            }
+            // A request that would wait goes to a worker of io_uring. The sync after a direct write
+            // is done by a worker of the kernel.
+            let is_handed_over = call.queued && command.is_none_or(|one| one.is_uring_worker());
+            let has_written = || {
+                let mut requests = self.requests.since(call.enter);
+                requests.any(|request| {
+                    let there = disks.is_none_or(|disks| disks.contains(&request.extent.device));
+                    there && call.submitted(request) && request.done.is_some()
+                })
+            };
+            is_handed_over
+                || call.by == Syscall::UringWrite
+                    && command.is_none_or(|one| one.is_kernel_worker())
+                    && has_written()
+        };
+        let oldest = self.calls.iter().filter(waits).min_by_key(|(_, call)| call.enter);
+        let key = *oldest?.0;
+        let call = self.calls.get_mut(&key)?;
+        call.windows.iter_mut().for_each(|window| *window = window.ended(at));
+        call.windows.push(Window::of(thread, at));
+        call.has_worker = true;
+        Some(call)
+    }
+
     fn forget(&mut self, from: u64) {
         self.requests.forget(from);
         let is_over = |commit: &JournalCommit| commit.to.is_some_and(|to| to < from);
@@ -298,21 +480,22 @@ impl Joiner {
         }
     }
 
-    fn complete(&self, thread: u32, call: Call, exit: u64, result: i64) -> Commit {
-        let enter = call.enter;
+    fn complete(&self, call: &Call, exit: u64, result: i64) -> Commit {
+        let (thread, enter) = (call.thread, call.enter);
         let waits_for = |request: &&Request| {
             request.queued >= enter && request.done.is_some_and(|done| done <= exit)
         };
+        let is_own = |request: &&Request| call.submitted(request);
         let submitted: Vec<&Request> = self.requests.since(enter).collect();
         let mut requests: Vec<Own> = submitted
             .iter()
             .copied()
             .filter(waits_for)
-            .filter(|request| request.thread == thread)
+            .filter(is_own)
             .filter(|request| request.flags.operation != Operation::Read)
-            .map(|request| Own { request: request.clone(), role: role(&call, request) })
+            .map(|request| Own { request: request.clone(), role: role(call, request) })
             .collect();
-        let journal = self.journal_commits(&call, exit, &requests);
+        let journal = self.journal_commits(call, exit, &requests);
         let log_disks = call
             .filesystem
             .and_then(|(_, device)| self.filesystems.get(&device?))
@@ -332,7 +515,7 @@ impl Joiner {
             }
         }
         requests.sort_by_key(|own| own.request.queued);
-        let company = company(&submitted, &requests);
+        let company = company(thread, &submitted, &requests);
         Commit {
             call: call.by,
             thread,
@@ -347,7 +530,7 @@ impl Joiner {
             requests,
             journal: journal.into_iter().map(|(part, _)| part).collect(),
             log_forced: call.log_forced,
-            off_cpu: self.scheduling.then_some(call.off_cpu),
+            off_cpu: call.off_cpu(exit, self.scheduling),
             company,
         }
     }
@@ -362,8 +545,9 @@ impl Joiner {
             let own_at_work = own.iter().any(|own| {
                 own.request.queued < to && own.request.done.is_some_and(|done| done > to)
             });
-            let off_cpu =
-                !self.scheduling || call.off_cpu.iter().any(|off| off.from < to && to <= off.to);
+            let off_cpu = !self.scheduling
+                || call.by == Syscall::UringFsync
+                || call.off_cpu.iter().any(|off| off.from < to && to <= off.to);
             commit.device == device && off_cpu && !own_at_work
         };
         let of_call: Vec<_> = self.journal.iter().filter(waited_for).copied().collect();
@@ -378,6 +562,41 @@ impl Joiner {
 }
 
 impl Call {
+    fn new(by: Syscall, thread: u32, file: i32, flags: u32, enter: u64) -> Call {
+        Call {
+            by,
+            thread,
+            file,
+            flags,
+            enter,
+            windows: vec![Window::of(thread, enter)],
+            queued: false,
+            has_worker: false,
+            continues_as: None,
+            filesystem: None,
+            log_forced: None,
+            off_cpu: Vec::new(),
+            off_since: None,
+            waking: None,
+        }
+    }
+
+    fn submitted(&self, request: &Request) -> bool {
+        self.windows.iter().any(|window| window.holds(request))
+    }
+
+    /// When its thread is off its CPU. A request of io_uring waits in the same way until a worker
+    /// begins with it; whether the worker then runs is not traced.
+    fn off_cpu(&self, exit: u64, scheduling: bool) -> Option<Vec<OffCpu>> {
+        if !matches!(self.by, Syscall::UringFsync | Syscall::UringWrite) {
+            return scheduling.then(|| self.off_cpu.clone());
+        }
+        let ends = self.windows.iter().map(|window| window.to.unwrap_or(exit));
+        let begins = self.windows.iter().skip(1).map(|window| window.from).chain([exit]);
+        let gaps = ends.zip(begins).filter(|(from, to)| from < to);
+        Some(gaps.map(|(from, to)| OffCpu { from, waking: from, to }).collect())
+    }
+
     fn back_on_cpu(&mut self, at: u64) {
         if let Some((from, state)) = self.off_since.take() {
             let waking = match state {
@@ -399,7 +618,7 @@ fn role(call: &Call, request: &Request) -> Role {
 }
 
 /// Who else had requests at a commit's drives while its own were there.
-fn company(all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
+fn company(thread: u32, all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
     let at_drive = |request: &Request| {
         let mut spans = request
             .spans
@@ -426,7 +645,7 @@ fn company(all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
         let begins = request.spans.iter().find(|span| span.phase == Phase::Device);
         let begins = begins.map_or(request.queued, |span| span.from);
         let is_there = begins < to && request.done.is_none_or(|done| done > from);
-        if is_there && !is_own(request) {
+        if is_there && request.thread != thread && !is_own(request) {
             others.push((request.thread, request.command));
         }
     }

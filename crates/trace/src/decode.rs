@@ -10,6 +10,9 @@ use crate::format::{Format, FormatError, Place};
 pub enum Tracepoint {
     Enter(Syscall),
     Return(Syscall),
+    UringSubmit,
+    UringQueue,
+    UringComplete,
     Open,
     Opened,
     Openat,
@@ -49,6 +52,9 @@ impl Tracepoint {
         use Tracepoint as T;
         let calls = Syscall::ALL.into_iter().flat_map(|call| [T::Enter(call), T::Return(call)]);
         calls.chain([
+            T::UringSubmit,
+            T::UringQueue,
+            T::UringComplete,
             T::Open,
             T::Opened,
             T::Openat,
@@ -79,6 +85,9 @@ impl Tracepoint {
         let known = match self {
             Tracepoint::Enter(call) => return format!("syscalls/sys_enter_{}", call.name()),
             Tracepoint::Return(call) => return format!("syscalls/sys_exit_{}", call.name()),
+            Tracepoint::UringSubmit => "io_uring/io_uring_submit_req",
+            Tracepoint::UringQueue => "io_uring/io_uring_queue_async_work",
+            Tracepoint::UringComplete => "io_uring/io_uring_complete",
             Tracepoint::Open => "syscalls/sys_enter_open",
             Tracepoint::Opened => "syscalls/sys_exit_open",
             Tracepoint::Openat => "syscalls/sys_enter_openat",
@@ -111,6 +120,9 @@ impl Tracepoint {
             Tracepoint::Return(_) | Tracepoint::Opened | Tracepoint::OpenedAt => {
                 &["common_pid", "ret"]
             }
+            Tracepoint::UringSubmit => &["common_pid", "req", "opcode", "flags"],
+            Tracepoint::UringQueue => &["common_pid", "req"],
+            Tracepoint::UringComplete => &["common_pid", "req", "res"],
             Tracepoint::Open | Tracepoint::Openat => &["common_pid", "flags"],
             Tracepoint::Dup2 | Tracepoint::Dup3 => &["common_pid", "oldfd", "newfd"],
             Tracepoint::Ext4Sync | Tracepoint::XfsSync | Tracepoint::XfsForceLog => {
@@ -160,6 +172,15 @@ impl Decoder {
                 What::Enter { call, file: file as i32, flags: flags as u32 }
             }
             Tracepoint::Return(_) => What::Return { result: number(1)? },
+            Tracepoint::UringSubmit => What::UringSubmit {
+                request: number(1)? as u64,
+                call: uring_call(number(2)?),
+                links: number(3)? & LINKS != 0,
+            },
+            Tracepoint::UringQueue => What::UringQueue { request: number(1)? as u64 },
+            Tracepoint::UringComplete => {
+                What::UringComplete { request: number(1)? as u64, result: number(2)? }
+            }
             Tracepoint::Open | Tracepoint::Openat => What::Open { flags: number(1)? as u32 },
             Tracepoint::Opened | Tracepoint::OpenedAt => What::Opened { file: number(1)? },
             Tracepoint::Dup2 | Tracepoint::Dup3 => {
@@ -202,6 +223,22 @@ impl Decoder {
             Tracepoint::BioComplete => What::BioComplete { extent: extent()?, flags: flags()? },
         };
         Some(Event { at, thread: number(0)? as u32, what })
+    }
+}
+
+/// `IOSQE_IO_LINK` and `IOSQE_IO_HARDLINK`.
+const LINKS: i64 = 1 << 2 | 1 << 3;
+
+/// The commit that a request of io_uring with this opcode (`IORING_OP_*`) may be.
+fn uring_call(opcode: i64) -> Option<Syscall> {
+    const WRITEV: i64 = 2;
+    const FSYNC: i64 = 3;
+    const WRITE_FIXED: i64 = 5;
+    const WRITE: i64 = 23;
+    match opcode {
+        FSYNC => Some(Syscall::UringFsync),
+        WRITEV | WRITE_FIXED | WRITE => Some(Syscall::UringWrite),
+        _ => None,
     }
 }
 

@@ -14,6 +14,13 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// The thread, if it hands a request of io_uring to a worker.
+    pub fn hands_over(&self) -> Option<u32> {
+        matches!(self.what, What::UringQueue { .. }).then_some(self.thread)
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -21,6 +28,13 @@ pub enum What {
     Enter { call: Syscall, file: i32, flags: u32 },
     /// The thread returns from it, with this result.
     Return { result: i64 },
+    /// The thread submits a request of io_uring; `call` says which kind of commit it may be. The
+    /// next one begins when this one is complete if `links`.
+    UringSubmit { request: u64, call: Option<Syscall>, links: bool },
+    /// A worker is to do it, because it would wait.
+    UringQueue { request: u64 },
+    /// It is complete.
+    UringComplete { request: u64, result: i64 },
     /// The thread begins to open a file.
     Open { flags: u32 },
     /// It has opened it, as this number unless negative.
@@ -104,6 +118,10 @@ pub enum Syscall {
     Pwritev,
     Pwritev2,
     IoUringEnter,
+    /// An `fsync` or `fdatasync` through io_uring.
+    UringFsync,
+    /// A write through io_uring.
+    UringWrite,
     /// Not a call: the requests of a thread that belong together, in a trace without calls.
     Inferred,
 }
@@ -139,6 +157,8 @@ impl Syscall {
             Syscall::Pwritev => "pwritev",
             Syscall::Pwritev2 => "pwritev2",
             Syscall::IoUringEnter => "io_uring_enter",
+            Syscall::UringFsync => "io_uring fsync",
+            Syscall::UringWrite => "io_uring write",
             Syscall::Inferred => "commit",
         }
     }
@@ -154,6 +174,7 @@ impl Syscall {
                 | Syscall::SyncFileRange
                 | Syscall::Sync
                 | Syscall::Syncfs
+                | Syscall::UringFsync
                 | Syscall::Inferred
         )
     }
@@ -312,6 +333,11 @@ impl Command {
     /// From [`Command::numbers`].
     pub(crate) fn from_numbers(low: u64, high: u64) -> Command {
         Command::new(&(u128::from(low) | (u128::from(high) << 64)).to_le_bytes())
+    }
+
+    /// True for a thread that does requests of io_uring which would wait.
+    pub fn is_uring_worker(&self) -> bool {
+        self.bytes().starts_with(b"iou-wrk-")
     }
 
     /// True for a thread with which the kernel does deferred work.

@@ -216,6 +216,23 @@ fn filesystem_tag(filesystem: Filesystem) -> u64 {
     }
 }
 
+fn uring_tag(call: Option<Syscall>) -> u64 {
+    match call {
+        Some(Syscall::UringFsync) => 1,
+        Some(Syscall::UringWrite) => 2,
+        _ => 0,
+    }
+}
+
+fn uring_call(tag: u64) -> Result<Option<Syscall>, Broken> {
+    match tag {
+        0 => Ok(None),
+        1 => Ok(Some(Syscall::UringFsync)),
+        2 => Ok(Some(Syscall::UringWrite)),
+        _ => Err(Broken),
+    }
+}
+
 /// The tag of what happened, and its values.
 fn values(what: &What) -> (u8, Vec<u64>) {
     let device = |device: DeviceNumber| [u64::from(device.major), u64::from(device.minor)];
@@ -260,6 +277,11 @@ fn values(what: &What) -> (u8, Vec<u64>) {
         }
         What::BioComplete { extent, flags } => (19, with(extent, &[flags.number()])),
         What::Lost => (20, Vec::new()),
+        What::UringSubmit { request, call, links } => {
+            (21, vec![*request, uring_tag(*call), u64::from(*links)])
+        }
+        What::UringQueue { request } => (22, vec![*request]),
+        What::UringComplete { request, result } => (23, vec![*request, signed(*result)]),
     }
 }
 
@@ -342,6 +364,11 @@ fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
         },
         12 => What::Waking { thread: small(next()?)? },
         20 => What::Lost,
+        21 => {
+            What::UringSubmit { request: next()?, call: uring_call(next()?)?, links: next()? != 0 }
+        }
+        22 => What::UringQueue { request: next()? },
+        23 => What::UringComplete { request: next()?, result: unsigned(next()?) },
         _ => return Err(Broken),
     })
 }
@@ -399,6 +426,8 @@ mod tests {
             let length = (bytes.len() as f64 * share) as usize;
             match read(&bytes[..length]) {
                 Err(KeptError::Damaged(_)) => {}
+                // Its last bytes only say that it ends.
+                Ok(whole) => prop_assert_eq!(whole, (events, trailer())),
                 Err(KeptError::Foreign) => prop_assert!(length < header),
                 other => prop_assert!(false, "{:?}", other),
             }

@@ -73,8 +73,8 @@ impl Live {
             let present = match observer(tracepoint) {
                 Observer::Threads => calls.enable(tracepoint, "")?,
                 Observer::Blocks => devices.enable(tracepoint, &blocks)?,
-                Observer::Journals if scope.filesystems.is_empty() => true,
-                Observer::Journals => devices.enable(tracepoint, &filesystems)?,
+                Observer::Filesystems if scope.filesystems.is_empty() => true,
+                Observer::Filesystems => devices.enable(tracepoint, &filesystems)?,
             };
             if !present && !is_optional(tracepoint) {
                 counted.missing.push(tracepoint.path());
@@ -159,26 +159,31 @@ impl Live {
 enum Observer {
     Threads,
     Blocks,
-    Journals,
+    Filesystems,
 }
 
 fn observer(tracepoint: Tracepoint) -> Observer {
     match tracepoint {
         Tracepoint::Enter(_)
         | Tracepoint::Return(_)
+        | Tracepoint::UringSubmit
+        | Tracepoint::UringQueue
+        | Tracepoint::UringComplete
         | Tracepoint::Open
         | Tracepoint::Opened
         | Tracepoint::Openat
         | Tracepoint::OpenedAt
         | Tracepoint::Dup2
         | Tracepoint::Dup3
-        | Tracepoint::Ext4Sync
-        | Tracepoint::XfsSync
         | Tracepoint::BtrfsSync
-        | Tracepoint::XfsForceLog
         | Tracepoint::Switch
         | Tracepoint::Waking => Observer::Threads,
-        Tracepoint::JournalStart | Tracepoint::JournalEnd => Observer::Journals,
+        // Workers sync on behalf of a thread, too.
+        Tracepoint::Ext4Sync
+        | Tracepoint::XfsSync
+        | Tracepoint::XfsForceLog
+        | Tracepoint::JournalStart
+        | Tracepoint::JournalEnd => Observer::Filesystems,
         Tracepoint::BioQueue
         | Tracepoint::BackMerge
         | Tracepoint::FrontMerge
@@ -201,6 +206,9 @@ fn is_optional(tracepoint: Tracepoint) -> bool {
             | Tracepoint::XfsForceLog
             | Tracepoint::JournalStart
             | Tracepoint::JournalEnd
+            | Tracepoint::UringSubmit
+            | Tracepoint::UringQueue
+            | Tracepoint::UringComplete
             | Tracepoint::Open
             | Tracepoint::Opened
             | Tracepoint::Dup2

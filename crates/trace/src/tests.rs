@@ -277,6 +277,82 @@ fn a_call_across_lost_events_is_dropped() {
     assert!(commits(vec![enter(100, Syscall::Fsync), lost, back(160)]).is_empty());
 }
 
+fn submit(at: u64, request: u64, call: Syscall, links: bool) -> Event {
+    event(at, WRITER, What::UringSubmit { request, call: Some(call), links })
+}
+
+fn uring_complete(at: u64, request: u64) -> Event {
+    event(at, WRITER, What::UringComplete { request, result: 0 })
+}
+
+fn uring_worker(at: [u64; 3]) -> [Event; 3] {
+    let mut events = flush(at, JOURNAL);
+    let What::Bio { command, .. } = &mut events[0].what else { unreachable!() };
+    *command = Command::new(b"iou-wrk-7");
+    events
+}
+
+#[test]
+fn a_write_and_a_linked_fsync_of_io_uring_are_one_commit() {
+    let queue = event(170, WRITER, What::UringQueue { request: 2 });
+    let commit = one(&[
+        &[enter(95, Syscall::IoUringEnter)],
+        &[submit(100, 1, Syscall::UringWrite, true), submit(101, 2, Syscall::UringFsync, false)],
+        &write([105, 107, 150], WRITER, 2048, "WS"),
+        &off_cpu([110, 152, 155]),
+        &[uring_complete(160, 1), back(165), enter(168, Syscall::IoUringEnter), queue],
+        &uring_worker([180, 181, 280]),
+        &[uring_complete(290, 2), back(295)],
+    ]);
+    assert_eq!((commit.call, commit.thread), (Syscall::UringFsync, WRITER));
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 5),
+            (Stage::DataQueue, 2),
+            (Stage::DataWrite, 43),
+            (Stage::WakeUp, 30),
+            (Stage::FlushQueue, 1),
+            (Stage::Flush, 99),
+            (Stage::Thread, 10),
+        ]
+    );
+}
+
+#[test]
+fn a_kernel_worker_syncs_for_the_oldest_direct_write_of_io_uring() {
+    let on = Some(DISK);
+    let sync =
+        |at, worker| event(at, worker, What::SyncFile { filesystem: Filesystem::Ext4, device: on });
+    let mut flushes = [flush([155, 156, 200], WORKER), flush([215, 216, 260], WORKER)].concat();
+    for event in &mut flushes {
+        if let What::Bio { command, .. } = &mut event.what {
+            *command = Command::new(b"kworker/1:2");
+        }
+    }
+    let commits = commits(
+        [
+            &[enter(95, Syscall::IoUringEnter), submit(100, 1, Syscall::UringWrite, false)][..],
+            &write([105, 107, 150], WRITER, 2048, "WS"),
+            &[submit(110, 2, Syscall::UringWrite, false)],
+            &write([112, 113, 151], WRITER, 4096, "WS"),
+            &off_cpu([115, 206, 207]),
+            &[sync(154, WORKER), sync(210, WORKER)],
+            &flushes,
+            &[uring_complete(208, 1), uring_complete(265, 2), back(270)],
+        ]
+        .concat(),
+    );
+    let each: Vec<_> = commits
+        .iter()
+        .map(|commit| {
+            let flush = commit.requests.iter().find(|own| own.request.is_bare_flush());
+            (commit.enter, flush.map(|own| own.request.queued))
+        })
+        .collect();
+    assert_eq!(each, [(100, Some(155)), (110, Some(215))]);
+}
+
 fn anatomy(parts: &[&[Event]]) -> Anatomy {
     let mut summary = Summary::default();
     commits(parts.concat()).iter().for_each(|commit| summary.add(commit, None));
@@ -345,6 +421,17 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             (thread, What::Switch { from: thread, from_state: Left::Waiting, to: 0 }),
             (0, What::Switch { from: 0, from_state: Left::Runnable, to: thread }),
             (0, What::Waking { thread }),
+            (
+                thread,
+                What::UringSubmit { request: 1, call: Some(Syscall::UringWrite), links: true },
+            ),
+            (
+                thread,
+                What::UringSubmit { request: 2, call: Some(Syscall::UringFsync), links: false },
+            ),
+            (thread, What::UringQueue { request: 2 }),
+            (thread, What::UringComplete { request: 1, result: 0 }),
+            (thread, What::UringComplete { request: 2, result: 0 }),
             (0, What::Lost),
         ])
     });

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use blame::Blame;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
@@ -53,6 +54,8 @@ pub(crate) struct Tracefs {
 }
 
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// How long to try to remove an instance that somebody uses.
+const REMOVAL: Duration = Duration::from_secs(2);
 /// Begins the names of our instances; the number of the process follows.
 const PREFIX: &str = "flushmark-";
 
@@ -226,6 +229,14 @@ impl Drop for Instance {
         // The kernel keeps an instance that somebody reads.
         self.readers.clear();
         let _ = self.write("tracing_on", "0");
-        let _ = fs::remove_dir(&self.path);
+        // A process that was just started closes its copies of the readers only after its parent
+        // has gone on.
+        let begun = Instant::now();
+        while let Err(error) = fs::remove_dir(&self.path)
+            && error.kind() == ErrorKind::ResourceBusy
+            && begun.elapsed() < REMOVAL
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }

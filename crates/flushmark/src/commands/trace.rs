@@ -7,6 +7,7 @@ mod read;
 mod scope;
 mod threads;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -70,10 +71,12 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
     let mut files = Files::default();
     let mut analysis = Analysis::new(&header, |commit| files.sync_flag(commit.thread, commit.file));
     let mut names = Names::default();
-    let mut see = |event: Event| -> anyhow::Result<()> {
+    let mut handing_over: HashSet<u32> = HashSet::new();
+    let mut see = |event: Event, handing_over: &mut HashSet<u32>| -> anyhow::Result<()> {
         if let Some(keeping) = &mut keeping {
             keeping.event(&event)?;
         }
+        handing_over.extend(event.hands_over());
         if let Some(thread) = analysis.event(&event) {
             names.see(thread);
         }
@@ -81,9 +84,16 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
     };
     let time = args.time.or((!matches!(subject, Subject::Command(_))).then_some(DEFAULT_TIME));
     let mut looked = began;
+    let mut with_workers: HashSet<u32> = HashSet::new();
     while !STOP.is_requested() && time.is_none_or(|time| began.elapsed() < time) {
         std::thread::sleep(READ_INTERVAL);
-        live.read()?.try_for_each(&mut see)?;
+        live.read()?.try_for_each(|event| see(event, &mut handing_over))?;
+        // The kernel creates their workers without telling the tracer.
+        for thread in handing_over.drain().collect::<Vec<_>>() {
+            let created = threads::of_process(thread).into_iter();
+            let new = created.filter(|thread| with_workers.insert(*thread));
+            live.follow(&new.collect::<Vec<_>>())?;
+        }
         if subject.is_over() {
             break;
         }
@@ -95,7 +105,7 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
         }
     }
     let (left, counted) = live.finish()?;
-    left.into_iter().try_for_each(&mut see)?;
+    left.into_iter().try_for_each(|event| see(event, &mut handing_over))?;
     let trailer = Trailer { seconds: began.elapsed().as_secs_f64(), counted, names: names.0 };
     subject.end()?;
     let document = analysis.document(&header, &trailer);
@@ -116,7 +126,7 @@ enum Subject {
     /// Whoever has files open there.
     Users {
         place: threads::Opened,
-        followed: std::collections::HashSet<u32>,
+        followed: HashSet<u32>,
     },
 }
 
@@ -138,7 +148,7 @@ impl Subject {
             (None, Some(device)) => threads::Opened::on_device(device)?,
             (None, None) => return Err(WrongUse("nothing to trace".to_owned()).into()),
         };
-        let mut followed = std::collections::HashSet::new();
+        let mut followed = HashSet::new();
         live.follow(&threads::new_users(&place, &mut followed))?;
         Ok(Subject::Users { place, followed })
     }

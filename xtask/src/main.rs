@@ -97,6 +97,8 @@ enum Peer {
     Nbdkit(versus::nbdkit::Options),
     /// The byte-string sort, with std, published crates, Arrow and reference algorithms
     Sort(versus::sort::Options),
+    /// trace-cmd and bpftrace's biosnoop, on a loop device in memory
+    Trace(versus::trace::Options),
     /// `flushmark verify write` and fio's verification (crc32c, fsync=1), on a file in memory
     Verify(versus::verify::Options),
 }
@@ -135,6 +137,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),
+        Task::Versus { peer: Peer::Trace(options) } => versus::trace::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),
     }
 }

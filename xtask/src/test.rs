@@ -458,7 +458,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
     for target in [
         "plan_toml", "fio_job", "verify_message", "nbd_session", "nbd_negotiation",
-        "foreign_result", "sort_keys",
+        "foreign_result", "sort_keys", "kernel_trace",
     ] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!(

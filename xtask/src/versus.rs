@@ -5,9 +5,11 @@
 
 pub mod ceph;
 pub mod fio;
+mod loop_device;
 pub mod nbd;
 pub mod nbdkit;
 pub mod sort;
+pub mod trace;
 pub mod verify;
 
 use std::path::{Path, PathBuf};

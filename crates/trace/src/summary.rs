@@ -49,7 +49,7 @@ struct Mean {
 impl Mean {
     fn add(&mut self, ns: u64) {
         self.count += 1;
-        self.total_ns += ns;
+        self.total_ns = self.total_ns.saturating_add(ns);
     }
 
     fn us(&self) -> f64 {
@@ -98,8 +98,8 @@ impl Summary {
                 kind.finish(call, filesystem, &command, &device)
             })
             .collect();
-        let time = |anatomy: &Anatomy| -> u64 {
-            anatomy.stages.values().map(|stage| stage.total_ns).sum()
+        let time = |anatomy: &Anatomy| {
+            anatomy.stages.values().fold(0_u64, |sum, stage| sum.saturating_add(stage.total_ns))
         };
         anatomies.sort_by_key(|anatomy| std::cmp::Reverse(time(anatomy)));
         anatomies
@@ -117,7 +117,7 @@ impl Kind {
         for (&stage, &stage_ns) in &stages_ns {
             let times = self.stages.entry(stage).or_default();
             times.times.record(stage_ns);
-            times.total_ns += stage_ns;
+            times.total_ns = times.total_ns.saturating_add(stage_ns);
         }
         let drawn = || draw(commit, &parts);
         if ns >= self.longest.ns {
@@ -125,7 +125,10 @@ impl Kind {
         }
         let bucket = self.by_time.entry(bucket(ns)).or_default();
         bucket.count += 1;
-        stages_ns.iter().for_each(|(&stage, ns)| *bucket.stages_ns.entry(stage).or_default() += ns);
+        for (&stage, &ns) in &stages_ns {
+            let sum = bucket.stages_ns.entry(stage).or_default();
+            *sum = sum.saturating_add(ns);
+        }
         // Not the first one: files grow and caches fill at the beginning.
         if bucket.count.is_power_of_two() {
             bucket.drawn = drawn();
@@ -213,7 +216,10 @@ fn slowest(by_time: &BTreeMap<u32, Bucket>, wanted: u64) -> BTreeMap<Stage, f64>
             break;
         }
         count += bucket.count;
-        bucket.stages_ns.iter().for_each(|(&stage, ns)| *sums.entry(stage).or_default() += ns);
+        for (&stage, &ns) in &bucket.stages_ns {
+            let sum = sums.entry(stage).or_default();
+            *sum = sum.saturating_add(ns);
+        }
     }
     let mean = |ns: u64| ns as f64 / count.max(1) as f64 / 1e3;
     sums.into_iter().map(|(stage, ns)| (stage, mean(ns))).collect()
@@ -257,7 +263,8 @@ fn count_reached(reached: &mut Reached, commit: &Commit) {
         reached.failed += u64::from(request.failed);
         let sent = request.spans.iter().find(|span| span.phase == Phase::Device);
         if let (Some(inserted), Some(sent)) = (request.inserted, sent) {
-            reached.scheduler_ns += sent.from.saturating_sub(inserted);
+            let held = sent.from.saturating_sub(inserted);
+            reached.scheduler_ns = reached.scheduler_ns.saturating_add(held);
         }
     }
 }
@@ -279,7 +286,7 @@ fn draw(commit: &Commit, parts: &[crate::attribution::Part]) -> Drawn {
             && before.request.extent.end() == request.extent.sector
             && before.request.done == request.done
         {
-            last.sectors += request.extent.sectors;
+            last.sectors = last.sectors.saturating_add(request.extent.sectors);
             previous = Some(own);
             continue;
         }

@@ -1,0 +1,232 @@
+//! `cargo xtask versus trace`: what tracing costs a loop of commits, beside `trace-cmd record` with
+//! the same events and bpftrace's `biosnoop`; how many events a second are kept; and how fast a kept
+//! trace is analysed.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use super::loop_device::LoopDevice;
+use super::{Compared, Shared, Wanted, in_turns, print};
+use crate::build;
+use crate::command::{is_there, output};
+
+const SLOWDOWN: &str = "a traced commit";
+const KEPT: &str = "events kept";
+const ANALYSIS: &str = "analysis of a kept trace";
+/// Larger than what the tests write.
+const DEVICE_BYTES: u64 = 256 << 20;
+/// The slowest that a traced loop may be, in times of an untraced one.
+const SLOWDOWN_MOST: f64 = 1.10;
+const KEPT_PER_SECOND: f64 = 500_000.0;
+const ANALYSED_PER_SECOND: f64 = 5_000_000.0;
+
+/// One thread on one CPU, so a commit does not depend on where the scheduler places it.
+const COMMITS: &str =
+    "[[test]]\npattern = \"write\"\nsync = \"fdatasync\"\nsize = \"16MiB\"\nwarm_up = \"0s\"\n";
+/// As many events as the machine makes: two writers, many requests in flight.
+const FLOOD: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"64MiB\"\ndepth = 64\njobs = 2\n\
+                     warm_up = \"0s\"\n";
+
+/// What `flushmark trace` records of a command.
+const EVENTS: [&str; 19] = [
+    "block:block_bio_queue",
+    "block:block_bio_complete",
+    "block:block_bio_backmerge",
+    "block:block_bio_frontmerge",
+    "block:block_split",
+    "block:block_rq_insert",
+    "block:block_rq_issue",
+    "block:block_rq_complete",
+    "syscalls:sys_enter_fsync",
+    "syscalls:sys_exit_fsync",
+    "syscalls:sys_enter_fdatasync",
+    "syscalls:sys_exit_fdatasync",
+    "syscalls:sys_enter_pwrite64",
+    "syscalls:sys_exit_pwrite64",
+    "syscalls:sys_enter_write",
+    "syscalls:sys_exit_write",
+    "syscalls:sys_enter_openat",
+    "sched:sched_switch",
+    "sched:sched_waking",
+];
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// How a loop of commits is observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Observer {
+    Nobody,
+    Flushmark,
+    TraceCmd,
+    Biosnoop,
+}
+
+/// Runs all rows, and prints the table.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    for (program, package) in [("trace-cmd", "trace-cmd"), ("bpftrace", "bpftrace")] {
+        if !is_there(program, &["--version"]) {
+            bail!("{program} is missing; install it (apt-get install {package})");
+        }
+    }
+    let place = tempfile::tempdir_in("/dev/shm").context("cannot make a directory in memory")?;
+    let bench = Bench {
+        flushmark: build::flushmark()?,
+        place: place.path(),
+        device: LoopDevice::make(DEVICE_BYTES)?,
+        seconds: options.shared.seconds,
+    };
+    let mut table = Vec::new();
+    if options.shared.wants(SLOWDOWN) {
+        table.extend(bench.slowdown(options.shared.rounds)?);
+    }
+    if options.shared.wants(KEPT) || options.shared.wants(ANALYSIS) {
+        table.extend(bench.kept_and_analysed()?);
+    }
+    print(&table);
+    Ok(())
+}
+
+struct Bench<'a> {
+    flushmark: &'a Path,
+    place: &'a Path,
+    /// In memory, without a filesystem.
+    device: LoopDevice,
+    seconds: u32,
+}
+
+impl Bench<'_> {
+    fn plan(&self, text: &str) -> anyhow::Result<String> {
+        let path = self.place.join("plan.toml");
+        std::fs::write(&path, text)?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.place.join(name).to_string_lossy().into_owned()
+    }
+
+    /// The loop as a command: its result goes to a file.
+    fn command(&self, plan: &str, pinned: bool) -> anyhow::Result<Vec<String>> {
+        let (plan, time) = (self.plan(plan)?, format!("{}s", self.seconds));
+        let binary = self.flushmark.to_string_lossy();
+        let pin: &[&str] = if pinned { &["taskset", "--cpu-list", "0"] } else { &[] };
+        let run = [
+            &binary, "run", &plan, "--time", &time, "--target", &self.device.path,
+            "--destroy-data", "--quiet", "--no-store", "--output",
+        ];
+        let result = self.file("result.json");
+        Ok([pin, &run[..], &[&result]].concat().into_iter().map(str::to_owned).collect())
+    }
+
+    fn commits_per_second(&self) -> anyhow::Result<f64> {
+        let text = std::fs::read_to_string(self.file("result.json"))?;
+        let document: Value = serde_json::from_str(&text)?;
+        let rate = &document["results"][0]["measured"]["commits_per_second"];
+        rate.as_f64().with_context(|| {
+            format!("no rate of commits in {}", document["results"][0]["measured"])
+        })
+    }
+
+    fn slowdown(&self, rounds: u32) -> anyhow::Result<Vec<Compared>> {
+        eprintln!("{SLOWDOWN}");
+        let observers =
+            [Observer::Nobody, Observer::Flushmark, Observer::TraceCmd, Observer::Biosnoop];
+        let rate: fn(&f64) -> f64 = |rate| *rate;
+        let samples = in_turns(rounds, &observers, rate, |&observer| self.observed(observer))?;
+        let time: fn(&f64) -> f64 = |rate| 1e6 / rate;
+        let others = observers.iter().zip(&samples).filter(|(one, _)| **one != Observer::Flushmark);
+        Ok(others
+            .map(|(observer, theirs)| {
+                let (what, wanted) = match observer {
+                    Observer::Nobody => ("µs, untraced", Wanted::AtMost(SLOWDOWN_MOST)),
+                    Observer::TraceCmd => ("µs, trace-cmd record", Wanted::AtMost(1.0)),
+                    _ => ("µs, biosnoop.bt", Wanted::AtMost(1.0)),
+                };
+                Compared::medians(SLOWDOWN, what, [&samples[1], theirs], time, wanted)
+            })
+            .collect())
+    }
+
+    /// Commits per second of the loop while it is observed.
+    fn observed(&self, observer: Observer) -> anyhow::Result<f64> {
+        let command = self.command(COMMITS, true)?;
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        match observer {
+            Observer::Nobody => drop(output(command[0], &command[1..])?),
+            Observer::Flushmark => {
+                let trace = [&["trace", "--format", "json", "--"][..], &command].concat();
+                let document = output(&self.flushmark.to_string_lossy(), &trace)?;
+                let document: Value = serde_json::from_str(&document)?;
+                ensure!(document["lost"] == 0, "lost events: {}", document["lost"]);
+            }
+            Observer::TraceCmd => {
+                let data = self.file("trace.dat");
+                let events: Vec<&str> = EVENTS.iter().flat_map(|event| ["-e", event]).collect();
+                let record = [&["record", "-q", "-o", &data][..], &events, &command].concat();
+                output("trace-cmd", &record)?;
+                std::fs::remove_file(&data)?;
+            }
+            Observer::Biosnoop => {
+                let mut snoop = biosnoop()?;
+                let ran = output(command[0], &command[1..]);
+                snoop.kill()?;
+                snoop.wait()?;
+                ran?;
+            }
+        }
+        self.commits_per_second()
+    }
+
+    /// A flood of events: kept, and analysed.
+    fn kept_and_analysed(&self) -> anyhow::Result<Vec<Compared>> {
+        eprintln!("{KEPT}, {ANALYSIS}");
+        let command = self.command(FLOOD, false)?;
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let kept = self.file("kept.trace");
+        let trace = [&["trace", "--format", "json", "--keep", &kept, "--"][..], &command].concat();
+        let document: Value =
+            serde_json::from_str(&output(&self.flushmark.to_string_lossy(), &trace)?)?;
+        let figure = |name: &str| document[name].as_f64().unwrap_or(0.0);
+        let (events, lost, seconds) = (figure("events"), figure("lost"), f64::from(self.seconds));
+        eprintln!("  {events} events in {seconds} s, {lost} lost and counted");
+
+        let begun = Instant::now();
+        let read: Value = serde_json::from_str(&output(
+            &self.flushmark.to_string_lossy(),
+            &["trace", "read", "--format", "json", &kept],
+        )?)?;
+        let analysed = events / begun.elapsed().as_secs_f64();
+        ensure!(read["events"] == document["events"], "{} events read", read["events"]);
+        std::fs::remove_file(&kept)?;
+        let line = |row: &str, what: &str, ours: f64, theirs: f64, wanted| Compared {
+            row: row.to_owned(),
+            what: what.to_owned(),
+            ours,
+            theirs,
+            wanted,
+        };
+        Ok(vec![
+            line(KEPT, "events/s", events / seconds, KEPT_PER_SECOND, Wanted::AtLeast(1.0)),
+            line(KEPT, "lost, of all", lost, events, Wanted::Below(1.0)),
+            line(ANALYSIS, "events/s", analysed, ANALYSED_PER_SECOND, Wanted::AtLeast(1.0)),
+        ])
+    }
+}
+
+/// bpftrace's script, attached.
+fn biosnoop() -> anyhow::Result<Child> {
+    let mut command = Command::new("biosnoop.bt");
+    command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+    let snoop = command.spawn().context("cannot start biosnoop.bt, of the package bpftrace")?;
+    // It compiles its script first.
+    std::thread::sleep(Duration::from_secs(4));
+    Ok(snoop)
+}

@@ -129,10 +129,8 @@ impl Bench<'_> {
     fn commits_per_second(&self) -> anyhow::Result<f64> {
         let text = std::fs::read_to_string(self.file("result.json"))?;
         let document: Value = serde_json::from_str(&text)?;
-        let rate = &document["results"][0]["measured"]["commits_per_second"];
-        rate.as_f64().with_context(|| {
-            format!("no rate of commits in {}", document["results"][0]["measured"])
-        })
+        let rate = &document["results"][0]["commits_per_s"];
+        rate.as_f64().with_context(|| format!("no rate of commits in {}", document["results"][0]))
     }
 
     fn slowdown(&self, rounds: u32) -> anyhow::Result<Vec<Compared>> {

@@ -29,6 +29,7 @@ fn help() {
       host       Find what on this host slows or endangers commits
       cache      Show, switch or restore a drive's volatile write cache
       trace      Show where a commit spends its time: thread, journal, block layer, drive
+      watch      Show a machine's writes and flushes as they happen, and who commits
       catalogue  List published drive measurements with their sources
 
     Model and emulate:
@@ -301,6 +302,11 @@ fn a_check_can_decide() {
     let wrong = run(&["check", "--fail-on", "slog"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("unknown use `slog`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn help_of_watch() {
+    insta::assert_snapshot!(shown(&["watch", "--help"]), @"");
 }
 
 #[test]

@@ -161,7 +161,10 @@ fn a_device_that_vanishes_or_counts_again_and_one_without_flushes() {
     out.read_to_string(&mut text).unwrap();
     let ended = Run::of(watch.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    insta::assert_snapshot!(ended.stderr.trim_end(), @"");
+    insta::assert_snapshot!(ended.stderr.trim_end(), @"
+    flushmark: zram0 does not count its flushes, so `-` stands for the rate and the time of them
+    flushmark: sdb has vanished and is no longer watched
+    ");
     let intervals = intervals(&text);
     let devices = |interval: &Value| -> Vec<(String, Option<f64>)> {
         let devices = interval["devices"].as_array().unwrap().iter();
@@ -169,17 +172,17 @@ fn a_device_that_vanishes_or_counts_again_and_one_without_flushes() {
     };
     let (sda, sdb, zram) = ("\"sda\"", "\"sdb\"", "\"zram0\"");
     let idle = |name: &str| (name.to_owned(), Some(0.0));
-    assert_eq!(devices(&intervals[0]), [idle(sda), idle(sdb), idle(zram)]);
-    assert!(intervals.iter().any(|interval| devices(interval)[0] == (sda.to_owned(), None)));
-    assert_eq!(devices(intervals.last().unwrap()), [idle(sda), idle(zram)]);
+    assert_eq!(devices(&intervals[0]), [idle(zram), idle(sda), idle(sdb)]);
+    assert!(intervals.iter().any(|interval| devices(interval)[1] == (sda.to_owned(), None)));
+    assert_eq!(devices(intervals.last().unwrap()), [idle(zram), idle(sda)]);
     assert!(intervals.iter().all(|one| one["processes"].is_null()));
-    assert!(intervals[0]["devices"][2]["flushes_per_s"].is_null());
+    assert!(intervals[0]["devices"][0]["flushes_per_s"].is_null());
 
     std::fs::remove_file(machine.path().join("sys/dev/block/8:0")).unwrap();
     std::fs::remove_file(machine.path().join("sys/dev/block/253:0")).unwrap();
     let none = run(&["watch", "--system-root", root, "--for", "1s"]);
     assert_eq!(none.code, Some(2));
-    insta::assert_snapshot!(none.stderr.trim_end(), @"");
+    insta::assert_snapshot!(none.stderr.trim_end(), @"flushmark: no drive was found under /sys/block; name a device or a path to watch");
 }
 
 /// The answer to a request for this path.
@@ -202,7 +205,21 @@ fn metrics_in_a_file_and_over_http() {
     let watch = ["watch", "--system-root", root, "--interval", "100ms"];
     assert_eq!(run(&[&watch[..], &to_file].concat()).code, Some(0));
     let text = std::fs::read_to_string(&file).unwrap();
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    # HELP flushmark_device_writes Writes that the device completed; merged writes count as one.
+    # TYPE flushmark_device_writes counter
+    flushmark_device_writes_total{device="sda"} 100
+    # HELP flushmark_device_flushes Flushes that the device completed; no sample where it does not count them.
+    # TYPE flushmark_device_flushes counter
+    flushmark_device_flushes_total{device="sda"} 10
+    # HELP flushmark_device_write_seconds Time that writes took, added up.
+    # TYPE flushmark_device_write_seconds counter
+    flushmark_device_write_seconds_total{device="sda"} 0.05
+    # HELP flushmark_device_flush_seconds Time that flushes took, added up.
+    # TYPE flushmark_device_flush_seconds counter
+    flushmark_device_flush_seconds_total{device="sda"} 0.08
+    # EOF
+    "#);
 
     let mut served = begin(&[&watch[1..], &["--openmetrics", ":0"]].concat());
     let mut said = String::new();
@@ -230,25 +247,25 @@ fn refusals() {
         assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
         run.said("", "").lines().next().unwrap_or_default().to_owned()
     };
-    insta::assert_snapshot!(said(&["/no/such/path"]), @"");
-    insta::assert_snapshot!(said(&["/proc"]), @"");
-    insta::assert_snapshot!(said(&["/dev/null"]), @"");
+    insta::assert_snapshot!(said(&["/no/such/path"]), @"flushmark: /no/such/path does not exist: name an existing directory, regular file or block device");
+    insta::assert_snapshot!(said(&["/proc"]), @"flushmark: /proc is not on a block device (its filesystem is proc), so the kernel counts no writes and flushes for it; name a device, or a path on a drive");
+    insta::assert_snapshot!(said(&["/dev/null"]), @"flushmark: /dev/null is a character device: name a directory, a regular file or a block device");
     if let Some(memory) = memory(test) {
         let path = memory.path().to_str().unwrap();
-        insta::assert_snapshot!(said(&[path]).replace(path, "MEMORY"), @"");
+        insta::assert_snapshot!(said(&[path]).replace(path, "MEMORY"), @"flushmark: MEMORY is not on a block device (its filesystem is tmpfs), so the kernel counts no writes and flushes for it; name a device, or a path on a drive");
     }
-    insta::assert_snapshot!(said(&["--interval", "0"]), @"");
-    insta::assert_snapshot!(said(&["--interval", "1ms"]), @"");
-    insta::assert_snapshot!(said(&["--for", "0s"]), @"");
-    insta::assert_snapshot!(said(&["--openmetrics", "localhost:9187"]), @"");
-    insta::assert_snapshot!(said(&["--openmetrics", "/no/such/directory/file"]), @"");
+    insta::assert_snapshot!(said(&["--interval", "0"]), @"error: invalid value '0' for '--interval <TIME>': expected a time above zero");
+    insta::assert_snapshot!(said(&["--interval", "1ms"]), @"error: invalid value '1ms' for '--interval <TIME>': expected at least 100 ms");
+    insta::assert_snapshot!(said(&["--for", "0s"]), @"error: the argument '--for <TIME>' cannot be used multiple times");
+    insta::assert_snapshot!(said(&["--openmetrics", "localhost:9187"]), @"error: invalid value 'localhost:9187' for '--openmetrics <FILE|ADDRESS>': expected a file, PORT, :PORT or ADDRESS:PORT with a numeric address, such as 127.0.0.1:9187 or [::1]:9187");
+    insta::assert_snapshot!(said(&["--openmetrics", "/no/such/directory/file"]), @"flushmark: /no/such/directory is not a directory, so --openmetrics cannot create a file there");
     let machine = captures::built::laptop();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let root = machine.path().to_str().unwrap();
     let in_use = said(&["--system-root", root, "--openmetrics", &format!(":{port}")]);
     let in_use = in_use.replace(&(port.wrapping_add(1)).to_string(), "NEXT");
-    insta::assert_snapshot!(in_use.replace(&port.to_string(), "PORT"), @"");
+    insta::assert_snapshot!(in_use.replace(&port.to_string(), "PORT"), @"flushmark: 127.0.0.1:PORT is in use, perhaps by another `flushmark watch`; use another port, such as --openmetrics NEXT, or --openmetrics 0 for a free one");
 }
 
 #[test]
@@ -259,6 +276,6 @@ fn without_root_the_drives_are_watched_all_the_same() {
         return;
     }
     assert_eq!(code, Some(0), "{stderr}");
-    insta::assert_snapshot!(stderr.lines().next().unwrap_or_default(), @"");
-    insta::assert_snapshot!(stdout.lines().next().unwrap_or_default().replace("  ", " "), @"");
+    insta::assert_snapshot!(stderr.lines().next().unwrap_or_default(), @"flushmark: the processes that commit are not shown, because that needs root");
+    insta::assert_snapshot!(stdout.lines().next().unwrap_or_default().replace("  ", " "), @"time   device writes/s flushes/s   write   flush");
 }

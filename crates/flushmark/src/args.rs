@@ -11,6 +11,7 @@ pub mod results;
 pub mod store;
 pub mod trace;
 pub mod verify;
+pub mod watch;
 pub mod web;
 
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ pub enum Command {
     Cache(CacheArgs),
     Host(HostArgs),
     Trace(trace::TraceArgs),
+    Watch(watch::WatchArgs),
     Suites(SuitesArgs),
     Models(ModelsArgs),
     Fit(FitArgs),

@@ -6,6 +6,7 @@ use blame::Blame;
 use ceph::sizing::PlanError;
 use clierror::Program;
 use crash::CrashError;
+use drive::DriveError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
 use engine::EngineError;
@@ -69,4 +70,5 @@ fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
         .or_else(|| error.downcast_ref().map(EngineError::blame))
         .or_else(|| error.downcast_ref().map(RadosError::blame))
         .or_else(|| error.downcast_ref().map(TraceError::blame))
+        .or_else(|| error.downcast_ref().map(DriveError::blame))
 }

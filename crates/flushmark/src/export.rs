@@ -10,7 +10,7 @@ use crate::args::export::TextFormat;
 use crate::exit::WrongUse;
 
 /// Mode of the metrics file: a collector runs as another user.
-const READABLE_BY_ALL: u32 = 0o644;
+pub const READABLE_BY_ALL: u32 = 0o644;
 
 /// The text of one or several runs.
 pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, WrongUse> {

@@ -9,7 +9,7 @@ use crate::args::Args;
 /// Every verb, under its heading.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["check", "run", "suites"]),
-    ("Inspect", &["drives", "host", "cache", "trace", "catalogue"]),
+    ("Inspect", &["drives", "host", "cache", "trace", "watch", "catalogue"]),
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
     ("Plan", &["ceph"]),
     ("Prove", &["verify", "crash"]),

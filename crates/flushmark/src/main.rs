@@ -11,6 +11,7 @@ mod export;
 mod help;
 mod host_settings;
 mod keeping;
+mod listening;
 mod live;
 mod modelled;
 mod progress;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         args::Command::Cache(cache) => commands::cache::run(&cache),
         args::Command::Host(host) => commands::host::run(&host),
         args::Command::Trace(trace) => commands::trace::run(&trace),
+        args::Command::Watch(watch) => commands::watch::run(&watch),
         args::Command::Suites(suites) => commands::suites::run(&suites),
         args::Command::Models(models) => commands::models::run(&models),
         args::Command::Fit(fit) => commands::fit::run(&fit),

@@ -29,6 +29,7 @@ fn help() {
       host       Find what on this host slows or endangers commits
       cache      Show, switch or restore a drive's volatile write cache
       trace      Show where a commit spends its time: thread, journal, block layer, drive
+      watch      Show a machine's writes and flushes as they happen, and who commits
       catalogue  List published drive measurements with their sources
 
     Model and emulate:
@@ -301,6 +302,57 @@ fn a_check_can_decide() {
     let wrong = run(&["check", "--fail-on", "slog"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("unknown use `slog`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn help_of_watch() {
+    insta::assert_snapshot!(shown(&["watch", "--help"]), @"
+    Show a machine's writes and flushes as they happen, and who commits
+
+    Prints a line for each drive and second: writes and flushes per second, and their mean times, from
+    the kernel's own counters. Writes nothing to the drives. As root, it also shows which processes
+    commit (fsync, fdatasync, sync_file_range, msync, sync, syncfs).
+
+    Usage: flushmark watch [OPTIONS] [DEVICE|PATH]...
+
+    Arguments:
+      [DEVICE|PATH]...
+              Devices, or paths on the drives to watch [default: all drives]
+
+    Options:
+          --interval <TIME>
+              Time between two lines
+              
+              [default: 1s]
+
+          --for <TIME>
+              Stop after this time [default: run until Ctrl-C]
+
+          --openmetrics <FILE|ADDRESS>
+              Also publish the counters as metrics for Prometheus: in a file that is replaced after each
+              interval, or over HTTP under /metrics at PORT, :PORT (of this machine only) or
+              ADDRESS:PORT
+
+          --format <FORMAT>
+              Output format; JSON has one line for each interval
+
+              Possible values:
+              - text: For people
+              - json: For programs
+              
+              [default: text]
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      flushmark watch
+      sudo flushmark watch /var/lib/postgresql --for 1min
+      flushmark watch /dev/sda /dev/nvme0n1 --interval 10s --format json
+      sudo flushmark watch --openmetrics :9187
+
+    Press Ctrl-C to stop.
+    ");
 }
 
 #[test]

@@ -17,7 +17,7 @@
 //! | `markup` | tags and entities of web pages, the transfer encoding of mails |
 //! | [`columns`] | the columns of result tables |
 //! | [`csv`], [`parquet`] | those columns as CSV and Parquet |
-//! | [`openmetrics`] | a run as metrics, for Prometheus |
+//! | [`openmetrics`] | a run, or a watched machine, as metrics for Prometheus |
 //!
 //! Imports invent nothing: what a tool does not report stays `null`, assumptions become notes of
 //! the result, and a text that is cut short is rejected as a whole.

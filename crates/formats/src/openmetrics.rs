@@ -1,9 +1,11 @@
-//! A run as metrics, for Prometheus.
+//! A run, or a watched machine, as metrics for Prometheus.
 //!
 //! node_exporter's textfile collector reads the Prometheus text format, the predecessor of
 //! OpenMetrics, and accepts no timestamps. The output is valid in both: base units in the names,
 //! `HELP` and `TYPE` once before all samples of a name, summaries with quantiles, and `# EOF` at
 //! the end, a comment in the older format. No two samples have the same labels.
+
+mod watch;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,6 +13,8 @@ use std::fmt::Write as _;
 use measurement::{Ended, Grade, LatencySummary, RunDocument, TestResult};
 
 use crate::columns::{Operation, drive, operations, tool};
+
+pub use watch::watched;
 
 /// The metrics of one run, or of several, distinguished by a label `run`.
 ///
@@ -86,6 +90,29 @@ struct Family {
     help: &'static str,
 }
 
+/// The type of a metric, and what follows its name in a sample.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Gauge,
+    Counter,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+        }
+    }
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Kind::Gauge => "",
+            Kind::Counter => "_total",
+        }
+    }
+}
+
 type Figure = fn(&TestResult) -> Option<f64>;
 
 const TESTS: [(Family, Figure); 10] = [
@@ -150,13 +177,23 @@ const TESTS: [(Family, Figure); 10] = [
 
 impl Family {
     fn write(&self, text: &mut String, samples: impl Iterator<Item = (String, f64)>) {
+        self.write_as(Kind::Gauge, text, samples);
+    }
+
+    fn write_as(
+        &self,
+        kind: Kind,
+        text: &mut String,
+        samples: impl Iterator<Item = (String, f64)>,
+    ) {
         let mut samples = samples.filter(|(_, value)| value.is_finite()).peekable();
         if samples.peek().is_none() {
             return;
         }
-        let _ = writeln!(text, "# HELP {} {}\n# TYPE {} gauge", self.name, self.help, self.name);
+        let (name, help) = (self.name, self.help);
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
         for (labels, value) in samples {
-            let _ = writeln!(text, "{}{{{labels}}} {value}", self.name);
+            let _ = writeln!(text, "{name}{}{{{labels}}} {value}", kind.suffix());
         }
     }
 }

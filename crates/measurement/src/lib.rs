@@ -18,6 +18,7 @@
 //! | [`ceph_document`] | the JSON output of `flushmark ceph layout` and `flushmark ceph check` |
 //! | `audit` | one host setting, with its grade |
 //! | [`started_at`] | the start time of a run, as documents write it |
+//! | [`watch`] | what devices and processes did in an interval, and since they appeared |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
@@ -46,6 +47,7 @@ pub mod started_at;
 mod steady_state;
 mod target;
 pub mod trace_document;
+pub mod watch;
 
 pub use anatomy::{
     Anatomy, Committer, Company, Drawn, DrawnRequest, DrawnStage, Reached, Stage, StageTimes,

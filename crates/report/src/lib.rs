@@ -12,6 +12,7 @@
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
+//! | [`WatchLines`], [`flushes_not_counted`] | a watched machine |
 //! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | a write cache that was switched or restored |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | the suites; the published measurements |
@@ -61,6 +62,7 @@ mod tables;
 mod target;
 mod trace;
 mod verify;
+mod watch;
 mod write_hole;
 
 pub use self::ceph::{
@@ -91,6 +93,7 @@ pub use tables::run_page;
 pub use target::{TargetFact, Weight, target_facts, target_header};
 pub use trace::{stage_name, trace_page};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
+pub use watch::{WatchLines, flushes_not_counted};
 pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;

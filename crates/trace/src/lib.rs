@@ -12,6 +12,8 @@
 //! | `inferred` | commits of a trace without system calls |
 //! | `tracefs` | instances of the kernel's tracer: created, filtered, read, removed |
 //! | `live` | a running trace |
+//! | `sync_counts` | who commits how often, without a trace |
+//! | `histogram` | the kernel's text of what it counted |
 //!
 //! Everything above `tracefs` is free of I/O, so a trace that was kept is analysed by the code that
 //! analyses a running one.
@@ -21,12 +23,14 @@ mod commits;
 mod decode;
 mod event;
 mod format;
+mod histogram;
 mod inferred;
 mod kept;
 mod live;
 mod page;
 mod requests;
 mod summary;
+mod sync_counts;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -39,5 +43,6 @@ pub use inferred::with_calls;
 pub use kept::{Header, Keeper, Kept, KeptError, Trailer};
 pub use live::{Counted, Live, READ_INTERVAL, Scope};
 pub use summary::Summary;
+pub use sync_counts::{SyncCounts, Syncs};
 pub use text::{Origin, TextTrace, read_text};
 pub use tracefs::TraceError;

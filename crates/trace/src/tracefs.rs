@@ -90,6 +90,17 @@ impl Tracefs {
         }
     }
 
+    /// The name of a thread that was recorded lately and may have ended.
+    pub fn command(&self, thread: u32) -> Option<String> {
+        let names = fs::read(self.root.join("saved_cmdlines")).ok()?;
+        let names = String::from_utf8_lossy(&names);
+        let of_thread = |line: &str| {
+            let (number, name) = line.split_once(' ')?;
+            (number.parse() == Ok(thread)).then(|| name.to_owned())
+        };
+        names.lines().find_map(of_thread)
+    }
+
     /// Creates an instance of this name and this size for each CPU.
     pub fn instance(&self, name: &str, kib_per_cpu: u32) -> Result<Instance, TraceError> {
         let process = std::process::id();
@@ -164,6 +175,40 @@ impl Instance {
         Ok(true)
     }
 
+    /// Returns whether this kernel counts events in histograms.
+    pub fn has_histograms(&self, tracepoint: Tracepoint) -> bool {
+        self.path.join(format!("events/{}/hist", tracepoint.path())).exists()
+    }
+
+    /// Lets the kernel count an event, if `filter` accepts it, by thread; from zero, even if it
+    /// counts already. The event itself is not recorded. Does nothing if this kernel lacks it.
+    pub fn count(
+        &self,
+        tracepoint: Tracepoint,
+        filter: &str,
+        threads_max: usize,
+    ) -> Result<(), TraceError> {
+        if !self.has_histograms(tracepoint) {
+            return Ok(());
+        }
+        let condition = if filter.is_empty() { String::new() } else { format!(" if {filter}") };
+        // Opening the file truncates it, which removes a histogram that is there.
+        self.write(
+            &format!("events/{}/trigger", tracepoint.path()),
+            &format!("hist:keys=common_pid.execname:size={threads_max}{condition}"),
+        )
+    }
+
+    /// The text of a histogram; `None` if this kernel lacks the event.
+    pub fn counted(&self, tracepoint: Tracepoint) -> Result<Option<String>, TraceError> {
+        let path = self.path.join(format!("events/{}/hist", tracepoint.path()));
+        match fs::read(&path) {
+            Ok(text) => Ok(Some(String::from_utf8_lossy(&text).into_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(TraceError::Io { doing: "reading", path, source }),
+        }
+    }
+
     /// Lets records of a thread and of all that it creates pass, besides those of threads before.
     pub fn follow(&self, threads: &[u32]) -> Result<(), TraceError> {
         self.write("options/event-fork", "1")?;
@@ -193,6 +238,11 @@ impl Instance {
         let kib = fs::read_to_string(self.path.join("buffer_subbuf_size_kb")).ok();
         let kib = kib.and_then(|kib| kib.trim().parse::<usize>().ok());
         self.page = vec![0; kib.map_or_else(rustix::param::page_size, |kib| kib * 1024)];
+        self.switch_on()
+    }
+
+    /// Starts without reading records.
+    pub fn switch_on(&self) -> Result<(), TraceError> {
         self.write("tracing_on", "1")
     }
 

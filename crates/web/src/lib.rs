@@ -10,6 +10,7 @@
 //! | `views` | the pages as HTML, one file each |
 //! | `router` | the routes, and the error pages |
 //! | `connections` | how many connections there are, and how long each may take |
+//! | `metrics` | metrics for Prometheus, without the site |
 //! | `assets` | styles and scripts, named by their digests |
 //!
 //! Pages are rendered on the server and are complete without scripts; a filter is a link, and
@@ -17,6 +18,7 @@
 
 mod assets;
 mod connections;
+mod metrics;
 mod router;
 
 mod access;
@@ -29,6 +31,7 @@ use std::io;
 use std::net::TcpListener;
 
 pub use access::Access;
+pub use metrics::serve_metrics;
 pub use running::Running;
 
 use connections::Limits;

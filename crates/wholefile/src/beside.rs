@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use xattr::FileExt as _;
 
 use crate::entry::Entry;
+use crate::replacement::Durable;
 use crate::unnamed::{NEW, PRIVATE, TemporaryName, link, nameless};
 
 /// A file in the target's directory that has no name until it is complete, so nothing is left
@@ -39,14 +40,14 @@ impl Beside {
         Ok(is_alike.then_some((file, name)))
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self, durable: Durable) -> io::Result<()> {
         let Self { file, name, entry, mode } = self;
         // Set here and not at creation, where the umask would apply.
         if let Some(mode) = mode {
             file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
         }
         // Sync first: a rename can become durable before the file's content.
-        file.sync_all()?;
+        durable.sync(&file)?;
         let name = if let Some(name) = name {
             name
         } else {
@@ -54,11 +55,14 @@ impl Beside {
                 TemporaryName::make(&entry.directory, |name| link(&file, &entry.directory, name))?;
             // For Btrfs and ZFS, where fsync of a file without a name does not make it durable;
             // other filesystems have nothing left to write.
-            file.sync_all()?;
+            durable.sync(&file)?;
             name
         };
         name.rename(&entry.name)?;
-        entry.sync()
+        match durable {
+            Durable::WhenFinished => entry.sync(),
+            Durable::Eventually => Ok(()),
+        }
     }
 }
 

@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A finished file is durable. A file that is in use as a drive (mounted, swapped on, or attached to
+//! A finished file is durable, except after [`replace_unsynced`]. A file that is in use as a drive (mounted, swapped on, or attached to
 //! a loop device) is refused: [`ReplaceError::InUse`]. So is a block device:
 //! [`ReplaceError::BlockDevice`].
 //!
@@ -37,5 +37,5 @@ mod unnamed;
 mod writing_out;
 
 pub use error::ReplaceError;
-pub use replacement::{Replacement, expect_replaceable, replace};
+pub use replacement::{Replacement, expect_replaceable, replace, replace_unsynced};
 pub use writing_out::WritingOut;

@@ -27,6 +27,17 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Repla
     Ok(replacement.finish()?)
 }
 
+/// Replaces a file's content like [`replace`], and leaves to the kernel when it becomes durable: for
+/// content that is soon replaced again. After a power loss the file may be empty.
+///
+/// # Errors
+/// Those of [`replace`].
+pub fn replace_unsynced(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), ReplaceError> {
+    let mut replacement = Replacement::begin(path, mode)?;
+    replacement.write_all(bytes)?;
+    Ok(replacement.way.finish(Durable::Eventually)?)
+}
+
 /// Checks that a file can be replaced, as far as that is known before its new content is. Changes
 /// nothing, and does not open a stream.
 ///
@@ -73,6 +84,23 @@ enum Way {
     },
 }
 
+/// When the new content is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durable {
+    WhenFinished,
+    /// When the kernel writes it out.
+    Eventually,
+}
+
+impl Durable {
+    pub(crate) fn sync(self, file: &File) -> io::Result<()> {
+        match self {
+            Self::WhenFinished => file.sync_all(),
+            Self::Eventually => Ok(()),
+        }
+    }
+}
+
 /// The file to overwrite.
 #[derive(Debug)]
 enum Overwritten {
@@ -92,7 +120,7 @@ impl Replacement {
 
     /// Makes the content and the name durable.
     pub fn finish(self) -> io::Result<()> {
-        self.way.finish()
+        self.way.finish(Durable::WhenFinished)
     }
 
     fn file(&self) -> &File {
@@ -168,14 +196,14 @@ impl Way {
         }
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(self, durable: Durable) -> io::Result<()> {
         match self {
             Self::Stream(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => {
-                file.sync_all()
+                durable.sync(&file)
             }
             // A pipe or a terminal has nothing to make durable.
             Self::Stream(_) => Ok(()),
-            Self::Beside(beside) => beside.finish(),
+            Self::Beside(beside) => beside.finish(durable),
             Self::Over { mut content, target } => {
                 content.rewind()?;
                 let mut file = match target {
@@ -184,7 +212,7 @@ impl Way {
                 };
                 file.set_len(0)?;
                 std::io::copy(&mut content, &mut file)?;
-                file.sync_all()
+                durable.sync(&file)
             }
         }
     }
@@ -267,6 +295,17 @@ mod tests {
 
     fn text(path: &Path) -> String {
         std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_synced_is_replaced_all_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics.prom");
+        for content in ["first", "second"] {
+            replace_unsynced(&path, content.as_bytes(), Some(0o644)).unwrap();
+            assert_eq!((text(&path).as_str(), mode(&path)), (content, 0o644));
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod run;
 pub mod suites;
 pub mod trace;
 pub mod verify;
+pub mod watch;
 pub mod web;
 
 use std::io::Write as _;

@@ -1,14 +1,14 @@
 //! `flushmark web`: shows kept runs, and runs in progress, in a browser.
 
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use anyhow::Context as _;
 use web::{Access, Server};
 
 use super::print;
 use crate::args::web::WebArgs;
-use crate::exit::{self, ExitStatus, WrongUse};
+use crate::exit::{self, ExitStatus};
+use crate::listening::listen;
 use crate::signals::{self, STOP};
 use crate::{browser, keeping, live};
 
@@ -16,7 +16,7 @@ use crate::{browser, keeping, live};
 pub fn run(args: &WebArgs) -> anyhow::Result<ExitStatus> {
     let location = keeping::location(&args.store)?;
     signals::listen().context("cannot handle signals")?;
-    let listener = listen(args.listen)?;
+    let listener = listen(args.listen, "web", "--listen")?;
     let address = listener.local_addr().context("cannot get the server's address")?;
     let access =
         Access::new(address, &name(address)).context("cannot get random numbers for a token")?;
@@ -43,26 +43,4 @@ fn name(address: SocketAddr) -> String {
         }
         _ => address.to_string(),
     }
-}
-
-fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => WrongUse(format!(
-            "{address} is in use, perhaps by another `flushmark web`; use another port, such as \
-             --listen {}, or --listen 0 for a free one",
-            address.port().wrapping_add(1)
-        ))
-        .into(),
-        ErrorKind::AddrNotAvailable => WrongUse(format!(
-            "{address} is not an address of this machine; run `ip address` to \
-                              list them"
-        ))
-        .into(),
-        ErrorKind::PermissionDenied => WrongUse(format!(
-            "only root can listen on port {}; use a port from 1024 on",
-            address.port()
-        ))
-        .into(),
-        _ => anyhow::Error::new(error).context(format!("cannot listen on {address}")),
-    })
 }

@@ -19,7 +19,7 @@ pub struct Processes {
     syncs: Syncs,
     /// The process of each thread.
     threads: HashMap<u32, u32>,
-    processes: BTreeMap<u32, Process>,
+    by_pid: BTreeMap<u32, Process>,
 }
 
 struct Process {
@@ -36,7 +36,7 @@ impl Processes {
             counts,
             syncs: Syncs::default(),
             threads: HashMap::new(),
-            processes: BTreeMap::new(),
+            by_pid: BTreeMap::new(),
         })
     }
 
@@ -49,7 +49,7 @@ impl Processes {
     pub fn read(&mut self) -> Result<(Vec<ProcessReading>, bool), TraceError> {
         self.take()?;
         self.forget_ended();
-        let readings = self.processes.iter().map(|(&pid, process)| ProcessReading {
+        let readings = self.by_pid.iter().map(|(&pid, process)| ProcessReading {
             command: process.command.clone(),
             pid,
             syncs: process.syncs,
@@ -58,11 +58,11 @@ impl Processes {
     }
 
     fn take(&mut self) -> Result<(), TraceError> {
-        let Processes { counts, syncs, threads, processes } = self;
+        let Processes { counts, syncs, threads, by_pid } = self;
         counts.add_to(syncs)?;
         for (thread, count) in syncs.threads.drain() {
             let pid = *threads.entry(thread).or_insert_with(|| process_of(thread));
-            let process = processes.entry(pid).or_insert_with(|| Process {
+            let process = by_pid.entry(pid).or_insert_with(|| Process {
                 command: command_of(pid)
                     .or_else(|| counts.command(thread))
                     .unwrap_or_else(|| "unknown".to_owned()),
@@ -77,11 +77,11 @@ impl Processes {
 
     fn forget_ended(&mut self) {
         let runs = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
-        self.processes
+        self.by_pid
             .retain(|&pid, process| process.last_sync.elapsed() < KEPT_AFTER_END || runs(pid));
-        let processes = &self.processes;
+        let by_pid = &self.by_pid;
         // The number of a thread that ended may soon be that of another.
-        self.threads.retain(|&thread, pid| processes.contains_key(pid) && runs(thread));
+        self.threads.retain(|&thread, pid| by_pid.contains_key(pid) && runs(thread));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where traced commits spent their time.
+//! The time of traced commits, stage by stage.
 
 use measurement::{
     Anatomy, Company, Drawn, DrawnRequest, Histogram, Reached, Stage, TraceDocument,
@@ -14,12 +14,12 @@ use crate::prose::counted;
 const NAMED: usize = 3;
 /// Requests of the drawn commit that are listed.
 const LISTED: usize = 8;
-/// What happens less often than once in this many commits is not listed.
+/// Events with a lower count per commit are not listed.
 const RARE: f64 = 0.005;
 /// Width of the names of lanes.
 const LANE: usize = 13;
 
-/// What a stage is called.
+/// The name of a stage.
 pub fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Thread => "thread works",

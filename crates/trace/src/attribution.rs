@@ -17,7 +17,7 @@ pub struct Part {
     pub to: u64,
 }
 
-/// What may be going on, nearest to the drive first.
+/// An activity of a commit, nearest to the drive first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     Stage(Stage),
@@ -141,7 +141,7 @@ fn sweep(commit: &Commit) -> Vec<(Activity, u64, u64)> {
     parts
 }
 
-/// Why a thread that waits does so, judged by what happens before and after.
+/// The stage of a thread that waits, judged by what happens before and after.
 fn why_off_cpu(parts: &[(Activity, u64, u64)], index: usize) -> Stage {
     let is_work = |part: &(Activity, u64, u64)| {
         !matches!(part.0, Activity::OffCpu | Activity::Stage(Stage::Thread | Stage::WakeUp))

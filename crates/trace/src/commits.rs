@@ -31,9 +31,9 @@ pub struct Commit {
     pub requests: Vec<Own>,
     /// Commits of the journal that it waited for.
     pub journal: Vec<JournalPart>,
-    /// When XFS began to force its log.
+    /// The moment at which XFS began to force its log.
     pub log_forced: Option<u64>,
-    /// When its thread was off its CPU; `None` if the trace does not say.
+    /// The times in which its thread was off its CPU; `None` if the trace has no such events.
     pub off_cpu: Option<Vec<OffCpu>>,
     /// Requests of others at the same drives while its own were there.
     pub company: Vec<(u32, Command)>,
@@ -69,7 +69,7 @@ pub struct OffCpu {
     pub to: u64,
 }
 
-/// What makes a write durable when it returns.
+/// The flag that makes a write durable when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SyncFlag {
     /// Of the file: `O_DSYNC`.
@@ -128,7 +128,7 @@ impl Commit {
     }
 
     /// True if the call asked for durability; `None` for a write of which only the way in which its
-    /// file was opened tells, when that was not seen.
+    /// file was opened decides, when that was not seen.
     pub fn is_durable(&self) -> Option<bool> {
         let by_requests = self.requests.iter().any(|own| {
             own.request.flags.fua() || own.request.flags.preflush() || own.request.is_bare_flush()
@@ -140,7 +140,7 @@ impl Commit {
     }
 }
 
-/// What identifies an open call.
+/// The identity of an open call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     /// A thread is in one system call at a time.
@@ -149,7 +149,7 @@ enum Key {
     Uring(u64),
 }
 
-/// When a thread works for a call: what it submits then belongs to the call.
+/// A time in which a thread works for a call. Its requests of that time belong to the call.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     thread: u32,
@@ -262,7 +262,7 @@ impl Joiner {
             What::Return { result } => {
                 self.submitted(thread, at);
                 let call = self.calls.remove(&Key::Thread(thread))?;
-                // Its requests are calls of their own.
+                // Its requests are separate calls.
                 if call.by != Syscall::IoUringEnter {
                     return Some(self.finish(&call, at, result));
                 }
@@ -585,8 +585,8 @@ impl Call {
         self.windows.iter().any(|window| window.holds(request))
     }
 
-    /// When its thread is off its CPU. A request of io_uring waits in the same way until a worker
-    /// begins with it; whether the worker then runs is not traced.
+    /// The times in which its thread is off its CPU. A request of io_uring waits like that until a
+    /// worker begins with it; whether the worker then runs is not traced.
     fn off_cpu(&self, exit: u64, scheduling: bool) -> Option<Vec<OffCpu>> {
         if !matches!(self.by, Syscall::UringFsync | Syscall::UringWrite) {
             return scheduling.then(|| self.off_cpu.clone());
@@ -609,7 +609,7 @@ impl Call {
     }
 }
 
-/// What a call's own thread submits is data, unless a filesystem writes its log on that thread.
+/// Requests of a call's own thread are data, unless a filesystem writes its log on that thread.
 fn role(call: &Call, request: &Request) -> Role {
     let is_log = call.log_forced.is_some_and(|from| from <= request.queued)
         && request.flags.meta()
@@ -617,7 +617,7 @@ fn role(call: &Call, request: &Request) -> Role {
     if is_log { Role::Journal } else { Role::Data }
 }
 
-/// Who else had requests at a commit's drives while its own were there.
+/// Others with requests at a commit's drives while its own were there.
 fn company(thread: u32, all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
     let at_drive = |request: &Request| {
         let mut spans = request

@@ -1,4 +1,4 @@
-//! What the kernel reports, in one vocabulary for every source of a trace.
+//! The kernel's events, in one vocabulary for every source of a trace.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl Event {
     }
 }
 
-/// What happened.
+/// The content of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The thread enters a system call that may commit.
@@ -69,7 +69,7 @@ pub enum What {
     Lost,
 }
 
-/// Where something begins or ends.
+/// The beginning or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     Start,
@@ -188,7 +188,7 @@ pub enum Filesystem {
     Btrfs,
 }
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     Read,
@@ -198,7 +198,7 @@ pub enum Operation {
     Other,
 }
 
-/// What a request does and how, as the kernel abbreviates it: `WS`, `FF`, `FWFSM`.
+/// The operation of a request and its flags, as the kernel abbreviates them: `WS`, `FF`, `FWFSM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flags {
     pub operation: Operation,

@@ -1,4 +1,4 @@
-//! Where the fields of an event are: the `format` files of tracefs. Fields move between kernels.
+//! The layout of events: the `format` files of tracefs. Fields move between kernels.
 
 /// The layout of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(crate) struct Format {
     fields: Vec<(String, Place)>,
 }
 
-/// Where a field is in a record.
+/// The place of a field in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub offset: usize,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// How often each thread did what is counted.
+/// The count of each thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
     pub threads: HashMap<u32, Entry>,
@@ -31,7 +31,7 @@ impl Histogram {
         histogram
     }
 
-    /// What each thread did since an earlier reading; all of it, if the kernel has begun again.
+    /// The counts since an earlier reading; all of them, if the kernel has begun again.
     pub fn since(&self, earlier: &Histogram) -> impl Iterator<Item = (u32, u64)> {
         self.threads.iter().filter_map(|(&thread, &Entry { count, .. })| {
             let before = earlier.threads.get(&thread).map_or(0, |entry| entry.count);

@@ -1,8 +1,8 @@
 //! Commits of a trace that has no system calls, such as `blkparse`'s.
 //!
 //! A thread that commits again and again waits for its requests, so a commit of it begins when it
-//! submits a request while none of its own is open, and ends with the last one. A flush without data
-//! belongs to the writes before it.
+//! submits a request while none of its own is open, and ends with the last one. A flush without
+//! data belongs to the writes before it.
 
 use std::collections::HashMap;
 

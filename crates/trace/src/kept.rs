@@ -21,7 +21,7 @@ const FORMAT: &str = "flushmark/kept-trace/1";
 /// The family of its versions.
 const FAMILY: &str = "flushmark/kept-trace/";
 
-/// What a kept trace is about.
+/// The beginning of a kept trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub subject: String,
@@ -32,7 +32,7 @@ pub struct Header {
     pub devices: Vec<BlockDevice>,
 }
 
-/// What is known at the end of a trace.
+/// The end of a kept trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trailer {
     pub seconds: f64,
@@ -156,7 +156,7 @@ impl<R: Read> Kept<R> {
         Ok(decoded)
     }
 
-    /// What came after the events, all of which must have been read.
+    /// The record after the events, all of which must have been read.
     pub fn trailer(self) -> Result<Trailer, KeptError> {
         self.trailer.ok_or(KeptError::Damaged(self.read))
     }

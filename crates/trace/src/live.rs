@@ -1,4 +1,5 @@
-//! A running trace: sets the kernel's tracer up, reads it, and passes on events in the order of time.
+//! A running trace: sets the kernel's tracer up, reads it, and passes on events in the order of
+//! time.
 //!
 //! Two instances of the tracer share the work, because they filter in different ways. One records
 //! what certain threads do: their system calls, and when they leave a CPU. The other records what
@@ -15,7 +16,7 @@ use crate::event::{Event, Syscall, What};
 use crate::page::{Lost, Page};
 use crate::tracefs::{Instance, TraceError, Tracefs};
 
-/// What to trace.
+/// The devices to trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scope {
     /// Disks, and all partitions of them: (partition, disk).
@@ -25,7 +26,7 @@ pub struct Scope {
     pub filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
 }
 
-/// What a trace read.
+/// The number of events that a trace read and lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     pub events: u64,
@@ -37,7 +38,7 @@ pub struct Counted {
     pub missing: Vec<String>,
 }
 
-/// How often the buffers should be read; they hold several times as much.
+/// The interval at which the buffers should be read; they hold several times as much.
 pub const READ_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A second of half a million events on one CPU, divided by four.
@@ -155,7 +156,7 @@ impl Live {
     }
 }
 
-/// Which instance records a tracepoint.
+/// The instance that records a tracepoint.
 enum Observer {
     Threads,
     Blocks,

@@ -1,10 +1,10 @@
-//! What the block layer does with each bio: from its submission to its completion, with the flushes
-//! before and after it.
+//! The way of each bio through the block layer: from its submission to its completion, with the
+//! flushes before and after it.
 //!
 //! A bio waits, possibly merged with others, until a request with its sectors is sent to the
 //! driver, and is complete with that request. One that asks for a flush first waits for a flush to
-//! be sent and to end. One that asks for FUA is sent with FUA where the queue supports it; elsewhere
-//! a flush follows it. A flush serves every bio that waits for one when it is sent.
+//! be sent and to end. One that asks for FUA is sent with FUA where the queue supports it;
+//! elsewhere a flush follows it. A flush serves every bio that waits for one when it is sent.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,19 +17,19 @@ use crate::event::{Command, Event, Extent, Flags, Operation, What};
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Request {
     pub extent: Extent,
-    /// What was asked for.
+    /// The flags that were asked for.
     pub flags: Flags,
-    /// Who submitted it.
+    /// The thread that submitted it.
     pub thread: u32,
     pub command: Command,
     pub queued: u64,
-    /// What it did when, without gaps from `queued` until it was complete.
+    /// Its phases, without gaps from `queued` until it was complete.
     pub spans: Vec<Span>,
-    /// When the I/O scheduler received the request with it.
+    /// The moment at which the I/O scheduler received the request with it.
     pub inserted: Option<u64>,
     pub merged: bool,
     pub split: bool,
-    /// True if the driver was told FUA.
+    /// True if the request was sent with FUA.
     pub fua_sent: bool,
     /// True if one of its flushes served other bios too.
     pub flush_shared: bool,
@@ -81,7 +81,7 @@ impl Request {
         self.spans.iter().any(|span| span.phase == Phase::Flush(Which::After))
     }
 
-    /// How long it was in phases that this accepts.
+    /// The time that it spent in phases that this accepts.
     pub fn time_in(&self, accepts: impl Fn(Phase) -> bool) -> u64 {
         let spans = self.spans.iter().filter(|span| accepts(span.phase));
         spans.map(|span| span.to - span.from).sum()

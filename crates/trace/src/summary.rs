@@ -1,4 +1,4 @@
-//! What all commits of a trace add up to, in memory that does not grow with their number.
+//! Adds up all commits of a trace, in memory that does not grow with their number.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,8 +1,10 @@
-//! Which threads commit, and how often: counts of system calls, cheap enough to run all the time.
+//! The threads that commit, and how often: counts of system calls, cheap enough to run all the
+//! time.
 //!
 //! The kernel counts by itself where it has histograms (CONFIG_HIST_TRIGGERS, which distributions'
-//! kernels have): a call costs some hundred nanoseconds more, and a reading costs one small file for
-//! each kind of call. Other kernels record an event for each call, and the events are counted here.
+//! kernels have): a call costs some hundred nanoseconds more, and a reading costs one small file
+//! for each kind of call. Other kernels record an event for each call, and the events are counted
+//! here.
 
 use std::collections::HashMap;
 
@@ -14,7 +16,7 @@ use crate::tracefs::{Instance, TraceError, Tracefs};
 
 /// Records of 32 bytes that one CPU makes in a quarter of a second at 30,000 syncs per second.
 const KIB_PER_CPU: u32 = 256;
-/// What an instance needs that records no events.
+/// The needs of an instance that records no events.
 const KIB_WITHOUT_EVENTS: u32 = 4;
 /// Threads in one of the kernel's histograms; those of threads that ended stay in it.
 const THREADS_MAX: usize = 2048;

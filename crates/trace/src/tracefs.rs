@@ -54,7 +54,7 @@ pub(crate) struct Tracefs {
 }
 
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// How long to try to remove an instance that somebody uses.
+/// The time after which an instance that is still in use is left alone.
 const REMOVAL: Duration = Duration::from_secs(2);
 /// Begins the names of our instances; the number of the process follows.
 const PREFIX: &str = "flushmark-";
@@ -153,8 +153,8 @@ impl Instance {
         })
     }
 
-    /// Records a tracepoint if `filter` (in the kernel's language) accepts it. Returns false if this
-    /// kernel lacks it.
+    /// Records a tracepoint if `filter` (in the kernel's language) accepts it. Returns false if
+    /// this kernel lacks it.
     pub fn enable(&mut self, tracepoint: Tracepoint, filter: &str) -> Result<bool, TraceError> {
         let directory = format!("events/{}", tracepoint.path());
         let format = match fs::read_to_string(self.path.join(&directory).join("format")) {
@@ -276,7 +276,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // The kernel keeps an instance that somebody reads.
+        // The kernel keeps an instance that is being read.
         self.readers.clear();
         let _ = self.write("tracing_on", "0");
         // A process that was just started closes its copies of the readers only after its parent

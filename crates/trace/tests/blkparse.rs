@@ -1,5 +1,5 @@
-//! What `blkparse` prints of a SATA disk that is written 4 KiB at a time, with its write cache on
-//! and off: the facts of the write-cache study, written anew.
+//! The output of `blkparse` for a SATA disk that is written 4 KiB at a time, with its write cache
+//! on and off: the facts of the write-cache study, written anew.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

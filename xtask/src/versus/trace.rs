@@ -1,6 +1,6 @@
 //! `cargo xtask versus trace`: what tracing costs a loop of commits, beside `trace-cmd record` with
-//! the same events and bpftrace's `biosnoop`; how many events a second are kept; and how fast a kept
-//! trace is analysed.
+//! the same events and bpftrace's `biosnoop`; how many events a second are kept; and how fast a
+//! kept trace is analysed.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,7 @@ const COMMITS: &str =
 const FLOOD: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"64MiB\"\ndepth = 64\njobs = 2\n\
                      warm_up = \"0s\"\n";
 
-/// What `flushmark trace` records of a command.
+/// The events that `flushmark trace` records of a command.
 const EVENTS: [&str; 19] = [
     "block:block_bio_queue",
     "block:block_bio_complete",
@@ -60,7 +60,7 @@ pub struct Options {
     shared: Shared,
 }
 
-/// How a loop of commits is observed.
+/// The observer of a loop of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Observer {
     Nobody,

@@ -52,7 +52,7 @@ pub struct WatchArgs {
     pub system_root: PathBuf,
 }
 
-/// Where metrics are published.
+/// The place where metrics are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     File(PathBuf),

@@ -28,7 +28,7 @@ use crate::signals::{self, STOP};
 
 /// Long enough for some hundred commits of a hard disk.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// How often processes are looked up that opened files in the directory or on the device.
+/// The interval at which new users of the directory or the device are looked up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Traces or reads a trace, and prints.
@@ -119,11 +119,11 @@ fn json(document: &TraceDocument) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
-/// Whose commits are traced.
+/// The processes whose commits are traced.
 enum Subject {
     Command(Traced),
     Process(u32),
-    /// Whoever has files open there.
+    /// All processes with open files there.
     Users {
         place: threads::Opened,
         followed: HashSet<u32>,

@@ -23,7 +23,7 @@ use crate::args::watch::WatchArgs;
 use crate::exit::{ExitStatus, complain};
 use crate::signals::{self, STOP};
 
-/// How often a request to stop is noticed.
+/// The interval at which a request to stop is noticed.
 const STOP_POLL: Duration = Duration::from_millis(200);
 /// Lines of a terminal between two headers.
 const HEADER_EVERY: usize = 24;
@@ -84,7 +84,7 @@ fn wait(until: Instant, processes: &mut Option<Processes>) {
     }
 }
 
-/// What the kernel has counted, and whether it missed syncs.
+/// The kernel's counts, and whether it missed syncs.
 fn read(devices: &mut Devices, processes: &mut Option<Processes>) -> (Reading, bool) {
     let counted = with_processes(processes, Processes::read);
     let (processes, incomplete) = counted.unzip();
@@ -106,7 +106,7 @@ fn with_processes<T>(
     }
 }
 
-/// What to say about devices that count no flushes.
+/// A message about devices that count no flushes.
 fn uncounted(reading: &Reading) -> Option<String> {
     let devices = reading.devices.iter().filter(|device| device.counters.flushes.is_none());
     let devices: Vec<String> = devices.map(|device| device.device.clone()).collect();

@@ -7,7 +7,7 @@ use super::Traced;
 
 /// Fewer commits on either side show nothing.
 const FEWEST: u64 = 20;
-/// How much longer commits with company take at least.
+/// Commits with company take at least this many times as long.
 const TIMES: f64 = 1.5;
 
 pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {

@@ -8,7 +8,7 @@ use crate::wording::switch_cache;
 
 /// From this share of a commit on, the flush is its cost.
 const MOST_OF_IT: f64 = 0.5;
-/// How much longer than the write the flush is at least.
+/// The flush takes at least this many times as long as the write.
 const TIMES: f64 = 4.0;
 
 pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {

@@ -8,7 +8,7 @@ use trace::{Commit, Event, Header, Joiner, Summary, SyncFlag, Trailer};
 pub struct Analysis<F> {
     joiner: Joiner,
     summary: Summary,
-    /// What makes a write durable whose file was opened before the trace.
+    /// Finds the flag of a file that was opened before the trace.
     flag_of_file: F,
 }
 

@@ -12,7 +12,7 @@ use crate::exit::WrongUse;
 
 /// A command that runs while it is traced.
 ///
-/// A thread of its own starts it. The tracer follows this thread, and so also the command from its
+/// A separate thread starts it. The tracer follows this thread, and so also the command from its
 /// first instruction on.
 pub struct Traced {
     process: Pid,

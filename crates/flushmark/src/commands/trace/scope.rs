@@ -1,4 +1,4 @@
-//! Which drives, filesystems and journals a trace observes.
+//! The drives, filesystems and journals that a trace observes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use drive::{BlockDevice, DeviceNumber, MountTable, Place, SystemRoot};
 use crate::args::trace::TraceArgs;
 use crate::exit::WrongUse;
 
-/// What is traced, and its names.
+/// The traced devices, and their names.
 pub struct Scope {
     /// As the user named it.
     pub subject: String,

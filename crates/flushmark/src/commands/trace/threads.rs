@@ -10,7 +10,7 @@ use trace::SyncFlag;
 
 use crate::exit::WrongUse;
 
-/// Which open files make a process worth tracing.
+/// The open files that make a process worth tracing.
 pub enum Opened {
     /// This file, or any below this directory.
     Below(PathBuf),
@@ -87,12 +87,12 @@ impl Names {
     }
 }
 
-/// How files were opened that threads write to.
+/// The flags with which files were opened.
 #[derive(Default)]
 pub struct Files(HashMap<(u32, i32), Option<SyncFlag>>);
 
 impl Files {
-    /// What makes writes to the file durable when they return; `None` also for a file that is closed
+    /// The flag that makes writes to the file durable; `None` also for a file that is closed
     /// already.
     pub fn sync_flag(&mut self, thread: u32, file: i32) -> Option<SyncFlag> {
         *self.0.entry((thread, file)).or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! Where the metrics of a watch are published.
+//! Publishes the metrics of a watch.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,7 +10,7 @@ use trace::{SyncCounts, Syncs, TraceError};
 
 use crate::exit::complain;
 
-/// How long the count of a process that ended is kept, for Prometheus to read it.
+/// The count of a process that ended is kept this long, for Prometheus to read it.
 const KEPT_AFTER_END: Duration = Duration::from_mins(1);
 
 /// The kernel counts by thread; here are the processes.
@@ -45,7 +45,8 @@ impl Processes {
         if self.counts.records_events() { self.take() } else { Ok(()) }
     }
 
-    /// The syncs of all processes so far, and whether the kernel missed some since the last reading.
+    /// The syncs of all processes so far, and whether the kernel missed some since the last
+    /// reading.
     pub fn read(&mut self) -> Result<(Vec<ProcessReading>, bool), TraceError> {
         self.take()?;
         self.forget_ended();
@@ -85,7 +86,7 @@ impl Processes {
     }
 }
 
-/// Why the processes are not shown.
+/// The reason why processes are not shown.
 pub fn not_shown(error: &TraceError) -> String {
     match error {
         TraceError::NotRoot => {

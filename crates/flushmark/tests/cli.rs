@@ -28,8 +28,8 @@ fn help() {
       drives     Show this machine's drives, their write caches and users
       host       Find what on this host slows or endangers commits
       cache      Show, switch or restore a drive's volatile write cache
-      trace      Show where a commit spends its time: thread, journal, block layer, drive
-      watch      Show a machine's writes and flushes as they happen, and who commits
+      trace      Show where a commit spends its time, layer by layer
+      watch      Show writes and flushes second by second, and who commits
       catalogue  List published drive measurements with their sources
 
     Model and emulate:
@@ -307,7 +307,7 @@ fn a_check_can_decide() {
 #[test]
 fn help_of_watch() {
     insta::assert_snapshot!(shown(&["watch", "--help"]), @"
-    Show a machine's writes and flushes as they happen, and who commits
+    Show writes and flushes second by second, and who commits
 
     Prints a line for each drive and second: writes and flushes per second, and their mean times, from
     the kernel's own counters. Writes nothing to the drives. As root, it also shows which processes

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 use super::{Format, parse_time};
 
-/// Show where a commit spends its time: thread, journal, block layer, drive
+/// Show where a commit spends its time, layer by layer
 ///
 /// Traces the commits (fsync, fdatasync, writes with O_SYNC or O_DSYNC, ...) of a command, of a
 /// process, or of all processes with files in a directory or on a device, with the kernel's own

@@ -11,7 +11,7 @@ use super::{Format, parse_time};
 /// Shorter intervals hold too few commits for a rate, and watching is not free.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// Show a machine's writes and flushes as they happen, and who commits
+/// Show writes and flushes second by second, and who commits
 ///
 /// Prints a line for each drive and second: writes and flushes per second, and their mean times,
 /// from the kernel's own counters. Writes nothing to the drives. As root, it also shows which

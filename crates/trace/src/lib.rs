@@ -5,7 +5,8 @@
 //! | `event` | what a kernel reports, in one vocabulary |
 //! | `format`, `page`, `decode` | the kernel's ring buffer: layouts of records, pages of them, events |
 //! | `requests` | the way of each bio through the block layer, with its flushes |
-//! | `commits` | which requests a system call waited for |
+//! | `commits` | a system call and all that it waited for |
+//! | `joining` | finds what a call waited for |
 //! | `attribution` | divides the time of a commit into stages, without gaps |
 //! | `summary` | what all commits add up to |
 //! | `kept`, `text` | traces in files: our own, and those of other tools |
@@ -25,6 +26,7 @@ mod event;
 mod format;
 mod histogram;
 mod inferred;
+mod joining;
 mod kept;
 mod live;
 mod page;
@@ -36,10 +38,10 @@ mod tests;
 mod text;
 mod tracefs;
 
-pub use commits::{Commit, Joiner, SyncFlag};
-pub use decode::Tracepoint;
+pub use commits::{Commit, SyncFlag};
 pub use event::Event;
 pub use inferred::with_calls;
+pub use joining::Joiner;
 pub use kept::{Header, Keeper, Kept, KeptError, Trailer};
 pub use live::{Counted, Live, READ_INTERVAL, Scope};
 pub use summary::Summary;

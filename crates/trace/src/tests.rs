@@ -7,8 +7,9 @@ use measurement::{Anatomy, Stage};
 use proptest::prelude::*;
 
 use crate::attribution::divide;
-use crate::commits::{Commit, Joiner, SyncFlag};
+use crate::commits::{Commit, SyncFlag};
 use crate::event::{Command, Edge, Event, Extent, Filesystem, Flags, Left, Syscall, What};
+use crate::joining::Joiner;
 use crate::live::Scope;
 use crate::summary::Summary;
 

@@ -16,9 +16,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A finished file is durable, except after [`replace_unsynced`]. A file that is in use as a drive (mounted, swapped on, or attached to
-//! a loop device) is refused: [`ReplaceError::InUse`]. So is a block device:
-//! [`ReplaceError::BlockDevice`].
+//! A finished file is durable, except after [`replace_unsynced`]. A file that is in use as a drive
+//! (mounted, swapped on, or attached to a loop device) is refused: [`ReplaceError::InUse`]. So is a
+//! block device: [`ReplaceError::BlockDevice`].
 //!
 //! | module | content |
 //! | --- | --- |

@@ -66,8 +66,7 @@ pub fn of(root: &SystemRoot, args: &TraceArgs) -> anyhow::Result<Scope> {
 /// The drives that hold logs of filesystems on other drives: XFS names them in its options, jbd2 in
 /// the list of its journals, where those within a filesystem have the number of an inode.
 fn log_drives(root: &SystemRoot, mounts: &MountTable) -> Vec<BlockDevice> {
-    let of_xfs = mounts.mounts().iter().flat_map(|mount| &mount.super_options);
-    let of_xfs = of_xfs.filter_map(|option| option.strip_prefix("logdev=")).map(PathBuf::from);
+    let of_xfs = mounts.mounts().iter().filter_map(|mount| xfs_log(root, mount));
     let journals = std::fs::read_dir(root.path("proc/fs/jbd2")).into_iter().flatten().flatten();
     let of_jbd2 = journals
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -76,19 +75,21 @@ fn log_drives(root: &SystemRoot, mounts: &MountTable) -> Vec<BlockDevice> {
             inode.is_none_or(|inode| inode.parse::<u64>().is_err())
         })
         .map(|name| PathBuf::from("/dev").join(name.replace('!', "/")));
-    let numbers = of_xfs.chain(of_jbd2).filter_map(|path| root.device_at(&path));
+    let numbers = of_xfs.chain(of_jbd2.filter_map(|path| root.device_at(&path)));
     let devices = numbers.filter_map(|number| BlockDevice::read(root, number).ok());
     devices.flat_map(|device| drives_below(&device)).collect()
 }
 
 /// The disks with a filesystem's data and, where XFS has it elsewhere, its log.
 fn disks_of(root: &SystemRoot, mount: &drive::Mount) -> Vec<DeviceNumber> {
-    let options = mount.super_options.iter();
-    let log = options.filter_map(|option| option.strip_prefix("logdev="));
-    let log = log.filter_map(|path| root.device_at(path.as_ref()));
-    let devices = log.chain([mount.device]);
+    let devices = xfs_log(root, mount).into_iter().chain([mount.device]);
     let devices = devices.filter_map(|number| BlockDevice::read(root, number).ok());
     devices.flat_map(|device| drives_below(&device)).map(|drive| drive.disk_device()).collect()
+}
+
+fn xfs_log(root: &SystemRoot, mount: &drive::Mount) -> Option<DeviceNumber> {
+    let log = mount.super_options.iter().find_map(|option| option.strip_prefix("logdev="))?;
+    root.device_at(log.as_ref())
 }
 
 fn drives_below(device: &BlockDevice) -> Vec<BlockDevice> {

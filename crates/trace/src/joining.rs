@@ -1,0 +1,526 @@
+//! Joins system calls with the requests that they waited for.
+//!
+//! A call waits for what its own thread submits during it, and for what the journal submits on its
+//! behalf. Which commit of a journal a call waited for is seen from the outside: the call was there
+//! when it ended, had nothing of its own at the drive, and its thread was off its CPU.
+
+use std::collections::{HashMap, VecDeque};
+
+use drive::DeviceNumber;
+
+use crate::commits::{Commit, JournalPart, OffCpu, Own, Role};
+use crate::event::{Command, Edge, Event, Filesystem, Left, Operation, Syscall, What};
+use crate::live::Scope;
+use crate::requests::{Phase, Request, Requests};
+
+/// The identity of an open call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// A thread is in one system call at a time.
+    Thread(u32),
+    /// A request of io_uring.
+    Uring(u64),
+}
+
+/// A time in which a thread works for a call. Its requests of that time belong to the call.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    thread: u32,
+    from: u64,
+    /// `None` as long as it is open.
+    to: Option<u64>,
+    /// A worker of io_uring that syncs a second time does so for another request.
+    synced: bool,
+}
+
+impl Window {
+    fn of(thread: u32, from: u64) -> Window {
+        Window { thread, from, to: None, synced: false }
+    }
+
+    fn ended(self, at: u64) -> Window {
+        Window { to: Some(self.to.unwrap_or(at)), ..self }
+    }
+
+    fn is_open_for(&self, thread: u32) -> bool {
+        self.thread == thread && self.to.is_none()
+    }
+
+    fn holds(&self, request: &Request) -> bool {
+        request.thread == self.thread
+            && request.queued >= self.from
+            && self.to.is_none_or(|to| request.queued <= to)
+    }
+}
+
+#[derive(Debug)]
+struct Call {
+    by: Syscall,
+    thread: u32,
+    file: i32,
+    flags: u32,
+    enter: u64,
+    /// A system call has one, from its beginning to its end. A request of io_uring has one while it
+    /// is submitted, and one while a worker syncs on its behalf.
+    windows: Vec<Window>,
+    /// A worker is to do it.
+    queued: bool,
+    /// One does it.
+    has_worker: bool,
+    /// The request of io_uring that is linked to it.
+    continues_as: Option<u64>,
+    filesystem: Option<(Filesystem, Option<DeviceNumber>)>,
+    log_forced: Option<u64>,
+    off_cpu: Vec<OffCpu>,
+    off_since: Option<(u64, Left)>,
+    waking: Option<u64>,
+}
+
+/// One commit of a journal.
+#[derive(Debug, Clone, Copy)]
+struct JournalCommit {
+    device: DeviceNumber,
+    thread: u32,
+    from: u64,
+    to: Option<u64>,
+}
+
+/// Journal commits kept while no call is open; more than any call overlaps.
+const JOURNAL_KEPT: usize = 4096;
+
+/// Joins events, which must come in the order of time, to commits.
+#[derive(Debug)]
+pub struct Joiner {
+    requests: Requests,
+    calls: HashMap<Key, Call>,
+    /// The request of io_uring that a thread is submitting.
+    submitting: HashMap<u32, u64>,
+    /// The last request that a thread submitted, if the next one is linked to it.
+    linking: HashMap<u32, u64>,
+    journal: VecDeque<JournalCommit>,
+    commands: HashMap<u32, Command>,
+    opening: HashMap<u32, u32>,
+    /// The flags of files that were opened during the trace, by thread and number.
+    opened: HashMap<(u32, i32), u32>,
+    /// The disks of each filesystem.
+    filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
+    /// True once the trace has shown an event of the scheduler.
+    scheduling: bool,
+}
+
+impl Joiner {
+    /// For a trace of this scope.
+    pub fn new(scope: &Scope) -> Joiner {
+        Joiner {
+            requests: Requests::new(scope.partitions.clone()),
+            calls: HashMap::new(),
+            submitting: HashMap::new(),
+            linking: HashMap::new(),
+            journal: VecDeque::new(),
+            commands: HashMap::new(),
+            opening: HashMap::new(),
+            opened: HashMap::new(),
+            filesystems: scope.filesystems.clone(),
+            scheduling: false,
+        }
+    }
+
+    /// Takes note of an event. A call that returns is complete.
+    pub fn event(&mut self, event: &Event) -> Option<Commit> {
+        let (at, thread) = (event.at, event.thread);
+        match event.what {
+            What::Enter { call, file, flags } => {
+                self.calls.insert(Key::Thread(thread), Call::new(call, thread, file, flags, at));
+            }
+            What::Return { result } => {
+                self.submitted(thread, at);
+                let call = self.calls.remove(&Key::Thread(thread))?;
+                // Its requests are separate calls.
+                if call.by != Syscall::IoUringEnter {
+                    return Some(self.finish(&call, at, result));
+                }
+            }
+            What::UringSubmit { request, call, links } => {
+                self.submit(thread, request, call, at);
+                if links {
+                    self.linking.insert(thread, request);
+                }
+            }
+            What::UringQueue { request } => {
+                if let Some(call) = self.calls.get_mut(&Key::Uring(request)) {
+                    call.queued = true;
+                }
+            }
+            What::UringComplete { request, result } => {
+                return self.uring_complete(request, at, result);
+            }
+            What::Open { flags } => {
+                self.opening.insert(thread, flags);
+            }
+            What::Opened { file } => {
+                if let (Some(flags), Ok(file)) = (self.opening.remove(&thread), u32::try_from(file))
+                {
+                    self.opened.insert((thread, file as i32), flags);
+                }
+            }
+            What::Duplicate { file, into } => match self.opened.get(&(thread, file)) {
+                Some(&flags) => drop(self.opened.insert((thread, into), flags)),
+                None => drop(self.opened.remove(&(thread, into))),
+            },
+            What::SyncFile { filesystem, device } => {
+                if let Some(call) = self.syncing_for(thread, device, at) {
+                    call.filesystem.get_or_insert((filesystem, device));
+                }
+            }
+            What::ForceLog { .. } => {
+                if let Some(call) = self.working_for(thread) {
+                    call.log_forced.get_or_insert(at);
+                }
+            }
+            What::JournalCommit { device, edge: Edge::Start } => {
+                if self.journal.len() == JOURNAL_KEPT {
+                    self.journal.pop_front();
+                }
+                self.journal.push_back(JournalCommit { device, thread, from: at, to: None });
+            }
+            What::JournalCommit { device, edge: Edge::End } => {
+                let is_it = |one: &&mut JournalCommit| one.device == device && one.to.is_none();
+                if let Some(commit) = self.journal.iter_mut().rev().find(is_it) {
+                    commit.to = Some(at);
+                }
+            }
+            What::Switch { from, from_state, to } => {
+                self.scheduling = true;
+                if from_state == Left::Waiting {
+                    self.submitted(from, at);
+                }
+                if let Some(call) = self.calls.get_mut(&Key::Thread(from)) {
+                    (call.off_since, call.waking) = (Some((at, from_state)), None);
+                }
+                if let Some(call) = self.calls.get_mut(&Key::Thread(to)) {
+                    call.back_on_cpu(at);
+                }
+            }
+            What::Waking { thread } => {
+                if let Some(call) = self.calls.get_mut(&Key::Thread(thread)) {
+                    call.waking.get_or_insert(at);
+                }
+            }
+            What::Bio { command, .. } => {
+                self.commands.insert(thread, command);
+                // Without a filesystem, its requests are all that shows that it works.
+                if command.is_uring_worker() && self.working_for(thread).is_none() {
+                    self.begin_work(thread, None, at);
+                }
+                self.requests.event(event);
+                if self.calls.is_empty() {
+                    self.forget(at);
+                }
+            }
+            What::Lost => {
+                // What is open now may have lost its end.
+                self.calls.clear();
+                self.journal.clear();
+                self.requests.clear();
+            }
+            _ => self.requests.event(event),
+        }
+        None
+    }
+
+    fn finish(&mut self, call: &Call, exit: u64, result: i64) -> Commit {
+        let commit = self.complete(call, exit, result);
+        let from = self.calls.values().map(|call| call.enter).min().unwrap_or(exit);
+        self.forget(from);
+        commit
+    }
+
+    /// The thread begins to submit a request of io_uring.
+    fn submit(&mut self, thread: u32, request: u64, call: Option<Syscall>, at: u64) {
+        self.submitted(thread, at);
+        let before = self.linking.remove(&thread).map(Key::Uring);
+        let Some(call) = call else { return };
+        let mut call = Call::new(call, thread, -1, 0, at);
+        // The chain is one commit, from the beginning of its first request.
+        if let Some(before) = before.and_then(|before| self.calls.get_mut(&before)) {
+            before.continues_as = Some(request);
+            call.enter = before.enter;
+        }
+        self.calls.insert(Key::Uring(request), call);
+        self.submitting.insert(thread, request);
+    }
+
+    /// A request of io_uring is complete; the last one of a chain completes the commit.
+    fn uring_complete(&mut self, request: u64, at: u64, result: i64) -> Option<Commit> {
+        self.submitting.retain(|_, submitting| *submitting != request);
+        let call = self.calls.remove(&Key::Uring(request))?;
+        let next = call.continues_as.map(Key::Uring);
+        let Some(next) = next.and_then(|next| self.calls.get_mut(&next)) else {
+            return Some(self.finish(&call, at, result));
+        };
+        let ended = call.windows.into_iter().map(|window| window.ended(at));
+        next.windows = ended.chain(std::mem::take(&mut next.windows)).collect();
+        None
+    }
+
+    /// The thread has submitted its request of io_uring.
+    fn submitted(&mut self, thread: u32, at: u64) {
+        let request = self.submitting.remove(&thread);
+        if let Some(call) = request.and_then(|request| self.calls.get_mut(&Key::Uring(request)))
+            && let Some(window) = call.windows.first_mut()
+        {
+            *window = window.ended(at);
+        }
+    }
+
+    /// The call for which a thread works.
+    fn working_for(&mut self, thread: u32) -> Option<&mut Call> {
+        let mut calls = self.calls.values_mut();
+        calls.find(|call| call.windows.iter().any(|window| window.is_open_for(thread)))
+    }
+
+    /// The call for which a thread syncs a file: its own, or a request of io_uring.
+    fn syncing_for(
+        &mut self,
+        thread: u32,
+        filesystem: Option<DeviceNumber>,
+        at: u64,
+    ) -> Option<&mut Call> {
+        if self.calls.contains_key(&Key::Thread(thread)) {
+            return self.calls.get_mut(&Key::Thread(thread));
+        }
+        let mut is_new = true;
+        if let Some(call) = self.working_for(thread) {
+            for window in call.windows.iter_mut().filter(|window| window.is_open_for(thread)) {
+                is_new = window.synced;
+                if window.synced {
+                    window.to = Some(at);
+                } else {
+                    window.synced = true;
+                }
+            }
+        }
+        if !is_new {
+            return self.working_for(thread);
+        }
+        let call = self.begin_work(thread, filesystem, at)?;
+        call.windows.last_mut()?.synced = true;
+        Some(call)
+    }
+
+    /// Gives a worker the oldest request of io_uring that waits for one.
+    fn begin_work(
+        &mut self,
+        thread: u32,
+        filesystem: Option<DeviceNumber>,
+        at: u64,
+    ) -> Option<&mut Call> {
+        let command = self.commands.get(&thread).copied();
+        let disks = filesystem.and_then(|device| self.filesystems.get(&device));
+        let waits = |(key, call): &(&Key, &Call)| {
+            if matches!(key, Key::Thread(_)) || call.has_worker {
+                return false;
+            }
+            // A request that would wait goes to a worker of io_uring. The sync after a direct write
+            // is done by a worker of the kernel.
+            let is_handed_over = call.queued && command.is_none_or(|one| one.is_uring_worker());
+            let has_written = || {
+                let mut requests = self.requests.since(call.enter);
+                requests.any(|request| {
+                    let there = disks.is_none_or(|disks| disks.contains(&request.extent.device));
+                    there && call.submitted(request) && request.done.is_some()
+                })
+            };
+            is_handed_over
+                || call.by == Syscall::UringWrite
+                    && command.is_none_or(|one| one.is_kernel_worker())
+                    && has_written()
+        };
+        let oldest = self.calls.iter().filter(waits).min_by_key(|(_, call)| call.enter);
+        let key = *oldest?.0;
+        let call = self.calls.get_mut(&key)?;
+        call.windows.iter_mut().for_each(|window| *window = window.ended(at));
+        call.windows.push(Window::of(thread, at));
+        call.has_worker = true;
+        Some(call)
+    }
+
+    fn forget(&mut self, from: u64) {
+        self.requests.forget(from);
+        let is_over = |commit: &JournalCommit| commit.to.is_some_and(|to| to < from);
+        while self.journal.front().is_some_and(is_over) {
+            self.journal.pop_front();
+        }
+    }
+
+    fn complete(&self, call: &Call, exit: u64, result: i64) -> Commit {
+        let (thread, enter) = (call.thread, call.enter);
+        let waits_for = |request: &&Request| {
+            request.queued >= enter && request.done.is_some_and(|done| done <= exit)
+        };
+        let is_own = |request: &&Request| call.submitted(request);
+        let submitted: Vec<&Request> = self.requests.since(enter).collect();
+        let mut requests: Vec<Own> = submitted
+            .iter()
+            .copied()
+            .filter(waits_for)
+            .filter(is_own)
+            .filter(|request| request.flags.operation != Operation::Read)
+            .map(|request| Own { request: request.clone(), role: role(call, request) })
+            .collect();
+        let journal = self.journal_commits(call, exit, &requests);
+        let log_disks = call
+            .filesystem
+            .and_then(|(_, device)| self.filesystems.get(&device?))
+            .map_or(&[][..], Vec::as_slice);
+        for request in submitted.iter().copied().filter(waits_for) {
+            let by_journal = journal.iter().any(|(part, by)| {
+                !part.earlier && *by == request.thread && request.queued >= part.from
+            });
+            let by_log_worker = call.log_forced.is_some_and(|from| from <= request.queued)
+                && log_disks.contains(&request.extent.device)
+                && request.command.is_kernel_worker()
+                && request.flags.operation == Operation::Write
+                && request.flags.meta()
+                && request.flags.sync();
+            if by_journal || by_log_worker {
+                requests.push(Own { request: request.clone(), role: Role::Journal });
+            }
+        }
+        requests.sort_by_key(|own| own.request.queued);
+        let company = company(thread, &submitted, &requests);
+        Commit {
+            call: call.by,
+            thread,
+            command: self.commands.get(&thread).copied(),
+            file: call.file,
+            flags: call.flags,
+            opened: self.opened.get(&(thread, call.file)).copied(),
+            enter,
+            exit,
+            result,
+            filesystem: call.filesystem.map(|(filesystem, _)| filesystem),
+            requests,
+            journal: journal.into_iter().map(|(part, _)| part).collect(),
+            log_forced: call.log_forced,
+            off_cpu: call.off_cpu(exit, self.scheduling),
+            company,
+        }
+    }
+
+    /// The commits of the journal that the call waited for, with the threads that made them.
+    fn journal_commits(&self, call: &Call, exit: u64, own: &[Own]) -> Vec<(JournalPart, u32)> {
+        let Some((Filesystem::Ext4, Some(device))) = call.filesystem else { return Vec::new() };
+        let waited_for = |commit: &&JournalCommit| {
+            let Some(to) = commit.to.filter(|&to| to > call.enter && to <= exit) else {
+                return false;
+            };
+            let own_at_work = own.iter().any(|own| {
+                own.request.queued < to && own.request.done.is_some_and(|done| done > to)
+            });
+            let off_cpu = !self.scheduling
+                || call.by == Syscall::UringFsync
+                || call.off_cpu.iter().any(|off| off.from < to && to <= off.to);
+            commit.device == device && off_cpu && !own_at_work
+        };
+        let of_call: Vec<_> = self.journal.iter().filter(waited_for).copied().collect();
+        let last = of_call.len().saturating_sub(1);
+        let part = |(index, commit): (usize, JournalCommit)| {
+            let earlier = index < last && commit.from < call.enter;
+            let (from, to) = (commit.from.max(call.enter), commit.to.unwrap_or(exit));
+            (JournalPart { from, to, earlier }, commit.thread)
+        };
+        of_call.into_iter().enumerate().map(part).collect()
+    }
+}
+
+impl Call {
+    fn new(by: Syscall, thread: u32, file: i32, flags: u32, enter: u64) -> Call {
+        Call {
+            by,
+            thread,
+            file,
+            flags,
+            enter,
+            windows: vec![Window::of(thread, enter)],
+            queued: false,
+            has_worker: false,
+            continues_as: None,
+            filesystem: None,
+            log_forced: None,
+            off_cpu: Vec::new(),
+            off_since: None,
+            waking: None,
+        }
+    }
+
+    fn submitted(&self, request: &Request) -> bool {
+        self.windows.iter().any(|window| window.holds(request))
+    }
+
+    /// The times in which its thread is off its CPU. A request of io_uring waits like that until a
+    /// worker begins with it; whether the worker then runs is not traced.
+    fn off_cpu(&self, exit: u64, scheduling: bool) -> Option<Vec<OffCpu>> {
+        if !matches!(self.by, Syscall::UringFsync | Syscall::UringWrite) {
+            return scheduling.then(|| self.off_cpu.clone());
+        }
+        let ends = self.windows.iter().map(|window| window.to.unwrap_or(exit));
+        let begins = self.windows.iter().skip(1).map(|window| window.from).chain([exit]);
+        let gaps = ends.zip(begins).filter(|(from, to)| from < to);
+        Some(gaps.map(|(from, to)| OffCpu { from, waking: from, to }).collect())
+    }
+
+    fn back_on_cpu(&mut self, at: u64) {
+        if let Some((from, state)) = self.off_since.take() {
+            let waking = match state {
+                Left::Runnable => from,
+                Left::Waiting => self.waking.unwrap_or(at).clamp(from, at),
+            };
+            self.off_cpu.push(OffCpu { from, waking, to: at });
+        }
+        self.waking = None;
+    }
+}
+
+/// Requests of a call's own thread are data, unless a filesystem writes its log on that thread.
+fn role(call: &Call, request: &Request) -> Role {
+    let is_log = call.log_forced.is_some_and(|from| from <= request.queued)
+        && request.flags.meta()
+        && request.extent.sectors > 0;
+    if is_log { Role::Journal } else { Role::Data }
+}
+
+/// Others with requests at a commit's drives while its own were there.
+fn company(thread: u32, all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
+    let at_drive = |request: &Request| {
+        let mut spans = request
+            .spans
+            .iter()
+            .filter(|span| matches!(span.phase, Phase::Device | Phase::Flush(_)));
+        let first = spans.next()?;
+        let last = spans.next_back().unwrap_or(first);
+        Some((first.from, last.to))
+    };
+    let mut windows: HashMap<DeviceNumber, (u64, u64)> = HashMap::new();
+    for own in own {
+        if let Some((from, to)) = at_drive(&own.request) {
+            let window = windows.entry(own.request.extent.device).or_insert((from, to));
+            *window = (window.0.min(from), window.1.max(to));
+        }
+    }
+    let is_own = |request: &Request| {
+        own.iter()
+            .any(|own| own.request.queued == request.queued && own.request.extent == request.extent)
+    };
+    let mut others = Vec::new();
+    for request in all {
+        let Some(&(from, to)) = windows.get(&request.extent.device) else { continue };
+        let begins = request.spans.iter().find(|span| span.phase == Phase::Device);
+        let begins = begins.map_or(request.queued, |span| span.from);
+        let is_there = begins < to && request.done.is_none_or(|done| done > from);
+        if is_there && request.thread != thread && !is_own(request) {
+            others.push((request.thread, request.command));
+        }
+    }
+    others
+}

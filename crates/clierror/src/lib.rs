@@ -21,7 +21,6 @@ mod streams;
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write as _};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use blame::Blame;
@@ -63,19 +62,19 @@ impl Program {
         self,
         error: &anyhow::Error,
         blame_of_own: impl FnOnce(&anyhow::Error) -> Option<Blame>,
-    ) -> ExitCode {
+    ) -> u8 {
         let blame = blame_of(error).or_else(|| blame_of_own(error)).unwrap_or(Blame::System);
         self.failed_with(error, blame.exit_code())
     }
 
     /// Prints an error and returns this exit code. An error that [`is_broken_pipe`] is a success,
     /// and nothing is printed.
-    pub fn failed_with(self, error: &anyhow::Error, code: u8) -> ExitCode {
+    pub fn failed_with(self, error: &anyhow::Error, code: u8) -> u8 {
         if is_broken_pipe(error) {
-            return ExitCode::SUCCESS;
+            return 0;
         }
         self.complain(&sentence(error));
-        ExitCode::from(code)
+        code
     }
 
     /// Prints what clap says about the arguments, or the help that was asked for, and exits.
@@ -168,7 +167,7 @@ mod tests {
             (blame_of(&wrong), blame_of(&refused)),
             (Some(Blame::Usage), Some(Blame::Safety))
         );
-        assert_eq!(PROGRAM.failed(&refused, |_| Some(Blame::Usage)), ExitCode::from(3));
+        assert_eq!(PROGRAM.failed(&refused, |_| Some(Blame::Usage)), 3);
     }
 
     #[test]
@@ -176,18 +175,15 @@ mod tests {
         let error = unwritten(ErrorKind::NotFound);
         assert_eq!(
             PROGRAM.failed(&error, |error| error.is::<Unwritten>().then_some(Blame::Usage)),
-            ExitCode::from(2)
+            2
         );
-        assert_eq!(PROGRAM.failed(&error, |_| None), ExitCode::from(4));
+        assert_eq!(PROGRAM.failed(&error, |_| None), 4);
     }
 
     #[test]
     fn a_reader_that_goes_away_is_a_success() {
         assert!(is_broken_pipe(&unwritten(ErrorKind::BrokenPipe)));
-        assert_eq!(
-            PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(Blame::Usage)),
-            ExitCode::SUCCESS
-        );
+        assert_eq!(PROGRAM.failed(&unwritten(ErrorKind::BrokenPipe), |_| Some(Blame::Usage)), 0);
         assert!(!is_broken_pipe(&unwritten(ErrorKind::NotFound)));
     }
 }

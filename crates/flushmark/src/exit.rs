@@ -1,7 +1,5 @@
 //! Exit codes of flushmark.
 
-use std::process::ExitCode;
-
 use blame::Blame;
 use ceph::sizing::PlanError;
 use clierror::Program;
@@ -46,14 +44,14 @@ pub fn exit_as_parsed(error: &clap::Error) -> ! {
 }
 
 /// Turns an outcome into the exit code and prints an error on stderr.
-pub fn code(outcome: anyhow::Result<ExitStatus>) -> ExitCode {
+pub fn code(outcome: anyhow::Result<ExitStatus>) -> u8 {
     match outcome {
-        Ok(ExitStatus::Done) => ExitCode::SUCCESS,
-        Ok(ExitStatus::Unfit) => ExitCode::from(1),
-        Ok(ExitStatus::NothingRan) => ExitCode::from(Blame::Usage.exit_code()),
-        Ok(ExitStatus::Failed) => ExitCode::from(Blame::System.exit_code()),
+        Ok(ExitStatus::Done) => 0,
+        Ok(ExitStatus::Unfit) => 1,
+        Ok(ExitStatus::NothingRan) => Blame::Usage.exit_code(),
+        Ok(ExitStatus::Failed) => Blame::System.exit_code(),
         // As a shell reports a process killed by the signal.
-        Ok(ExitStatus::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
+        Ok(ExitStatus::Interrupted(signal)) => 128 + signal as u8,
         Err(error) => PROGRAM.failed(&error, blame_of_crates),
     }
 }

@@ -20,11 +20,9 @@ mod session;
 mod signals;
 mod write_cache;
 
-use std::process::ExitCode;
-
 use clap::FromArgMatches as _;
 
-fn main() -> ExitCode {
+fn main() {
     let args = help::command()
         .try_get_matches()
         .and_then(|matches| args::Args::from_arg_matches(&matches))
@@ -50,5 +48,5 @@ fn main() -> ExitCode {
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),
     };
-    exit::code(outcome)
+    rados::exit(exit::code(outcome).into())
 }

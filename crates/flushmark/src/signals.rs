@@ -24,7 +24,7 @@ pub fn listen() -> std::io::Result<()> {
                 if let Some(words) = crate::write_cache::last_words() {
                     crate::exit::complain(words);
                 }
-                std::process::exit(128 + signal);
+                rados::exit(128 + signal);
             }
             SIGNAL.store(signal, Ordering::Relaxed);
             STOP.request();

@@ -29,13 +29,14 @@ fn main() -> ExitCode {
     let args = match Args::read(std::env::args_os()) {
         Ok(args) => args,
         Err(Unread::Clap(said)) => PROGRAM.exit_as_parsed(&said, FAILED),
-        Err(Unread::Wrong(error)) => return PROGRAM.failed_with(&error.into(), FAILED),
+        Err(Unread::Wrong(error)) => return PROGRAM.failed_with(&error.into(), FAILED).into(),
     };
     // A signal ends the program at once: unfinished output has no name and vanishes.
     let outcome = match args.check_as() {
-        Some(check_as) => check::run(&args, check_as)
-            .map(|sorted| if sorted { ExitCode::SUCCESS } else { ExitCode::from(UNSORTED) }),
-        None => sort::run(&args).map(|()| ExitCode::SUCCESS),
+        Some(check_as) => {
+            check::run(&args, check_as).map(|sorted| if sorted { 0 } else { UNSORTED })
+        }
+        None => sort::run(&args).map(|()| 0),
     };
-    outcome.unwrap_or_else(|error| PROGRAM.failed_with(&error, FAILED))
+    outcome.unwrap_or_else(|error| PROGRAM.failed_with(&error, FAILED)).into()
 }

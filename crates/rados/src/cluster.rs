@@ -11,6 +11,7 @@ use crate::connecting;
 use crate::error::{CommandError, ConnectError, OpError, PoolError, errno_of};
 use crate::library::{Handle, Rados};
 use crate::pool::Pool;
+use crate::time_limit;
 
 /// A UUID in text and its zero byte, with some room.
 const FSID_BYTES_MAX: usize = 64;
@@ -136,6 +137,19 @@ impl Cluster {
     /// Sends a command, such as `{"prefix": "perf dump"}`, to an OSD, and returns its output.
     pub fn osd_command(&self, osd: u32, json: &str) -> Result<Vec<u8>, CommandError> {
         self.command(&Recipient::Osd(osd), json)
+    }
+
+    /// As [`Cluster::osd_command`], but returns `None` once `give_up` returns true, which is asked
+    /// ten times a second. The command is not taken back. The process must end with
+    /// [`exit`](crate::exit) then.
+    pub fn osd_command_unless(
+        &self,
+        osd: u32,
+        json: &str,
+        give_up: impl Fn() -> bool,
+    ) -> Option<Result<Vec<u8>, CommandError>> {
+        let (cluster, json) = (self.clone(), json.to_owned());
+        time_limit::unless(give_up, move || cluster.osd_command(osd, &json))
     }
 
     /// Opens a pool in its default namespace.

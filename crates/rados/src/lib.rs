@@ -9,7 +9,7 @@
 //! | `pool` | objects of a pool, one call at a time |
 //! | `image` | a block device image |
 //! | `completions` | many operations in flight, on pools and images |
-//! | `time_limit` | calls that may never return |
+//! | `time_limit` | calls that may never return, and the end of a process that has left one |
 //! | [`placement`] | which OSD serves an object. Needs no library |
 //!
 //! Follows Ceph's headers librados.h and librbd.h. Every call ends: before it connects, the crate
@@ -40,3 +40,4 @@ pub use library::{LibraryVersion, LoadError, library_version, load_librbd};
 pub use pool::{ObjectName, Pool};
 /// The system's error numbers, which Ceph uses as well.
 pub use rustix::io::Errno;
+pub use time_limit::exit;

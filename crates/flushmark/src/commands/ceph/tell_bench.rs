@@ -2,7 +2,6 @@
 
 mod depth_one;
 
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -10,7 +9,7 @@ use ceph::osd_bench::{
     BenchedOsd, OsdBench, OsdBenchLimits, OsdBenchResult, SCHEMA, TellBenchDocument,
 };
 use ceph::{ClusterFacts, OsdFacts, Question};
-use rados::{Cluster, CommandError, RadosError};
+use rados::{Cluster, RadosError};
 use workload::number::{capacity, number};
 
 use self::depth_one::Earlier;
@@ -25,8 +24,6 @@ use crate::signals::{self, STOP};
 
 /// An OSD ends a benchmark after `osd_bench_duration`, 30 s, if it is as fast as its limits assume.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// From a signal to the end of the program.
-const ATTENTION: Duration = Duration::from_millis(100);
 const BENCHES: [OsdBench; 2] = [OsdBench::SMALL_WRITES, OsdBench::LARGE_WRITES];
 
 pub fn run(args: &TellBenchArgs) -> anyhow::Result<ExitStatus> {
@@ -113,19 +110,8 @@ fn bench(
     osd: &OsdFacts,
     bench: OsdBench,
 ) -> anyhow::Result<Option<OsdBenchResult>> {
-    let (sender, receiver) = mpsc::channel();
-    let (cluster, id) = (cluster.clone(), osd.id);
-    std::thread::spawn(move || sender.send(cluster.osd_command(id, &bench.command())));
-    let answer: Result<Vec<u8>, CommandError> = loop {
-        match receiver.recv_timeout(ATTENTION) {
-            Ok(answer) => break answer,
-            Err(RecvTimeoutError::Timeout) if STOP.is_requested() => return Ok(None),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                anyhow::bail!("a thread stopped unexpectedly")
-            }
-        }
-    };
+    let answer = cluster.osd_command_unless(osd.id, &bench.command(), || STOP.is_requested());
+    let Some(answer) = answer else { return Ok(None) };
     let answer = answer.map_err(RadosError::from)?;
     let result = OsdBenchResult::parse(&answer);
     Ok(Some(result.with_context(|| format!("cannot read the answer to `{}`", tell(osd, &bench)))?))

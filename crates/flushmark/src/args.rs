@@ -405,6 +405,11 @@ pub struct CommonArgs {
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
     pub engine: Option<EngineChoice>,
 
+    /// Repeat each test that commits for two seconds under the kernel's tracer, to show where the
+    /// time of a commit goes
+    #[arg(long)]
+    pub trace: bool,
+
     #[command(flatten)]
     pub delivery: DeliveryArgs,
 }

@@ -104,6 +104,14 @@ impl Bench {
         }
     }
 
+    /// The same for storage of this machine, which a model's place only describes.
+    pub fn storage_place(&self) -> Option<&Place> {
+        match self {
+            Bench::Storage(storage) => storage.target.place(),
+            Bench::Model(_) => None,
+        }
+    }
+
     /// What each drive under the target reports. A drive that vanishes meanwhile is left out here;
     /// the tests will fail on it.
     pub fn drives(&self) -> Vec<DriveRecord> {

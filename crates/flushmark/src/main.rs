@@ -18,6 +18,7 @@ mod progress;
 mod selection;
 mod session;
 mod signals;
+mod tracing;
 mod write_cache;
 
 use clap::FromArgMatches as _;

@@ -89,6 +89,13 @@ impl Progress {
         bar.set_message(report::live_line(live.iops, live.commit_p99_us, left, &self.look));
     }
 
+    /// The tests that were just measured are repeated under the tracer.
+    pub fn tracing(&self) {
+        if let Display::Bar(bar) = &self.display {
+            bar.set_message("tracing");
+        }
+    }
+
     pub fn measured(&self, result: &TestResult) {
         self.line(&report::done_line(&self.test.position, result, &self.look));
     }

@@ -11,10 +11,12 @@ use crate::exit::{self, ExitStatus};
 use crate::live::Live;
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
+use crate::tracing::Passes;
 
 /// An opened target and the document of its run.
 pub struct Session {
     bench: Bench,
+    passes: Option<Passes>,
     document: RunDocument,
 }
 
@@ -64,14 +66,16 @@ impl Completed {
 }
 
 impl Session {
-    /// Opens the target for a plan.
+    /// Opens the target for a plan, `traced` with a trace of each test that commits.
     pub fn open(
         plan: &Plan,
         given: &str,
         wanted: TargetOptions,
         smoke: bool,
+        traced: bool,
     ) -> anyhow::Result<Session> {
         let bench = Bench::open(plan, given, wanted)?;
+        let passes = traced.then(|| Passes::of(given, bench.storage_place())).transpose()?;
         let document = RunDocument {
             smoke,
             host: bench.host(),
@@ -79,7 +83,7 @@ impl Session {
             drives: bench.drives(),
             ..new_document(&plan.name, bench.record(), bench.began())
         };
-        Ok(Session { bench, document })
+        Ok(Session { bench, passes, document })
     }
 
     /// The document. Before the run it holds what is known without measuring.
@@ -138,7 +142,7 @@ impl Session {
                 progress.live(seen);
                 live.see(seen);
             };
-            let outcomes = match self.bench.run(&tests, &mut observe) {
+            let mut outcomes = match self.bench.run(&tests, &mut observe) {
                 Ok(Some(outcomes)) => outcomes,
                 Ok(None) => break,
                 Err(cause) => {
@@ -146,6 +150,7 @@ impl Session {
                     break;
                 }
             };
+            self.trace(&tests, &mut outcomes, progress);
             for outcome in outcomes {
                 if let Outcome::Measured(result) = &outcome {
                     measured.extend(group_tests.iter().filter(|test| test.name == result.test));
@@ -175,6 +180,34 @@ impl Session {
 }
 
 impl Session {
+    /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot tell tests
+    /// that ran together apart, so the first of them has it.
+    fn trace(&mut self, tests: &[Test], outcomes: &mut [Outcome], progress: &Progress) {
+        let Some(passes) = &self.passes else { return };
+        let measured = outcomes.iter_mut().filter_map(|outcome| match outcome {
+            Outcome::Measured(result) if matches!(result.ended, Ended::Limit) => Some(result),
+            _ => None,
+        });
+        let mut committing = measured.filter(|result| result.commits_per_s.is_some());
+        let Some(result) = committing.next() else { return };
+        if STOP.is_requested() {
+            return;
+        }
+        progress.tracing();
+        let bench = &mut self.bench;
+        let tests = Passes::shortened(tests);
+        match passes.trace(|observe| bench.run(&tests, observe).map(drop)) {
+            Ok(Some(trace)) => {
+                if committing.next().is_some() {
+                    result.notes.push(TRACED_TOGETHER.to_owned());
+                }
+                result.trace = Some(trace);
+            }
+            Ok(None) => result.notes.push(NOT_SEEN.to_owned()),
+            Err(error) => result.notes.push(format!("not traced: {error:#}")),
+        }
+    }
+
     /// Adds a test's outcome to the document. Returns `true` if the test failed.
     fn take(
         &mut self,
@@ -198,6 +231,9 @@ impl Session {
         }
     }
 }
+
+const NOT_SEEN: &str = "the tracer saw no commit of this test";
+const TRACED_TOGETHER: &str = "the trace is of all the tests that ran at the same time";
 
 /// A document without results, and without facts about this machine.
 pub fn new_document(

@@ -127,6 +127,10 @@ fn help_of_check() {
           --engine <ENGINE>
               The system interface to test with [default: the one with the least overhead]
 
+          --trace
+              Repeat each test that commits for two seconds under the kernel's tracer, to show where the
+              time of a commit goes
+
           --format <FORMAT>
               Output format
 
@@ -452,6 +456,8 @@ fn ceph_help() {
           --destroy-data         Allow overwriting the content of the target file or device
           --engine <ENGINE>      The system interface to test with [default: the one with the least
                                  overhead]
+          --trace                Repeat each test that commits for two seconds under the kernel's
+                                 tracer, to show where the time of a commit goes
           --format <FORMAT>      Output format [default: text] [possible values: text, json, fio, fio+,
                                  csv, markdown, openmetrics]
           --output <FILE>        Also write the result document (JSON) to this file

@@ -268,6 +268,54 @@ fn io_uring_lets_workers_commit() {
     assert!(count(anatomy) >= COMMITS && near(each(anatomy, "data_writes"), 1.0), "{anatomy:#}");
 }
 
+/// The plan of a test that commits, a single commit, and one that does not commit.
+const PLAN: &str = "
+[[test]]
+name = \"commits\"
+pattern = \"randwrite\"
+sync = \"fdatasync\"
+size = \"1MiB\"
+time = \"1s\"
+[[test]]
+name = \"one commit\"
+pattern = \"randwrite\"
+sync = \"fdatasync\"
+size = \"1MiB\"
+count = 1
+[[test]]
+name = \"writes\"
+pattern = \"randwrite\"
+size = \"1MiB\"
+time = \"1s\"
+";
+
+#[test]
+fn a_run_traces_its_commits_apart_from_their_figures() {
+    let test = "a_run_traces_its_commits_apart_from_their_figures";
+    let Some(_tracer) = tracer(test) else { return };
+    let Some(device) = LoopDevice::new(test, 64 << 20, &[]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), PLAN);
+    let arguments = ["run", &plan, "--target", &device.path, "--destroy-data", "--trace"];
+    let printed = run(&arguments);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    assert!(printed.stdout.contains("Commits of commits\n"), "{}", printed.stdout);
+    assert!(!printed.stdout.contains("Commits of writes"), "{}", printed.stdout);
+    let json = run(&[&arguments[..], &["--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    let [commits, one, writes] = &document["results"].as_array().unwrap()[..] else { panic!() };
+    let anatomy = &commits["trace"]["anatomies"][0];
+    assert_eq!(anatomy["call"], "fdatasync");
+    assert_explained(&commits["trace"], anatomy);
+    assert_eq!(commits["trace"]["anatomies"].as_array().unwrap().len(), 1);
+    // The commits that were traced are not those that were measured.
+    let elapsed_s = commits["elapsed_s"].as_f64().unwrap();
+    assert!((0.9..1.5).contains(&elapsed_s), "{elapsed_s}");
+    // The tracer starts before the test, so it misses nothing.
+    assert_eq!(count(&one["trace"]["anatomies"][0]), 1);
+    assert!(writes["trace"].is_null(), "{writes:#}");
+}
+
 #[test]
 fn nothing_is_left_however_it_ends() {
     let test = "nothing_is_left_however_it_ends";
@@ -305,6 +353,10 @@ fn refusals() {
     insta::assert_snapshot!(first(&said(&[])), @"error: the following required arguments were not provided:");
     insta::assert_snapshot!(first(&said(&["--pid", "0"])), @"error: invalid value '0' for '--pid <PID>': 0 is not in 1..=4294967295");
     insta::assert_snapshot!(first(&said(&["--pid", "1", "--", "true"])), @"error: the argument '--pid <PID>' cannot be used with '[COMMAND]...'");
+    let check = |target: &str| run(&["check", target, "--trace"]).said("", "");
+    insta::assert_snapshot!(check("sim:consumer-nvme"), @"flushmark: --trace has no effect on sim:consumer-nvme, which is not reached through the kernel's block layer; leave it out");
+    insta::assert_snapshot!(check("null:"), @"flushmark: --trace has no effect on null:, which is not reached through the kernel's block layer; leave it out");
+    insta::assert_snapshot!(check("/dev/shm"), @"flushmark: /dev/shm is not on a block device, so the kernel's block layer does not see its writes");
     let test = "refusals";
     let Some(_tracer) = tracer(test) else { return };
     insta::assert_snapshot!(said(&["--", "no-such-command"]), @"flushmark: cannot run `no-such-command`: there is no such command");

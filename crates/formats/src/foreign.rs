@@ -101,6 +101,7 @@ impl ForeignTest {
             computed_s: None,
             priorities: Vec::new(),
             osd: None,
+            trace: None,
             cpu: self.cpu,
             ended: self.ended,
             notes: self.notes,

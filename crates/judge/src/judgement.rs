@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use measurement::{Finding, Fitness, FitnessUnderEachSetting, TestResult, Use};
+use drive::{BlockDevice, Place};
+use measurement::{Anatomy, Finding, Fitness, FitnessUnderEachSetting, TestResult, Use};
 use workload::WriteCache;
 
 use crate::cache_setting::cache_setting;
@@ -11,6 +12,7 @@ use crate::findings::findings;
 use crate::fitness::fitness;
 use crate::flush_path::FlushPath;
 use crate::probes::probes;
+use crate::trace::trace;
 
 /// Findings and grades, as stored in the result document.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +47,17 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         findings.insert(if durable { 0 } else { findings.len() }, setting);
     }
     findings.extend(probes(&now));
+    findings.extend(traced(&now));
     let under_each_setting = fitness_under_each_setting(case, &off, &on);
     Judgement { findings, fitness: fitness(&now), under_each_setting }
+}
+
+/// Findings from the traces of the tests.
+fn traced(case: &Case<'_>) -> Vec<Finding> {
+    let traces = case.results.iter().filter_map(|result| result.trace.as_ref());
+    let anatomies: Vec<&Anatomy> = traces.flat_map(|trace| &trace.anatomies).collect();
+    let device = case.place.and_then(Place::block_device);
+    trace(&anatomies, &device.map(BlockDevice::drives).unwrap_or_default())
 }
 
 fn fitness_under_each_setting(
@@ -78,7 +89,7 @@ fn under_each_setting(results: &[TestResult]) -> [Vec<TestResult>; 2] {
 #[cfg(test)]
 mod tests {
     use drive::{HostFacts, Transport};
-    use measurement::Grade;
+    use measurement::{Grade, TraceRecord};
     use workload::SyncMethod::{Fsync, None as NoSync};
 
     use super::*;
@@ -109,6 +120,17 @@ mod tests {
         };
         assert!(graded(Some(false)) > graded(Some(true)));
         assert_eq!(graded(None), Grade::Unknown, "the setting in effect is unknown");
+    }
+
+    #[test]
+    fn traces_of_tests_are_judged_with_the_drive_below_them() {
+        let mut result = write(Fsync, 50.0, 8600.0).result();
+        let anatomies = vec![samples::fsync_on_ext4(100)];
+        result.trace = Some(TraceRecord { anatomies, ..TraceRecord::default() });
+        let place = samples::place::device(drive("sda", Transport::Sata));
+        let judged = judge(&Case::new(&[result], Some(&place), &HostFacts::default()));
+        let traced = judged.findings.iter().find(|finding| finding.id == "fua-emulated").unwrap();
+        assert!(traced.advice.contains("libata.fua=1"), "{}", traced.advice);
     }
 
     #[test]

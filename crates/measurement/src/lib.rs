@@ -69,4 +69,4 @@ pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};
 pub use target::{CephRecord, ExportRecord, OtherKind, TargetKind, TargetRecord};
-pub use trace_document::TraceDocument;
+pub use trace_document::{TraceDocument, TraceRecord};

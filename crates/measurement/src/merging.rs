@@ -204,6 +204,8 @@ impl TestResult {
             computed_s: parts.iter().map(|part| part.computed_s).sum(),
             priorities: PriorityLatency::sum(parts.iter().flat_map(|part| &part.priorities)),
             osd: same_osd(parts),
+            // Medians and drawn commits of several traces do not add up.
+            trace: None,
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),

@@ -16,6 +16,7 @@ use crate::proof::Proof;
 use crate::series::Series;
 use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
+use crate::trace_document::TraceRecord;
 
 /// The workload of a test as it was run. One flat object, so programs find each field in one place.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a test")]
@@ -517,6 +518,10 @@ pub struct TestResult {
     /// The OSD of a Ceph cluster that served the test alone; absent for all other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub osd: Option<OsdRecord>,
+    /// Where its commits spend their time, from a short repetition that was traced; absent unless
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceRecord>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -599,6 +604,7 @@ impl TestResult {
             computed_s: None,
             priorities: Vec::new(),
             osd: None,
+            trace: None,
             cpu,
             ended,
             notes,

@@ -19,6 +19,15 @@ pub struct TraceDocument {
     pub subject: String,
     /// The kernel's release.
     pub kernel: String,
+    #[serde(flatten)]
+    pub trace: TraceRecord,
+    /// Conclusions from the anatomies.
+    pub findings: Vec<Finding>,
+}
+
+/// What a trace shows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceRecord {
     pub seconds: f64,
     /// Events that were read.
     pub events: u64,
@@ -32,8 +41,6 @@ pub struct TraceDocument {
     pub missing: Vec<String>,
     /// The kinds of commits, most time first.
     pub anatomies: Vec<Anatomy>,
-    /// Conclusions from them.
-    pub findings: Vec<Finding>,
 }
 
 /// The JSON Schema (draft 2020-12) of [`TraceDocument`]. The repository keeps it as

@@ -12,6 +12,7 @@ use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
 use crate::tables::{flushes_each, max, p50, p99, p99_9, per_second};
+use crate::trace::traces;
 
 /// Number of published drives listed.
 const NEAREST: usize = 3;
@@ -28,6 +29,7 @@ pub fn check_page(document: &RunDocument, look: &Look) -> String {
         numbers(&document.results, look)
             + &look.finish(notes(&document.results, &document.skipped, look)),
         pictures(&document.results, look),
+        traces(&document.results, look),
         findings(&document.findings, look),
         fitness(&document.fitness, look),
         if in_memory { String::new() } else { nearest(&judge::nearest(&case, NEAREST), look) },

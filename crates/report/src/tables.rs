@@ -18,6 +18,7 @@ use workload::{Plan, Table};
 use crate::findings::{findings, fitness_under_each_setting};
 use crate::look::Look;
 use crate::notes::notes;
+use crate::trace::traces;
 
 /// The results of a run: the plan's table, deviations from the plan, findings.
 pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
@@ -52,6 +53,7 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     let grades = document.fitness_under_each_setting.as_ref();
     let sections = [
         look.finish(table + &sorts + &notes(results, skipped, look)),
+        traces(results, look),
         findings(&document.findings, look),
         grades.map_or(String::new(), |grades| fitness_under_each_setting(grades, look)),
     ];

@@ -1,7 +1,8 @@
 //! The time of traced commits, stage by stage.
 
 use measurement::{
-    Anatomy, Company, Drawn, DrawnRequest, Histogram, Reached, Stage, TraceDocument,
+    Anatomy, Company, Drawn, DrawnRequest, Histogram, Reached, Stage, TestResult, TraceDocument,
+    TraceRecord,
 };
 use workload::number::{about_bytes, latency, number, seconds};
 
@@ -41,13 +42,13 @@ pub fn stage_name(stage: Stage) -> &'static str {
 pub fn trace_page(document: &TraceDocument, look: &Look) -> String {
     let mut text = look.heading(&format!("Commits of {}", document.subject));
     text += &look.paragraph(&circumstances(document));
-    if document.anatomies.is_empty() {
+    if document.trace.anatomies.is_empty() {
         text += &look.paragraph(
             "No commit was seen: no fsync or fdatasync, and no write that had to be durable when \
              it returned.",
         );
     }
-    for anatomy in &document.anatomies {
+    for anatomy in &document.trace.anatomies {
         text.push('\n');
         text += &anatomy_text(anatomy, look);
     }
@@ -59,26 +60,48 @@ pub fn trace_page(document: &TraceDocument, look: &Look) -> String {
 }
 
 fn circumstances(document: &TraceDocument) -> String {
-    let lost = match (document.lost, document.lost_uncounted) {
+    let kernel = match document.kernel.as_str() {
+        "" => String::new(),
+        kernel => format!(" Linux {kernel}."),
+    };
+    format!("{}{kernel}", recorded(&document.trace))
+}
+
+/// What was recorded and what was not.
+fn recorded(trace: &TraceRecord) -> String {
+    let lost = match (trace.lost, trace.lost_uncounted) {
         (0, false) => "none lost".to_owned(),
         (0, true) => "some lost, the kernel does not say how many".to_owned(),
         (lost, false) => format!("{} lost", number(lost as f64)),
         (lost, true) => format!("more than {} lost", number(lost as f64)),
     };
-    let missing = if document.missing.is_empty() {
+    let missing = if trace.missing.is_empty() {
         String::new()
     } else {
-        format!("; this kernel has no {}", document.missing.join(", "))
-    };
-    let kernel = match document.kernel.as_str() {
-        "" => String::new(),
-        kernel => format!(" Linux {kernel}."),
+        format!("; this kernel has no {}", trace.missing.join(", "))
     };
     format!(
-        "Traced for {}: {} events, {lost}{missing}.{kernel}",
-        seconds(document.seconds),
-        number(document.events as f64)
+        "Traced for {}: {} events, {lost}{missing}.",
+        seconds(trace.seconds),
+        number(trace.events as f64)
     )
+}
+
+/// The anatomies of the tests that were traced, below the name of each.
+pub(crate) fn traces(results: &[TestResult], look: &Look) -> String {
+    let mut text = String::new();
+    for (test, trace) in
+        results.iter().filter_map(|result| Some((&result.test, result.trace.as_ref()?)))
+    {
+        text += if text.is_empty() { "" } else { "\n" };
+        text += &look.heading(&format!("Commits of {test}"));
+        text += &look.paragraph(&recorded(trace));
+        for anatomy in &trace.anatomies {
+            text.push('\n');
+            text += &anatomy_text(anatomy, look);
+        }
+    }
+    look.finish(text)
 }
 
 fn anatomy_text(anatomy: &Anatomy, look: &Look) -> String {
@@ -322,12 +345,12 @@ mod tests {
             flushmark: "0.1.0".to_owned(),
             subject: "/var/lib/postgresql".to_owned(),
             kernel: "6.12.0".to_owned(),
-            seconds: 10.0,
-            events: 51_234,
-            lost: 0,
-            lost_uncounted: false,
-            missing: Vec::new(),
-            anatomies,
+            trace: TraceRecord {
+                seconds: 10.0,
+                events: 51_234,
+                anatomies,
+                ..TraceRecord::default()
+            },
             findings: Vec::new(),
         }
     }
@@ -380,8 +403,8 @@ mod tests {
             }],
         };
         let mut document = document(vec![anatomy]);
-        (document.lost, document.lost_uncounted) = (1_234, true);
-        document.missing = vec!["block/block_rq_insert".to_owned()];
+        (document.trace.lost, document.trace.lost_uncounted) = (1_234, true);
+        document.trace.missing = vec!["block/block_rq_insert".to_owned()];
         insta::assert_snapshot!(trace_page(&document, &Look::plain()), @"
         Commits of /var/lib/postgresql
         Traced for 10.00 s: 51,234 events, more than 1,234 lost; this kernel has no block/block_rq_insert.

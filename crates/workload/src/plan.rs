@@ -226,6 +226,26 @@ impl Test {
         Test { name, write_cache: WriteCache::Unchanged, ..self.clone() }
     }
 
+    /// The test without pauses before it, and over after `time` at the latest. A sort is unchanged:
+    /// it ends once everything is sorted.
+    #[must_use]
+    pub fn brief(mut self, time: Duration) -> Test {
+        match &mut self.work {
+            Work::Blocks(workload) => {
+                workload.limit = workload.limit.within(time);
+                workload.warm_up = WarmUp::default();
+                workload.rest = Duration::ZERO;
+                workload.start_delay = Duration::ZERO;
+            }
+            Work::Steps(program) => {
+                program.limit = program.limit.within(time);
+                program.warm_up = WarmUp::default();
+            }
+            Work::Sort(_) => {}
+        }
+        self
+    }
+
     /// A test that runs alone and leaves the write cache unchanged.
     pub const fn alone(name: String, work: Work) -> Test {
         Test { name, work, write_cache: WriteCache::Unchanged, with_previous: false }

@@ -49,7 +49,7 @@ impl Measurement<'_> {
         let options = Options { engine: common.engine, prepare_time_max, ..Options::default() };
         let wanted = TargetOptions { destroy_data: common.destroy_data, in_use, options };
         let mut keeping = if smoke { Keeping::off() } else { Keeping::open(keep, target)? };
-        let session = Session::open(plan, target, wanted, smoke)?;
+        let session = Session::open(plan, target, wanted, smoke, common.trace)?;
         let look = look();
         let mut progress = Progress::new(common.delivery.quiet, &look);
         if common.delivery.format == PrintFormat::Text {

@@ -1,30 +1,24 @@
 //! `flushmark trace`: where commits spend their time.
 
-mod analysis;
 mod command;
-mod keeping;
 mod read;
-mod scope;
-mod threads;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use drive::{HostFacts, SystemRoot};
-use measurement::TraceDocument;
-use trace::{Event, Header, Live, READ_INTERVAL, Trailer};
+use drive::{BlockDevice, Place, SystemRoot};
+use measurement::{TraceDocument, TraceRecord};
+use trace::{Header, READ_INTERVAL};
 
-use self::analysis::Analysis;
 use self::command::Traced;
-use self::keeping::Keeping;
-use self::threads::{Files, Names};
 use super::measure::expect_files;
 use super::{look, print};
 use crate::args::Format;
 use crate::args::trace::{TraceAction, TraceArgs};
 use crate::exit::{self, ExitStatus, WrongUse};
 use crate::signals::{self, STOP};
+use crate::tracing::{Recording, scope, threads};
 
 /// Long enough for some hundred commits of a hard disk.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
@@ -56,44 +50,14 @@ pub fn run(args: &TraceArgs) -> anyhow::Result<ExitStatus> {
 /// Traces until the time is over, or what is traced ends.
 fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
     signals::listen().context("cannot listen for signals")?;
-    let root = SystemRoot::default();
-    let scope = scope::of(&root, args)?;
-    let header = Header {
-        subject: scope.subject,
-        kernel: HostFacts::read(&root).kernel_release.unwrap_or_default(),
-        scope: scope.traced,
-        devices: scope.devices,
-    };
-    let mut live = Live::start(&header.scope)?;
-    let mut keeping = args.keep.as_deref().map(|path| Keeping::begin(path, &header)).transpose()?;
-    let began = Instant::now();
-    let mut subject = Subject::begin(args, &mut live)?;
-    let mut files = Files::default();
-    let mut analysis = Analysis::new(&header, |commit| files.sync_flag(commit.thread, commit.file));
-    let mut names = Names::default();
-    let mut handing_over: HashSet<u32> = HashSet::new();
-    let mut see = |event: Event, handing_over: &mut HashSet<u32>| -> anyhow::Result<()> {
-        if let Some(keeping) = &mut keeping {
-            keeping.event(&event)?;
-        }
-        handing_over.extend(event.hands_over());
-        if let Some(thread) = analysis.event(&event) {
-            names.see(thread);
-        }
-        Ok(())
-    };
+    let header = header(args)?;
+    let mut recording = Recording::start(&header, args.keep.as_deref())?;
+    let mut subject = Subject::begin(args, &mut recording)?;
     let time = args.time.or((!matches!(subject, Subject::Command(_))).then_some(DEFAULT_TIME));
-    let mut looked = began;
-    let mut with_workers: HashSet<u32> = HashSet::new();
-    while !STOP.is_requested() && time.is_none_or(|time| began.elapsed() < time) {
+    let mut looked = Instant::now();
+    while !STOP.is_requested() && time.is_none_or(|time| recording.elapsed() < time) {
         std::thread::sleep(READ_INTERVAL);
-        live.read()?.try_for_each(|event| see(event, &mut handing_over))?;
-        // The kernel creates their workers without telling the tracer.
-        for thread in handing_over.drain().collect::<Vec<_>>() {
-            let created = threads::of_process(thread).into_iter();
-            let new = created.filter(|thread| with_workers.insert(*thread));
-            live.follow(&new.collect::<Vec<_>>())?;
-        }
+        recording.read()?;
         if subject.is_over() {
             break;
         }
@@ -101,18 +65,37 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
             && looked.elapsed() >= LOOK_AGAIN
         {
             looked = Instant::now();
-            live.follow(&threads::new_users(place, followed))?;
+            recording.follow(&threads::new_users(place, followed))?;
         }
     }
-    let (left, counted) = live.finish()?;
-    left.into_iter().try_for_each(|event| see(event, &mut handing_over))?;
-    let trailer = Trailer { seconds: began.elapsed().as_secs_f64(), counted, names: names.0 };
-    subject.end()?;
-    let document = analysis.document(&header, &trailer);
-    if let Some(keeping) = keeping {
-        keeping.finish(&trailer)?;
+    let record = recording.finish(|| subject.end())?;
+    Ok(document(&header, record))
+}
+
+/// The devices of a path or a device; all of them for a command or a process.
+fn header(args: &TraceArgs) -> anyhow::Result<Header> {
+    let root = SystemRoot::default();
+    if let Some(path) = &args.path {
+        return scope::of_place(&root, &path.display().to_string(), &Place::of(&root, path)?);
     }
-    Ok(document)
+    if let Some(path) = &args.device {
+        return scope::of_device(&root, path);
+    }
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let words = words.map(|word| judge::shell_word(&word)).collect::<Vec<_>>().join(" ");
+    scope::of_all(&root, args.pid.map_or(words, |pid| format!("process {pid}")))
+}
+
+fn document(header: &Header, trace: TraceRecord) -> TraceDocument {
+    let devices: Vec<&BlockDevice> = header.devices.iter().collect();
+    TraceDocument {
+        schema: measurement::trace_document::SCHEMA.to_owned(),
+        flushmark: env!("CARGO_PKG_VERSION").to_owned(),
+        subject: header.subject.clone(),
+        kernel: header.kernel.clone(),
+        findings: judge::trace(&trace.anatomies.iter().collect::<Vec<_>>(), &devices),
+        trace,
+    }
 }
 
 fn json(document: &TraceDocument) -> anyhow::Result<String> {
@@ -131,16 +114,16 @@ enum Subject {
 }
 
 impl Subject {
-    fn begin(args: &TraceArgs, live: &mut Live) -> anyhow::Result<Subject> {
+    fn begin(args: &TraceArgs, recording: &mut Recording<'_>) -> anyhow::Result<Subject> {
         if let Some((program, arguments)) = args.command.split_first() {
-            return Ok(Subject::Command(Traced::spawn(program, arguments, live)?));
+            return Ok(Subject::Command(Traced::spawn(program, arguments, recording)?));
         }
         if let Some(process) = args.pid {
             let threads = threads::of_process(process);
             if threads.is_empty() {
                 return Err(WrongUse(format!("no process {process} is running")).into());
             }
-            live.follow(&threads)?;
+            recording.follow(&threads)?;
             return Ok(Subject::Process(process));
         }
         let place = match (&args.path, &args.device) {
@@ -149,7 +132,7 @@ impl Subject {
             (None, None) => return Err(WrongUse("nothing to trace".to_owned()).into()),
         };
         let mut followed = HashSet::new();
-        live.follow(&threads::new_users(&place, &mut followed))?;
+        recording.follow(&threads::new_users(&place, &mut followed))?;
         Ok(Subject::Users { place, followed })
     }
 

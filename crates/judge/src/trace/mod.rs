@@ -32,6 +32,9 @@ const RULES: &[fn(&Traced<'_>) -> Option<Finding>] = &[
     discards::judge,
 ];
 
+/// Events with a lower count per commit are not worth a finding.
+const NOTABLE: f64 = 0.05;
+
 /// A kind of commits with too few of them shows nothing.
 const FEWEST: u64 = 10;
 
@@ -41,10 +44,10 @@ const FEWEST: u64 = 10;
 /// ```
 /// assert!(judge::trace(&[], &[]).is_empty());
 /// ```
-pub fn trace(anatomies: &[Anatomy], devices: &[&BlockDevice]) -> Vec<Finding> {
+pub fn trace(anatomies: &[&Anatomy], devices: &[&BlockDevice]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
-        for anatomy in anatomies.iter().filter(|anatomy| anatomy.commits.count() >= FEWEST) {
+        for &anatomy in anatomies.iter().filter(|anatomy| anatomy.commits.count() >= FEWEST) {
             let is_below = |device: &&BlockDevice| {
                 anatomy.devices.iter().any(|name| name == device.disk_name())
             };

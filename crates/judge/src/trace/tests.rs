@@ -10,7 +10,7 @@ fn sda(cache: WriteCache, scheduler: &str) -> BlockDevice {
     device
 }
 
-fn found(anatomy: Anatomy, device: &BlockDevice) -> Vec<Finding> {
+fn found(anatomy: &Anatomy, device: &BlockDevice) -> Vec<Finding> {
     trace(&[anatomy], &[device])
 }
 
@@ -27,7 +27,7 @@ fn title(findings: &[Finding], id: &str) -> String {
 
 #[test]
 fn fua_that_became_a_flush_and_a_cache_whose_flush_is_slow() {
-    let findings = found(samples::fsync_on_ext4(100), &sda(WriteCache::WriteBack, "none"));
+    let findings = found(&samples::fsync_on_ext4(100), &sda(WriteCache::WriteBack, "none"));
     assert_eq!(ids(&findings), ["fua-emulated", "traced-flushes-twice", "traced-slow-flush"]);
     insta::assert_snapshot!(title(&findings, "fua-emulated"), @"FUA did not reach sda: the kernel sent a write and then a flush of the whole cache.");
     insta::assert_snapshot!(title(&findings, "traced-flushes-twice"), @"Each fsync on ext4 flushes the cache of sda 2 times.");
@@ -47,17 +47,17 @@ const WRITE: [(Stage, f64); 2] = [(Stage::Thread, 10.0), (Stage::DataWrite, 500.
 fn a_flush_that_is_missing_and_one_that_nobody_needs() {
     let (back, through) =
         (sda(WriteCache::WriteBack, "none"), sda(WriteCache::WriteThrough, "none"));
-    let missing = found(plain(&WRITE), &back);
+    let missing = found(&plain(&WRITE), &back);
     assert_eq!(ids(&missing), ["traced-no-flush"]);
     insta::assert_snapshot!(missing[0].title, @"sda has a volatile cache, but fdatasync on ext4 sent it neither a flush nor FUA: a power cut loses what was committed.");
-    assert!(found(plain(&WRITE), &through).is_empty());
+    assert!(found(&plain(&WRITE), &through).is_empty());
     let mut sent = plain(&WRITE);
     sent.reached.fua_sent = 100;
-    assert!(found(sent, &back).is_empty());
+    assert!(found(&sent, &back).is_empty());
     let mut flushed = plain(&[WRITE[1], (Stage::Flush, 30.0)]);
     flushed.reached.bare_flushes = 100;
-    assert_eq!(ids(&found(flushed.clone(), &through)), ["traced-needless-flush"]);
-    assert!(found(flushed, &back).is_empty());
+    assert_eq!(ids(&found(&flushed, &through)), ["traced-needless-flush"]);
+    assert!(found(&flushed, &back).is_empty());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn others_their_journal_the_scheduler_and_discards() {
     (anatomy.company.accompanied, anatomy.company.accompanied_mean_us) = (40, 1_200.0);
     anatomy.reached.scheduler_ns = 100 * 200_000;
     anatomy.reached.discards = 10;
-    let findings = found(anatomy.clone(), &through);
+    let findings = found(&anatomy, &through);
     let words: Vec<&str> = findings.iter().map(|finding| finding.title.as_str()).collect();
     insta::assert_snapshot!(words.join("\n"), @"
     50 % of fdatasync on ext4 first waited for a commit of the journal that others had begun.
@@ -84,12 +84,12 @@ fn others_their_journal_the_scheduler_and_discards() {
     anatomy.company.accompanied_mean_us = 590.0;
     anatomy.reached.scheduler_ns = 100 * 60_000;
     anatomy.reached.discards = 0;
-    assert!(found(anatomy, &through).is_empty());
+    assert!(found(&anatomy, &through).is_empty());
 }
 
 #[test]
 fn few_commits_show_nothing() {
     let back = sda(WriteCache::WriteBack, "none");
-    assert!(found(samples::fsync_on_ext4(9), &back).is_empty());
-    assert_eq!(found(samples::fsync_on_ext4(10), &back).len(), 3);
+    assert!(found(&samples::fsync_on_ext4(9), &back).is_empty());
+    assert_eq!(found(&samples::fsync_on_ext4(10), &back).len(), 3);
 }

@@ -6,9 +6,9 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use rustix::process::{Pid, Signal, kill_process};
-use trace::Live;
 
 use crate::exit::WrongUse;
+use crate::tracing::Recording;
 
 /// A command that runs while it is traced.
 ///
@@ -24,7 +24,7 @@ impl Traced {
     pub fn spawn(
         program: &OsStr,
         arguments: &[OsString],
-        live: &mut Live,
+        recording: &mut Recording<'_>,
     ) -> anyhow::Result<Traced> {
         let mut command = Command::new(program);
         command.args(arguments);
@@ -38,7 +38,7 @@ impl Traced {
                 run(command, &child_sender, &end_sender);
             }
         })?;
-        live.follow(&[thread.recv()?])?;
+        recording.follow(&[thread.recv()?])?;
         go.send(())?;
         let process = child.recv()?.map_err(|error| {
             let name = program.to_string_lossy();

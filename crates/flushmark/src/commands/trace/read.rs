@@ -7,8 +7,9 @@ use anyhow::{Context as _, anyhow};
 use measurement::TraceDocument;
 use trace::{Header, Kept, KeptError, Origin, Scope, TextTrace, Trailer};
 
-use super::analysis::Analysis;
+use super::document as document_of;
 use crate::exit::WrongUse;
+use crate::tracing::Analysis;
 
 /// Larger texts are not read: people paste excerpts.
 const TEXT_MOST: u64 = 1 << 30;
@@ -27,12 +28,11 @@ pub fn document(path: &Path) -> anyhow::Result<TraceDocument> {
 
 fn of_kept(mut kept: Kept<File>) -> Result<TraceDocument, KeptError> {
     let header = kept.header.clone();
-    // How files had been opened before the trace is not known any more.
-    let mut analysis = Analysis::new(&header, |_| None);
+    let mut analysis = Analysis::of_kept(&header);
     while let Some(event) = kept.event()? {
         analysis.event(&event);
     }
-    Ok(analysis.document(&header, &kept.trailer()?))
+    Ok(document_of(&header, analysis.record(&header, &kept.trailer()?)))
 }
 
 fn of_text(path: &Path) -> anyhow::Result<TraceDocument> {
@@ -69,9 +69,9 @@ fn of_events(text: TextTrace, path: &Path) -> TraceDocument {
         ..Trailer::default()
     };
     trailer.counted.events = text.events.len() as u64;
-    let mut analysis = Analysis::new(&header, |_| None);
+    let mut analysis = Analysis::of_kept(&header);
     for event in trace::with_calls(text.events) {
         analysis.event(&event);
     }
-    analysis.document(&header, &trailer)
+    document_of(&header, analysis.record(&header, &trailer))
 }

@@ -1,48 +1,43 @@
 //! The drives, filesystems and journals that a trace observes.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use drive::{BlockDevice, DeviceNumber, MountTable, Place, SystemRoot};
+use drive::{BlockDevice, DeviceNumber, HostFacts, MountTable, Place, SystemRoot};
+use trace::{Header, Scope};
 
-use crate::args::trace::TraceArgs;
 use crate::exit::WrongUse;
 
-/// The traced devices, and their names.
-pub struct Scope {
-    /// As the user named it.
-    pub subject: String,
-    pub traced: trace::Scope,
-    /// The drives at the bottom.
-    pub devices: Vec<BlockDevice>,
+/// The drives below a place.
+pub fn of_place(root: &SystemRoot, subject: &str, place: &Place) -> anyhow::Result<Header> {
+    let device = place.block_device().ok_or_else(|| {
+        WrongUse(format!(
+            "{subject} is not on a block device, so the kernel's block layer does not see its writes"
+        ))
+    })?;
+    of_drives(root, subject.to_owned(), drives_below(device))
 }
 
-/// The drives below a path or a device; all drives for a command or a process.
-pub fn of(root: &SystemRoot, args: &TraceArgs) -> anyhow::Result<Scope> {
+/// The drives below a device.
+pub fn of_device(root: &SystemRoot, path: &Path) -> anyhow::Result<Header> {
+    let device = BlockDevice::read(root, device_at(root, path)?)?;
+    of_drives(root, path.display().to_string(), drives_below(&device))
+}
+
+/// All drives of this machine.
+pub fn of_all(root: &SystemRoot, subject: String) -> anyhow::Result<Header> {
+    of_drives(root, subject, drive::drives(root))
+}
+
+/// These drives, with those that hold logs of filesystems.
+fn of_drives(
+    root: &SystemRoot,
+    subject: String,
+    mut devices: Vec<BlockDevice>,
+) -> anyhow::Result<Header> {
     let mounts = MountTable::read(root)?;
     let on_device = mounts.mounts().iter().filter(|mount| !mount.device.is_anonymous());
     let filesystems = on_device.map(|mount| (mount.device, disks_of(root, mount))).collect();
-    let (subject, devices) = if let Some(path) = &args.path {
-        let place = Place::of(root, path)?;
-        let device = place.block_device().ok_or_else(|| {
-            WrongUse(format!(
-                "{} is not on a block device, so the kernel's block layer does not see its writes",
-                path.display()
-            ))
-        })?;
-        (path.display().to_string(), drives_below(device))
-    } else if let Some(path) = &args.device {
-        let number = root
-            .device_at(path)
-            .ok_or_else(|| WrongUse(format!("{} is not a block device", path.display())))?;
-        (path.display().to_string(), drives_below(&BlockDevice::read(root, number)?))
-    } else {
-        let words = args.command.iter().map(|word| word.to_string_lossy());
-        let words = words.map(|word| judge::shell_word(&word)).collect::<Vec<_>>().join(" ");
-        let subject = args.pid.map_or(words, |pid| format!("process {pid}"));
-        (subject, drive::drives(root))
-    };
-    let mut devices = devices;
     let is_new = |devices: &[BlockDevice], drive: &BlockDevice| {
         devices.iter().all(|known| known.disk_device() != drive.disk_device())
     };
@@ -59,8 +54,18 @@ pub fn of(root: &SystemRoot, args: &TraceArgs) -> anyhow::Result<Scope> {
             partitions.into_iter().map(move |partition| (partition, disk))
         })
         .collect();
-    let traced = trace::Scope { disks, partitions, filesystems };
-    Ok(Scope { subject, traced, devices })
+    Ok(Header {
+        subject,
+        kernel: HostFacts::read(root).kernel_release.unwrap_or_default(),
+        scope: Scope { disks, partitions, filesystems },
+        devices,
+    })
+}
+
+/// The number of the block device at this path.
+pub fn device_at(root: &SystemRoot, path: &Path) -> anyhow::Result<DeviceNumber> {
+    let number = root.device_at(path);
+    Ok(number.ok_or_else(|| WrongUse(format!("{} is not a block device", path.display())))?)
 }
 
 /// The drives that hold logs of filesystems on other drives: XFS names them in its options, jbd2 in

@@ -1,21 +1,26 @@
-//! From events to the document of a trace.
+//! From events to what a trace shows.
 
-use drive::BlockDevice;
-use measurement::{TraceDocument, trace_document};
-use trace::{Commit, Event, Header, Joiner, Summary, SyncFlag, Trailer};
+use measurement::TraceRecord;
+use trace::{Event, Header, Joiner, Summary, Trailer};
+
+use super::threads::Files;
 
 /// Adds up the commits of a trace.
-pub struct Analysis<F> {
+pub struct Analysis {
     joiner: Joiner,
     summary: Summary,
-    /// Finds the flag of a file that was opened before the trace.
-    flag_of_file: F,
+    /// Flags of files that were opened before the trace; `None` if they are not known any more.
+    files: Option<Files>,
 }
 
-impl<F: FnMut(&Commit) -> Option<SyncFlag>> Analysis<F> {
-    pub fn new(header: &Header, flag_of_file: F) -> Analysis<F> {
-        let joiner = Joiner::new(&header.scope);
-        Analysis { joiner, summary: Summary::default(), flag_of_file }
+impl Analysis {
+    /// Of processes that still run.
+    pub fn of_running(header: &Header) -> Analysis {
+        Analysis { files: Some(Files::default()), ..Analysis::of_kept(header) }
+    }
+
+    pub fn of_kept(header: &Header) -> Analysis {
+        Analysis { joiner: Joiner::new(&header.scope), summary: Summary::default(), files: None }
     }
 
     /// Takes an event, in the order of time. Returns the thread if it completed a commit.
@@ -23,7 +28,9 @@ impl<F: FnMut(&Commit) -> Option<SyncFlag>> Analysis<F> {
         let commit = self.joiner.event(event)?;
         let known = commit.is_durable();
         let flag = match (commit.sync_flag(), known) {
-            (None, None | Some(true)) if !commit.call.is_sync() => (self.flag_of_file)(&commit),
+            (None, None | Some(true)) if !commit.call.is_sync() => {
+                self.files.as_mut().and_then(|files| files.sync_flag(commit.thread, commit.file))
+            }
             (flag, _) => flag,
         };
         if !known.unwrap_or(flag.is_some()) {
@@ -33,27 +40,20 @@ impl<F: FnMut(&Commit) -> Option<SyncFlag>> Analysis<F> {
         Some(commit.thread)
     }
 
-    pub fn document(self, header: &Header, trailer: &Trailer) -> TraceDocument {
+    pub fn record(self, header: &Header, trailer: &Trailer) -> TraceRecord {
         let device = |number| {
             let found = header.devices.iter().find(|device| device.disk_device() == number);
             found.map_or_else(|| number.to_string(), |device| device.disk_name().to_owned())
         };
         let command =
             |thread: u32| trailer.names.get(&thread).filter(|name| !name.is_empty()).cloned();
-        let anatomies = self.summary.finish(command, device);
-        let devices: Vec<&BlockDevice> = header.devices.iter().collect();
-        TraceDocument {
-            schema: trace_document::SCHEMA.to_owned(),
-            flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            subject: header.subject.clone(),
-            kernel: header.kernel.clone(),
+        TraceRecord {
             seconds: trailer.seconds,
             events: trailer.counted.events,
             lost: trailer.counted.lost,
             lost_uncounted: trailer.counted.lost_uncounted,
             missing: trailer.counted.missing.clone(),
-            findings: judge::trace(&anatomies, &devices),
-            anatomies,
+            anatomies: self.summary.finish(command, device),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use drive::{DeviceNumber, SystemRoot};
 use trace::SyncFlag;
 
-use crate::exit::WrongUse;
+use super::scope::device_at;
 
 /// The open files that make a process worth tracing.
 pub enum Opened {
@@ -22,9 +22,7 @@ impl Opened {
     /// Files on a device, its partitions and the layers built on them.
     pub fn on_device(path: &Path) -> anyhow::Result<Opened> {
         let root = SystemRoot::default();
-        let number = root
-            .device_at(path)
-            .ok_or_else(|| WrongUse(format!("{} is not a block device", path.display())))?;
+        let number = device_at(&root, path)?;
         let usage = drive::Usage::of(&root, number);
         let parts = usage.iter().flat_map(drive::Usage::all);
         let numbers = parts.filter_map(|usage| root.device_at(&usage.path));

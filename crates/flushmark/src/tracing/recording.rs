@@ -1,0 +1,99 @@
+//! A trace that is added up while it runs.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use measurement::TraceRecord;
+use trace::{Event, Header, Live, Trailer};
+
+use super::analysis::Analysis;
+use super::keeping::Keeping;
+use super::threads::{self, Names};
+
+/// A trace that runs.
+pub struct Recording<'a> {
+    header: &'a Header,
+    live: Live,
+    began: Instant,
+    taken: Taken,
+    followed_workers: HashSet<u32>,
+}
+
+/// What the events so far show.
+struct Taken {
+    analysis: Analysis,
+    names: Names,
+    keeping: Option<Keeping>,
+    /// Threads whose calls the kernel completes on threads of its own.
+    handing_over: HashSet<u32>,
+}
+
+impl<'a> Recording<'a> {
+    /// Starts the tracer, which records no calls before a thread is followed. Events are also kept
+    /// in `file`.
+    pub fn start(header: &'a Header, file: Option<&Path>) -> anyhow::Result<Recording<'a>> {
+        let live = Live::start(&header.scope)?;
+        let taken = Taken {
+            analysis: Analysis::of_running(header),
+            names: Names::default(),
+            keeping: file.map(|path| Keeping::begin(path, header)).transpose()?,
+            handing_over: HashSet::new(),
+        };
+        let (began, followed_workers) = (Instant::now(), HashSet::new());
+        Ok(Recording { header, live, began, taken, followed_workers })
+    }
+
+    /// Follows these threads too, and all that they will create.
+    pub fn follow(&mut self, threads: &[u32]) -> anyhow::Result<()> {
+        Ok(self.live.follow(threads)?)
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Takes what the kernel has recorded; to be called every
+    /// [`READ_INTERVAL`](trace::READ_INTERVAL) or so.
+    pub fn read(&mut self) -> anyhow::Result<()> {
+        self.live.read()?.try_for_each(|event| self.taken.event(&event))?;
+        // The kernel creates their workers without telling the tracer.
+        for thread in self.taken.handing_over.drain() {
+            let created = threads::of_process(thread).into_iter();
+            let new = created.filter(|thread| self.followed_workers.insert(*thread));
+            self.live.follow(&new.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Stops the tracer, and completes the file. `at_end` is called between the two.
+    pub fn finish(
+        self,
+        at_end: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<TraceRecord> {
+        let Recording { header, live, began, mut taken, .. } = self;
+        let (left, counted) = live.finish()?;
+        left.iter().try_for_each(|event| taken.event(event))?;
+        let seconds = began.elapsed().as_secs_f64();
+        let trailer = Trailer { seconds, counted, names: taken.names.0 };
+        at_end()?;
+        let record = taken.analysis.record(header, &trailer);
+        if let Some(keeping) = taken.keeping {
+            keeping.finish(&trailer)?;
+        }
+        Ok(record)
+    }
+}
+
+impl Taken {
+    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.event(event)?;
+        }
+        self.handing_over.extend(event.hands_over());
+        if let Some(thread) = self.analysis.event(event) {
+            self.names.see(thread);
+        }
+        Ok(())
+    }
+}

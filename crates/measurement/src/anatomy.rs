@@ -55,6 +55,39 @@ impl Stage {
         Stage::WakeUp,
         Stage::Unexplained,
     ];
+
+    /// Who is busy, or who keeps the commit waiting.
+    pub const fn layer(self) -> Layer {
+        match self {
+            Stage::Thread | Stage::WakeUp | Stage::Unexplained => Layer::Thread,
+            Stage::EarlierCommit | Stage::JournalStart | Stage::Journal => Layer::Journal,
+            Stage::DataQueue | Stage::LogQueue | Stage::FlushQueue => Layer::BlockLayer,
+            Stage::DataWrite | Stage::LogWrite | Stage::Flush => Layer::Drive,
+        }
+    }
+}
+
+/// A layer that a commit passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    Thread,
+    Journal,
+    BlockLayer,
+    Drive,
+}
+
+impl Layer {
+    /// From the application down to the drive.
+    pub const ALL: [Layer; 4] = [Layer::Thread, Layer::Journal, Layer::BlockLayer, Layer::Drive];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layer::Thread => "thread",
+            Layer::Journal => "journal",
+            Layer::BlockLayer => "block layer",
+            Layer::Drive => "drive",
+        }
+    }
 }
 
 /// The commits of one kind: the same call, on the same filesystem or device.
@@ -114,6 +147,14 @@ pub struct Reached {
     pub failed: u64,
     /// How long requests were held by the I/O scheduler, in nanoseconds.
     pub scheduler_ns: u64,
+}
+
+impl Anatomy {
+    /// The mean time of a commit in a stage, in microseconds.
+    pub fn mean_us(&self, stage: Stage) -> f64 {
+        let times = self.stages.get(&stage);
+        times.map_or(0.0, |times| times.total_ns as f64 / self.commits.count().max(1) as f64 / 1e3)
+    }
 }
 
 impl Reached {

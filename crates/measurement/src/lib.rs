@@ -50,7 +50,7 @@ pub mod trace_document;
 pub mod watch;
 
 pub use anatomy::{
-    Anatomy, Committer, Company, Drawn, DrawnRequest, DrawnStage, Reached, Stage, StageTimes,
+    Anatomy, Committer, Company, Drawn, DrawnRequest, DrawnStage, Layer, Reached, Stage, StageTimes,
 };
 pub use audit::{AuditLine, HostGrade};
 pub use disk_counters::DiskCounters;

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 pub mod block_sizes;
+pub mod commit_time;
 pub mod figure;
 mod folding;
 pub mod glance;

@@ -6,6 +6,7 @@ mod osds;
 mod overlay;
 mod overview;
 mod tests;
+mod traces;
 mod verdict;
 
 use maud::{Markup, html};
@@ -138,16 +139,18 @@ impl<'a> RunSection<'a> {
 
 /// Links to the sections of one run.
 fn contents_of(place: &RunSection<'_>) -> Markup {
+    let traces = traces::are_there(&place.document.results);
     let parts = [
-        ("verdict", "Verdict"),
-        ("overview", "Numbers"),
-        ("tests", "Tests"),
-        ("findings", "Findings"),
-        ("facts", "Drive and host"),
+        Some(("verdict", "Verdict")),
+        Some(("overview", "Numbers")),
+        Some(("tests", "Tests")),
+        traces.then_some(("commits", "Commits")),
+        Some(("findings", "Findings")),
+        Some(("facts", "Drive and host")),
     ];
     html! {
         nav.contents aria-label="Contents" {
-            ul { @for (part, name) in parts { li { a href={ "#" (place.within(part)) } { (name) } } } }
+            ul { @for (part, name) in parts.into_iter().flatten() { li { a href={ "#" (place.within(part)) } { (name) } } } }
         }
     }
 }
@@ -195,6 +198,7 @@ fn run(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let overview = overview::section(place, figures);
     let suite = suite_charts(place, figures);
     let tests = tests::section(place, figures);
+    let traces = traces::section(place, figures);
     html! {
         section.run id=(place.anchor) aria-label=(place.label) {
             @if place.of_several {
@@ -206,6 +210,7 @@ fn run(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
             (overview)
             (suite)
             (tests)
+            (traces)
             (findings::section(place))
             (facts::section(place))
         }

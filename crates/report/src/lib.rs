@@ -91,7 +91,7 @@ pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::{TargetFact, Weight, target_facts, target_header};
-pub use trace::{stage_name, trace_page};
+pub use trace::{AnatomyWords, recorded, request_words, stage_name, trace_page};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
 pub use watch::{WatchLines, flushes_not_counted};
 pub use write_hole::write_hole_page;

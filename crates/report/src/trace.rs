@@ -1,8 +1,8 @@
 //! The time of traced commits, stage by stage.
 
 use measurement::{
-    Anatomy, Company, Drawn, DrawnRequest, Histogram, Reached, Stage, TestResult, TraceDocument,
-    TraceRecord,
+    Anatomy, Company, Drawn, DrawnRequest, Histogram, Layer, Reached, Stage, TestResult,
+    TraceDocument, TraceRecord,
 };
 use workload::number::{about_bytes, latency, number, seconds};
 
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 const LISTED: usize = 8;
 /// Events with a lower count per commit are not listed.
 const RARE: f64 = 0.005;
-/// Width of the names of lanes.
+/// Width of the names of layers.
 const LANE: usize = 13;
 
 /// The name of a stage.
@@ -67,8 +67,8 @@ fn circumstances(document: &TraceDocument) -> String {
     format!("{}{kernel}", recorded(&document.trace))
 }
 
-/// What was recorded and what was not.
-fn recorded(trace: &TraceRecord) -> String {
+/// How long was traced, and whether events were lost or are missing.
+pub fn recorded(trace: &TraceRecord) -> String {
     let lost = match (trace.lost, trace.lost_uncounted) {
         (0, false) => "none lost".to_owned(),
         (0, true) => "some lost, the kernel does not say how many".to_owned(),
@@ -104,19 +104,47 @@ pub(crate) fn traces(results: &[TestResult], look: &Look) -> String {
     look.finish(text)
 }
 
+/// What is said of an anatomy.
+pub struct AnatomyWords {
+    /// The call, filesystem and drives.
+    pub title: String,
+    /// How many commits, by whom, and how long they took.
+    pub commits: String,
+    /// What reached the drive.
+    pub per_commit: String,
+    /// Requests of others, if there were any.
+    pub others: Option<String>,
+}
+
+impl AnatomyWords {
+    /// ```
+    /// let words = report::AnatomyWords::of(&measurement::Anatomy::default());
+    /// assert_eq!(words.per_commit, "nothing reached a drive.");
+    /// ```
+    pub fn of(anatomy: &Anatomy) -> AnatomyWords {
+        let filesystem = anatomy.filesystem.as_deref();
+        let on = filesystem.map_or_else(String::new, |filesystem| format!(" on {filesystem}"));
+        let devices = if anatomy.devices.is_empty() {
+            ", no drive".to_owned()
+        } else {
+            format!(", {}", anatomy.devices.join(" and "))
+        };
+        AnatomyWords {
+            title: format!("{}{on}{devices}", anatomy.call),
+            commits: commits_sentence(anatomy),
+            per_commit: reached_words(anatomy),
+            others: company_words(&anatomy.company),
+        }
+    }
+}
+
 fn anatomy_text(anatomy: &Anatomy, look: &Look) -> String {
-    let filesystem = anatomy.filesystem.as_deref();
-    let on = filesystem.map_or_else(String::new, |filesystem| format!(" on {filesystem}"));
-    let devices = if anatomy.devices.is_empty() {
-        ", no drive".to_owned()
-    } else {
-        format!(", {}", anatomy.devices.join(" and "))
-    };
-    let mut text = look.heading(&format!("{}{on}{devices}", anatomy.call));
-    text += &look.paragraph(&commits_sentence(anatomy));
+    let words = AnatomyWords::of(anatomy);
+    let mut text = look.heading(&words.title);
+    text += &look.paragraph(&words.commits);
     text += &stages_table(anatomy, look);
-    text += &look.hanging("  Per commit: ", &reached_words(anatomy));
-    if let Some(words) = company_words(&anatomy.company) {
+    text += &look.hanging("  Per commit: ", &words.per_commit);
+    if let Some(words) = words.others {
         text += &look.hanging("  Others: ", &words);
     }
     text += &drawing("The median commit", &anatomy.median, look);
@@ -163,7 +191,7 @@ fn stages_table(anatomy: &Anatomy, look: &Look) -> String {
         .iter()
         .map(|(&stage, times)| Row {
             name: stage_name(stage).to_owned(),
-            mean_us: times.total_ns as f64 / count / 1e3,
+            mean_us: anatomy.mean_us(stage),
             share: times.total_ns as f64 / total.max(1) as f64,
             quantiles: quantiles(&times.times),
             slowest_us: anatomy.slowest_us.get(&stage).copied(),
@@ -257,13 +285,21 @@ fn company_words(company: &Company) -> Option<String> {
     Some(sentences.join(" "))
 }
 
-/// The lanes of a drawing, from the thread down to the drive.
-const LANES: [(&str, &[(Stage, char)]); 4] = [
-    ("thread", &[(Stage::Thread, 't'), (Stage::WakeUp, 'w'), (Stage::Unexplained, '?')]),
-    ("journal", &[(Stage::EarlierCommit, 'e'), (Stage::JournalStart, 's'), (Stage::Journal, 'j')]),
-    ("block layer", &[(Stage::DataQueue, 'q'), (Stage::LogQueue, 'q'), (Stage::FlushQueue, 'q')]),
-    ("drive", &[(Stage::DataWrite, 'W'), (Stage::LogWrite, 'J'), (Stage::Flush, 'F')]),
-];
+/// The letter of a stage in a drawing.
+const fn letter(stage: Stage) -> char {
+    match stage {
+        Stage::Thread => 't',
+        Stage::WakeUp => 'w',
+        Stage::Unexplained => '?',
+        Stage::EarlierCommit => 'e',
+        Stage::JournalStart => 's',
+        Stage::Journal => 'j',
+        Stage::DataQueue | Stage::LogQueue | Stage::FlushQueue => 'q',
+        Stage::DataWrite => 'W',
+        Stage::LogWrite => 'J',
+        Stage::Flush => 'F',
+    }
+}
 
 /// A commit to scale: each column shows, in one lane, what took most of its time.
 fn drawing(title: &str, drawn: &Drawn, look: &Look) -> String {
@@ -272,29 +308,28 @@ fn drawing(title: &str, drawn: &Drawn, look: &Look) -> String {
     }
     let width = look.columns().saturating_sub(LANE + 2).min(80);
     let columns: Vec<Option<Stage>> = (0..width).map(|index| column(drawn, index, width)).collect();
-    let letters = LANES.iter().flat_map(|(_, letters)| *letters);
-    let used = letters.filter(|(stage, _)| columns.contains(&Some(*stage)));
+    let in_layer =
+        |layer: Layer| Stage::ALL.into_iter().filter(move |stage| stage.layer() == layer);
     let mut legend: Vec<String> = Vec::new();
-    for &(stage, letter) in used {
-        let words = match letter {
+    for stage in Layer::ALL.into_iter().flat_map(in_layer) {
+        let words = match letter(stage) {
             'q' => "q waits".to_owned(),
             letter => format!("{letter} {}", stage_name(stage)),
         };
-        if !legend.contains(&words) {
+        if columns.contains(&Some(stage)) && !legend.contains(&words) {
             legend.push(words);
         }
     }
     let words =
         format!("{title}, {} to scale: {}", latency(drawn.ns as f64 / 1e3), { legend.join(", ") });
     let mut text = look.hanging("  ", &words);
-    for (name, letters) in LANES {
+    for layer in Layer::ALL {
         let letter = |stage: &Option<Stage>| {
-            let found = letters.iter().find(|(one, _)| Some(*one) == *stage);
-            found.map_or(' ', |(_, letter)| *letter)
+            stage.filter(|stage| stage.layer() == layer).map_or(' ', letter)
         };
         let line: String = columns.iter().map(letter).collect();
         if !line.trim().is_empty() {
-            let name = paint(look.palette.faint, &format!("{name:<LANE$}"));
+            let name = paint(look.palette.faint, &format!("{:<LANE$}", layer.name()));
             text += &format!("  {name}{}\n", line.trim_end());
         }
     }
@@ -316,7 +351,8 @@ fn column(drawn: &Drawn, index: usize, width: usize) -> Option<Stage> {
     Some(longest.stage)
 }
 
-fn request_words(request: &DrawnRequest) -> String {
+/// A request of a drawn commit: its beginning, size, place, thread and times.
+pub fn request_words(request: &DrawnRequest) -> String {
     let begin = request.spans.first().map_or(0, |span| span.from_ns);
     let us = |ns: u64| latency(ns as f64 / 1e3);
     let what = match (request.sectors, request.journal) {

@@ -72,8 +72,7 @@ impl Traced<'_> {
 
     /// The mean time of a commit in a stage, in microseconds.
     fn mean_us(&self, stage: Stage) -> f64 {
-        let times = self.anatomy.stages.get(&stage);
-        times.map_or(0.0, |times| times.total_ns as f64 / self.count() / 1e3)
+        self.anatomy.mean_us(stage)
     }
 
     /// The mean time of a commit, in microseconds.

@@ -417,7 +417,8 @@ pub fn cluster_tests(
     for test in CLUSTER_TESTS {
         args.extend(["--test", test]);
     }
-    args.extend(["--", "--nocapture", "--test-threads", "1"]);
+    // Most of them wait. Those that measure or stop daemons have the cluster for themselves.
+    args.extend(["--", "--nocapture", "--test-threads", "4"]);
     let mut cargo = command("cargo", &args);
     cargo.args(filter).envs(variables.iter().map(|(name, value)| (name, value)));
     tests(&mut cargo, tally)

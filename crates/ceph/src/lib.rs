@@ -31,6 +31,7 @@ mod ask;
 mod facts;
 pub mod latency;
 mod lenient;
+mod medium;
 pub mod osd_bench;
 pub mod release;
 pub mod sizing;
@@ -39,5 +40,6 @@ pub use answers::{Answers, DocumentError, Missing, NotKnown};
 pub use ask::{Question, Recipient};
 pub use facts::{
     BlueFsUse, ClusterFacts, Device, Drive, FullRatios, Health, HealthCheck, MclockCapacity,
-    Medium, OsdFacts, OsdSettings, PgStates, PoolFacts, PoolKind, Setting,
+    OsdFacts, OsdSettings, PgStates, PoolFacts, PoolKind, Setting,
 };
+pub use medium::Medium;

@@ -23,10 +23,11 @@ use serde::Serialize;
 
 pub use block_db::{BlockDb, GivenSize};
 pub use capacity::{Capacity, InvalidCapacity};
-pub use plan::{ErasureCode, InvalidErasureCode, Medium, Plan, PlanError, Redundancy, Workload};
+pub use plan::{ErasureCode, InvalidErasureCode, Plan, PlanError, Redundancy, Workload};
 pub use prediction::{Basis, Candidate, Cost, Layout, Origin, Prediction, Span};
 pub use source::{Advice, Rule, Source};
 
+use crate::medium::Medium;
 use crate::release::Release;
 
 /// The name and version of the document.

@@ -12,6 +12,9 @@
 //! on bias in the estimation of autocorrelation, Biometrika 41, 1954), and deviations are widened
 //! by the noise of a first-order autoregression that blocks of that length lose.
 //!
+//! Passes of a test, between which something else was measured, are drawn one by one: they are far
+//! enough apart to be independent.
+//!
 //! Several runs differ by more than their seconds do, so whole runs are drawn, and nothing within
 //! them: the deviation of a run's mean already contains the noise of its seconds, and drawing those
 //! as well would count it twice (Davison & Hinkley, Bootstrap Methods and their Application, 1997,
@@ -27,7 +30,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-use crate::metric::Seconds;
+use crate::metric::{Course, Piece};
 use crate::student;
 
 /// Resamples per comparison. The ends of an interval then vary by about 3 % of its width from seed
@@ -43,6 +46,8 @@ const NORMAL: f64 = 1.959_964;
 /// five blocks (`docs/compare.md` has the coverage by length). Against several runs, half of their
 /// length is enough.
 pub const SECONDS_MIN: usize = 15;
+/// The same for passes, each of which is a block.
+pub const PASSES_MIN: usize = 5;
 
 /// If the correlation of seconds is higher than this, the run shows a single state of the drive,
 /// however long it was.
@@ -53,10 +58,10 @@ const MEMORY_MAX: f64 = 0.9;
 pub enum NoInterval {
     /// A run, or all runs of a side, have no series.
     NoSeries,
-    /// A single run has too few seconds.
+    /// A single run has too few seconds or passes.
     TooShort {
-        seconds: usize,
-        /// Seconds that are needed.
+        pieces: usize,
+        /// How many are needed.
         least: usize,
     },
     /// A run stalled for so long that some resamples contain no operation at all.
@@ -91,44 +96,44 @@ impl Spread {
     }
 }
 
-/// One side: runs, each second by second.
+/// One side: runs, each piece by piece.
 struct Side {
     runs: Vec<Run>,
-    /// Logarithm of the mean of all seconds.
+    /// Logarithm of the mean of all pieces.
     level: f64,
     geometric: bool,
 }
 
-/// Prefix sums of a run's seconds, so the sum of a block costs one subtraction.
+/// Prefix sums of a run's pieces, so the sum of a block costs one subtraction.
 struct Run {
-    seconds: usize,
+    pieces: usize,
     block: usize,
-    /// Sums of the first 0, 1, 2... seconds, with the run repeated twice.
+    /// Sums of the first 0, 1, 2... pieces, with the run repeated twice.
     sums: Vec<f64>,
 }
 
 impl Run {
-    fn new(seconds: &[f64]) -> Run {
+    fn new(piece: Piece, values: &[f64]) -> Run {
         let mut sums = vec![0.0];
         let mut sum = 0.0;
-        for second in seconds.iter().chain(seconds) {
-            sum += second;
+        for value in values.iter().chain(values) {
+            sum += value;
             sums.push(sum);
         }
-        Run { seconds: seconds.len(), block: block_length(seconds.len()), sums }
+        Run { pieces: values.len(), block: block_length(piece, values.len()), sums }
     }
 
     fn total(&self) -> f64 {
-        self.sums[self.seconds]
+        self.sums[self.pieces]
     }
 
     /// Factor by which resampled means vary too little because blocks lose correlation.
     fn lost_correlation(&self) -> f64 {
-        let count = self.seconds as f64;
+        let count = self.pieces as f64;
         let off = |at: usize| self.sums[at + 1] - self.sums[at] - self.total() / count;
-        let squares: f64 = (0..self.seconds).map(|at| off(at).powi(2)).sum();
-        let products: f64 = (1..self.seconds).map(|at| off(at) * off(at - 1)).sum();
-        if squares <= 0.0 || self.seconds < SECONDS_MIN {
+        let squares: f64 = (0..self.pieces).map(|at| off(at).powi(2)).sum();
+        let products: f64 = (1..self.pieces).map(|at| off(at) * off(at - 1)).sum();
+        if squares <= 0.0 || self.block == 1 || self.pieces < SECONDS_MIN {
             return 1.0;
         }
         // The estimate is too low by (1 + 3 memory) / count.
@@ -142,10 +147,10 @@ impl Run {
     }
 
     fn resampled_total(&self, draw: &mut Draw) -> f64 {
-        let mut left = self.seconds;
+        let mut left = self.pieces;
         let mut total = 0.0;
         while left > 0 {
-            let start = draw.below(self.seconds);
+            let start = draw.below(self.pieces);
             let length = self.block.min(left);
             total += self.sums[start + length] - self.sums[start];
             left -= length;
@@ -154,28 +159,31 @@ impl Run {
     }
 }
 
-fn block_length(seconds: usize) -> usize {
-    // A cube root may be too high in the last digit.
-    ((seconds as f64).cbrt() - 1e-9).ceil().max(1.0) as usize
+fn block_length(piece: Piece, count: usize) -> usize {
+    match piece {
+        // A cube root may be too high in the last digit.
+        Piece::Second => ((count as f64).cbrt() - 1e-9).ceil().max(1.0) as usize,
+        Piece::Pass => 1,
+    }
 }
 
 impl Side {
-    fn new(runs: &[Seconds]) -> Result<Side, NoInterval> {
-        let geometric = matches!(runs.first(), Some(Seconds::Percentiles(_)));
+    fn new(piece: Piece, runs: &[Course]) -> Result<Side, NoInterval> {
+        let geometric = matches!(runs.first(), Some(Course::Percentiles(_)));
         let runs: Vec<Run> = runs
             .iter()
             .map(|run| match run {
-                Seconds::Rates(values) => Run::new(values),
-                Seconds::Percentiles(values) => {
-                    Run::new(&values.iter().map(|value| value.ln()).collect::<Vec<_>>())
+                Course::Rates(values) => Run::new(piece, values),
+                Course::Percentiles(values) => {
+                    Run::new(piece, &values.iter().map(|value| value.ln()).collect::<Vec<_>>())
                 }
             })
             .collect();
-        if runs.is_empty() || runs.iter().any(|run| run.seconds == 0) {
+        if runs.is_empty() || runs.iter().any(|run| run.pieces == 0) {
             return Err(NoInterval::NoSeries);
         }
         let mut side = Side { runs, level: 0.0, geometric };
-        side.level = side.level_of(side.runs.iter().map(|run| (run.total(), run.seconds)));
+        side.level = side.level_of(side.runs.iter().map(|run| (run.total(), run.pieces)));
         if side.level.is_finite() { Ok(side) } else { Err(NoInterval::Stalled) }
     }
 
@@ -189,7 +197,7 @@ impl Side {
     /// Number of independent pieces that the side's noise is estimated from.
     fn pieces(&self) -> f64 {
         match self.runs.as_slice() {
-            [run] => run.seconds as f64 / run.block as f64,
+            [run] => run.pieces as f64 / run.block as f64,
             runs => runs.len() as f64,
         }
     }
@@ -197,14 +205,14 @@ impl Side {
     /// Standard deviation of the runs' levels.
     fn between(&self) -> f64 {
         let off =
-            |run: &Run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level;
+            |run: &Run| self.level_of(std::iter::once((run.total(), run.pieces))) - self.level;
         (self.runs.iter().map(|run| off(run).powi(2)).sum::<f64>() / (self.runs.len() - 1) as f64)
             .sqrt()
     }
 
-    /// Average seconds per run.
+    /// Average pieces per run.
     fn length(&self) -> f64 {
-        self.runs.iter().map(|run| run.seconds).sum::<usize>() as f64 / self.runs.len() as f64
+        self.runs.iter().map(|run| run.pieces).sum::<usize>() as f64 / self.runs.len() as f64
     }
 
     /// Deviations of the resamples' levels from the side's level.
@@ -214,7 +222,7 @@ impl Side {
             [run] => {
                 let widened = widened * run.lost_correlation();
                 let level = |draw: &mut Draw| {
-                    self.level_of(std::iter::once((run.resampled_total(draw), run.seconds)))
+                    self.level_of(std::iter::once((run.resampled_total(draw), run.pieces)))
                 };
                 (0..RESAMPLES).map(|_| widened * (level(draw) - self.level)).collect()
             }
@@ -222,7 +230,7 @@ impl Side {
                 let drawn = |draw: &mut Draw| {
                     self.level_of((0..runs.len()).map(|_| {
                         let run = &runs[draw.below(runs.len())];
-                        (run.total(), run.seconds)
+                        (run.total(), run.pieces)
                     }))
                 };
                 (0..RESAMPLES).map(|_| widened * (drawn(draw) - self.level)).collect()
@@ -256,16 +264,20 @@ fn widened(pieces: f64) -> f64 {
     if pieces > 1.0 { (pieces / (pieces - 1.0)).sqrt() } else { 0.0 }
 }
 
-/// A single run needs enough seconds: to estimate its own noise, or to be compared with the runs of
+/// A single run needs enough pieces: to estimate its own noise, or to be compared with the runs of
 /// the other side.
-fn long_enough(sides: &[Side; 2]) -> Result<(), NoInterval> {
+fn long_enough(piece: Piece, sides: &[Side; 2]) -> Result<(), NoInterval> {
+    let enough = match piece {
+        Piece::Second => SECONDS_MIN,
+        Piece::Pass => PASSES_MIN,
+    };
     for (own, other) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
         let [run] = &own.runs[..] else { continue };
         let half =
-            if other.runs.len() > 1 { (other.length() / 2.0).ceil() as usize } else { SECONDS_MIN };
-        let least = half.min(SECONDS_MIN);
-        if run.seconds < least {
-            return Err(NoInterval::TooShort { seconds: run.seconds, least });
+            if other.runs.len() > 1 { (other.length() / 2.0).ceil() as usize } else { enough };
+        let least = half.min(enough);
+        if run.pieces < least {
+            return Err(NoInterval::TooShort { pieces: run.pieces, least });
         }
     }
     Ok(())
@@ -281,9 +293,13 @@ fn variation_from(other: &Side, own: &Side) -> Option<f64> {
 
 /// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each is a
 /// list of runs.
-pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoInterval> {
-    let sides = [Side::new(baseline)?, Side::new(candidate)?];
-    long_enough(&sides)?;
+pub fn spread(
+    piece: Piece,
+    baseline: &[Course],
+    candidate: &[Course],
+) -> Result<Spread, NoInterval> {
+    let sides = [Side::new(piece, baseline)?, Side::new(piece, candidate)?];
+    long_enough(piece, &sides)?;
     let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(SEED));
     let mut deviations = sides.each_ref().map(|side| side.deviations(&mut draw));
     let pieces = sides.each_ref().map(Side::pieces);

@@ -14,10 +14,10 @@ use measurement::{Ended, TestResult};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::bootstrap::{self, NoInterval, SECONDS_MIN, Spread};
+use crate::bootstrap::{self, NoInterval, PASSES_MIN, SECONDS_MIN, Spread};
 use crate::facts::{self, FactDifference};
 use crate::group::{Group, GroupRecord, GroupTest};
-use crate::metric::Metric;
+use crate::metric::{Metric, Piece};
 use crate::pairing::{self, Pair, Unpaired};
 
 /// The name and version of the document.
@@ -309,14 +309,21 @@ fn broken_off(pair: &Pair<'_>) -> Option<u64> {
 }
 
 fn spread(pair: &Pair<'_>, metric: Metric) -> Result<Spread, Undecided> {
-    let seconds = |test: &GroupTest<'_>| test.seconds(metric).ok_or(Undecided::NotInSeries);
-    bootstrap::spread(&seconds(&pair.baseline)?, &seconds(&pair.candidate)?).map_err(|none| {
-        match none {
-            NoInterval::NoSeries => Undecided::NoSeries,
-            NoInterval::TooShort { seconds, least } => Undecided::TooShort { seconds, least },
-            NoInterval::Stalled => Undecided::Stalled,
-        }
+    let piece = piece(pair);
+    let courses = |test: &GroupTest<'_>| test.courses(metric, piece).ok_or(Undecided::NotInSeries);
+    let (baseline, candidate) = (courses(&pair.baseline)?, courses(&pair.candidate)?);
+    bootstrap::spread(piece, &baseline, &candidate).map_err(|none| match none {
+        NoInterval::NoSeries => Undecided::NoSeries,
+        NoInterval::TooShort { pieces, least } => Undecided::TooShort { seconds: pieces, least },
+        NoInterval::Stalled => Undecided::Stalled,
     })
+}
+
+/// The pieces that runs are divided into: passes if every run has enough of them, so a comparison
+/// never mixes both kinds.
+fn piece(pair: &Pair<'_>) -> Piece {
+    let mut runs = pair.baseline.runs.iter().chain(&pair.candidate.runs);
+    if runs.all(|run| run.passes.len() >= PASSES_MIN) { Piece::Pass } else { Piece::Second }
 }
 
 impl MetricComparison {

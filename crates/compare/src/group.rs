@@ -6,7 +6,7 @@ use measurement::{MergeError, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric::{Metric, Seconds};
+use crate::metric::{Course, Metric, Piece};
 
 /// Runs that represent one thing: a drive, a setting, the last ten nights.
 #[derive(Debug, Clone)]
@@ -119,9 +119,9 @@ impl<'a> GroupTest<'a> {
         Metric::all().filter(|metric| self.value(*metric).is_some()).collect()
     }
 
-    /// The metric second by second, for each run; `None` if a run has no such series.
-    pub fn seconds(&self, metric: Metric) -> Option<Vec<Seconds>> {
-        self.runs.iter().map(|run| metric.seconds(run)).collect()
+    /// The metric piece by piece, for each run; `None` if the pieces of a run do not have it.
+    pub fn courses(&self, metric: Metric, piece: Piece) -> Option<Vec<Course>> {
+        self.runs.iter().map(|run| metric.course(run, piece)).collect()
     }
 }
 

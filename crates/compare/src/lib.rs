@@ -6,7 +6,7 @@
 //! | `metric` | the figures of a test that are compared, with name, unit and good direction |
 //! | `group` | one side: one run, or several whose results are merged |
 //! | `pairing` | matches the tests of the two sides |
-//! | `bootstrap` | how far a ratio could be off by chance, from the series second by second |
+//! | `bootstrap` | how far a ratio could be off by chance, from seconds or passes |
 //! | `student` | Student's distribution, for intervals from few values |
 //! | `comparison` | a baseline against candidates: ratios, intervals, verdicts |
 //! | `facts` | other differences between the runs |
@@ -32,5 +32,5 @@ pub use condition::{
 };
 pub use facts::FactDifference;
 pub use group::{Group, GroupRecord};
-pub use metric::{Metric, Operation, Point, Seconds};
+pub use metric::{Course, Metric, Operation, Piece, Point};
 pub use pairing::{Unpaired, UnpairedReason};

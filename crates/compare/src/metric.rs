@@ -90,12 +90,21 @@ impl Point {
     }
 }
 
-/// How a metric moves within a run, one value per interval.
+/// The pieces of a run of which each has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// A second of a series, which resembles its neighbours.
+    Second,
+    /// A pass ([`measurement::Pass`]), which varies independently of the others.
+    Pass,
+}
+
+/// How a metric moves within a run, one value per piece.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Seconds {
+pub enum Course {
     /// Rates: their arithmetic mean is the rate of the whole run.
     Rates(Vec<f64>),
-    /// Percentiles of each interval: compared by their geometric mean, so a single stalled second
+    /// Percentiles of each piece: compared by their geometric mean, so a single stalled second
     /// does not decide.
     Percentiles(Vec<f64>),
 }
@@ -167,29 +176,41 @@ impl Metric {
         if result.commits_per_s.is_some() { Metric::CommitsPerS } else { Metric::Iops }
     }
 
-    /// The metric second by second; `None` if no series has it.
+    /// The metric piece by piece; `None` if pieces do not have it.
     ///
     /// A test moves equal blocks at fixed shares of reads, writes and syncs, so all its rates are
-    /// proportional to its operations. For latencies, the series has the median and the 99th
+    /// proportional to its operations. For latencies, each piece has the median and the 99th
     /// percentile of the operation that the application waits for.
-    pub fn seconds(self, result: &TestResult) -> Option<Seconds> {
-        let series = &result.series;
-        let known = |values: &[Option<f64>]| {
-            Seconds::Percentiles(
-                values.iter().copied().flatten().filter(|value| *value > 0.0).collect(),
-            )
+    pub fn course(self, result: &TestResult, piece: Piece) -> Option<Course> {
+        let (series, passes) = (&result.series, &result.passes);
+        let known = |values: &mut dyn Iterator<Item = Option<f64>>| {
+            Course::Percentiles(values.flatten().filter(|value| *value > 0.0).collect())
         };
-        match self {
-            Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => {
-                Some(Seconds::Rates(series.iops.clone()))
+        match (self, piece) {
+            (Metric::Iops | Metric::MibPerS | Metric::CommitsPerS, Piece::Second) => {
+                Some(Course::Rates(series.iops.clone()))
             }
-            Metric::Latency(of, Point::P50) if Some(of) == awaited_operation(result) => {
-                Some(known(&series.commit_p50_us))
+            (Metric::Iops | Metric::MibPerS | Metric::CommitsPerS, Piece::Pass) => {
+                Some(Course::Rates(passes.iter().map(|pass| pass.iops).collect()))
             }
-            Metric::Latency(of, Point::P99) if Some(of) == awaited_operation(result) => {
-                Some(known(&series.commit_p99_us))
+            (Metric::Latency(of, at), _) if Some(of) == awaited_operation(result) => {
+                match (at, piece) {
+                    (Point::P50, Piece::Second) => {
+                        Some(known(&mut series.commit_p50_us.iter().copied()))
+                    }
+                    (Point::P99, Piece::Second) => {
+                        Some(known(&mut series.commit_p99_us.iter().copied()))
+                    }
+                    (Point::P50, Piece::Pass) => {
+                        Some(known(&mut passes.iter().map(|pass| pass.p50_us)))
+                    }
+                    (Point::P99, Piece::Pass) => {
+                        Some(known(&mut passes.iter().map(|pass| pass.p99_us)))
+                    }
+                    (Point::Mean | Point::P90 | Point::P99_9, _) => None,
+                }
             }
-            Metric::Latency(..) | Metric::SortS => None,
+            (Metric::Latency(..) | Metric::SortS, _) => None,
         }
     }
 }
@@ -323,14 +344,17 @@ mod tests {
             assert_eq!(awaited_operation(&result), of, "{operations:?}");
             for operation in Operation::ALL {
                 for point in [Point::P50, Point::P99] {
-                    let seconds = Metric::Latency(operation, point).seconds(&result);
+                    let seconds = Metric::Latency(operation, point).course(&result, Piece::Second);
                     assert_eq!(
                         seconds.is_some(),
                         Some(operation) == of,
                         "{operations:?}: {operation:?}"
                     );
                 }
-                assert_eq!(Metric::Latency(operation, Point::Mean).seconds(&result), None);
+                assert_eq!(
+                    Metric::Latency(operation, Point::Mean).course(&result, Piece::Second),
+                    None
+                );
             }
         }
     }
@@ -340,9 +364,10 @@ mod tests {
         let mut result = with(&[Operation::Read]);
         result.series.commit_p50_us = vec![Some(2.0), None, Some(0.0), Some(3.0)];
         result.series.commit_p99_us = vec![Some(4.0), None];
-        let seconds = |point: Point| Metric::Latency(Operation::Read, point).seconds(&result);
-        assert_eq!(seconds(Point::P50), Some(Seconds::Percentiles(vec![2.0, 3.0])));
-        assert_eq!(seconds(Point::P99), Some(Seconds::Percentiles(vec![4.0])));
-        assert_eq!(Metric::SortS.seconds(&result), None);
+        let seconds =
+            |point: Point| Metric::Latency(Operation::Read, point).course(&result, Piece::Second);
+        assert_eq!(seconds(Point::P50), Some(Course::Percentiles(vec![2.0, 3.0])));
+        assert_eq!(seconds(Point::P99), Some(Course::Percentiles(vec![4.0])));
+        assert_eq!(Metric::SortS.course(&result, Piece::Second), None);
     }
 }

@@ -11,11 +11,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::cluster::{Pool, Running, until};
 use common::{Run, interrupt};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The number of the OSD on a drive without power-loss protection.
 const SLOW_OSD_VARIABLE: &str = "FLUSHMARK_TEST_CEPH_SLOW_OSD";
@@ -30,13 +31,13 @@ struct Known {
 
 impl Known {
     fn new(test: &str, replicas: u32) -> Option<Known> {
-        let pool = Pool::new(test, replicas)?;
+        let pool = Pool::alone(test, replicas)?;
         let Ok(slow) = std::env::var(SLOW_OSD_VARIABLE) else {
             eprintln!("skipped: {test}: nothing is known about the cluster's drives");
             return None;
         };
-        let ids: Vec<u32> =
-            serde_json::from_str(&pool.tool("ceph", &["osd", "ls", "-f", "json"])).unwrap();
+        let listed = pool.monitor(json!({"prefix": "osd ls", "format": "json"}));
+        let ids: Vec<u32> = serde_json::from_slice(&listed).unwrap();
         let ids = ids.iter().map(u32::to_string).filter(|id| *id != slow);
         let equal = ids.collect::<Vec<_>>().join(",");
         Some(Known { pool, slow, equal })
@@ -67,7 +68,7 @@ fn writes(document: &Value) -> Vec<&Value> {
 fn the_osd_on_a_drive_without_power_loss_protection_is_named() {
     const TEST: &str = "the_osd_on_a_drive_without_power_loss_protection_is_named";
     let Some(known) = Known::new(TEST, 1) else { return };
-    let document = known.osds(&["--time", "3s"]);
+    let document = known.osds(&["--time", "2s"]);
     let slow = slow_osds(&document);
     assert_eq!(slow.len(), 1, "{slow:?}");
     assert!(slow[0].starts_with(&format!("osd.{} ", known.slow)), "{slow:?}");
@@ -96,16 +97,15 @@ fn the_osd_on_a_drive_without_power_loss_protection_is_named() {
 fn healthy_osds_are_not_named() {
     let Some(known) = Known::new("healthy_osds_are_not_named", 1) else { return };
     for _ in 0..10 {
-        let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "500ms"]));
+        let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "300ms"]));
         assert_eq!(found, [""; 0]);
     }
 }
 
 #[test]
 fn copies_are_measured_and_said() {
-    let Some(known) = Known::new("copies_are_measured_and_said", 3) else { return };
-    let osds = ["ceph", "osds", "--pool", known.pool.name(), "--time", "1s", "--quiet"];
-    let run = known.pool.run(&osds);
+    let Some(pool) = Pool::new("copies_are_measured_and_said", 3) else { return };
+    let run = pool.run(&["ceph", "osds", "--pool", pool.name(), "--time", "1s", "--quiet"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("size=3: writes include the copies"), "{}", run.stdout);
 }
@@ -159,7 +159,7 @@ impl Drop for Hog {
 fn a_busy_host_is_blamed_on_the_cpu() {
     let Some(known) = Known::new("a_busy_host_is_blamed_on_the_cpu", 1) else { return };
     let _hog = Hog::beside(known.pool.osd_process(1));
-    let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "3s"]));
+    let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "1500ms"]));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("osd.1 "), "{found:?}");
     assert!(found[0].contains("is OSD and BlueStore CPU"), "{found:?}");
@@ -233,7 +233,7 @@ fn a_longer_way_is_blamed_on_the_network() {
     let address = osd["front_address"].as_str().unwrap();
     let port = address.split(['/', ',']).next().unwrap().rsplit(':').next().unwrap();
     let _detour = Detour::to(port.parse().unwrap());
-    let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "2s"]));
+    let found = slow_osds(&known.osds(&["--osd", &known.equal, "--time", "1s"]));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("osd.0 ") && found[0].contains("is network"), "{found:?}");
 }
@@ -258,6 +258,7 @@ fn one_page_about_the_cluster() {
 #[test]
 fn a_pool_is_made_for_the_measurement_and_deleted() {
     let Some(pool) = Pool::new("a_pool_is_made_for_the_measurement_and_deleted", 1) else { return };
+    let _making = making();
     // Without a terminal nobody can be asked.
     let refused = pool.run(&["ceph", "osds", "--make-pool"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
@@ -265,11 +266,19 @@ fn a_pool_is_made_for_the_measurement_and_deleted() {
     let run = pool.run(&made);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("osd.1") && !run.stdout.contains("osd.0"), "{}", run.stdout);
-    assert!(!pools(&pool).contains("flushmark-bench"));
+    assert!(!is_made(&pool));
 }
 
-fn pools(pool: &Pool) -> String {
-    pool.tool("ceph", &["osd", "pool", "ls"])
+/// Whether the pool of --make-pool exists.
+fn is_made(pool: &Pool) -> bool {
+    pool.pools().iter().any(|name| name == "flushmark-bench")
+}
+
+/// Tests that make this pool take turns.
+static MADE_POOL: Mutex<()> = Mutex::new(());
+
+fn making() -> MutexGuard<'static, ()> {
+    MADE_POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
@@ -284,14 +293,13 @@ fn osds_that_are_not_there_are_named() {
     insta::assert_snapshot!(refused(&[&here[..], &["--host", "elsewhere"]].concat()), @"2: flushmark: no OSD that is up matches; `flushmark ceph layout` lists them");
     insta::assert_snapshot!(refused(&["--pool", "no-such"]), @"2: flushmark: the cluster has no pool `no-such`: `ceph osd pool ls` lists them");
     // One placement group has one primary.
-    pool.tool("ceph", &["osd", "pool", "create", "flushmark-test-one", "1", "1", "replicated"]);
-    pool.tool(
-        "ceph",
-        &["osd", "pool", "set", "flushmark-test-one", "size", "1", "--yes-i-really-mean-it"],
-    );
-    let one = refused(&["--pool", "flushmark-test-one"]);
-    let delete = ["osd", "pool", "delete", "flushmark-test-one", "flushmark-test-one"];
-    pool.tool("ceph", &[&delete[..], &["--yes-i-really-really-mean-it"]].concat());
+    let one = "flushmark-test-one";
+    pool.monitor(json!({"prefix": "osd pool create", "pool": one, "pg_num": 1, "pgp_num": 1}));
+    pool.monitor(json!({"prefix": "osd pool set", "pool": one, "var": "size", "val": "1",
+        "yes_i_really_mean_it": true}));
+    let one = refused(&["--pool", one]);
+    pool.monitor(json!({"prefix": "osd pool delete", "pool": "flushmark-test-one",
+        "pool2": "flushmark-test-one", "yes_i_really_really_mean_it": true}));
     assert!(one.starts_with("4: flushmark: no placement group of the pool"), "{one}");
     assert!(one.contains("use a pool with more placement groups, or --make-pool"), "{one}");
 }
@@ -319,9 +327,10 @@ fn measuring_in(pool: &Pool, name: &str, more: &[&str]) -> Child {
 #[test]
 fn an_interrupted_measurement_leaves_no_pool() {
     let Some(pool) = Pool::new("an_interrupted_measurement_leaves_no_pool", 1) else { return };
+    let _making = making();
     let run = interrupt(measuring(&pool, "1"), "-INT", Duration::from_secs(20));
     assert_eq!(run.code, Some(130), "{}", run.stderr);
-    assert!(!pools(&pool).contains("flushmark-bench"));
+    assert!(!is_made(&pool));
     assert!(run.stdout.contains("osd.1"), "what was measured is shown: {}", run.stdout);
 }
 
@@ -329,10 +338,11 @@ fn an_interrupted_measurement_leaves_no_pool() {
 fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     const TEST: &str = "what_a_killed_measurement_leaves_is_removed_by_the_next_one";
     let Some(pool) = Pool::new(TEST, 1) else { return };
+    let _making = making();
     let mut child = measuring(&pool, "1");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(pools(&pool).contains("flushmark-bench"));
+    assert!(is_made(&pool));
     // Somebody else's pool of that name is not the one that was left.
     let record = pool.place().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.to_string_lossy().contains("pool-")).unwrap();
@@ -345,7 +355,7 @@ fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     let mut other = pool.flushmark(&other);
     let other = Run::of(other.env("FLUSHMARK_STATE_DIR", pool.place()).output().unwrap());
     assert_eq!(other.code, Some(0), "{}", other.stderr);
-    assert!(pools(&pool).contains("flushmark-bench"));
+    assert!(is_made(&pool));
     std::fs::write(&record, own).unwrap();
     let next = ["ceph", "osds", "--pool", pool.name(), "--osd", "0", "--time", "200ms"];
     let run =
@@ -354,12 +364,12 @@ fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     assert!(
         run.stderr.contains("the pool flushmark-bench, which a killed run had left, was deleted")
     );
-    assert!(!pools(&pool).contains("flushmark-bench"));
+    assert!(!is_made(&pool));
 }
 
 #[test]
 fn an_osd_that_stops_meanwhile_ends_the_measurement() {
-    let Some(pool) = Pool::new("an_osd_that_stops_meanwhile_ends_the_measurement", 1) else {
+    let Some(pool) = Pool::alone("an_osd_that_stops_meanwhile_ends_the_measurement", 1) else {
         return;
     };
     let osd = pool.osd_process(1);
@@ -373,7 +383,7 @@ fn an_osd_that_stops_meanwhile_ends_the_measurement() {
     let ended = Run::of(child.wait_with_output().unwrap());
     testbed::kill(&["-CONT", &osd]).unwrap();
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(!pools(&pool).contains("flushmark-bench"), "{}", ended.stderr);
+    assert!(!is_made(&pool), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("flushmark: osd.1: "), "{}", ended.stderr);
     assert!(ended.stderr.contains("no OSD has answered within the time limit"), "{}", ended.stderr);
 }
@@ -418,6 +428,7 @@ fn a_cluster_that_cannot_be_reached_is_an_error_of_one_sentence() {
 #[test]
 fn an_osd_that_restarts_meanwhile_is_said() {
     let Some(pool) = Pool::new("an_osd_that_restarts_meanwhile_is_said", 1) else { return };
+    let _making = making();
     let child = measuring(&pool, "3");
     pool.tool("ceph", &["tell", "osd.3", "perf", "reset", "all"]);
     let run = interrupt(child, "-INT", Duration::from_secs(20));

@@ -99,6 +99,31 @@ fn the_last_sentence_says_it() {
     );
 }
 
+/// Two results of `ceph osds`, in whose series of a few seconds nothing can be seen.
+#[test]
+fn an_osd_that_has_become_slower_is_named_from_its_passes() {
+    let results = Results { directory: tempfile::tempdir().unwrap() };
+    let document = samples::document(samples::osds(1, 4));
+    assert!(document.results.iter().all(|result| result.series.iops.len() < 15));
+    let text = serde_json::to_string(&document).unwrap();
+    std::fs::write(results.path("before.json"), text).unwrap();
+    results.changed("before.json", "after.json", |document| {
+        let all = document["results"].as_array_mut().unwrap();
+        let slow = all.iter_mut().find(|result| result["test"] == "osd.3: write").unwrap();
+        let scale = |figure: &mut Value, by: f64| *figure = (figure.as_f64().unwrap() * by).into();
+        scale(&mut slow["iops"], 0.5);
+        scale(&mut slow["commits_per_s"], 0.5);
+        for pass in slow["passes"].as_array_mut().unwrap() {
+            scale(&mut pass["iops"], 0.5);
+        }
+    });
+    let compared = results.results(&["compare", "before.json", "after.json"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    let expected = "B commits 2.0 times as slow as A in 1 of 8 tests; 7 are within noise. Most \
+                    different: osd.3: write (2.0 times as slow).";
+    assert_eq!(last_line(&compared), expected, "{}", compared.stdout);
+}
+
 #[test]
 fn every_format_says_the_same_and_json_holds_to_the_schema() {
     let results = two();

@@ -95,6 +95,7 @@ impl ForeignTest {
                 commit: self.commit.histogram,
             },
             series: Series::new(),
+            passes: Vec::new(),
             steady_state: None,
             proof: self.proof,
             sort: None,

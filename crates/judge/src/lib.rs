@@ -55,7 +55,9 @@ mod tests;
 
 pub use audit::audit;
 pub use case::Case;
-pub use cluster::{Standing, cluster, falsifies_measurement, measured_osds, standings};
+pub use cluster::{
+    OsdRow, Standing, cluster, falsifies_measurement, measured_osds, osd_rows, standings,
+};
 pub use drives::drives;
 pub use flush_path::kept_in_memory;
 pub use imported::judge_imported;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::histogram::{Histogram, LatencySummary};
 use crate::osd::OsdRecord;
+use crate::passes::Pass;
 use crate::priorities::PriorityLatency;
 use crate::proof::{DeviceProof, Proof};
 use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
@@ -193,6 +194,7 @@ impl TestResult {
             commit_us: summary(&histograms.commit),
             histograms,
             series: joined(parts)?,
+            passes: passes(parts),
             steady_state: None,
             proof: proof(parts),
             // Otherwise the times of some sorts would pass for the times of all.
@@ -290,6 +292,15 @@ fn joined(parts: &[&TestResult]) -> Result<Series, MergeError> {
             with_series().flat_map(|part| part.series.commit_bins.clone()).collect();
     }
     Ok(joined)
+}
+
+/// The passes of all parts; none if a part was not made in passes, since the others' would pass for
+/// the whole.
+fn passes(parts: &[&TestResult]) -> Vec<Pass> {
+    if parts.iter().any(|part| part.passes.is_empty()) {
+        return Vec::new();
+    }
+    parts.iter().flat_map(|part| part.passes.iter().copied()).collect()
 }
 
 fn proof(parts: &[&TestResult]) -> Proof {

@@ -32,10 +32,6 @@ pub struct OsdRecord {
     /// A commit of the OSD's own drive, if something is known about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive: Option<DriveCommit>,
-    /// The median latency in each of the passes that were added up to this result, in microseconds.
-    /// The passes over all OSDs take turns, so the nth ones of two OSDs were made side by side.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pass_p50_us: Vec<f64>,
 }
 
 impl OsdRecord {
@@ -50,8 +46,12 @@ impl OsdRecord {
             round_trip_us: None,
             write_time: None,
             drive: None,
-            pass_p50_us: Vec::new(),
         }
+    }
+
+    /// Such as `osd.3`.
+    pub fn name(&self) -> String {
+        format!("osd.{}", self.id)
     }
 }
 

@@ -11,6 +11,7 @@ use workload::{
 
 use crate::histogram::{Histogram, LatencySummary};
 use crate::osd::OsdRecord;
+use crate::passes::Pass;
 use crate::priorities::PriorityLatency;
 use crate::proof::Proof;
 use crate::series::Series;
@@ -502,6 +503,11 @@ pub struct TestResult {
     pub histograms: Histograms,
     /// Rates and latencies second by second.
     pub series: Series,
+    /// The passes that were added up to this result, in the order in which they were made; absent
+    /// for a test that ran without a pause. OSDs of a Ceph cluster take turns, so the nth passes of
+    /// two of them were made side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
     /// Steady state at the end of the test; `null` if it was too short to judge.
     pub steady_state: Option<SteadyState>,
     /// Requests to the kernel, and the operations that the device counted.
@@ -599,6 +605,7 @@ impl TestResult {
             steady_state: SteadyState::of(&series),
             histograms,
             series,
+            passes: Vec::new(),
             proof,
             sort: None,
             computed_s: None,

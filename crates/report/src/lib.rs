@@ -66,8 +66,7 @@ mod watch;
 mod write_hole;
 
 pub use self::ceph::{
-    OsdRow, ceph_check_page, ceph_layout_page, ceph_osds_page, ceph_sizing_page,
-    ceph_tell_bench_page, osd_rows,
+    ceph_check_page, ceph_layout_page, ceph_osds_page, ceph_sizing_page, ceph_tell_bench_page,
 };
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};

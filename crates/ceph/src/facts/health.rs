@@ -103,6 +103,13 @@ pub struct FullRatios {
     pub full: f64,
 }
 
+/// Ceph's own defaults (src/common/options: `mon_osd_nearfull_ratio` and its siblings).
+impl Default for FullRatios {
+    fn default() -> FullRatios {
+        FullRatios { near_full: 0.85, backfill_full: 0.9, full: 0.95 }
+    }
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StatusAnswer {

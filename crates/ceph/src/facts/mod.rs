@@ -9,6 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -18,8 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use bluefs::BlueFsUse;
 pub use devices::{Device, Drive};
 pub use health::{FullRatios, Health, HealthCheck, PgStates};
+pub use osds::OsdFacts;
 pub(crate) use osds::osds_up;
-pub use osds::{Medium, OsdFacts};
 pub use pools::{PoolFacts, PoolKind};
 pub use settings::{MclockCapacity, OsdSettings, Setting};
 
@@ -82,6 +83,17 @@ impl ClusterFacts {
 
     pub fn osd(&self, id: u32) -> Option<&OsdFacts> {
         self.osds.iter().find(|osd| osd.id == id)
+    }
+
+    /// The versions of all daemons and how many run each, the commonest first.
+    pub fn daemons_by_version(&self) -> Vec<(&str, u64)> {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (version, count) in self.versions.values().flatten() {
+            *counts.entry(version).or_default() += count;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|&(version, count)| (Reverse(count), version));
+        counts
     }
 }
 

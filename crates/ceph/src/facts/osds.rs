@@ -17,25 +17,7 @@ use super::settings::{
 use crate::answers::Answers;
 use crate::ask::Question;
 use crate::lenient;
-
-/// What kind of medium BlueStore takes its data device for, which selects the `_hdd` or `_ssd`
-/// variant of each setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Medium {
-    Hdd,
-    Ssd,
-}
-
-impl Medium {
-    /// As in names of settings.
-    pub const fn suffix(self) -> &'static str {
-        match self {
-            Medium::Hdd => "hdd",
-            Medium::Ssd => "ssd",
-        }
-    }
-}
+use crate::medium::Medium;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OsdFacts {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::answers::Missing;
+use crate::medium::Medium;
 
 /// The files of `tests/captures/16.2.15`, by question.
 macro_rules! captured {

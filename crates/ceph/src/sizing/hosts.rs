@@ -2,8 +2,9 @@
 
 use workload::number::{capacity, number};
 
-use super::plan::{Medium, Plan};
+use super::plan::Plan;
 use super::source::{Advice, Rule, Source};
+use crate::medium::Medium;
 use crate::release::{Release, Version};
 
 const TB: f64 = 1e12;

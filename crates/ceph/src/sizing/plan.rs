@@ -8,24 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::capacity::Capacity;
+use crate::medium::Medium;
 use crate::release::Version;
-
-/// The kind of drive that holds the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Medium {
-    Hdd,
-    Ssd,
-}
-
-impl Medium {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Medium::Hdd => "HDD",
-            Medium::Ssd => "SSD",
-        }
-    }
-}
 
 /// The clients' use of the cluster, which decides how much metadata there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -7,8 +7,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plan::{Medium, Plan, PlanError, Redundancy, check_time};
+use super::hosts::allocation_unit_kib;
+use super::plan::{Plan, PlanError, Redundancy, check_time};
 use super::source::{Rule, Source};
+use crate::medium::Medium;
 use crate::release::{Release, Version};
 
 /// The devices that hold data, metadata and log.
@@ -198,13 +200,13 @@ pub struct Prediction {
 /// Commits per second from which a drive counts as protected against power loss, in the sources.
 const PROTECTED_COMMITS_PER_S: f64 = 10_000.0;
 const SECOND_US: f64 = 1e6;
-/// Before this version, 4 KiB are less than an allocation unit of flash (16 KiB), and such a write is
-/// deferred: it goes into the log, and to its place later.
-const FLASH_WRITES_IN_PLACE_SINCE: (u32, u32, u32) = (14, 2, 8);
+/// The writes that are predicted.
+const WRITE_KIB: u32 = 4;
 
+/// A write of less than an allocation unit of flash is deferred: it goes into the log, and to its
+/// place later.
 fn writes_in_place(version: Version) -> bool {
-    let (major, minor, patch) = FLASH_WRITES_IN_PLACE_SINCE;
-    version.is_at_least(major, minor, patch)
+    allocation_unit_kib(version, Medium::Ssd) <= WRITE_KIB
 }
 
 pub(super) fn predict(plan: &Plan, candidate: &Candidate) -> Result<Prediction, PlanError> {

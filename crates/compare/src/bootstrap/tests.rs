@@ -32,17 +32,30 @@ impl Noise {
     }
 }
 
+fn by_second(baseline: &[Course], candidate: &[Course]) -> Result<Spread, NoInterval> {
+    spread(Piece::Second, baseline, candidate)
+}
+
 /// Share of intervals that contain the true ratio of 1.1, over `repetitions`.
 fn coverage(
     repetitions: u64,
-    mut sample: impl FnMut(&mut Noise, f64) -> Vec<Seconds>,
+    sample: impl FnMut(&mut Noise, f64) -> Vec<Course>,
+    sides: [f64; 2],
+) -> f64 {
+    coverage_of(Piece::Second, repetitions, sample, sides)
+}
+
+fn coverage_of(
+    piece: Piece,
+    repetitions: u64,
+    mut sample: impl FnMut(&mut Noise, f64) -> Vec<Course>,
     sides: [f64; 2],
 ) -> f64 {
     let mut held = 0;
     for seed in 0..repetitions {
         let mut noise = Noise::new(seed);
         let [baseline, candidate] = sides.map(|level| sample(&mut noise, level));
-        let spread = spread(&baseline, &candidate).unwrap();
+        let spread = spread(piece, &baseline, &candidate).unwrap();
         let truth = sides[1] / sides[0];
         held +=
             u64::from(spread.ratio * spread.low <= truth && truth <= spread.ratio * spread.high);
@@ -67,11 +80,23 @@ fn ninety_five_percent_are_about_that_many() {
         (120, 0.8),
     ] {
         let sample = |noise: &mut Noise, level: f64| {
-            vec![Seconds::Rates(noise.seconds(level, memory, seconds))]
+            vec![Course::Rates(noise.seconds(level, memory, seconds))]
         };
         let covered = coverage(1000, sample, [1000.0, 1100.0]);
         println!("coverage: {seconds} s, memory {memory}: {covered}");
         assert!((0.925..0.985).contains(&covered), "{seconds} s, memory {memory}: {covered}");
+    }
+}
+
+#[test]
+fn ninety_five_percent_are_about_that_many_of_passes() {
+    for (runs, passes) in [(1, 5), (1, 8), (3, 5)] {
+        let sample = |noise: &mut Noise, level: f64| {
+            (0..runs).map(|_| Course::Rates(noise.seconds(level, 0.0, passes))).collect()
+        };
+        let covered = coverage_of(Piece::Pass, 1000, sample, [1000.0, 1100.0]);
+        println!("coverage: {runs} runs of {passes} passes: {covered}");
+        assert!((0.925..0.985).contains(&covered), "{runs} runs of {passes} passes: {covered}");
     }
 }
 
@@ -81,8 +106,8 @@ fn equal_drives_are_called_different_in_one_of_twenty_comparisons_at_most() {
         let mut called = 0;
         for seed in 0..1000 {
             let mut noise = Noise::new(10_000 + seed);
-            let mut side = || [Seconds::Rates(noise.seconds(1000.0, memory, seconds))];
-            let spread = spread(&side(), &side()).unwrap();
+            let mut side = || [Course::Rates(noise.seconds(1000.0, memory, seconds))];
+            let spread = by_second(&side(), &side()).unwrap();
             called +=
                 u64::from(spread.ratio * spread.low > 1.0 || spread.ratio * spread.high < 1.0);
         }
@@ -91,9 +116,9 @@ fn equal_drives_are_called_different_in_one_of_twenty_comparisons_at_most() {
 }
 
 /// A run whose mean deviates by a random share of its level, `apart` on average.
-fn own_run(noise: &mut Noise, level: f64, apart: f64, seconds: usize) -> Seconds {
+fn own_run(noise: &mut Noise, level: f64, apart: f64, seconds: usize) -> Course {
     let own = level * (1.0 + apart * noise.normal());
-    Seconds::Rates(noise.seconds(own, 0.3, seconds))
+    Course::Rates(noise.seconds(own, 0.3, seconds))
 }
 
 #[test]
@@ -144,10 +169,9 @@ fn one_run_against_several_varies_as_they_do() {
 #[test]
 fn a_noisy_single_run_keeps_its_own_noise() {
     let mut noise = Noise::new(3);
-    let calm: Vec<Seconds> =
-        (0..5).map(|_| Seconds::Rates(noise.seconds(1000.0, 0.0, 30))).collect();
+    let calm: Vec<Course> = (0..5).map(|_| Course::Rates(noise.seconds(1000.0, 0.0, 30))).collect();
     let steps = |high: f64| (0..30).map(|second| if second < 15 { 500.0 } else { high }).collect();
-    let spread = spread(&calm, &[Seconds::Rates(steps(1700.0))]).unwrap();
+    let spread = by_second(&calm, &[Course::Rates(steps(1700.0))]).unwrap();
     assert!(spread.ratio > 1.05 && spread.ratio * spread.low < 1.0, "{spread:?}");
 }
 
@@ -171,8 +195,8 @@ fn the_error_is_that_of_block_means() {
     // Each second is the opposite of the previous one, so there is no correlation to widen for. ln
     // x moves by a tenth of x around 10; both sides are the same series.
     let expected = (2.0 * by_hand).sqrt() / mean * (pieces / (pieces - 1.0_f64)).sqrt();
-    let side = [Seconds::Rates(series)];
-    let spread = spread(&side, &side).unwrap();
+    let side = [Course::Rates(series)];
+    let spread = by_second(&side, &side).unwrap();
     assert!((spread.error / expected - 1.0).abs() < 0.05, "{} for {expected}", spread.error);
     assert!((spread.ratio - 1.0).abs() < 1e-12);
     assert!((spread.freedom - 2.0 * (pieces - 1.0)).abs() < 0.2, "{}", spread.freedom);
@@ -180,10 +204,9 @@ fn the_error_is_that_of_block_means() {
 
 #[test]
 fn percentiles_are_compared_by_their_geometric_mean() {
-    let of = |values: [f64; 2]| {
-        [Seconds::Percentiles(values.iter().copied().cycle().take(20).collect())]
-    };
-    let spread = spread(&of([100.0, 400.0]), &of([100.0, 100.0])).unwrap();
+    let of =
+        |values: [f64; 2]| [Course::Percentiles(values.iter().copied().cycle().take(20).collect())];
+    let spread = by_second(&of([100.0, 400.0]), &of([100.0, 100.0])).unwrap();
     assert!((spread.ratio - 0.5).abs() < 1e-12);
 }
 
@@ -197,33 +220,35 @@ fn the_widening_is_that_of_an_autoregression_with_the_estimated_memory() {
     // corrected for bias, is (4/64 · 16 + 1) / (16 - 3) = 2/13. Of the variance of a long mean,
     // which is (1 + 2/13) / (1 - 2/13) = 15/11 of that of a second, blocks of 3 keep 1 + 2 · 2/3 ·
     // 2/13 + 2 · 1/3 · 4/169 = 619/507.
-    let lost_correlation = Run::new(&PAIRS).lost_correlation();
+    let lost_correlation = Run::new(Piece::Second, &PAIRS).lost_correlation();
     assert!(
         (lost_correlation - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12,
         "{lost_correlation}"
     );
-    assert!(Run::new(&PAIRS[..15]).lost_correlation() > 1.0);
+    assert!(Run::new(Piece::Second, &PAIRS[..15]).lost_correlation() > 1.0);
     // Fewer seconds show no correlation, and neither do equal or alternating ones.
-    assert!((Run::new(&PAIRS[..14]).lost_correlation() - 1.0).abs() < 1e-12);
-    assert!((Run::new(&[10.0; 20]).lost_correlation() - 1.0).abs() < 1e-12);
-    assert!((Run::new(&[8.0, 12.0].repeat(10)).lost_correlation() - 1.0).abs() < 1e-12);
+    assert!((Run::new(Piece::Second, &PAIRS[..14]).lost_correlation() - 1.0).abs() < 1e-12);
+    assert!((Run::new(Piece::Second, &[10.0; 20]).lost_correlation() - 1.0).abs() < 1e-12);
+    assert!(
+        (Run::new(Piece::Second, &[8.0, 12.0].repeat(10)).lost_correlation() - 1.0).abs() < 1e-12
+    );
     // However strong the correlation, the memory is at most 0.9.
-    let climb = Run::new(&(1..=20).map(f64::from).collect::<Vec<_>>()).lost_correlation();
+    let climb =
+        Run::new(Piece::Second, &(1..=20).map(f64::from).collect::<Vec<_>>()).lost_correlation();
     // Blocks of 3 keep 1 + 4/3 · 0.9 + 2/3 · 0.81 = 2.74 of 19.
     assert!((climb - (19.0 / 2.74_f64).sqrt()).abs() < 1e-9, "{climb}");
 }
 
 /// Runs of equal seconds, with the logarithms of their levels.
-fn runs_at(levels: &[i32], seconds: usize) -> Vec<Seconds> {
-    levels
-        .iter()
-        .map(|&level| Seconds::Percentiles(vec![f64::from(level).exp(); seconds]))
-        .collect()
+fn runs_at(levels: &[i32], seconds: usize) -> Vec<Course> {
+    levels.iter().map(|&level| Course::Percentiles(vec![f64::from(level).exp(); seconds])).collect()
 }
 
 #[test]
 fn a_single_run_takes_its_variation_from_the_other_side() {
-    let side = |levels: &[i32], seconds: usize| Side::new(&runs_at(levels, seconds)).unwrap();
+    let side = |levels: &[i32], seconds: usize| {
+        Side::new(Piece::Second, &runs_at(levels, seconds)).unwrap()
+    };
     // Levels of 1, 2 and 6 are 2, 1 and 3 off their mean: a variance of 14 / 2.
     let several = side(&[1, 2, 6], 10);
     assert!((several.between() - 7.0_f64.sqrt()).abs() < 1e-9);
@@ -232,7 +257,7 @@ fn a_single_run_takes_its_variation_from_the_other_side() {
             && (side(&[1], 16).pieces() - 16.0 / 3.0).abs() < 1e-12
     );
     let mixed = [runs_at(&[1], 10), runs_at(&[1], 20)].concat();
-    assert!((Side::new(&mixed).unwrap().length() - 15.0).abs() < 1e-12);
+    assert!((Side::new(Piece::Second, &mixed).unwrap().length() - 15.0).abs() < 1e-12);
     // A run of a quarter of their length varies at most twice as much; a longer one as much as they
     // do.
     let lent = |own: &Side| variation_from(&several, own).unwrap();
@@ -249,7 +274,7 @@ fn a_single_run_takes_its_variation_from_the_other_side() {
 fn the_error_of_several_runs_is_that_of_their_mean() {
     // Levels of -1, 1, -1 and 1 have a variance of 4/3, and their mean has 1/3; -2, 0 and 2 have 4,
     // and their mean 4/3.
-    let spread = spread(&runs_at(&[-1, 1, -1, 1], 5), &runs_at(&[-2, 0, 2], 5)).unwrap();
+    let spread = by_second(&runs_at(&[-1, 1, -1, 1], 5), &runs_at(&[-2, 0, 2], 5)).unwrap();
     let (first, second) = (1.0 / 3.0, 4.0 / 3.0);
     assert!((spread.error.powi(2) / (first + second) - 1.0).abs() < 0.1, "{spread:?}");
     // Welch: (1/3 + 4/3)² / ((1/3)² / 3 + (4/3)² / 2) = 2.7.
@@ -267,7 +292,7 @@ fn the_error_of_several_runs_is_that_of_their_mean() {
 fn a_single_run_without_noise_varies_like_the_others() {
     // The mean of five runs has a fifth of the variance of a run; a single run has all of it.
     let levels = [-2, -1, 0, 1, 2];
-    let spread = spread(&runs_at(&levels, 10), &runs_at(&[0], 10)).unwrap();
+    let spread = by_second(&runs_at(&levels, 10), &runs_at(&[0], 10)).unwrap();
     assert!((spread.error.powi(2) / (2.5 * 1.2) - 1.0).abs() < 0.1, "{spread:?}");
     assert!((spread.freedom - 4.0).abs() < 1e-12, "{spread:?}");
 }
@@ -305,44 +330,47 @@ fn small_sums_by_hand() {
 
 #[test]
 fn blocks_are_cube_roots_rounded_up() {
-    assert_eq!([1, 8, 15, 27, 28, 64, 120].map(block_length), [1, 2, 3, 3, 4, 4, 5]);
+    assert_eq!(
+        [1, 8, 15, 27, 28, 64, 120].map(|count| block_length(Piece::Second, count)),
+        [1, 2, 3, 3, 4, 4, 5]
+    );
 }
 
 #[test]
 fn no_interval_without_enough_data() {
-    let rates = |count: usize| Seconds::Rates(vec![100.0; count]);
+    let rates = |count: usize| Course::Rates(vec![100.0; count]);
     assert_eq!(
-        spread(&[rates(12)], &[rates(30)]),
-        Err(NoInterval::TooShort { seconds: 12, least: 15 })
+        by_second(&[rates(12)], &[rates(30)]),
+        Err(NoInterval::TooShort { pieces: 12, least: 15 })
     );
     assert_eq!(
-        spread(&[rates(12)], &[rates(20)]),
-        Err(NoInterval::TooShort { seconds: 12, least: 15 })
+        by_second(&[rates(12)], &[rates(20)]),
+        Err(NoInterval::TooShort { pieces: 12, least: 15 })
     );
-    assert_eq!(spread(&[rates(30)], &[rates(0)]), Err(NoInterval::NoSeries));
-    assert_eq!(spread(&[rates(30)], &[]), Err(NoInterval::NoSeries));
-    assert_eq!(spread(&[rates(30)], &[Seconds::Rates(vec![0.0; 30])]), Err(NoInterval::Stalled));
+    assert_eq!(by_second(&[rates(30)], &[rates(0)]), Err(NoInterval::NoSeries));
+    assert_eq!(by_second(&[rates(30)], &[]), Err(NoInterval::NoSeries));
+    assert_eq!(by_second(&[rates(30)], &[Course::Rates(vec![0.0; 30])]), Err(NoInterval::Stalled));
     let mut stalled = vec![0.0; 30];
     stalled[7] = 1000.0;
-    assert_eq!(spread(&[rates(30)], &[Seconds::Rates(stalled)]), Err(NoInterval::Stalled));
+    assert_eq!(by_second(&[rates(30)], &[Course::Rates(stalled)]), Err(NoInterval::Stalled));
     // Several short runs provide an estimate for each other, and for a single run that is not much
     // shorter.
-    assert!(spread(&[rates(30)], &[rates(5), rates(5)]).is_ok());
-    assert!(spread(&[rates(3)], &[rates(5), rates(5)]).is_ok());
+    assert!(by_second(&[rates(30)], &[rates(5), rates(5)]).is_ok());
+    assert!(by_second(&[rates(3)], &[rates(5), rates(5)]).is_ok());
     assert_eq!(
-        spread(&[rates(1)], &[rates(5), rates(5)]),
-        Err(NoInterval::TooShort { seconds: 1, least: 3 })
+        by_second(&[rates(1)], &[rates(5), rates(5)]),
+        Err(NoInterval::TooShort { pieces: 1, least: 3 })
     );
     assert_eq!(
-        spread(&[rates(60), rates(60)], &[rates(14)]),
-        Err(NoInterval::TooShort { seconds: 14, least: 15 })
+        by_second(&[rates(60), rates(60)], &[rates(14)]),
+        Err(NoInterval::TooShort { pieces: 14, least: 15 })
     );
 }
 
 #[test]
 fn a_series_without_noise_leaves_no_doubt() {
     let spread =
-        spread(&[Seconds::Rates(vec![100.0; 20])], &[Seconds::Rates(vec![101.0; 20])]).unwrap();
+        by_second(&[Course::Rates(vec![100.0; 20])], &[Course::Rates(vec![101.0; 20])]).unwrap();
     assert!(spread.high / spread.low < 1.0 + 1e-9 && (spread.ratio - 1.01).abs() < 1e-9);
     assert!(spread.chance_of(1.01) < 1e-9);
     assert!((spread.chance_of(1.0) - 1.0).abs() < 1e-9);
@@ -351,6 +379,6 @@ fn a_series_without_noise_leaves_no_doubt() {
 #[test]
 fn the_same_runs_give_the_same_interval() {
     let mut noise = Noise::new(1);
-    let sides = [1.0, 2.0].map(|level| [Seconds::Rates(noise.seconds(level, 0.3, 40))]);
-    assert_eq!(spread(&sides[0], &sides[1]), spread(&sides[0], &sides[1]));
+    let sides = [1.0, 2.0].map(|level| [Course::Rates(noise.seconds(level, 0.3, 40))]);
+    assert_eq!(by_second(&sides[0], &sides[1]), by_second(&sides[0], &sides[1]));
 }

@@ -156,6 +156,40 @@ fn osds_are_compared_with_themselves_only() {
     assert!(unpaired.contains(&"osd.1: write") && unpaired.contains(&"osd.5: write"));
 }
 
+/// A result of five passes of half a second, so no series shows how much it varies.
+fn in_passes(us: f64, seed: u64) -> TestResult {
+    let parts = [0, 1, 2, 3, 4].map(|pass| {
+        let second = result(FSYNC, us, 1, 100 * seed + pass);
+        TestResult { series: measurement::Series::new(), elapsed_s: 0.5, ..second }.as_pass()
+    });
+    TestResult::merged(&parts.each_ref()).unwrap()
+}
+
+#[test]
+fn five_passes_are_enough_however_short_they_are() {
+    let of = |us: f64, seed: u64| [run(vec![in_passes(us, seed)])];
+    let slower = against(&of(500.0, 1), &of(1000.0, 2));
+    for metric in [Metric::CommitsPerS, P50, P99] {
+        let figure = figure(&slower, metric);
+        assert_eq!(
+            figure.verdict,
+            Verdict::Different { direction: Direction::Worse },
+            "{figure:?}"
+        );
+    }
+    let equal = against(&of(1000.0, 1), &of(1000.0, 2));
+    insta::assert_snapshot!(because(figure(&equal, Metric::Iops)), @"within noise: the interval includes 1");
+}
+
+#[test]
+fn passes_count_only_if_every_run_has_enough_of_them() {
+    let mut few = in_passes(500.0, 2);
+    few.passes.truncate(4);
+    let of_passes = [run(vec![in_passes(1000.0, 1)])];
+    let against = against(&of_passes, &[run(vec![few])]);
+    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run has no series, so its variation is unknown");
+}
+
 #[test]
 fn a_renamed_test_is_found_and_a_changed_one_is_not() {
     let mut renamed = result(FSYNC, 500.0, 30, 2);

@@ -2,37 +2,93 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Run, flushmark, plan};
 
 /// The path of the ceph.conf of a cluster that may be spoilt.
 const CLUSTER_VARIABLE: &str = "FLUSHMARK_TEST_CEPH";
 
+/// Tests that measure need the cluster for themselves; others share it.
+static CLUSTER: RwLock<()> = RwLock::new(());
+
 /// A pool of a test, deleted in the end.
 pub struct Pool {
     conf: PathBuf,
     name: String,
     place: tempfile::TempDir,
+    monitors: rados::Cluster,
+    _turn: Turn,
+}
+
+/// Held until the test's pool is gone.
+enum Turn {
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
+}
+
+impl Turn {
+    fn shared() -> Turn {
+        Turn::Shared { _guard: CLUSTER.read().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    fn alone() -> Turn {
+        Turn::Alone { _guard: CLUSTER.write().unwrap_or_else(PoisonError::into_inner) }
+    }
 }
 
 impl Pool {
+    /// For a test that may run beside others.
     pub fn new(test: &str, replicas: u32) -> Option<Pool> {
+        Pool::during(test, replicas, Turn::shared)
+    }
+
+    /// For a test that compares latencies or stops a daemon.
+    pub fn alone(test: &str, replicas: u32) -> Option<Pool> {
+        Pool::during(test, replicas, Turn::alone)
+    }
+
+    fn during(test: &str, replicas: u32, turn: fn() -> Turn) -> Option<Pool> {
         let Some(conf) = std::env::var_os(CLUSTER_VARIABLE) else {
             eprintln!("skipped: {test}: no Ceph cluster ({CLUSTER_VARIABLE} names no ceph.conf)");
             return None;
         };
-        let name = format!("flushmark-test-{}-{test}", std::process::id());
-        let pool = Pool { conf: conf.into(), name, place: tempfile::tempdir().unwrap() };
-        pool.tool("ceph", &["osd", "pool", "create", &pool.name, "16", "16", "replicated"]);
-        let size = replicas.to_string();
-        let sure = "--yes-i-really-mean-it";
-        pool.tool("ceph", &["osd", "pool", "set", &pool.name, "size", &size, sure]);
-        pool.tool("ceph", &["osd", "pool", "set", &pool.name, "min_size", "1"]);
-        pool.tool("ceph", &["osd", "pool", "application", "enable", &pool.name, "rbd"]);
+        let turn = turn();
+        let access = rados::Access { conf: Some(conf.clone().into()), ..Default::default() };
+        let pool = Pool {
+            conf: conf.into(),
+            name: format!("flushmark-test-{}-{test}", std::process::id()),
+            place: tempfile::tempdir().unwrap(),
+            monitors: rados::Cluster::connect(&access).unwrap(),
+            _turn: turn,
+        };
+        let name = &pool.name;
+        pool.monitor(
+            json!({"prefix": "osd pool create", "pool": name, "pg_num": 16, "pgp_num": 16}),
+        );
+        let set = |var: &str, val: u32| {
+            let sure = "yes_i_really_mean_it";
+            pool.monitor(json!({"prefix": "osd pool set", "pool": name, "var": var,
+                "val": val.to_string(), sure: true}));
+        };
+        set("size", replicas);
+        set("min_size", 1);
+        pool.monitor(json!({"prefix": "osd pool application enable", "pool": name, "app": "rbd"}));
         Some(pool)
+    }
+
+    /// Sends a command to the monitors; Ceph's own `ceph` would take a second to start.
+    pub fn monitor(&self, command: Value) -> Vec<u8> {
+        self.monitors.monitor_command(&command.to_string()).unwrap()
+    }
+
+    /// The names of all pools.
+    pub fn pools(&self) -> Vec<String> {
+        let listed = self.monitor(json!({"prefix": "osd pool ls", "format": "json"}));
+        serde_json::from_slice(&listed).unwrap()
     }
 
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -111,8 +167,9 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let delete = ["osd", "pool", "delete", &self.name, &self.name];
-        let _ = self.command("ceph").args(delete).arg("--yes-i-really-really-mean-it").output();
+        let delete = json!({"prefix": "osd pool delete", "pool": self.name, "pool2": self.name,
+            "yes_i_really_really_mean_it": true});
+        let _ = self.monitors.monitor_command(&delete.to_string());
     }
 }
 

@@ -1,18 +1,15 @@
 //! OSDs that are nearly full, by the cluster's own limits.
 
-use ceph::{ClusterFacts, FullRatios, OsdFacts};
+use ceph::{ClusterFacts, OsdFacts};
 use measurement::{Confidence, Evidence, Finding};
 use workload::number::number;
 
 use super::words::osds;
 
-/// Ceph's defaults (src/common/options: `mon_osd_nearfull_ratio` and its siblings).
-const DEFAULT_RATIOS: FullRatios = FullRatios { near_full: 0.85, backfill_full: 0.9, full: 0.95 };
-
 const CHECKS: [&str; 4] = ["OSD_FULL", "OSD_BACKFILLFULL", "OSD_NEARFULL", "POOL_FULL"];
 
 pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
-    let ratios = facts.full_ratios.unwrap_or(DEFAULT_RATIOS);
+    let ratios = facts.full_ratios.unwrap_or_default();
     let is_full = |osd: &&OsdFacts| {
         osd.use_percent.is_some_and(|percent| percent >= ratios.near_full * 100.0)
     };

@@ -23,14 +23,14 @@ pub fn measured_osds(ceph: &CephRecord, results: &[TestResult]) -> Vec<Finding> 
             .filter(|one| one.osd.as_ref().is_some_and(|other| other.id == osd.id))
             .find_map(|one| Some(one.read_us?.p50));
         if let Some(commit_us) = result.commit_us {
-            let place = format!("osd.{}, the median OSD,", osd.id);
+            let place = format!("{}, the median OSD,", osd.name());
             found
                 .push(ceph_latency::finding(&place, ceph.replicas, result, commit_us.p50, read_us));
         }
         // Of what Ceph itself costs, something is always the largest share.
         let too_slow = result.commit_us.is_some_and(|us| us.p50 > ceph_latency::GOOD_COMMIT_US);
         let time = osd.write_time.as_ref().filter(|_| too_slow);
-        found.extend(time.and_then(|time| write_time(&format!("osd.{}", osd.id), time)));
+        found.extend(time.and_then(|time| write_time(&osd.name(), time)));
     }
     found.extend(round_trip(results));
     found

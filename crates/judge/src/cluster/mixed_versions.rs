@@ -1,22 +1,15 @@
 //! Daemons of different versions.
 
-use std::collections::BTreeMap;
-
 use ceph::ClusterFacts;
 use measurement::{Confidence, Evidence, Finding};
 
 pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
-    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
-    for (version, count) in facts.versions.values().flatten() {
-        *all.entry(version.as_str()).or_default() += count;
-    }
+    let all = facts.daemons_by_version();
     if all.len() < 2 {
         return None;
     }
-    let mut by_count: Vec<(&str, u64)> = all.into_iter().collect();
-    by_count.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let words: Vec<String> =
-        by_count.iter().map(|(version, count)| format!("{version} ({count})")).collect();
+        all.iter().map(|(version, count)| format!("{version} ({count})")).collect();
     let evidence = facts.versions.iter().map(|(kind, versions)| {
         let counts: Vec<String> =
             versions.iter().map(|(version, count)| format!("{count} × {version}")).collect();

@@ -16,6 +16,7 @@ mod memory_target;
 mod min_alloc_size;
 mod mixed_classes;
 mod mixed_versions;
+mod osd_rows;
 mod osds_down;
 mod pgs_inactive;
 mod pool_copies;
@@ -32,6 +33,7 @@ use ceph::ClusterFacts;
 use measurement::Finding;
 
 pub use measured::measured_osds;
+pub use osd_rows::{OsdRow, osd_rows};
 pub use slow_osds::{Standing, standings};
 
 const RULES: &[fn(&ClusterFacts) -> Option<Finding>] = &[

@@ -109,16 +109,17 @@ pub(super) fn slow_osds(results: &[TestResult]) -> Vec<Finding> {
 
 /// Whether it was slow in nearly each pass, compared with the same pass over its peers.
 fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
-    let Some((own, _)) = writes(results).find(|(osd, _)| osd.id == id) else { return false };
-    let is_slow = |(pass, us): (usize, &f64)| {
+    let Some((own, write)) = writes(results).find(|(osd, _)| osd.id == id) else { return false };
+    let p50_us = |result: &TestResult, pass: usize| result.passes.get(pass)?.p50_us;
+    let is_slow = |pass: usize| {
         let mut peers: Vec<f64> = writes(results)
             .filter(|(osd, _)| osd.class == own.class)
-            .filter_map(|(osd, _)| osd.pass_p50_us.get(pass).copied())
+            .filter_map(|(_, result)| p50_us(result, pass))
             .collect();
         peers.sort_by(f64::total_cmp);
-        *us >= RATIO_MIN * median(&peers)
+        p50_us(write, pass).is_some_and(|us| us >= RATIO_MIN * median(&peers))
     };
-    let exceptions = own.pass_p50_us.iter().enumerate().filter(|pass| !is_slow(*pass)).count();
+    let exceptions = (0..write.passes.len()).filter(|pass| !is_slow(*pass)).count();
     exceptions <= EXCEPTIONS_MAX
 }
 
@@ -159,7 +160,7 @@ impl Excess {
 
 fn finding(standing: &Standing, results: &[TestResult]) -> Option<Finding> {
     let (osd, result) = writes(results).find(|(osd, _)| osd.id == standing.osd)?;
-    let name = format!("osd.{}", osd.id);
+    let name = osd.name();
     let class = osd.class.as_deref().map_or(String::new(), |class| format!(" {class}"));
     let host = osd.host.as_deref().map_or(String::new(), |host| format!(" on {host}"));
     let excess = Excess::of(osd, results);
@@ -214,6 +215,7 @@ fn finding(standing: &Standing, results: &[TestResult]) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use ceph::latency::{Decomposition, Part};
+    use measurement::Pass;
     use samples::machine::write;
     use workload::SyncMethod;
 
@@ -255,9 +257,8 @@ mod tests {
         let with_passes = |passes: [[f64; 4]; 4]| {
             let mut results = cluster(&[800.0, 820.0, 2500.0, 790.0]);
             for (result, passes) in results.iter_mut().zip(passes) {
-                if let Some(osd) = &mut result.osd {
-                    osd.pass_p50_us = passes.to_vec();
-                }
+                let pass = |us| Pass { iops: 1e6 / us, p50_us: Some(us), p99_us: Some(us) };
+                result.passes = passes.map(pass).to_vec();
             }
             slow_osds(&results).len()
         };

@@ -74,6 +74,17 @@ fn latencies() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(1u64..crate::histogram::HIGHEST_NS, 0..300)
 }
 
+#[test]
+fn passes_are_joined_unless_a_part_has_none() {
+    let [one, two] = [run(&[1_000; 40]), run(&[3_000; 90])];
+    let parts = [one.clone().as_pass(), two.clone().as_pass()];
+    let merged = TestResult::merged(&parts.each_ref()).unwrap();
+    let expected = [&one, &two].map(|part| (part.iops, part.commit_us.map(|us| us.p50)));
+    let passes: Vec<_> = merged.passes.iter().map(|pass| (pass.iops, pass.p50_us)).collect();
+    assert_eq!(passes, expected);
+    assert_eq!(TestResult::merged(&[&merged, &one]).unwrap().passes, []);
+}
+
 proptest! {
     #[test]
     fn a_sum_is_what_one_run_of_all_would_have_been(a in latencies(), b in latencies()) {

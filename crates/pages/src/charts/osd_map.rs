@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use report::OsdRow;
+use judge::OsdRow;
+use measurement::Pass;
 use serde::Serialize;
 use workload::number::{latency, number};
 
@@ -56,7 +57,7 @@ pub fn figure(id: String, rows: &[OsdRow<'_>]) -> Option<Figure> {
             .then_with(|| a.osd.host.cmp(&b.osd.host))
             .then(a.osd.id.cmp(&b.osd.id))
     });
-    let passes = osds.iter().map(|row| row.osd.pass_p50_us.len()).max().unwrap_or_default();
+    let passes = osds.iter().map(|row| passes_of(row).len()).max().unwrap_or_default();
     let by_pass = osds.len() <= ROWS_MAX && passes > 1;
     let map = if by_pass { passes_map(&osds, passes) } else { hosts_map(&osds) };
     let title = if by_pass {
@@ -90,21 +91,32 @@ fn passes_map(osds: &[&OsdRow<'_>], passes: usize) -> OsdMap {
     let mut cells = Vec::new();
     for pass in 0..passes {
         let mut classes: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
-        for osd in osds.iter().map(|row| row.osd) {
-            classes.entry(osd.class.as_deref()).or_default().extend(osd.pass_p50_us.get(pass));
+        for row in osds {
+            classes.entry(row.osd.class.as_deref()).or_default().extend(p50_us(row, pass));
         }
-        for (row, osd) in osds.iter().map(|row| row.osd).enumerate() {
+        for (row, osd) in osds.iter().enumerate() {
+            let us = p50_us(osd, pass);
+            let osd = osd.osd;
             let usual_us = classes.get_mut(&osd.class.as_deref()).map(|peers| median(peers));
-            let (Some(&us), Some(usual_us)) = (osd.pass_p50_us.get(pass), usual_us) else {
+            let (Some(us), Some(usual_us)) = (us, usual_us) else {
                 continue;
             };
-            let name = format!("osd.{}, pass {}", osd.id, pass + 1);
+            let name = format!("{}, pass {}", osd.name(), pass + 1);
             let ratio = if usual_us > 0.0 { us / usual_us } else { 1.0 };
             cells.push(Cell { column: pass, row, name, us, ratio });
         }
     }
     let rows = osds.iter().map(|row| placed(row)).collect();
     OsdMap { rows, columns: passes, across: "pass", bands: BANDS, cells }
+}
+
+/// The passes of its writes at depth 1.
+fn passes_of<'a>(row: &OsdRow<'a>) -> &'a [Pass] {
+    row.write.map_or(&[], |result| &result.passes)
+}
+
+fn p50_us(row: &OsdRow<'_>, pass: usize) -> Option<f64> {
+    passes_of(row).get(pass)?.p50_us
 }
 
 /// The median of some values, which are sorted for it.
@@ -120,7 +132,10 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// `osd.3 (node1)`.
 fn placed(row: &OsdRow<'_>) -> String {
-    row.osd.host.as_ref().map_or_else(|| row.name(), |host| format!("{} ({host})", row.name()))
+    row.osd
+        .host
+        .as_ref()
+        .map_or_else(|| row.osd.name(), |host| format!("{} ({host})", row.osd.name()))
 }
 
 /// A row for each host, a cell for each of its OSDs. A host with very many takes several rows; very
@@ -181,7 +196,7 @@ fn passes_table(osds: &[&OsdRow<'_>], passes: usize) -> Table {
     let mut table = Table::new(["OSD"]);
     table.columns.extend((1..=passes).map(|pass| format!("pass {pass}")));
     let cells = |row: &&OsdRow<'_>| {
-        let pass = |pass: usize| or_dash(row.osd.pass_p50_us.get(pass).copied(), latency);
+        let pass = |pass: usize| or_dash(p50_us(row, pass), latency);
         std::iter::once(placed(row)).chain((0..passes).map(pass)).collect()
     };
     table.rows = osds.iter().map(cells).collect();
@@ -206,7 +221,7 @@ mod tests {
 
     fn map(hosts: u32, osds_per_host: u32) -> (OsdMap, Figure) {
         let results = samples::osds(hosts, osds_per_host);
-        let figure = figure("map".to_owned(), &report::osd_rows(&results)).unwrap();
+        let figure = figure("map".to_owned(), &judge::osd_rows(&results)).unwrap();
         let Chart::OsdMap(map) = figure.chart.clone() else { panic!("{figure:?}") };
         assert!(map.cells.iter().all(|cell| cell.row < map.rows.len()));
         assert!(map.cells.iter().all(|cell| cell.column < map.columns));
@@ -248,7 +263,7 @@ mod tests {
     #[test]
     fn one_osd_has_no_peers() {
         let results = samples::osds(1, 1);
-        assert_eq!(report::osd_rows(&results).len(), 1);
-        assert!(figure(String::new(), &report::osd_rows(&results)).is_none());
+        assert_eq!(judge::osd_rows(&results).len(), 1);
+        assert!(figure(String::new(), &judge::osd_rows(&results)).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Where the time of an OSD's writes goes: by cause for several, and part by part for one.
 
 use ceph::latency::{Cause, Decomposition, Part};
-use report::OsdRow;
+use judge::OsdRow;
 use serde::Serialize;
 use workload::number::{latency, number};
 
@@ -47,8 +47,10 @@ fn share(time: &Decomposition, cause: Cause) -> Option<f64> {
 
 /// A bar for each of the slowest OSDs; `None` if no time is known.
 pub fn by_cause(id: String, rows: &[OsdRow<'_>]) -> Option<Figure> {
-    let known: Vec<(String, &Decomposition)> =
-        rows.iter().filter_map(|row| Some((row.name(), row.osd.write_time.as_ref()?))).collect();
+    let known: Vec<(String, &Decomposition)> = rows
+        .iter()
+        .filter_map(|row| Some((row.osd.name(), row.osd.write_time.as_ref()?)))
+        .collect();
     let shown = &known[..known.len().min(ROWS_MAX)];
     let (slowest, time) = shown.first()?;
     let causes = causes(&shown.iter().map(|(_, time)| *time).collect::<Vec<_>>());
@@ -195,7 +197,7 @@ fn waterfall(
     });
     Figure {
         id,
-        title: format!("A write on the {which} OSD, {}", row.name()),
+        title: format!("A write on the {which} OSD, {}", row.osd.name()),
         summary: format!("{} on average{standing}.{longest}", latency(time.latency_us)),
         chart: Chart::Waterfall(Waterfall {
             causes: scale.causes.iter().map(|cause| cause.label()).collect(),
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn the_causes_of_each_osd_add_up() {
         let results = samples::osds(1, 4);
-        let figure = by_cause("time".to_owned(), &report::osd_rows(&results)).unwrap();
+        let figure = by_cause("time".to_owned(), &judge::osd_rows(&results)).unwrap();
         let stacks = stacks(&figure);
         assert_eq!(stacks.tests[0], "osd.2");
         let slowest_us: f64 = stacks.parts.iter().filter_map(|part| part.values[0]).sum();
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn only_the_slowest_of_many_have_a_bar() {
         let results = samples::osds(10, 6);
-        let figure = by_cause(String::new(), &report::osd_rows(&results)).unwrap();
+        let figure = by_cause(String::new(), &judge::osd_rows(&results)).unwrap();
         assert_eq!(stacks(&figure).tests.len(), ROWS_MAX);
         assert!(figure.summary.ends_with(" The slowest 40 of 60 OSDs."), "{}", figure.summary);
     }
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn each_part_begins_where_the_previous_one_ended() {
         let results = samples::osds(1, 5);
-        let figures = waterfalls("waterfall", &report::osd_rows(&results));
+        let figures = waterfalls("waterfall", &judge::osd_rows(&results));
         let falls: Vec<&Waterfall> = figures
             .iter()
             .map(|figure| match &figure.chart {
@@ -281,7 +283,7 @@ mod tests {
         for osd in results.iter_mut().filter_map(|result| result.osd.as_mut()) {
             osd.write_time = None;
         }
-        let rows = report::osd_rows(&results);
+        let rows = judge::osd_rows(&results);
         assert!(by_cause(String::new(), &rows).is_none());
         assert!(waterfalls("", &rows).is_empty());
     }

@@ -1,8 +1,8 @@
 //! The OSDs of a Ceph cluster: which are slow, and where the time of a write goes.
 
+use judge::OsdRow;
 use maud::{Markup, html};
 use measurement::TestResult;
-use report::OsdRow;
 use workload::number::{latency, number};
 
 use super::RunSection;
@@ -22,7 +22,7 @@ pub(super) fn are_measured(results: &[TestResult]) -> bool {
 
 /// The map, the ranking, and where the time goes.
 pub(super) fn numbers(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
-    let rows = report::osd_rows(&place.document.results);
+    let rows = judge::osd_rows(&place.document.results);
     let level = place.level().below();
     let map = osd_map::figure(place.within("osd-map"), &rows);
     let by_cause = write_time::by_cause(place.within("write-time"), &rows);
@@ -66,7 +66,7 @@ fn cells(row: &OsdRow<'_>) -> Vec<String> {
     let us = |figure: Option<f64>| or_dash(figure, latency);
     let standing = row.standing;
     vec![
-        row.name(),
+        row.osd.name(),
         or_dash(row.osd.host.clone(), |host| host),
         or_dash(row.osd.class.clone(), |class| class),
         or_dash(row.write, |result| number(result.commits_per_s.unwrap_or(result.iops))),
@@ -87,7 +87,7 @@ pub(super) fn tests_shown(results: &[TestResult]) -> Vec<usize> {
     if !are_measured(results) || results.len() <= TESTS_MAX {
         return (0..results.len()).collect();
     }
-    let rows = report::osd_rows(results);
+    let rows = judge::osd_rows(results);
     let median = rows.iter().find(|row| write_time::is_median(row));
     let mut shown: Vec<usize> = Vec::new();
     for row in median.into_iter().chain(&rows) {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_slow_osd_is_ranked_first() {
         let results = samples::osds(1, 3);
-        let table = ranking(&report::osd_rows(&results));
+        let table = ranking(&judge::osd_rows(&results));
         insta::assert_snapshot!(table.rows[0].join(" | "), @"osd.2 | node1 | ssd | 333 | 3 ms | 3.15 ms | 3.15 ms | 3.15 ms | 4.05 | 38.2 | 255 µs | 2.08 ms");
         let page = page(1, 3);
         for id in ["osd-map", "write-time", "waterfall-slowest", "waterfall-median", "test-6"] {
@@ -158,7 +158,7 @@ mod tests {
         assert!(shown.is_sorted());
         let is_shown = |name: &str| shown.iter().any(|index| results[*index].test == name);
         assert!(is_shown("osd.2: write") && is_shown("osd.2: read"));
-        let rows = report::osd_rows(&results);
+        let rows = judge::osd_rows(&results);
         let median = rows.iter().find(|row| write_time::is_median(row)).unwrap();
         assert!(is_shown(&format!("osd.{}: write", median.osd.id)));
     }

@@ -72,13 +72,11 @@ pub(super) fn header(facts: &ClusterFacts, look: &Look) -> String {
         text += &look.labelled("", LABEL, &format!("{}: {}{muted}", check.name, check.message));
     }
     if !facts.versions.is_empty() {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (version, count) in facts.versions.values().flatten() {
-            *counts.entry(version).or_default() += count;
-        }
-        let versions = match counts.len() {
-            1 => counts.into_keys().map(str::to_owned).collect::<Vec<_>>(),
-            _ => counts.iter().map(|(version, count)| format!("{version} ({count})")).collect(),
+        let versions: Vec<String> = match facts.daemons_by_version().as_slice() {
+            [(version, _)] => vec![(*version).to_owned()],
+            several => {
+                several.iter().map(|(version, count)| format!("{version} ({count})")).collect()
+            }
         };
         text += &look.labelled("version", LABEL, &versions.join(", "));
     }

@@ -1,8 +1,8 @@
 //! `flushmark ceph osds`: the OSDs in the order of their speed, and where the time of a write goes.
 
 use ceph::latency::Cause;
-use judge::Standing;
-use measurement::{OsdRecord, RunDocument, TestResult};
+use judge::OsdRow;
+use measurement::RunDocument;
 use workload::number::{latency, number};
 
 use crate::columns::{Column, Columns};
@@ -12,26 +12,6 @@ use crate::notes::notes;
 
 /// Length of a bar in characters.
 const BAR: f64 = 30.0;
-
-/// A row: an OSD with its results.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    /// The record of its writes at depth 1, if there are any.
-    pub osd: &'a OsdRecord,
-    /// Writes at depth 1.
-    pub write: Option<&'a TestResult>,
-    pub read: Option<&'a TestResult>,
-    /// Writes at a greater depth.
-    pub deep: Option<&'a TestResult>,
-    pub standing: Option<Standing>,
-}
-
-impl Row<'_> {
-    /// Such as `osd.3`.
-    pub fn name(&self) -> String {
-        format!("osd.{}", self.osd.id)
-    }
-}
 
 /// The page.
 pub fn osds(document: &RunDocument, look: &Look) -> String {
@@ -57,7 +37,7 @@ pub fn osds(document: &RunDocument, look: &Look) -> String {
 
 /// The ranking, slowest first, because that is what is looked for; and where the time goes.
 pub(super) fn tables(document: &RunDocument, look: &Look) -> String {
-    let rows = rows(&document.results);
+    let rows = judge::osd_rows(&document.results);
     let mut text =
         look.heading("Writes of 4 KiB over existing data at depth 1, OSD by OSD, slowest first");
     text += &look.finish(ranking(&rows, look));
@@ -78,36 +58,9 @@ pub(super) fn tables(document: &RunDocument, look: &Look) -> String {
     text
 }
 
-/// A row for each OSD, slowest first.
-pub fn rows(results: &[TestResult]) -> Vec<Row<'_>> {
-    let standings = judge::standings(results);
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for result in results {
-        let Some(osd) = &result.osd else { continue };
-        let at = rows.iter().position(|row| row.osd.id == osd.id).unwrap_or_else(|| {
-            let standing = standings.iter().find(|one| one.osd == osd.id).copied();
-            rows.push(Row { osd, write: None, read: None, deep: None, standing });
-            rows.len() - 1
-        });
-        let row = &mut rows[at];
-        let place = match (result.write_us.is_some(), result.workload.depth) {
-            (true, 1) => &mut row.write,
-            (true, _) => &mut row.deep,
-            (false, _) => &mut row.read,
-        };
-        *place = Some(result);
-        if result.write_us.is_some() && result.workload.depth == 1 {
-            row.osd = osd;
-        }
-    }
-    let p50 = |row: &Row<'_>| row.standing.map_or(0.0, |standing| standing.p50_us);
-    rows.sort_by(|a, b| p50(b).total_cmp(&p50(a)));
-    rows
-}
-
-fn ranking(rows: &[Row<'_>], look: &Look) -> String {
-    Columns::<Row<'_>>::new()
-        .with(Column::left("OSD"), |row| format!("osd.{}", row.osd.id))
+fn ranking(rows: &[OsdRow<'_>], look: &Look) -> String {
+    Columns::<OsdRow<'_>>::new()
+        .with(Column::left("OSD"), |row| row.osd.name())
         .with(Column::left("host").optional(), |row| row.osd.host.clone())
         .with(Column::left("class").optional(), |row| row.osd.class.clone())
         .with(Column::right("commits/s"), |row| {
@@ -140,15 +93,15 @@ fn ranking(rows: &[Row<'_>], look: &Look) -> String {
 }
 
 /// The shares of each cause, as a bar and in microseconds.
-fn times(rows: &[Row<'_>], look: &Look) -> String {
+fn times(rows: &[OsdRow<'_>], look: &Look) -> String {
     let most = rows.iter().filter_map(|row| Some(row.osd.write_time.as_ref()?.latency_us));
     let most = most.fold(0.0, f64::max);
-    let known: Vec<&Row<'_>> = rows.iter().filter(|row| row.osd.write_time.is_some()).collect();
+    let known: Vec<&OsdRow<'_>> = rows.iter().filter(|row| row.osd.write_time.is_some()).collect();
     if known.is_empty() || most <= 0.0 {
         return String::new();
     }
-    let mut table = Columns::<&Row<'_>>::new()
-        .with(Column::left("OSD"), |row| format!("osd.{}", row.osd.id))
+    let mut table = Columns::<&OsdRow<'_>>::new()
+        .with(Column::left("OSD"), |row| row.osd.name())
         .with(Column::right("mean"), |row| {
             row.osd.write_time.as_ref().map(|time| latency(time.latency_us))
         })
@@ -161,7 +114,7 @@ fn times(rows: &[Row<'_>], look: &Look) -> String {
         });
     }
     let glyphs = look.glyphs;
-    let bar = move |row: &&Row<'_>| {
+    let bar = move |row: &&OsdRow<'_>| {
         let cells = |cause| {
             let length = (share(row, cause).unwrap_or(0.0) / most * BAR).round() as usize;
             symbol(cause, glyphs).repeat(length)
@@ -177,7 +130,7 @@ fn times(rows: &[Row<'_>], look: &Look) -> String {
     look.finish(format!("{table}  {}\n", legend.join("  ")))
 }
 
-fn share(row: &Row<'_>, cause: Cause) -> Option<f64> {
+fn share(row: &OsdRow<'_>, cause: Cause) -> Option<f64> {
     let shares = row.osd.write_time.as_ref()?.shares();
     shares.into_iter().find(|share| share.cause == cause).map(|share| share.us)
 }
@@ -197,7 +150,7 @@ const fn symbol(cause: Cause, glyphs: Glyphs) -> &'static str {
 #[cfg(test)]
 mod tests {
     use ceph::latency::{Decomposition, Part};
-    use measurement::{CephRecord, TargetKind, TargetRecord};
+    use measurement::{CephRecord, OsdRecord, TargetKind, TargetRecord, TestResult};
     use samples::machine::{read, write};
     use workload::SyncMethod;
 

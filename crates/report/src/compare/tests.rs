@@ -1,7 +1,7 @@
 //! Pages of comparisons.
 
 use ::compare::{Group, Operation, Point};
-use measurement::{RunDocument, Series, Source, TestResult};
+use measurement::{Pass, RunDocument, Series, Source, TestResult};
 
 use super::*;
 use crate::look::Glyphs;
@@ -194,7 +194,10 @@ fn few_tests_that_stand_out_are_named() {
             let factor = if slow.contains(&result.test.as_str()) { 3.0 } else { 1.0 };
             let per_s = |rate: f64| rate / factor;
             let commits_per_s = result.commits_per_s.map(per_s);
-            lasting(TestResult { iops: per_s(result.iops), commits_per_s, ..result }, 30, phase)
+            let passes = result.passes.iter();
+            let passes = passes.map(|pass| Pass { iops: per_s(pass.iops), ..*pass }).collect();
+            let iops = per_s(result.iops);
+            lasting(TestResult { iops, commits_per_s, passes, ..result }, 30, phase)
         };
         [samples::document(samples::osds(2, 2).into_iter().map(result).collect())]
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 
 use super::drive::EmulatedDrive;
 
@@ -67,10 +67,22 @@ impl Cluster {
         let mut cluster = Cluster { osds: storage.osds(), drives: Vec::new(), directory };
         let begun = Instant::now();
         cluster.begin(storage.objectstore())?;
+        let mut prepared = Vec::new();
         for osd in 0..cluster.osds {
             let block = cluster.block(storage, osd)?;
-            cluster.begin_osd(osd, block.as_deref())?;
+            prepared.push((osd, cluster.prepare_osd(osd, block.as_deref())?));
         }
+        // An empty BlueStore takes seconds, most of which are flushes of its drive.
+        std::thread::scope(|scope| {
+            let cluster = &cluster;
+            let starting: Vec<_> = prepared
+                .into_iter()
+                .map(|(osd, uuid)| scope.spawn(move || cluster.begin_osd(osd, &uuid)))
+                .collect();
+            starting.into_iter().try_for_each(|started| {
+                started.join().map_err(|_| anyhow!("a thread stopped unexpectedly"))?
+            })
+        })?;
         cluster.wait_for_osds()?;
         eprintln!("{} OSDs up after {:.0} s", cluster.osds, begun.elapsed().as_secs_f64());
         Ok(cluster)
@@ -140,7 +152,8 @@ impl Cluster {
         Ok(())
     }
 
-    fn begin_osd(&self, osd: usize, block: Option<&Path>) -> anyhow::Result<()> {
+    /// Registers an OSD and makes its directory; returns its UUID.
+    fn prepare_osd(&self, osd: usize, block: Option<&Path>) -> anyhow::Result<String> {
         let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid")?.trim().to_owned();
         let number = osd.to_string();
         let data = self.file(&format!("osd.{osd}"));
@@ -149,7 +162,12 @@ impl Cluster {
             symlink(block, data.join("block"))?;
         }
         self.run("ceph", &["osd", "new", &uuid, &number])?;
-        self.run("ceph-osd", &["-i", &number, "--mkfs", "--osd-uuid", &uuid])?;
+        Ok(uuid)
+    }
+
+    fn begin_osd(&self, osd: usize, uuid: &str) -> anyhow::Result<()> {
+        let number = osd.to_string();
+        self.run("ceph-osd", &["-i", &number, "--mkfs", "--osd-uuid", uuid])?;
         self.run("ceph-osd", &["-i", &number])?;
         Ok(())
     }
@@ -212,6 +230,8 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
+/// One monitor needs no time to gather changes before it proposes them (1 s by default), and tests
+/// wait for what the manager hears of new pools (every 5 s by default).
 fn conf(place: &str, fsid: &str, monitors: &str, objectstore: &str) -> String {
     format!(
         "[global]
@@ -243,6 +263,10 @@ osd pool default pg autoscale mode = off
 mon allow pool size one = true
 mon allow pool delete = true
 mon warn on pool no redundancy = false
+paxos propose interval = 0.05
+paxos min wait = 0.01
+mgr tick period = 1
+mgr stats period = 1
 auth allow insecure global id reclaim = false
 "
     )

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use catalogue::model::Filesystem;
+use ceph::Medium;
 use ceph::release::Release;
-use ceph::sizing::{Basis, Candidate, Layout, Medium, Plan, Redundancy, size};
+use ceph::sizing::{Basis, Candidate, Layout, Plan, Redundancy, size};
 use measurement::Outcome;
 use simdrive::Machine;
 

@@ -148,7 +148,7 @@ fn expect_accepted(cluster: &Cluster, osd: &OsdFacts) -> anyhow::Result<()> {
 /// A full OSD stops all writes of the cluster.
 fn expect_room(osd: &OsdFacts, facts: &ClusterFacts) -> anyhow::Result<()> {
     let (Some(size), Some(used)) = (osd.size_bytes, osd.use_percent) else { return Ok(()) };
-    let near_full = facts.full_ratios.map_or(0.85, |ratios| ratios.near_full);
+    let near_full = facts.full_ratios.unwrap_or_default().near_full;
     let space = BENCHES.iter().map(OsdBench::space_bytes).max().unwrap_or(0);
     let then = used / 100.0 + space as f64 / size as f64;
     if then > near_full {

@@ -58,7 +58,7 @@ fn a_cluster_with_problems() {
                  OSDMAP_FLAGS: noout,norebalance flag(s) set (muted)
                  OSD_DOWN: 1 osds down
                  OSD_NEARFULL: 1 nearfull osd(s)
-    version      17.2.7 quincy (1), 18.2.4 reef (10)
+    version      18.2.4 reef (10), 17.2.7 quincy (1)
     PGs          301 active+clean, 13 active+undersized+degraded+remapped+backfill_wait, 5
                  active+remapped+backfilling, 2 active+clean+scrubbing+deep
 

@@ -1,7 +1,8 @@
 //! Whole pages.
 
+use ceph::Medium;
 use ceph::release::Version;
-use ceph::sizing::{Basis, Candidate, Capacity, Medium, Plan, Redundancy, Workload, size};
+use ceph::sizing::{Basis, Candidate, Capacity, Plan, Redundancy, Workload, size};
 
 use super::*;
 

@@ -58,7 +58,6 @@ pub struct Bench {
 #[derive(Default)]
 struct Measured {
     result: Option<TestResult>,
-    pass_p50_us: Vec<f64>,
     counted: Option<PerfDifference>,
     /// What the kernel counted for its drive.
     disk: Option<Counters>,
@@ -187,7 +186,7 @@ impl Bench {
         };
         let root = SystemRoot::default();
         let disk = || Counters::read(&root, self.local.as_ref()?.1).ok();
-        let name = format!("osd.{}: {}", self.osd.id, test.name);
+        let name = format!("{}: {}", self.osd.name(), test.name);
         let test = [Test { name, ..test.clone() }];
         let before = (counters(), disk());
         let outcomes =
@@ -207,10 +206,9 @@ impl Bench {
         let notes = result.notes.iter().cloned().chain(restarted).collect();
         let both = |one: PerfDifference, other: PerfDifference| one.plus(&other);
         let measured = &mut self.measured[number];
-        measured.pass_p50_us.extend(result.write_us.map(|write| write.p50));
         measured.counted = joined(measured.counted.take(), counted, both);
         measured.disk = joined(measured.disk, on_disk, |one, other| one.plus(&other));
-        let result = TestResult { notes, ..*result };
+        let result = TestResult { notes, ..*result }.as_pass();
         measured.result = Some(match measured.result.take() {
             Some(so_far) => TestResult::merged(&[&so_far, &result])?,
             None => result,
@@ -257,7 +255,6 @@ impl Bench {
                 .as_ref()
                 .map(|counted| Decomposition::of(&client, counted)),
             drive: self.drive_commit(measured).or_else(|| kept.get(&self.osd.id).cloned()),
-            pass_p50_us: measured.pass_p50_us.clone(),
             ..self.osd.clone()
         }
     }

@@ -11,12 +11,12 @@ use crate::exit::{self, ExitStatus};
 use crate::live::Live;
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
-use crate::tracing::Passes;
+use crate::tracing::TestTracer;
 
 /// An opened target and the document of its run.
 pub struct Session {
     bench: Bench,
-    passes: Option<Passes>,
+    tracer: Option<TestTracer>,
     document: RunDocument,
 }
 
@@ -66,16 +66,17 @@ impl Completed {
 }
 
 impl Session {
-    /// Opens the target for a plan, `traced` with a trace of each test that commits.
+    /// Opens the target for a plan, `with_traces` for a trace of each test that commits.
     pub fn open(
         plan: &Plan,
         given: &str,
         wanted: TargetOptions,
         smoke: bool,
-        traced: bool,
+        with_traces: bool,
     ) -> anyhow::Result<Session> {
         let bench = Bench::open(plan, given, wanted)?;
-        let passes = traced.then(|| Passes::of(given, bench.storage_place())).transpose()?;
+        let tracer =
+            with_traces.then(|| TestTracer::of(given, bench.storage_place())).transpose()?;
         let document = RunDocument {
             smoke,
             host: bench.host(),
@@ -83,7 +84,7 @@ impl Session {
             drives: bench.drives(),
             ..new_document(&plan.name, bench.record(), bench.began())
         };
-        Ok(Session { bench, passes, document })
+        Ok(Session { bench, tracer, document })
     }
 
     /// The document. Before the run it holds what is known without measuring.
@@ -183,7 +184,7 @@ impl Session {
     /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot tell tests
     /// that ran together apart, so the first of them has it.
     fn trace(&mut self, tests: &[Test], outcomes: &mut [Outcome], progress: &Progress) {
-        let Some(passes) = &self.passes else { return };
+        let Some(tracer) = &self.tracer else { return };
         let measured = outcomes.iter_mut().filter_map(|outcome| match outcome {
             Outcome::Measured(result) if matches!(result.ended, Ended::Limit) => Some(result),
             _ => None,
@@ -195,8 +196,8 @@ impl Session {
         }
         progress.tracing();
         let bench = &mut self.bench;
-        let tests = Passes::shortened(tests);
-        match passes.trace(|observe| bench.run(&tests, observe).map(drop)) {
+        let tests = TestTracer::shortened(tests);
+        match tracer.trace(|observe| bench.run(&tests, observe).map(drop)) {
             Ok(Some(trace)) => {
                 if committing.next().is_some() {
                     result.notes.push(TRACED_TOGETHER.to_owned());

@@ -7,15 +7,15 @@
 //! | `recording` | a trace that is added up while it runs |
 //! | `analysis` | from events to what a trace shows |
 //! | `keeping` | the file in which events are kept |
-//! | `passes` | short repetitions of a run's tests, for their traces |
+//! | `test_tracer` | short repetitions of a run's tests, for their traces |
 
 mod analysis;
 mod keeping;
-mod passes;
 mod recording;
 pub mod scope;
+mod test_tracer;
 pub mod threads;
 
 pub use analysis::Analysis;
-pub use passes::Passes;
 pub use recording::Recording;
+pub use test_tracer::TestTracer;

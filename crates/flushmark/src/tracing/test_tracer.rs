@@ -16,14 +16,14 @@ use crate::exit::WrongUse;
 const TIME: Duration = Duration::from_secs(2);
 
 /// The traces of a run's tests.
-pub struct Passes {
+pub struct TestTracer {
     header: Header,
 }
 
-impl Passes {
+impl TestTracer {
     /// # Errors
     /// If the kernel does not see the target's writes, or its tracer may not be used.
-    pub fn of(target: &str, place: Option<&Place>) -> anyhow::Result<Passes> {
+    pub fn of(target: &str, place: Option<&Place>) -> anyhow::Result<TestTracer> {
         let place = place.ok_or_else(|| {
             WrongUse(format!(
                 "--trace has no effect on {target}, which is not reached through the kernel's \
@@ -33,7 +33,7 @@ impl Passes {
         let header = scope::of_place(&SystemRoot::default(), target, place)?;
         // A refusal should come before minutes of measuring.
         drop(Live::start(&header.scope)?);
-        Ok(Passes { header })
+        Ok(TestTracer { header })
     }
 
     /// The tests as they are repeated.

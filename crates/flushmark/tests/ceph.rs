@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::cluster::{Pool, Running, until};
+use common::cluster::{Pool, Running, until, while_running};
 use common::{interrupt, plan};
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ fn an_interrupted_run_leaves_no_objects() {
     let plan = plan(pool.place(), text);
     let mut command = pool.flushmark(&["run", &plan, "--target", &pool.target(), "--quiet"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until(|| pool.objects().lines().count() == 4);
+    let child = while_running(child, || pool.objects().lines().count() == 4);
     std::thread::sleep(Duration::from_secs(2));
     let run = interrupt(child, "-INT", Duration::from_secs(20));
     assert_eq!(run.code, Some(130), "{}", run.stderr);

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::cluster::{Pool, Running, until};
+use common::cluster::{Pool, Running, while_running};
 use common::{Run, interrupt};
 use serde_json::{Value, json};
 
@@ -315,7 +315,7 @@ fn measuring_in(pool: &Pool, name: &str, more: &[&str]) -> Child {
     let mut command = pool.flushmark(&[&osds[..], more].concat());
     command.env("FLUSHMARK_STATE_DIR", pool.place());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until(|| {
+    let child = while_running(child, || {
         let list = ["--pool", name, "ls", "--all"];
         let listed = pool.command("rados").args(list).output().unwrap();
         listed.stdout.iter().filter(|byte| **byte == b'\n').count() == 16

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rados::{Cluster, ObjectName, Pool, RadosError};
 use serde::Deserialize;
@@ -10,6 +11,8 @@ use serde::Deserialize;
 pub const OBJECT_BYTES: u64 = 4 << 20;
 /// As much as a run uses at most of a pool that has more space.
 const ROOM_BYTES_MAX: u64 = 16 << 30;
+/// For the free space of a new pool: OSDs report every 5 s, and the manager passes it on every 5 s.
+const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Objects in a namespace that belongs to this run, as one range of bytes. They are removed when
 /// this is dropped.
@@ -158,11 +161,25 @@ pub fn replicas(cluster: &Cluster, pool: &str) -> Option<u32> {
     serde_json::from_slice::<Answer>(&answer).ok().map(|answer| answer.size)
 }
 
-/// The bytes that a run may use of a pool: half of what is free, up to a limit.
+/// The bytes that a run may use of a pool: half of what is free, up to a limit. The monitors hear of
+/// the free space of a new pool some seconds after its creation, which is waited for.
 ///
 /// # Errors
 /// If the monitors do not answer.
 pub fn room_bytes(cluster: &Cluster, pool: &str) -> Result<u64, RadosError> {
+    let begun = Instant::now();
+    let free_bytes = loop {
+        let free_bytes = free_bytes(cluster, pool)?;
+        if free_bytes > 0 || begun.elapsed() >= PATIENCE {
+            break free_bytes;
+        }
+        std::thread::sleep(Duration::from_millis(250));
+    };
+    Ok((free_bytes / 2).clamp(OBJECT_BYTES, ROOM_BYTES_MAX))
+}
+
+/// 0 for a pool that is full, or whose free space the monitors do not know yet.
+fn free_bytes(cluster: &Cluster, pool: &str) -> Result<u64, RadosError> {
     #[derive(Deserialize)]
     struct Answer {
         pools: Vec<OnePool>,
@@ -178,8 +195,7 @@ pub fn room_bytes(cluster: &Cluster, pool: &str) -> Result<u64, RadosError> {
     }
     let answer = cluster.monitor_command(r#"{"prefix": "df", "format": "json"}"#)?;
     let pools = serde_json::from_slice::<Answer>(&answer).map_or(Vec::new(), |answer| answer.pools);
-    let free_bytes = pools.into_iter().find(|one| one.name == pool).map(|one| one.stats.max_avail);
-    Ok(free_bytes.map_or(OBJECT_BYTES, |bytes| bytes / 2).clamp(OBJECT_BYTES, ROOM_BYTES_MAX))
+    Ok(pools.into_iter().find(|one| one.name == pool).map_or(0, |one| one.stats.max_avail))
 }
 
 #[cfg(test)]

@@ -183,6 +183,19 @@ impl Drop for Running {
     }
 }
 
+/// Waits for something that a running command does.
+pub fn while_running(mut child: Child, mut happened: impl FnMut() -> bool) -> Child {
+    until(|| match child.try_wait().unwrap() {
+        None => happened(),
+        Some(_) => true,
+    });
+    if child.try_wait().unwrap().is_some() {
+        let run = Run::of(child.wait_with_output().unwrap());
+        panic!("it has ended: {:?} {} {}", run.code, run.stdout, run.stderr);
+    }
+    child
+}
+
 pub fn until(mut happened: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !happened() {

@@ -36,7 +36,7 @@ impl Known {
             eprintln!("skipped: {test}: nothing is known about the cluster's drives");
             return None;
         };
-        let listed = pool.monitor(json!({"prefix": "osd ls", "format": "json"}));
+        let listed = pool.monitor(&json!({"prefix": "osd ls", "format": "json"}));
         let ids: Vec<u32> = serde_json::from_slice(&listed).unwrap();
         let ids = ids.iter().map(u32::to_string).filter(|id| *id != slow);
         let equal = ids.collect::<Vec<_>>().join(",");
@@ -294,11 +294,11 @@ fn osds_that_are_not_there_are_named() {
     insta::assert_snapshot!(refused(&["--pool", "no-such"]), @"2: flushmark: the cluster has no pool `no-such`: `ceph osd pool ls` lists them");
     // One placement group has one primary.
     let one = "flushmark-test-one";
-    pool.monitor(json!({"prefix": "osd pool create", "pool": one, "pg_num": 1, "pgp_num": 1}));
-    pool.monitor(json!({"prefix": "osd pool set", "pool": one, "var": "size", "val": "1",
+    pool.monitor(&json!({"prefix": "osd pool create", "pool": one, "pg_num": 1, "pgp_num": 1}));
+    pool.monitor(&json!({"prefix": "osd pool set", "pool": one, "var": "size", "val": "1",
         "yes_i_really_mean_it": true}));
     let one = refused(&["--pool", one]);
-    pool.monitor(json!({"prefix": "osd pool delete", "pool": "flushmark-test-one",
+    pool.monitor(&json!({"prefix": "osd pool delete", "pool": "flushmark-test-one",
         "pool2": "flushmark-test-one", "yes_i_really_really_mean_it": true}));
     assert!(one.starts_with("4: flushmark: no placement group of the pool"), "{one}");
     assert!(one.contains("use a pool with more placement groups, or --make-pool"), "{one}");

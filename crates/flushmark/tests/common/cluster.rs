@@ -67,27 +67,27 @@ impl Pool {
         };
         let name = &pool.name;
         pool.monitor(
-            json!({"prefix": "osd pool create", "pool": name, "pg_num": 16, "pgp_num": 16}),
+            &json!({"prefix": "osd pool create", "pool": name, "pg_num": 16, "pgp_num": 16}),
         );
         let set = |var: &str, val: u32| {
             let sure = "yes_i_really_mean_it";
-            pool.monitor(json!({"prefix": "osd pool set", "pool": name, "var": var,
+            pool.monitor(&json!({"prefix": "osd pool set", "pool": name, "var": var,
                 "val": val.to_string(), sure: true}));
         };
         set("size", replicas);
         set("min_size", 1);
-        pool.monitor(json!({"prefix": "osd pool application enable", "pool": name, "app": "rbd"}));
+        pool.monitor(&json!({"prefix": "osd pool application enable", "pool": name, "app": "rbd"}));
         Some(pool)
     }
 
     /// Sends a command to the monitors; Ceph's own `ceph` would take a second to start.
-    pub fn monitor(&self, command: Value) -> Vec<u8> {
+    pub fn monitor(&self, command: &Value) -> Vec<u8> {
         self.monitors.monitor_command(&command.to_string()).unwrap()
     }
 
     /// The names of all pools.
     pub fn pools(&self) -> Vec<String> {
-        let listed = self.monitor(json!({"prefix": "osd pool ls", "format": "json"}));
+        let listed = self.monitor(&json!({"prefix": "osd pool ls", "format": "json"}));
         serde_json::from_slice(&listed).unwrap()
     }
 

@@ -56,7 +56,7 @@ impl Stage {
         Stage::Unexplained,
     ];
 
-    /// Who is busy, or who keeps the commit waiting.
+    /// The layer that is busy, or that keeps the commit waiting.
     pub const fn layer(self) -> Layer {
         match self {
             Stage::Thread | Stage::WakeUp | Stage::Unexplained => Layer::Thread,

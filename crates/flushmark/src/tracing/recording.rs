@@ -25,7 +25,7 @@ struct Taken {
     analysis: Analysis,
     names: Names,
     keeping: Option<Keeping>,
-    /// Threads whose calls the kernel completes on threads of its own.
+    /// Threads whose calls are completed by workers of the kernel.
     handing_over: HashSet<u32>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Recording<'a> {
     /// [`READ_INTERVAL`](trace::READ_INTERVAL) or so.
     pub fn read(&mut self) -> anyhow::Result<()> {
         self.live.read()?.try_for_each(|event| self.taken.event(&event))?;
-        // The kernel creates their workers without telling the tracer.
+        // The tracer is not informed of the workers that the kernel creates for them.
         for thread in self.taken.handing_over.drain() {
             let created = threads::of_process(thread).into_iter();
             let new = created.filter(|thread| self.followed_workers.insert(*thread));

@@ -41,8 +41,8 @@ impl TestTracer {
         tests.iter().map(|test| test.clone().brief(TIME)).collect()
     }
 
-    /// Traces the threads that work while `run` measures. Returns `None` if there was no commit after
-    /// the first sign of progress.
+    /// Traces the threads that work while `run` measures. Returns `None` if no commit followed the
+    /// first sign of progress.
     pub fn trace(
         &self,
         run: impl FnOnce(&mut dyn FnMut(&Progress)) -> anyhow::Result<()>,

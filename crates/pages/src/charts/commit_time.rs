@@ -21,7 +21,7 @@ pub struct Traced<'a> {
     pub anatomy: &'a Anatomy,
 }
 
-/// Stages that are one part of a bar: more parts would not have colours of their own.
+/// Stages combined into one part of a bar: with more parts, two would have the same colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Thread,
@@ -158,7 +158,7 @@ pub fn waterfall(id: String, traced: &Traced<'_>) -> Option<Figure> {
     })
 }
 
-/// What the slowest commits wait for.
+/// The stage in which the slowest commits spend most time.
 fn slowest(anatomy: &Anatomy) -> String {
     let most = anatomy.slowest_us.iter().max_by(|one, other| one.1.total_cmp(other.1));
     most.map_or(String::new(), |(stage, us)| {

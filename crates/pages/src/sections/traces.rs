@@ -13,7 +13,7 @@ use crate::charts::commit_time::{self, Traced};
 use crate::charts::figure::Figures;
 use crate::heading::{Level, Look};
 
-/// Size of a drawing, in units of its own.
+/// Size of a drawing in the units of its `viewBox`.
 const WIDTH: f64 = 960.0;
 const LABELS: f64 = 96.0;
 const ROW: f64 = 26.0;
@@ -57,18 +57,19 @@ pub(super) fn commits(
 ) -> Markup {
     let all: Vec<Traced<'_>> =
         traces.iter().flat_map(|(name, trace)| traced(name, trace)).collect();
+    let by_part = commit_time::by_part(format!("{anchor}-parts"), &all);
     let each = all.iter().enumerate().map(|(index, one)| {
         let anchor = format!("{anchor}-{}", index + 1);
         kind(&anchor, level, one, figures)
     });
     let each: Vec<Markup> = each.collect();
     html! {
-        @if let Some(figure) = commit_time::by_part(format!("{anchor}-parts"), &all) { (figures.place(figure, level)) }
+        @if let Some(figure) = by_part { (figures.place(figure, level)) }
         @for one in &each { (one) }
     }
 }
 
-/// The kinds of commits of a trace, named so that each is unique.
+/// The kinds of commits of a trace, each with a unique name.
 fn traced<'a>(name: &str, trace: &'a TraceRecord) -> Vec<Traced<'a>> {
     let several = trace.anatomies.len() > 1;
     let named = |anatomy: &'a Anatomy| Traced {
@@ -98,7 +99,11 @@ fn kind(anchor: &str, level: Level, traced: &Traced<'_>, figures: &mut Figures) 
                 li { "Per commit: " (words.per_commit) }
                 @if let Some(others) = &words.others { li { "Others: " (others) } }
             }
-            div.figures { @for figure in charts.into_iter().flatten() { (figures.place(figure, level.below())) } }
+            div.figures {
+                @for figure in charts.into_iter().flatten() {
+                    (figures.place(figure, level.below()))
+                }
+            }
             (drawing("The median commit", median, level.below()))
             @if longest.ns > median.ns { (drawing("The longest commit", longest, level.below())) }
         }
@@ -141,7 +146,9 @@ fn drawing(title: &str, drawn: &Drawn, level: Level) -> Markup {
                 }
             }
             details {
-                summary { (workload::number::number(drawn.requests.len() as f64)) " requests" span.of { " of “" (title) "”" } }
+                summary {
+                    (drawn.requests.len()) " requests" span.of { " of “" (title) "”" }
+                }
                 ul.notes { @for request in &drawn.requests { li { (words_of(request)) } } }
             }
         }
@@ -178,9 +185,9 @@ impl Scale {
         let us = latency((span.to_ns - span.from_ns) as f64 / 1e3);
         let hover =
             if words == name { format!("{name}, {us}") } else { format!("{name}, {us}\n{words}") };
-        let width = ((to - from) * 10.0).round() / 10.0;
+        let (y, width) = (ROW * row as f64, ((to - from) * 10.0).round() / 10.0);
         html! {
-            rect class=(ink(span.stage)) x=(from) y=(ROW * row as f64) width=(width.max(1.0)) height=(BAR) {
+            rect class=(ink(span.stage)) x=(from) y=(y) width=(width.max(1.0)) height=(BAR) {
                 title { (hover) }
             }
             @if width > name.len() as f64 * PER_CHARACTER {
@@ -195,9 +202,8 @@ impl Scale {
         html! {
             @for quarter in 0..=4_u8 {
                 @let ns = self.ns * f64::from(quarter) / 4.0;
-                text.tick x=(self.x(ns)) y=(y) text-anchor=(match quarter { 0 => "start", 4 => "end", _ => "middle" }) {
-                    (latency(ns / 1e3))
-                }
+                @let anchor = match quarter { 0 => "start", 4 => "end", _ => "middle" };
+                text.tick x=(self.x(ns)) y=(y) text-anchor=(anchor) { (latency(ns / 1e3)) }
             }
         }
     }

@@ -31,11 +31,13 @@ struct Window {
     to: Option<u64>,
     /// A worker of io_uring that syncs a second time does so for another request.
     synced: bool,
+    /// The thread was taken for a worker before its name was known.
+    guessed: bool,
 }
 
 impl Window {
     fn of(thread: u32, from: u64) -> Window {
-        Window { thread, from, to: None, synced: false }
+        Window { thread, from, to: None, synced: false, guessed: false }
     }
 
     fn ended(self, at: u64) -> Window {
@@ -208,6 +210,7 @@ impl Joiner {
             }
             What::Bio { command, .. } => {
                 self.commands.insert(thread, command);
+                self.reconsider(thread, command);
                 // Without a filesystem, its requests are all that shows that it works.
                 if command.is_uring_worker() && self.working_for(thread).is_none() {
                     self.begin_work(thread, None, at);
@@ -321,28 +324,47 @@ impl Joiner {
             if matches!(key, Key::Thread(_)) || call.has_worker {
                 return false;
             }
+            let is_there = |request: &Request| {
+                disks.is_none_or(|disks| disks.contains(&request.extent.device))
+            };
+            let own = || self.requests.since(call.enter).filter(|one| call.submitted(one));
             // A request that would wait goes to a worker of io_uring. The sync after a direct write
             // is done by a worker of the kernel.
             let is_handed_over = call.queued && command.is_none_or(|one| one.is_uring_worker());
-            let has_written = || {
-                let mut requests = self.requests.since(call.enter);
-                requests.any(|request| {
-                    let there = disks.is_none_or(|disks| disks.contains(&request.extent.device));
-                    there && call.submitted(request) && request.done.is_some()
-                })
-            };
-            is_handed_over
-                || call.by == Syscall::UringWrite
+            let is_written = || {
+                call.by == Syscall::UringWrite
                     && command.is_none_or(|one| one.is_kernel_worker())
-                    && has_written()
+                    && own().any(|one| is_there(one) && one.done.is_some())
+            };
+            // Any thread may sync a file at that moment, but not what was written to another drive.
+            let may_be_it = || command.is_some() || own().next().is_none() || own().any(is_there);
+            (is_handed_over || is_written()) && may_be_it()
         };
         let oldest = self.calls.iter().filter(waits).min_by_key(|(_, call)| call.enter);
         let key = *oldest?.0;
         let call = self.calls.get_mut(&key)?;
         call.windows.iter_mut().for_each(|window| *window = window.ended(at));
-        call.windows.push(Window::of(thread, at));
+        call.windows.push(Window { guessed: command.is_none(), ..Window::of(thread, at) });
         call.has_worker = true;
         Some(call)
+    }
+
+    /// The name of a thread is known now. A call that took it for a worker still waits for one if it
+    /// is not.
+    fn reconsider(&mut self, thread: u32, command: Command) {
+        let is_guess = |window: &Window| window.guessed && window.thread == thread;
+        for call in self.calls.values_mut() {
+            if !call.windows.iter().any(is_guess) {
+                continue;
+            }
+            if command.is_uring_worker() || command.is_kernel_worker() {
+                let guesses = call.windows.iter_mut().filter(|window| is_guess(window));
+                guesses.for_each(|window| window.guessed = false);
+            } else {
+                call.windows.retain(|window| !is_guess(window));
+                (call.has_worker, call.filesystem) = (false, None);
+            }
+        }
     }
 
     fn forget(&mut self, from: u64) {

@@ -14,6 +14,8 @@ use crate::live::Scope;
 use crate::summary::Summary;
 
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
+/// The disk of another filesystem.
+const ELSEWHERE: DeviceNumber = DeviceNumber { major: 254, minor: 0 };
 const WRITER: u32 = 7;
 const JOURNAL: u32 = 9;
 const OTHER: u32 = 11;
@@ -89,7 +91,7 @@ fn off_cpu(at: [u64; 3]) -> [Event; 3] {
 
 fn commits(mut events: Vec<Event>) -> Vec<Commit> {
     events.sort_by_key(|event| event.at);
-    let filesystems = HashMap::from([(DISK, vec![DISK])]);
+    let filesystems = HashMap::from([DISK, ELSEWHERE].map(|disk| (disk, vec![disk])));
     let mut joiner = Joiner::new(&Scope { filesystems, ..Scope::default() });
     events.iter().filter_map(|event| joiner.event(event)).collect()
 }
@@ -318,6 +320,41 @@ fn a_write_and_a_linked_fsync_of_io_uring_are_one_commit() {
             (Stage::Thread, 10),
         ]
     );
+}
+
+/// Another program syncs a file on another drive while a worker is to sync for the writer.
+#[test]
+fn a_sync_of_somebody_else_is_not_taken_for_that_of_a_worker() {
+    let sync = |at, device| {
+        let what = What::SyncFile { filesystem: Filesystem::Ext4, device: Some(device) };
+        event(at, OTHER, what)
+    };
+    let queue = event(170, WRITER, What::UringQueue { request: 2 });
+    let joined = |others: &[Event]| {
+        one(&[
+            &[enter(95, Syscall::IoUringEnter)],
+            &[
+                submit(100, 1, Syscall::UringWrite, true),
+                submit(101, 2, Syscall::UringFsync, false),
+            ],
+            &write([105, 107, 150], WRITER, 2048, "WS"),
+            &[uring_complete(160, 1), queue],
+            others,
+            &uring_worker([180, 181, 280]),
+            &[uring_complete(290, 2), back(295)],
+        ])
+    };
+    let alone = joined(&[]);
+    assert_eq!(alone.requests.len(), 2);
+    let named = bio(175, OTHER, 9000, 8, "WS");
+    for others in [&[sync(172, ELSEWHERE)][..], &[sync(172, DISK), named]] {
+        let commit = joined(others);
+        assert_eq!(commit.filesystem, None);
+        let queued = |commit: &Commit| {
+            commit.requests.iter().map(|own| own.request.queued).collect::<Vec<_>>()
+        };
+        assert_eq!(queued(&commit), queued(&alone));
+    }
 }
 
 #[test]

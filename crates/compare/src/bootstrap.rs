@@ -61,7 +61,7 @@ pub enum NoInterval {
     /// A single run has too few seconds or passes.
     TooShort {
         pieces: usize,
-        /// How many are needed.
+        /// Seconds or passes that are needed.
         least: usize,
     },
     /// A run stalled for so long that some resamples contain no operation at all.

@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// The same for storage of this machine, which a model's place only describes.
+    /// The same, but `None` for a model, whose filesystem and drive are not real.
     pub fn storage_place(&self) -> Option<&Place> {
         match self {
             Bench::Storage(storage) => storage.target.place(),

@@ -269,7 +269,7 @@ fn a_pool_is_made_for_the_measurement_and_deleted() {
     assert!(!is_made(&pool));
 }
 
-/// Whether the pool of --make-pool exists.
+/// Returns `true` if the pool of --make-pool exists.
 fn is_made(pool: &Pool) -> bool {
     pool.pools().iter().any(|name| name == "flushmark-bench")
 }

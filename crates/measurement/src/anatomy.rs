@@ -150,6 +150,11 @@ pub struct Reached {
 }
 
 impl Anatomy {
+    /// The mean time of a commit, in microseconds.
+    pub fn commit_us(&self) -> f64 {
+        Stage::ALL.into_iter().map(|stage| self.mean_us(stage)).sum()
+    }
+
     /// The mean time of a commit in a stage, in microseconds.
     pub fn mean_us(&self, stage: Stage) -> f64 {
         let times = self.stages.get(&stage);

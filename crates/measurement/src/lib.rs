@@ -10,6 +10,7 @@
 //! | `proof` | what the device counted, against what the workload claims |
 //! | `result` | one test's result |
 //! | `anatomy` | where the time of traced commits goes, and what reached the drive |
+//! | `passes` | the parts of a test that was made in several passes |
 //! | `sorting` | where the time of a sort went: to the sort or to the drive |
 //! | `priorities` | latencies by I/O priority |
 //! | `merging` | results of the same tests, added up |

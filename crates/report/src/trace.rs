@@ -104,7 +104,7 @@ pub(crate) fn traces(results: &[TestResult], look: &Look) -> String {
     look.finish(text)
 }
 
-/// What is said of an anatomy.
+/// The sentences about an anatomy.
 pub struct AnatomyWords {
     /// The call, filesystem and drives.
     pub title: String,
@@ -184,22 +184,21 @@ fn quantiles(histogram: &Histogram) -> Option<(f64, f64)> {
 }
 
 fn stages_table(anatomy: &Anatomy, look: &Look) -> String {
-    let count = anatomy.commits.count().max(1) as f64;
-    let total: u64 = anatomy.stages.values().map(|times| times.total_ns).sum();
+    let commit_us = anatomy.commit_us();
     let mut rows: Vec<Row> = anatomy
         .stages
         .iter()
         .map(|(&stage, times)| Row {
             name: stage_name(stage).to_owned(),
             mean_us: anatomy.mean_us(stage),
-            share: times.total_ns as f64 / total.max(1) as f64,
+            share: if commit_us > 0.0 { anatomy.mean_us(stage) / commit_us } else { 0.0 },
             quantiles: quantiles(&times.times),
             slowest_us: anatomy.slowest_us.get(&stage).copied(),
         })
         .collect();
     rows.push(Row {
         name: "the call".to_owned(),
-        mean_us: total as f64 / count / 1e3,
+        mean_us: commit_us,
         share: 1.0,
         quantiles: quantiles(&anatomy.commits),
         slowest_us: Some(anatomy.slowest_us.values().sum()),

@@ -298,20 +298,6 @@ impl Limit {
         }
     }
 
-    /// The same limit, but over after `time` at the latest.
-    #[must_use]
-    pub fn within(self, time: Duration) -> Limit {
-        match self {
-            Limit::Time(own) => Limit::Time(own.min(time)),
-            Limit::Count(count) | Limit::TimeAndCount { count, until: Until::Both, .. } => {
-                Limit::TimeAndCount { time, count, until: Until::First }
-            }
-            Limit::TimeAndCount { time: own, count, until: Until::First } => {
-                Limit::TimeAndCount { time: own.min(time), count, until: Until::First }
-            }
-        }
-    }
-
     /// The same limit cut down to `time` and, if it counts, to `count`. At least one operation
     /// completes, however slow it is.
     #[must_use]
@@ -978,18 +964,6 @@ mod tests {
         assert_eq!((workload().operations(48 << 10), workload().operations(4095)), (12, 0));
         assert!(varied.is_aligned_to(1024) && !varied.is_aligned_to(2048));
         assert!(workload().is_aligned_to(4096) && !workload().is_aligned_to(8192));
-    }
-
-    #[test]
-    fn a_limit_within_a_time() {
-        let (second, minute) = (Duration::from_secs(1), Duration::from_mins(1));
-        let both = |time, count, until| Limit::TimeAndCount { time, count, until };
-        assert_eq!(Limit::Time(minute).within(second), Limit::Time(second));
-        assert_eq!(Limit::Time(second).within(minute), Limit::Time(second));
-        let first = both(second, 9, Until::First);
-        assert_eq!(Limit::Count(9).within(second), first);
-        assert_eq!(both(minute, 9, Until::First).within(second), first);
-        assert_eq!(both(minute, 9, Until::Both).within(second), first, "9 may take hours");
     }
 
     #[test]

@@ -226,24 +226,22 @@ impl Test {
         Test { name, write_cache: WriteCache::Unchanged, ..self.clone() }
     }
 
-    /// The test without pauses before it, and over after `time` at the latest. A sort is unchanged:
-    /// it ends once everything is sorted.
-    #[must_use]
-    pub fn brief(mut self, time: Duration) -> Test {
+    /// Removes the pauses before the test, and cuts its limit down to `time` and, if it counts, to
+    /// `count`. A sort ends once everything is sorted.
+    pub fn shorten(&mut self, time: Duration, count: u64) {
         match &mut self.work {
             Work::Blocks(workload) => {
-                workload.limit = workload.limit.within(time);
+                workload.limit = workload.limit.shortened(time, count);
                 workload.warm_up = WarmUp::default();
                 workload.rest = Duration::ZERO;
                 workload.start_delay = Duration::ZERO;
             }
             Work::Steps(program) => {
-                program.limit = program.limit.within(time);
+                program.limit = program.limit.shortened(time, count);
                 program.warm_up = WarmUp::default();
             }
-            Work::Sort(_) => {}
+            Work::Sort(sort) => sort.rest = Duration::ZERO,
         }
-        self
     }
 
     /// A test that runs alone and leaves the write cache unchanged.
@@ -315,15 +313,12 @@ impl Plan {
         let time = SMOKE_TIME / u32::try_from(self.tests.len()).unwrap_or(u32::MAX).max(1);
         let time = time.clamp(Duration::from_millis(10), Duration::from_millis(200));
         for test in &mut self.tests {
+            test.shorten(time, SMOKE_COUNT);
             match &mut test.work {
                 Work::Blocks(workload) => {
-                    workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
-                    workload.warm_up = WarmUp::default();
-                    workload.rest = Duration::ZERO;
                     if let Some(target) = &mut workload.latency_target {
                         target.window_us = target.window_us.min(time.as_micros() as u64 / 10);
                     }
-                    workload.start_delay = Duration::ZERO;
                     let unit = workload.unit_bytes();
                     let files = u64::from(workload.jobs.get()) * u64::from(workload.files.per_job);
                     let least = unit * workload.units_min() * files;
@@ -342,8 +337,6 @@ impl Plan {
                     }
                 }
                 Work::Steps(program) => {
-                    program.limit = program.limit.shortened(time, SMOKE_COUNT);
-                    program.warm_up = WarmUp::default();
                     let least = u64::from(program.write_bytes_max());
                     for file in &mut program.files {
                         file.size_bytes = file.size_bytes.min(SMOKE_BYTES.max(least));
@@ -355,7 +348,6 @@ impl Plan {
                     sort.memory_bytes = SortWork::MEMORY_BYTES_MIN;
                     let least = 2 * SortWork::MEMORY_BYTES_MIN * u64::from(sort.jobs.get());
                     sort.size_bytes = sort.size_bytes.min(SMOKE_BYTES.max(least));
-                    sort.rest = Duration::ZERO;
                 }
             }
         }

@@ -68,8 +68,9 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
             recording.follow(&threads::new_users(place, followed))?;
         }
     }
-    let record = recording.finish(|| subject.end())?;
-    Ok(document(&header, record))
+    let record = recording.finish();
+    subject.end()?;
+    Ok(document(&header, record?))
 }
 
 /// The devices of a path or a device; all of them for a command or a process.

@@ -66,17 +66,13 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// Stops the tracer, and completes the file. `at_end` is called between the two.
-    pub fn finish(
-        self,
-        at_end: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<TraceRecord> {
+    /// Stops the tracer, and completes the file.
+    pub fn finish(self) -> anyhow::Result<TraceRecord> {
         let Recording { header, live, began, mut taken, .. } = self;
         let (left, counted) = live.finish()?;
         left.iter().try_for_each(|event| taken.event(event))?;
         let seconds = began.elapsed().as_secs_f64();
         let trailer = Trailer { seconds, counted, names: taken.names.0 };
-        at_end()?;
         let record = taken.analysis.record(header, &trailer);
         if let Some(keeping) = taken.keeping {
             keeping.finish(&trailer)?;

@@ -38,7 +38,9 @@ impl TestTracer {
 
     /// The tests as they are repeated.
     pub fn shortened(tests: &[Test]) -> Vec<Test> {
-        tests.iter().map(|test| test.clone().brief(TIME)).collect()
+        let mut tests = tests.to_vec();
+        tests.iter_mut().for_each(|test| test.shorten(TIME, u64::MAX));
+        tests
     }
 
     /// Traces the threads that work while `run` measures. Returns `None` if no commit followed the
@@ -57,7 +59,7 @@ impl TestTracer {
         });
         traced.context("cannot trace")?;
         ran?;
-        let record = recording.map(|recording| recording.finish(|| Ok(()))).transpose()?;
+        let record = recording.map(Recording::finish).transpose()?;
         Ok(record.filter(|record| !record.anatomies.is_empty()))
     }
 

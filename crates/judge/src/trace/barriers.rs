@@ -39,13 +39,13 @@ pub(super) fn no_flush(traced: &Traced<'_>) -> Option<Finding> {
 pub(super) fn needless(traced: &Traced<'_>) -> Option<Finding> {
     let all_through = all_with(traced, WriteCache::WriteThrough);
     let flushes = traced.anatomy.reached.flushes();
-    let waits = traced.mean_us(Stage::Flush) > 0.0;
+    let waits = traced.anatomy.mean_us(Stage::Flush) > 0.0;
     (all_through && flushes > 0 && waits).then(|| Finding {
         id: "traced-needless-flush".to_owned(),
         title: format!("{} has no volatile cache, and was flushed all the same.", traced.devices()),
         evidence: vec![
             Evidence::number("flushes per commit", traced.each(flushes), ""),
-            Evidence::number("flush, mean per commit", traced.mean_us(Stage::Flush), "us"),
+            Evidence::number("flush, mean per commit", traced.anatomy.mean_us(Stage::Flush), "us"),
         ],
         confidence: Confidence::Medium,
         doubt: Some("The setting may have been changed during the trace.".to_owned()),

@@ -33,7 +33,7 @@ pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {
                 Evidence::number("without data", traced.each(reached.bare_flushes), ""),
                 Evidence::number("before a write", traced.each(reached.flushes_before), ""),
                 Evidence::number("after a write", traced.each(reached.flushes_after), ""),
-                Evidence::number("flushes, mean per commit", traced.mean_us(Stage::Flush), "us"),
+                Evidence::number("flushes, mean per commit", traced.anatomy.mean_us(Stage::Flush), "us"),
             ],
             confidence: Confidence::High,
             doubt: None,

@@ -22,7 +22,7 @@ pub(super) fn emulated(traced: &Traced<'_>) -> Option<Finding> {
                 traced.each(reached.flushes_after),
                 "",
             ),
-            Evidence::number("flush, mean per commit", traced.mean_us(Stage::Flush), "us"),
+            Evidence::number("flush, mean per commit", traced.anatomy.mean_us(Stage::Flush), "us"),
         ],
         confidence: Confidence::High,
         doubt: None,

@@ -10,7 +10,7 @@ const SHARE: f64 = 0.05;
 pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {
     let waited = traced.anatomy.company.after_earlier_commit;
     let share = waited as f64 / traced.count();
-    let mean = traced.mean_us(Stage::EarlierCommit);
+    let mean = traced.anatomy.mean_us(Stage::EarlierCommit);
     (share >= SHARE).then(|| Finding {
         id: "traced-waits-for-journal".to_owned(),
         title: format!(

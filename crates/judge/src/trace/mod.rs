@@ -12,7 +12,7 @@ mod slow_flush;
 mod tests;
 
 use drive::BlockDevice;
-use measurement::{Anatomy, Finding, Stage};
+use measurement::{Anatomy, Finding};
 
 /// The drives below the commits of an anatomy, and their kind.
 pub(crate) struct Traced<'a> {
@@ -68,16 +68,6 @@ impl Traced<'_> {
     /// Per commit.
     fn each(&self, times: u64) -> f64 {
         times as f64 / self.count()
-    }
-
-    /// The mean time of a commit in a stage, in microseconds.
-    fn mean_us(&self, stage: Stage) -> f64 {
-        self.anatomy.mean_us(stage)
-    }
-
-    /// The mean time of a commit, in microseconds.
-    fn commit_us(&self) -> f64 {
-        Stage::ALL.iter().map(|&stage| self.mean_us(stage)).sum()
     }
 
     /// The call with its filesystem: `fsync on ext4`.

@@ -11,11 +11,11 @@ pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {
     let held = traced.anatomy.reached.scheduler_ns as f64 / traced.count() / 1e3;
     let scheduler = traced.drives.iter().find_map(|drive| drive.queue.scheduler.clone());
     let scheduler = scheduler.filter(|name| name != "none")?;
-    (held >= traced.commit_us() * SHARE).then(|| Finding {
+    (held >= traced.anatomy.commit_us() * SHARE).then(|| Finding {
         id: "traced-scheduler".to_owned(),
         title: format!(
             "The I/O scheduler {scheduler} holds requests for {:.0} % of {}.",
-            held / traced.commit_us() * 100.0,
+            held / traced.anatomy.commit_us() * 100.0,
             traced.words()
         ),
         evidence: vec![Evidence::number("held, mean per commit", held, "us")],

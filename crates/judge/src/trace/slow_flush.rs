@@ -12,9 +12,9 @@ const MOST_OF_IT: f64 = 0.5;
 const TIMES: f64 = 4.0;
 
 pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {
-    let flush = traced.mean_us(Stage::Flush);
-    let write = traced.mean_us(Stage::DataWrite) + traced.mean_us(Stage::LogWrite);
-    let is_cost = flush > traced.commit_us() * MOST_OF_IT && flush > write * TIMES;
+    let flush = traced.anatomy.mean_us(Stage::Flush);
+    let write = traced.anatomy.mean_us(Stage::DataWrite) + traced.anatomy.mean_us(Stage::LogWrite);
+    let is_cost = flush > traced.anatomy.commit_us() * MOST_OF_IT && flush > write * TIMES;
     (is_cost && write > 0.0).then(|| {
         let drive = traced.drives.first();
         let is_switchable = drive.is_some_and(|one| {
@@ -40,7 +40,7 @@ pub(super) fn judge(traced: &Traced<'_>) -> Option<Finding> {
                 "The write cache of {} makes the write fast and the flush slow: {:.0} % of {} is \
                  the flush.",
                 traced.devices(),
-                flush / traced.commit_us() * 100.0,
+                flush / traced.anatomy.commit_us() * 100.0,
                 traced.words()
             ),
             evidence: vec![

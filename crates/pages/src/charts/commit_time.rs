@@ -33,7 +33,7 @@ enum Part {
 }
 
 impl Part {
-    /// What is not explained is drawn last, in a weaker colour.
+    /// Unexplained time is drawn last, in a weaker colour.
     const ALL: [Part; 6] = [
         Part::Thread,
         Part::Journal,
@@ -76,7 +76,7 @@ impl Part {
 pub fn by_part(id: String, traced: &[Traced<'_>]) -> Option<Figure> {
     let longest = traced
         .iter()
-        .max_by(|one, other| mean_us(one.anatomy).total_cmp(&mean_us(other.anatomy)))?;
+        .max_by(|one, other| one.anatomy.commit_us().total_cmp(&other.anatomy.commit_us()))?;
     let line = |part: Part| Line {
         name: part.name().to_owned(),
         values: traced.iter().map(|one| Some(part.mean_us(one.anatomy))).collect(),
@@ -90,10 +90,10 @@ pub fn by_part(id: String, traced: &[Traced<'_>]) -> Option<Figure> {
     table.columns.extend(Part::ALL.map(|part| part.name().to_owned()));
     let row = |one: &Traced<'_>| {
         let parts = Part::ALL.map(|part| latency(part.mean_us(one.anatomy)));
-        [one.name.clone(), latency(mean_us(one.anatomy))].into_iter().chain(parts).collect()
+        [one.name.clone(), latency(one.anatomy.commit_us())].into_iter().chain(parts).collect()
     };
     table.rows = traced.iter().map(row).collect();
-    let all_us = mean_us(longest.anatomy);
+    let all_us = longest.anatomy.commit_us();
     let shares = Part::ALL.map(|part| (part, part.mean_us(longest.anatomy) / all_us * 100.0));
     let largest = shares.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
     let largest = largest.filter(|_| all_us > 0.0).map_or(String::new(), |(part, percent)| {
@@ -105,17 +105,13 @@ pub fn by_part(id: String, traced: &[Traced<'_>]) -> Option<Figure> {
     Some(Figure { id, title, summary, chart: Chart::Stacks(stacks), table })
 }
 
-fn mean_us(anatomy: &Anatomy) -> f64 {
-    Stage::ALL.into_iter().map(|stage| anatomy.mean_us(stage)).sum()
-}
-
 /// The medians of the stages, one after the other; `None` without commits.
 pub fn waterfall(id: String, traced: &Traced<'_>) -> Option<Figure> {
     let anatomy = traced.anatomy;
     let all = anatomy.commits.summary()?;
     let mut end_us = 0.0;
     let mut table = Table::new(["stage", "mean", "share", "median", "p99", "slowest 1 %"]);
-    let mean_us = mean_us(anatomy);
+    let mean_us = anatomy.commit_us();
     let mut parts = Vec::new();
     for (&stage, times) in &anatomy.stages {
         let Some(us) = times.times.summary() else { continue };

@@ -47,7 +47,7 @@ fn help() {
 
     Keep and share:
       results    List, compare, merge, import and export kept runs
-      report     Render results as one self-contained HTML page
+      report     Render results or traces as one self-contained HTML page
       web        Browse kept runs, and tests as they run, in a browser
 
     Other:
@@ -315,7 +315,8 @@ fn help_of_watch() {
 
     Prints a line for each drive and second: writes and flushes per second, and their mean times, from
     the kernel's own counters. Writes nothing to the drives. As root, it also shows which processes
-    commit (fsync, fdatasync, sync_file_range, msync, sync, syncfs).
+    commit (fsync, fdatasync, sync_file_range, msync, sync, syncfs), and traces a sample of their
+    commits: the median, the 99th percentile, and the layer that takes most of the time.
 
     Usage: flushmark watch [OPTIONS] [DEVICE|PATH]...
 

@@ -267,7 +267,7 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: nothing to compare `DIR/slow.json` with; name another result, or several joined by commas");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document: invalid JSON (EOF while parsing an object at line 1 column 28)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: not a result document of `check` or `run`: invalid JSON (EOF while parsing an object at line 1 column 28)");
     let both =
         ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
     std::fs::write(results.path("both.json"), both.concat()).unwrap();

@@ -125,3 +125,41 @@ fn several_runs_stand_side_by_side_under_names_that_tell_them_apart() {
         assert!(page.contains(&format!(">{file}<")), "{file} is not named");
     }
 }
+
+/// The output of `blkparse` for a write and its flush.
+const BLKPARSE: &str = "\
+  8,16   0      101     5.100000000  5130  Q  WS 1048576 + 8 [fio]
+  8,16   0      102     5.100002000  5130  D  WS 1048576 + 8 [fio]
+  8,16   0      103     5.100344000     0  C  WS 1048576 + 8 [0]
+  8,16   0      104     5.100359000  5130  Q FWS [fio]
+  8,16   0      105     5.100360000   311  D  FN [kworker/0:1H]
+  8,16   0      106     5.108678000     0  C  FN 0 [0]
+  8,16   0      107     5.108678000     0  C FWS 0 [0]
+";
+
+#[test]
+fn a_trace_has_its_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+    let (text, json, page) = (path("sdb.txt"), path("trace.json"), path("page.html"));
+    std::fs::write(&text, BLKPARSE).unwrap();
+    let read = run(&["trace", "read", &text, "--output", &json]);
+    assert_eq!(read.code, Some(0), "{}", read.stderr);
+    let made = run(&["report", &json, "-o", &page]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let said = made.stdout.replace(&page, "page.html");
+    insta::assert_snapshot!(said.rsplit_once(',').unwrap().0, @"page.html: 1 trace, 1 kind of commits");
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("The median commit, 8.68 ms to scale"));
+    let result = result(directory.path(), "check.json");
+    let refused = |words: &[&str]| {
+        let run = run(&[&["report", "-o", "-"], words].concat());
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        run.said(directory.path(), "DIR")
+    };
+    insta::assert_snapshot!(refused(&[&json, &result]), @"flushmark: `DIR/check.json` is not a trace, but DIR/trace.json is; a page shows either traces or the results of runs");
+    insta::assert_snapshot!(refused(&[&result, &json]), @"flushmark: DIR/trace.json: document `flushmark/trace/1` is not a result document of `check` or `run` (`flushmark/run/1`)");
+    let damaged = std::fs::read_to_string(&json).unwrap().replace("\"seconds\"", "\"minutes\"");
+    std::fs::write(&json, damaged).unwrap();
+    insta::assert_snapshot!(refused(&[&json]), @"flushmark: cannot read DIR/trace.json: invalid `flushmark/trace/1` document: missing field `seconds` at line 219 column 1");
+}

@@ -319,6 +319,7 @@ fn a_run_traces_its_commits_apart_from_their_figures() {
     assert!(printed.stdout.contains("Commits of commits\n"), "{}", printed.stdout);
     assert!(!printed.stdout.contains("Commits of writes"), "{}", printed.stdout);
     let json = run(&[&arguments[..], &["--format", "json"]].concat());
+    assert_eq!(json.code, Some(0), "{}", json.stderr);
     let document: Value = serde_json::from_str(&json.stdout).unwrap();
     let [commits, one, writes] = &document["results"].as_array().unwrap()[..] else { panic!() };
     let anatomy = &commits["trace"]["anatomies"][0];

@@ -106,15 +106,68 @@ fn the_flushes_and_syncs_that_were_done_are_counted() {
 }
 
 #[test]
+fn commits_are_traced_in_a_sample() {
+    let test = "commits_are_traced_in_a_sample";
+    if tracer(test).is_none() {
+        return;
+    }
+    let Some(device) = LoopDevice::new(test, 32 << 20, &[]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let metrics = directory.path().join("flushmark.prom");
+    let watch = begin(&[
+        &device.path,
+        "--interval",
+        "500ms",
+        "--for",
+        "3s",
+        "--format",
+        "json",
+        "--openmetrics",
+        metrics.to_str().unwrap(),
+    ]);
+    let file = File::options().write(true).open(&device.path).unwrap();
+    let mut times = Vec::new();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(3500) {
+        file.write_all_at(&[7; 4096], 0).unwrap();
+        let one = Instant::now();
+        file.sync_all().unwrap();
+        times.push(one.elapsed().as_secs_f64() * 1e6);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = Run::of(watch.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    times.sort_by(f64::total_cmp);
+    let intervals = intervals(&ended.stdout);
+    let sampled = intervals.iter().map(|interval| &interval["devices"][0]["commits"]);
+    let sampled: Vec<&Value> = sampled.filter(|commits| !commits.is_null()).collect();
+    assert!(!sampled.is_empty(), "{}", ended.stdout);
+    for commits in &sampled {
+        assert!(commits["sampled"].as_u64().unwrap() >= 1);
+        let median = commits["p50_us"].as_f64().unwrap();
+        assert!(median <= times[times.len() - 1], "{commits:#}");
+        let layers = commits["layers"].as_object().unwrap();
+        let sum: f64 = layers.values().map(|layer| layer["mean_us"].as_f64().unwrap()).sum();
+        let mean = commits["mean_us"].as_f64().unwrap();
+        assert!((sum / mean - 1.0).abs() < 0.01, "{commits:#}");
+        assert!(layers["drive"]["p50_us"].as_f64().unwrap() > 0.0, "{commits:#}");
+    }
+    let counted: u64 = sampled.iter().map(|commits| commits["sampled"].as_u64().unwrap()).sum();
+    let metrics = std::fs::read_to_string(&metrics).unwrap();
+    let count = format!("flushmark_commit_seconds_count{{device=\"{}\"}} {counted}", device.name());
+    assert!(metrics.lines().any(|line| line == count), "no {count} in {metrics}");
+}
+
+#[test]
 fn nothing_is_left_however_it_ends() {
     let test = "nothing_is_left_however_it_ends";
     let Some(tracer) = tracer(test) else { return };
     let Some(device) = LoopDevice::new(test, 1 << 20, &[]) else { return };
     let watching = || {
-        let running = begin(&[&device.path]);
+        let running = begin(&[&device.path, "--interval", "100ms"]);
         let begun = Instant::now();
-        while instances(&tracer, running.id()) < 1 {
-            assert!(begun.elapsed() < Duration::from_secs(30), "no instance");
+        while instances(&tracer, running.id()) < 3 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "no instances");
             std::thread::sleep(Duration::from_millis(10));
         }
         // The signals are listened for before the first line.
@@ -132,9 +185,13 @@ fn nothing_is_left_however_it_ends() {
     let process = killed.id();
     kill(&["-KILL", &process.to_string()]).unwrap();
     killed.wait().unwrap();
-    // Watches of other tests may have removed it already.
     assert_eq!(run(&["watch", &device.path, "--for", "100ms"]).code, Some(0));
-    assert_eq!(instances(&tracer, process), 0);
+    // Watches of other tests may be removing them at this moment.
+    let begun = Instant::now();
+    while instances(&tracer, process) > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "instances of {process} are left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The counters of a disk: writes, their time, flushes, their time.

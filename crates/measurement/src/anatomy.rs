@@ -68,7 +68,8 @@ impl Stage {
 }
 
 /// A layer that a commit passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Layer {
     Thread,
     Journal,

@@ -16,11 +16,12 @@ use crate::finding::{Finding, Fitness, FitnessUnderEachSetting, Use};
 use crate::result::TestResult;
 use crate::started_at;
 use crate::target::TargetRecord;
+use crate::versioned::{self, DocumentError, Kind};
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "flushmark/run/1";
-/// The version number in [`SCHEMA`].
-const VERSION: u32 = 1;
+const KIND: Kind =
+    Kind { name: "run", version: 1, document: "result document of `check` or `run`" };
 
 /// A test that could not run on this target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,25 +111,6 @@ pub struct RunDocument {
     pub fitness_under_each_setting: Option<FitnessUnderEachSetting>,
 }
 
-/// Why a text could not be read as a result document.
-#[derive(Debug, thiserror::Error)]
-pub enum DocumentError {
-    #[error("not a result document: invalid JSON ({0})")]
-    Json(serde_json::Error),
-    #[error("not a result document of `check` or `run`: `\"schema\": \"{SCHEMA}\"` is missing")]
-    Foreign,
-    /// Another document of flushmark, such as one of `verify`.
-    #[error("document `{0}` is not a result of `check` or `run` (`{SCHEMA}`)")]
-    OtherKind(String),
-    #[error(
-        "document `{0}` was written by a newer flushmark; this version reads up to `{SCHEMA}`. Use \
-         that version or a later one"
-    )]
-    Newer(String),
-    #[error("invalid `{SCHEMA}` document: {0}")]
-    Damaged(serde_json::Error),
-}
-
 impl RunDocument {
     /// Start time; `None` for a model, which takes no real time, and where it is unknown.
     pub fn began(&self) -> Option<Timestamp> {
@@ -152,31 +134,7 @@ impl RunDocument {
     /// assert!(error.to_string().contains("newer flushmark"));
     /// ```
     pub fn from_json(text: &str) -> Result<RunDocument, DocumentError> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema: Option<String>,
-        }
-        if let Ok(document) = serde_json::from_str::<RunDocument>(text)
-            && document.schema == SCHEMA
-        {
-            return Ok(document);
-        }
-        // The schema field is read only after a failure: almost every text is a valid document.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
-        let schema = Versioned::deserialize(&value).ok().and_then(|versioned| versioned.schema);
-        let schema = schema.ok_or(DocumentError::Foreign)?;
-        match schema.strip_prefix("flushmark/").and_then(|rest| rest.split_once('/')) {
-            Some(("run", version))
-                if version.parse::<u32>().is_ok_and(|version| version > VERSION) =>
-            {
-                Err(DocumentError::Newer(schema))
-            }
-            Some(("run", _)) if schema == SCHEMA => Err(serde_json::from_str::<RunDocument>(text)
-                .err()
-                .map_or(DocumentError::Foreign, DocumentError::Damaged)),
-            Some(_) => Err(DocumentError::OtherKind(schema)),
-            None => Err(DocumentError::Foreign),
-        }
+        versioned::read(text, KIND, |document: &RunDocument| &document.schema)
     }
 }
 
@@ -199,7 +157,7 @@ mod tests {
 
     #[test]
     fn version_and_name_agree() {
-        assert_eq!(SCHEMA, format!("flushmark/run/{VERSION}"));
+        assert_eq!(SCHEMA, KIND.schema());
     }
 
     #[test]
@@ -221,10 +179,10 @@ mod tests {
 
     #[test]
     fn invalid_documents_are_refused_with_a_reason() {
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"flu"), @"not a result document: invalid JSON (EOF while parsing a string at line 1 column 34)");
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"flu"), @"not a result document of `check` or `run`: invalid JSON (EOF while parsing a string at line 1 column 34)");
         insta::assert_snapshot!(refusal("[]"), @r#"not a result document of `check` or `run`: `"schema": "flushmark/run/1"` is missing"#);
         insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\"}"), @r#"not a result document of `check` or `run`: `"schema": "flushmark/run/1"` is missing"#);
-        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/verify/1\"}"), @"document `flushmark/verify/1` is not a result of `check` or `run` (`flushmark/run/1`)");
+        insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/verify/1\"}"), @"document `flushmark/verify/1` is not a result document of `check` or `run` (`flushmark/run/1`)");
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/2\"}"), @"document `flushmark/run/2` was written by a newer flushmark; this version reads up to `flushmark/run/1`. Use that version or a later one");
         for unknown in ["flushmark/run/0", "flushmark/run/one"] {
             let refused = refusal(&format!("{{\"schema\": \"{unknown}\"}}"));

@@ -22,6 +22,8 @@
 //! | [`watch`] | what devices and processes did in an interval, and since they appeared |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
+//! | [`trace_document`] | the JSON output of `flushmark trace` |
+//! | `versioned` | how documents state their kind and version |
 //!
 //! The engine and the models (`simdrive`) fill a [`TestResult`]; `judge` reads it; `report` and
 //! `store` carry the [`RunDocument`].
@@ -49,6 +51,7 @@ pub mod started_at;
 mod steady_state;
 mod target;
 pub mod trace_document;
+mod versioned;
 pub mod watch;
 
 pub use anatomy::{
@@ -56,7 +59,7 @@ pub use anatomy::{
 };
 pub use audit::{AuditLine, HostGrade};
 pub use disk_counters::DiskCounters;
-pub use document::{DocumentError, Outcome, RunDocument, Skipped, Source};
+pub use document::{Outcome, RunDocument, Skipped, Source};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
@@ -73,3 +76,4 @@ pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};
 pub use target::{CephRecord, ExportRecord, OtherKind, TargetKind, TargetRecord};
 pub use trace_document::{TraceDocument, TraceRecord};
+pub use versioned::{DocumentError, Kind};

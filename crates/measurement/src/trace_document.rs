@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::anatomy::Anatomy;
 use crate::finding::Finding;
+use crate::versioned::{self, DocumentError, Kind};
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "flushmark/trace/1";
+const KIND: Kind = Kind { name: "trace", version: 1, document: "document of `trace`" };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceDocument {
@@ -23,6 +25,16 @@ pub struct TraceDocument {
     pub trace: TraceRecord,
     /// Conclusions from the anatomies.
     pub findings: Vec<Finding>,
+}
+
+impl TraceDocument {
+    /// Reads a document of this or an earlier version.
+    ///
+    /// # Errors
+    /// If the text is cut short, is something else, or has a newer version.
+    pub fn from_json(text: &str) -> Result<TraceDocument, DocumentError> {
+        versioned::read(text, KIND, |document: &TraceDocument| &document.schema)
+    }
 }
 
 /// What a trace shows.
@@ -47,4 +59,29 @@ pub struct TraceRecord {
 /// `schemas/trace-1.json`.
 pub fn json_schema() -> schemars::Schema {
     crate::json_schema::of::<TraceDocument>("trace", SCHEMA)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_read_back_and_another_is_refused() {
+        assert_eq!(SCHEMA, KIND.schema());
+        let document = TraceDocument {
+            schema: SCHEMA.to_owned(),
+            flushmark: "1.0.0".to_owned(),
+            subject: "dd".to_owned(),
+            kernel: "6.18".to_owned(),
+            trace: TraceRecord { events: 7, ..TraceRecord::default() },
+            findings: Vec::new(),
+        };
+        let text = serde_json::to_string(&document).unwrap();
+        assert_eq!(TraceDocument::from_json(&text).unwrap(), document);
+        let refused = |schema: &str| {
+            TraceDocument::from_json(&text.replace(SCHEMA, schema)).unwrap_err().to_string()
+        };
+        insta::assert_snapshot!(refused("flushmark/run/1"), @"document `flushmark/run/1` is not a document of `trace` (`flushmark/trace/1`)");
+        insta::assert_snapshot!(refused("flushmark/trace/2"), @"document `flushmark/trace/2` was written by a newer flushmark; this version reads up to `flushmark/trace/1`. Use that version or a later one");
+    }
 }

@@ -1,7 +1,12 @@
 //! A machine that is watched: readings of the kernel's counters, and the rates between two of them.
 
+use std::collections::BTreeMap;
+
 use drive::Counters;
 use serde::Serialize;
+
+use crate::anatomy::{Layer, Stage};
+use crate::histogram::Histogram;
 
 /// What the kernel has counted up to one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +22,50 @@ pub struct DeviceReading {
     pub device: String,
     /// Since the device appeared.
     pub counters: Counters,
+    /// `None` where commits are not traced.
+    pub commits: Option<CommitsReading>,
+}
+
+/// The commits of a device that were traced, a sample of all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommitsReading {
+    /// Since the watch began.
+    pub all: SampledCommits,
+    /// Since the reading before.
+    pub last: SampledCommits,
+}
+
+/// Latencies of traced commits, layer by layer, in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SampledCommits {
+    pub commits: Histogram,
+    /// Each layer with one value for each commit; those of a commit add up to its time.
+    pub layers: BTreeMap<Layer, Histogram>,
+}
+
+impl SampledCommits {
+    /// Adds a commit that was so long in these stages.
+    pub fn add(&mut self, stages_ns: &BTreeMap<Stage, u64>) {
+        for layer in Layer::ALL {
+            let stages = stages_ns.iter().filter(|(stage, _)| stage.layer() == layer);
+            self.layers.entry(layer).or_default().record(stages.map(|(_, ns)| ns).sum());
+        }
+        self.commits.record(stages_ns.values().sum());
+    }
+
+    /// `None` without commits.
+    pub fn latencies(&self) -> Option<CommitLatencies> {
+        let of = |times: &Histogram| LayerLatency {
+            mean_us: times.mean_ns() / 1e3,
+            p50_us: times.quantile_ns(0.5) as f64 / 1e3,
+            p99_us: times.quantile_ns(0.99) as f64 / 1e3,
+        };
+        (!self.commits.is_empty()).then(|| CommitLatencies {
+            sampled: self.commits.count(),
+            whole: of(&self.commits),
+            layers: self.layers.iter().map(|(&layer, times)| (layer, of(times))).collect(),
+        })
+    }
 }
 
 /// The syncs of a process since the watch began.
@@ -54,6 +103,36 @@ pub struct DeviceRates {
     pub write_ms: Option<f64>,
     /// Mean time of a flush, likewise.
     pub flush_ms: Option<f64>,
+    /// The commits that were traced in this interval; `None` if there were none.
+    pub commits: Option<CommitLatencies>,
+}
+
+/// Latencies of a sample of commits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommitLatencies {
+    /// How many commits were traced.
+    pub sampled: u64,
+    #[serde(flatten)]
+    pub whole: LayerLatency,
+    pub layers: BTreeMap<Layer, LayerLatency>,
+}
+
+impl CommitLatencies {
+    /// The layer that takes the largest part of the mean commit, and its share.
+    pub fn longest_layer(&self) -> Option<(Layer, f64)> {
+        let longest =
+            self.layers.iter().max_by(|one, other| one.1.mean_us.total_cmp(&other.1.mean_us))?;
+        let share = longest.1.mean_us / self.whole.mean_us;
+        share.is_finite().then_some((*longest.0, share))
+    }
+}
+
+/// The time of commits in a layer, or in all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LayerLatency {
+    pub mean_us: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,7 +148,8 @@ impl Reading {
         let devices = self.devices.iter().filter_map(|now| {
             let before = earlier.devices.iter().find(|before| before.device == now.device)?;
             let rates = DeviceRates::between(&before.counters, &now.counters, seconds);
-            Some(DeviceRates { device: now.device.clone(), ..rates })
+            let commits = now.commits.as_ref().and_then(|commits| commits.last.latencies());
+            Some(DeviceRates { device: now.device.clone(), commits, ..rates })
         });
         Interval {
             time,
@@ -106,7 +186,7 @@ fn rates(before: &[ProcessReading], now: &[ProcessReading], seconds: f64) -> Vec
 }
 
 impl DeviceRates {
-    /// The rates of a device without its name.
+    /// The rates of a device without its name and its commits.
     fn between(before: &Counters, now: &Counters, seconds: f64) -> DeviceRates {
         let none = DeviceRates {
             device: String::new(),
@@ -114,6 +194,7 @@ impl DeviceRates {
             flushes_per_s: None,
             write_ms: None,
             flush_ms: None,
+            commits: None,
         };
         let writes = now.writes.checked_sub(before.writes);
         let flushes = match (before.flushes, now.flushes) {
@@ -155,7 +236,7 @@ mod tests {
     }
 
     fn reading(counters: Counters) -> Reading {
-        let device = DeviceReading { device: "sda".to_owned(), counters };
+        let device = DeviceReading { device: "sda".to_owned(), counters, commits: None };
         Reading { devices: vec![device], processes: None }
     }
 
@@ -205,6 +286,24 @@ mod tests {
             (rates.writes_per_s, rates.flushes_per_s, rates.flush_ms),
             (Some(5.0), None, None)
         );
+    }
+
+    #[test]
+    fn the_layers_of_sampled_commits_add_up() {
+        let mut sampled = SampledCommits::default();
+        assert_eq!(sampled.latencies(), None);
+        let flush = [(Stage::Thread, 10_000), (Stage::Flush, 85_000), (Stage::WakeUp, 5_000)];
+        sampled.add(&flush.into());
+        sampled.add(&[(Stage::Thread, 20_000), (Stage::DataQueue, 1_000)].into());
+        let latencies = sampled.latencies().unwrap();
+        assert_eq!(latencies.sampled, 2);
+        let sum: f64 = latencies.layers.values().map(|layer| layer.mean_us).sum();
+        assert!((sum - latencies.whole.mean_us).abs() < 0.2, "{latencies:?}");
+        assert!((latencies.whole.mean_us - 60.5).abs() < 0.2, "{latencies:?}");
+        let (layer, share) = latencies.longest_layer().unwrap();
+        assert_eq!(layer, Layer::Drive);
+        assert!((share - 42.5 / 60.5).abs() < 0.01, "{share}");
+        assert!(latencies.layers[&Layer::Journal].p99_us < 0.01);
     }
 
     #[test]

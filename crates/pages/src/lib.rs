@@ -10,7 +10,7 @@
 //! | [`charts`] | the data of charts: one file for each kind of chart |
 //! | [`sections`] | the text of the report as HTML: one file for each part |
 //!
-//! [`report()`] makes one self-contained file. A server uses the same parts separately: [`content`]
+//! [`report()`] and [`trace_report()`] make one self-contained file. A server uses the same parts separately: [`content`]
 //! returns a run's sections and the data of its charts, [`shell::Page`] frames them with linked
 //! assets.
 //!
@@ -39,7 +39,7 @@ mod prose;
 mod contrast;
 
 use maud::Markup;
-use measurement::RunDocument;
+use measurement::{RunDocument, TraceDocument};
 
 pub use charts::figure::Figures;
 pub use shell::{Assets, Page};
@@ -55,6 +55,13 @@ pub struct Run<'a> {
     /// The name given by the user: a file name, a tag.
     pub label: String,
     pub document: &'a RunDocument,
+}
+
+/// A trace of other programs, and its label on the page.
+#[derive(Debug, Clone)]
+pub struct Trace<'a> {
+    pub label: String,
+    pub document: &'a TraceDocument,
 }
 
 /// The content of a page, and the data of its charts.
@@ -81,10 +88,20 @@ pub fn content_after(lead: &Markup, runs: &[Run<'_>]) -> Content {
 
 /// The report: a single file that contains everything.
 pub fn report(runs: &[Run<'_>]) -> String {
-    let Content { markup, figures } = content(runs);
-    let title = format!("{} · flushmark", sections::tab_title(runs));
+    file(&sections::tab_title(runs), content(runs))
+}
+
+/// The report of traces: a single file that contains everything.
+pub fn trace_report(traces: &[Trace<'_>]) -> String {
+    let mut figures = Figures::default();
+    let markup = sections::trace_page::sections(traces, &mut figures);
+    file(&sections::trace_page::title(traces), Content { markup, figures })
+}
+
+fn file(title: &str, content: Content) -> String {
+    let Content { markup, figures } = content;
     shell::html(&Page {
-        title: &title,
+        title: &format!("{title} · flushmark"),
         above: maud::html! {},
         main: markup,
         figures: &figures,

@@ -6,6 +6,7 @@ mod osds;
 mod overlay;
 mod overview;
 mod tests;
+pub(crate) mod trace_page;
 mod traces;
 mod verdict;
 
@@ -92,6 +93,12 @@ pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
         (lead)
         (overlay)
         @for section in &sections { (section) }
+        (footer())
+    }
+}
+
+fn footer() -> Markup {
+    html! {
         footer {
             p { "Made by flushmark " (env!("CARGO_PKG_VERSION")) ". Charts: Apache ECharts 6.1.0." }
         }

@@ -12,7 +12,7 @@
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
-//! | [`WatchLines`], [`flushes_not_counted`] | a watched machine |
+//! | [`WatchLines`], [`Shown`], [`flushes_not_counted`] | a watched machine |
 //! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | a write cache that was switched or restored |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | the suites; the published measurements |
@@ -90,9 +90,9 @@ pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::{TargetFact, Weight, target_facts, target_header};
-pub use trace::{AnatomyWords, recorded, request_words, stage_name, trace_page};
+pub use trace::{AnatomyWords, NO_COMMIT, recorded, request_words, stage_name, trace_page};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
-pub use watch::{WatchLines, flushes_not_counted};
+pub use watch::{Shown, WatchLines, flushes_not_counted};
 pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;

@@ -20,6 +20,10 @@ const RARE: f64 = 0.005;
 /// Width of the names of layers.
 const LANE: usize = 13;
 
+/// What a trace without commits says.
+pub const NO_COMMIT: &str = "No commit was seen: no fsync or fdatasync, and no write that had to be \
+                             durable when it returned.";
+
 /// The name of a stage.
 pub fn stage_name(stage: Stage) -> &'static str {
     match stage {
@@ -43,10 +47,7 @@ pub fn trace_page(document: &TraceDocument, look: &Look) -> String {
     let mut text = look.heading(&format!("Commits of {}", document.subject));
     text += &look.paragraph(&circumstances(document));
     if document.trace.anatomies.is_empty() {
-        text += &look.paragraph(
-            "No commit was seen: no fsync or fdatasync, and no write that had to be durable when \
-             it returned.",
-        );
+        text += &look.paragraph(NO_COMMIT);
     }
     for anatomy in &document.trace.anatomies {
         text.push('\n');

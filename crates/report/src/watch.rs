@@ -1,6 +1,6 @@
 //! A watched machine: one line for each device and interval.
 
-use measurement::watch::{DeviceRates, Interval, ProcessRate};
+use measurement::watch::{CommitLatencies, DeviceRates, Interval, ProcessRate};
 use workload::number::{latency, number};
 
 use crate::columns::NONE;
@@ -13,28 +13,38 @@ const TIME: usize = "12:00:00".len();
 const WRITES: usize = 8;
 const FLUSHES: usize = 9;
 const LATENCY: usize = 8;
+const MOSTLY: usize = "block layer 99 %".len();
 
 /// Lays out the lines of a watch, whose columns stay where they are.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchLines {
     /// Width of the devices' names.
     names: usize,
-    /// The processes that commit are known.
-    processes: bool,
+    shown: Shown,
+}
+
+/// The columns that need the kernel's tracer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// Latencies of commits.
+    pub commits: bool,
+    /// The processes that commit.
+    pub processes: bool,
 }
 
 impl WatchLines {
     /// For devices of these names.
-    pub fn new<'a>(devices: impl Iterator<Item = &'a str>, processes: bool) -> WatchLines {
+    pub fn new<'a>(devices: impl Iterator<Item = &'a str>, shown: Shown) -> WatchLines {
         let names = devices.map(|name| name.chars().count()).chain(["device".len()]).max();
-        WatchLines { names: names.unwrap_or(0), processes }
+        WatchLines { names: names.unwrap_or(0), shown }
     }
 
     /// The line above them.
     pub fn header(&self, look: &Look) -> String {
-        let last = if self.processes { "syncs by" } else { "" };
+        let last = if self.shown.processes { "syncs by" } else { "" };
         let cells = ["writes/s", "flushes/s", "write", "flush"].map(str::to_owned);
-        let line = self.line("time", "device", &cells, last);
+        let commits = ["commit", "p99", "mostly"].map(str::to_owned);
+        let line = self.line("time", "device", &cells, &commits, last);
         look.finish(paint(look.palette.faint, &line) + "\n")
     }
 
@@ -48,22 +58,44 @@ impl WatchLines {
         }
         let mut text = String::new();
         for rates in &interval.devices {
-            text += &self.line(time, &rates.device, &cells(rates, interval.seconds), &processes);
+            let cells = cells(rates, interval.seconds);
+            let commits = commit_cells(rates.commits.as_ref());
+            text += &self.line(time, &rates.device, &cells, &commits, &processes);
             text.push('\n');
             processes.clear();
         }
         look.finish(text)
     }
 
-    fn line(&self, time: &str, device: &str, cells: &[String; 4], last: &str) -> String {
+    fn line(
+        &self,
+        time: &str,
+        device: &str,
+        cells: &[String; 4],
+        commits: &[String; 3],
+        last: &str,
+    ) -> String {
         let [writes, flushes, write, flush] = cells;
         let names = self.names;
-        let line = format!(
+        let mut line = format!(
             "{time:<TIME$}  {device:<names$}  {writes:>WRITES$}  {flushes:>FLUSHES$}  \
-             {write:>LATENCY$}  {flush:>LATENCY$}  {last}"
+             {write:>LATENCY$}  {flush:>LATENCY$}  "
         );
-        line.trim_end().to_owned()
+        if self.shown.commits {
+            let [median, p99, mostly] = commits;
+            line += &format!("{median:>LATENCY$}  {p99:>LATENCY$}  {mostly:<MOSTLY$}  ");
+        }
+        (line + last).trim_end().to_owned()
     }
+}
+
+/// The median and the 99th percentile of commits, and the layer that takes most of the mean one.
+fn commit_cells(commits: Option<&CommitLatencies>) -> [String; 3] {
+    let Some(commits) = commits else { return [NONE, NONE, ""].map(str::to_owned) };
+    let mostly = commits.longest_layer().map_or_else(String::new, |(layer, share)| {
+        format!("{} {:.0} %", layer.name(), share * 100.0)
+    });
+    [latency(commits.whole.p50_us), latency(commits.whole.p99_us), mostly]
 }
 
 fn cells(rates: &DeviceRates, seconds: f64) -> [String; 4] {
@@ -113,6 +145,9 @@ pub fn flushes_not_counted(devices: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measurement::Stage;
+    use measurement::watch::SampledCommits;
+
     use super::*;
 
     fn rates(device: &str, writes: f64, flushes: Option<f64>) -> DeviceRates {
@@ -122,6 +157,7 @@ mod tests {
             flushes_per_s: flushes,
             write_ms: Some(0.0),
             flush_ms: flushes.map(|_| 8.31),
+            commits: None,
         }
     }
 
@@ -141,7 +177,9 @@ mod tests {
 
     fn page(interval: &Interval) -> String {
         let names = interval.devices.iter().map(|rates| rates.device.as_str());
-        let lines = WatchLines::new(names, interval.processes.is_some());
+        let commits = interval.devices.iter().any(|rates| rates.commits.is_some());
+        let shown = Shown { commits, processes: interval.processes.is_some() };
+        let lines = WatchLines::new(names, shown);
         let look = Look::plain();
         lines.header(&look) + &lines.interval(interval, "19:30:00", &look)
     }
@@ -168,6 +206,21 @@ mod tests {
         time      device   writes/s  flushes/s     write     flush  syncs by
         19:30:00  nvme0n1    12,412        120  <80.6 ns   8.31 ms  postgres (4711) 120/s, and syncs that were not counted
         19:30:00  zram0           3          -   <333 µs         -
+        ");
+    }
+
+    #[test]
+    fn lines_with_sampled_commits() {
+        let mut sampled = SampledCommits::default();
+        sampled.add(&[(Stage::Thread, 30_000), (Stage::Flush, 8_310_000)].into());
+        let mut busy = rates("sda", 120.0, Some(120.0));
+        busy.commits = sampled.latencies();
+        let devices = vec![busy, rates("sdb", 3.0, Some(3.0))];
+        let processes = vec![process("postgres", 4711, 120.0)];
+        insta::assert_snapshot!(page(&interval(devices, Some(processes))), @"
+        time      device  writes/s  flushes/s     write     flush    commit       p99  mostly            syncs by
+        19:30:00  sda          120        120  <8.33 µs   8.31 ms   8.34 ms   8.34 ms  drive 100 %       postgres (4711) 120/s
+        19:30:00  sdb            3          3   <333 µs   8.31 ms         -         -
         ");
     }
 

@@ -4,6 +4,8 @@
 //! next one. The one nearest to the drive counts. When none is known, it depends on the commit's
 //! own thread: it works, it is about to run, or it waits for something that no event shows.
 
+use std::collections::BTreeMap;
+
 use measurement::Stage;
 
 use crate::commits::{Commit, Role};
@@ -77,6 +79,15 @@ pub(crate) fn divide(commit: &Commit) -> Vec<Part> {
     });
     debug_assert_eq!(known.iter().map(|part| part.to - part.from).sum::<u64>(), commit.ns());
     known
+}
+
+/// The time in each stage, in nanoseconds.
+pub(crate) fn stages_ns(parts: &[Part]) -> BTreeMap<Stage, u64> {
+    let mut stages_ns = BTreeMap::new();
+    for part in parts {
+        *stages_ns.entry(part.stage).or_default() += part.to - part.from;
+    }
+    stages_ns
 }
 
 /// The highest-ranking activity of each moment.

@@ -1,5 +1,11 @@
 //! A commit: a system call, and all that it waited for.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use drive::DeviceNumber;
+use measurement::Stage;
+
+use crate::attribution::{divide, stages_ns};
 use crate::event::{Command, Filesystem, Syscall};
 use crate::requests::Request;
 
@@ -102,6 +108,16 @@ impl SyncFlag {
 impl Commit {
     pub fn ns(&self) -> u64 {
         self.exit - self.enter
+    }
+
+    /// The time in each stage that it passed, in nanoseconds.
+    pub fn stages_ns(&self) -> BTreeMap<Stage, u64> {
+        stages_ns(&divide(self))
+    }
+
+    /// The drives that its requests went to.
+    pub fn devices(&self) -> BTreeSet<DeviceNumber> {
+        self.requests.iter().map(|own| own.request.extent.device).collect()
     }
 
     /// The flag that makes a write durable; `None` for a call that is durable by itself, and for a

@@ -530,9 +530,11 @@ fn company(thread: u32, all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
             *window = (window.0.min(from), window.1.max(to));
         }
     }
+    // They are in the order of submission, and those of `sync` can be very many.
     let is_own = |request: &Request| {
-        own.iter()
-            .any(|own| own.request.queued == request.queued && own.request.extent == request.extent)
+        let first = own.partition_point(|own| own.request.queued < request.queued);
+        let same_time = own[first..].iter().take_while(|own| own.request.queued == request.queued);
+        same_time.into_iter().any(|own| own.request.extent == request.extent)
     };
     let mut others = Vec::new();
     for request in all {

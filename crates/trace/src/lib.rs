@@ -43,7 +43,7 @@ pub use event::Event;
 pub use inferred::with_calls;
 pub use joining::Joiner;
 pub use kept::{Header, Keeper, Kept, KeptError, Trailer};
-pub use live::{Counted, Live, READ_INTERVAL, Scope};
+pub use live::{Counted, Detail, Live, READ_INTERVAL, Scope};
 pub use summary::Summary;
 pub use sync_counts::{SyncCounts, Syncs};
 pub use text::{Origin, TextTrace, read_text};

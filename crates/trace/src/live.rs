@@ -42,7 +42,38 @@ pub struct Counted {
 pub const READ_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A second of half a million events on one CPU, divided by four.
-const KIB_PER_CPU: u32 = 8 * 1024;
+const COMMITS_KIB: u32 = 8 * 1024;
+/// The memory of all CPUs together in one instance, as long as each has 1 MiB.
+const ALL_KIB_MOST: u32 = 256 * 1024;
+
+/// What is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// All ways to commit, and when threads wait: for some seconds.
+    Commits,
+    /// Only calls that exist to make something durable, without the scheduler, which would cost
+    /// other threads time: for [`Live::pause`] and [`Live::resume`] at any time.
+    Syncs,
+}
+
+impl Detail {
+    /// The size of each buffer, of which each of so many CPUs has one in both instances.
+    fn kib_per_cpu(self, cpus: u32) -> u32 {
+        match self {
+            Detail::Commits => (ALL_KIB_MOST / cpus.max(1)).clamp(1024, COMMITS_KIB),
+            Detail::Syncs => 256,
+        }
+    }
+
+    fn includes(self, tracepoint: Tracepoint) -> bool {
+        match (self, tracepoint, observer(tracepoint)) {
+            (Detail::Commits, ..) | (_, _, Observer::Blocks | Observer::Filesystems) => true,
+            (_, Tracepoint::Enter(call) | Tracepoint::Return(call), _) => call.is_sync(),
+            _ => false,
+        }
+    }
+}
+
 /// A CPU's record may become visible this long after it was stamped, at most.
 const SETTLED_NS: u64 = 2_000_000;
 
@@ -52,6 +83,7 @@ pub struct Live {
     calls: Instance,
     devices: Instance,
     is_following: bool,
+    is_paused: bool,
     /// Events that are too young to know that none before them is missing.
     pending: Vec<Event>,
     counted: Counted,
@@ -61,16 +93,17 @@ pub struct Live {
 
 impl Live {
     /// Sets the tracer up and starts it.
-    pub fn start(scope: &Scope) -> Result<Live, TraceError> {
+    pub fn start(scope: &Scope, detail: Detail) -> Result<Live, TraceError> {
         let tracefs = Tracefs::open()?;
         tracefs.remove_abandoned();
-        let mut calls = tracefs.instance("calls", KIB_PER_CPU)?;
-        let mut devices = tracefs.instance("devices", KIB_PER_CPU)?;
+        let kib = detail.kib_per_cpu(tracefs.cpus());
+        let mut calls = tracefs.instance("calls", kib)?;
+        let mut devices = tracefs.instance("devices", kib)?;
         let mut counted = Counted::default();
         let partitions = scope.partitions.keys().copied();
         let blocks = any_of(scope.disks.iter().copied().chain(partitions));
         let filesystems = any_of(scope.filesystems.keys().copied());
-        for tracepoint in Tracepoint::all() {
+        for tracepoint in Tracepoint::all().filter(|one| detail.includes(*one)) {
             let present = match observer(tracepoint) {
                 Observer::Threads => calls.enable(tracepoint, "")?,
                 Observer::Blocks => devices.enable(tracepoint, &blocks)?,
@@ -81,11 +114,13 @@ impl Live {
                 counted.missing.push(tracepoint.path());
             }
         }
-        devices.start()?;
+        devices.open_readers()?;
+        devices.switch_on()?;
         Ok(Live {
             calls,
             devices,
             is_following: false,
+            is_paused: false,
             pending: Vec::new(),
             counted,
             _tracefs: tracefs,
@@ -100,10 +135,29 @@ impl Live {
         self.calls.follow(threads)?;
         // Without a thread to follow, the kernel would record all of them.
         if !self.is_following {
-            self.calls.start()?;
+            self.calls.open_readers()?;
             self.is_following = true;
+            if !self.is_paused {
+                self.calls.switch_on()?;
+            }
         }
         Ok(())
+    }
+
+    /// Stops, and passes on what is left; what is open at that moment is marked as lost.
+    pub fn pause(&mut self) -> Result<Vec<Event>, TraceError> {
+        self.is_paused = true;
+        let mut left = self.stop()?;
+        let at = left.last().map_or(0, |event| event.at);
+        left.push(Event { at, thread: 0, what: What::Lost });
+        Ok(left)
+    }
+
+    /// Records again.
+    pub fn resume(&mut self) -> Result<(), TraceError> {
+        self.is_paused = false;
+        self.devices.switch_on()?;
+        if self.is_following { self.calls.switch_on() } else { Ok(()) }
     }
 
     /// Reads what the kernel has, and passes on the events that none can precede any more. To be
@@ -116,11 +170,15 @@ impl Live {
 
     /// Stops, and passes on what is left.
     pub fn finish(mut self) -> Result<(Vec<Event>, Counted), TraceError> {
+        let left = self.stop()?;
+        Ok((left, self.counted))
+    }
+
+    fn stop(&mut self) -> Result<Vec<Event>, TraceError> {
         self.calls.stop()?;
         self.devices.stop()?;
         self.collect()?;
-        let left = self.pass_on(u64::MAX).collect();
-        Ok((left, self.counted))
+        Ok(self.pass_on(u64::MAX).collect())
     }
 
     fn collect(&mut self) -> Result<(), TraceError> {
@@ -227,4 +285,24 @@ fn any_of(devices: impl Iterator<Item = DeviceNumber>) -> String {
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_with_many_processors_keep_their_memory() {
+        let mib = |cpus: u32| Detail::Commits.kib_per_cpu(cpus) * cpus / 1024;
+        assert_eq!([1, 2, 32, 64, 256, 1024].map(mib), [8, 16, 256, 256, 256, 1024]);
+    }
+
+    #[test]
+    fn a_sample_has_syncs_without_the_scheduler() {
+        let included = |tracepoint| Detail::Syncs.includes(tracepoint);
+        assert!(included(Tracepoint::Enter(Syscall::Fsync)) && included(Tracepoint::Issue));
+        assert!(included(Tracepoint::JournalEnd) && !included(Tracepoint::Switch));
+        assert!(!included(Tracepoint::Return(Syscall::Pwrite)));
+        assert!(Tracepoint::all().all(|tracepoint| Detail::Commits.includes(tracepoint)));
+    }
 }

@@ -8,7 +8,7 @@ use measurement::{
     StageTimes,
 };
 
-use crate::attribution::{divide, stage};
+use crate::attribution::{divide, stage, stages_ns};
 use crate::commits::{Commit, Own, Role, SyncFlag};
 use crate::event::{Command, Filesystem, Operation, Syscall};
 use crate::requests::{Phase, Which};
@@ -110,10 +110,7 @@ impl Kind {
     fn add(&mut self, commit: &Commit) {
         let ns = commit.ns();
         let parts = divide(commit);
-        let mut stages_ns: BTreeMap<Stage, u64> = BTreeMap::new();
-        for part in &parts {
-            *stages_ns.entry(part.stage).or_default() += part.to - part.from;
-        }
+        let stages_ns = stages_ns(&parts);
         for (&stage, &stage_ns) in &stages_ns {
             let times = self.stages.entry(stage).or_default();
             times.times.record(stage_ns);
@@ -134,7 +131,7 @@ impl Kind {
             bucket.drawn = drawn();
         }
         self.commits.record(ns);
-        self.devices.extend(commit.requests.iter().map(|own| own.request.extent.device));
+        self.devices.extend(commit.devices());
         count_reached(&mut self.reached, commit);
         let accompanied = !commit.company.is_empty();
         if accompanied { &mut self.accompanied } else { &mut self.alone }.add(ns);

@@ -89,7 +89,8 @@ impl SyncCounts {
             for one in &counting {
                 instance.enable(one.tracepoint, one.filter)?;
             }
-            instance.start()?;
+            instance.open_readers()?;
+            instance.switch_on()?;
             Method::Events(instance)
         };
         Ok(SyncCounts { method, tracefs })

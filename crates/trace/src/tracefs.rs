@@ -101,6 +101,11 @@ impl Tracefs {
         names.lines().find_map(of_thread)
     }
 
+    /// How many CPUs have buffers.
+    pub fn cpus(&self) -> u32 {
+        fs::read_dir(self.root.join("per_cpu")).map_or(1, |cpus| cpus.count() as u32)
+    }
+
     /// Creates an instance of this name and this size for each CPU.
     pub fn instance(&self, name: &str, kib_per_cpu: u32) -> Result<Instance, TraceError> {
         let process = std::process::id();
@@ -222,7 +227,8 @@ impl Instance {
         Ok(())
     }
 
-    pub fn start(&mut self) -> Result<(), TraceError> {
+    /// Makes [`read`](Instance::read) possible.
+    pub fn open_readers(&mut self) -> Result<(), TraceError> {
         let cpus = self.path.join("per_cpu");
         let failed = |path: &Path, source| TraceError::Io {
             doing: "reading",
@@ -238,10 +244,9 @@ impl Instance {
         let kib = fs::read_to_string(self.path.join("buffer_subbuf_size_kb")).ok();
         let kib = kib.and_then(|kib| kib.trim().parse::<usize>().ok());
         self.page = vec![0; kib.map_or_else(rustix::param::page_size, |kib| kib * 1024)];
-        self.switch_on()
+        Ok(())
     }
 
-    /// Starts without reading records.
     pub fn switch_on(&self) -> Result<(), TraceError> {
         self.write("tracing_on", "1")
     }

@@ -6,20 +6,21 @@ use clap::Parser;
 
 use super::store::StoreArgs;
 
-/// Render results as one self-contained HTML page
+/// Render results or traces as one self-contained HTML page
 ///
-/// The page has the verdict, charts, numbers and findings.
+/// The page has the verdict, charts, numbers and findings; of a trace, the stages of commits.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
   flushmark check /srv && flushmark report last --open
   flushmark report before.json after.json -o comparison.html
+  flushmark trace --output trace.json -- ./my-program && flushmark report trace.json
   flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
 
 The page needs no network and no server, supports light and dark themes, and prints on A4.")]
 pub struct ReportArgs {
     /// The results: numbers from `results list`, last, last~1, @TAG, or files written by --output;
-    /// several are shown side by side
+    /// or files with traces. Several are shown side by side
     #[arg(value_name = "RESULT", required = true)]
     pub words: Vec<String>,
 

@@ -1,13 +1,14 @@
-//! `flushmark report`: results as an HTML page.
+//! `flushmark report`: results or traces as an HTML page.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use pages::Run;
+use measurement::TraceDocument;
+use pages::{Run, Trace};
 
-use super::print;
+use super::{print, trace};
 use crate::args::report::ReportArgs;
 use crate::browser;
 use crate::exit::{self, ExitStatus, Refused, WrongUse};
@@ -16,7 +17,7 @@ use crate::selection::{self, Selected};
 /// Enough of a file to recognize a report.
 const HEAD_BYTES: u64 = 4096;
 
-/// Renders the selected results and writes the page.
+/// Renders what the words select and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.output == Path::new("-");
     if to_stdout && args.open {
@@ -29,30 +30,73 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     if !to_stdout && !args.force {
         expect_ours(&args.output)?;
     }
-    let selected = selection::select(&args.words, &args.store)?;
-    let labels = labels(&args.words);
-    let runs: Vec<Run<'_>> =
-        selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
-    let page = pages::report(&runs);
+    let Rendered { page, contents } = render(args)?;
     if to_stdout {
         print(&page)?;
         return Ok(ExitStatus::Done);
     }
     wholefile::replace(&args.output, page.as_bytes(), None)
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
-    let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     let size = workload::number::about_bytes(page.len() as u64);
-    print(&format!(
-        "{}: {}, {}, {size}\n",
-        args.output.display(),
-        counted(runs.len(), "run"),
-        counted(tests, "test")
-    ))?;
+    print(&format!("{}: {contents}, {size}\n", args.output.display()))?;
     if args.open {
         // The report exists; failing to open it is not an error.
         browser::open_file(&args.output).unwrap_or_else(|why| exit::complain(&why));
     }
     Ok(ExitStatus::Done)
+}
+
+struct Rendered {
+    page: String,
+    /// The number of its runs and tests, in words.
+    contents: String,
+}
+
+/// The page of the selected runs, or of traces if the first word names one.
+fn render(args: &ReportArgs) -> anyhow::Result<Rendered> {
+    let labels = labels(&args.words);
+    if let Some(traces) = traces(&args.words)? {
+        let traces: Vec<Trace<'_>> = args
+            .words
+            .iter()
+            .zip(&traces)
+            .map(|(word, document)| Trace { label: labels.label(word).to_owned(), document })
+            .collect();
+        let commits = traces.iter().flat_map(|trace| &trace.document.trace.anatomies);
+        let kinds = counted(commits.count(), "kind");
+        return Ok(Rendered {
+            page: pages::trace_report(&traces),
+            contents: format!("{}, {kinds} of commits", counted(traces.len(), "trace")),
+        });
+    }
+    let selected = selection::select(&args.words, &args.store)?;
+    let runs: Vec<Run<'_>> =
+        selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
+    let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
+    Ok(Rendered {
+        page: pages::report(&runs),
+        contents: format!("{}, {}", counted(runs.len(), "run"), counted(tests, "test")),
+    })
+}
+
+/// The traces in these files; `None` if the first is none.
+fn traces(words: &[String]) -> anyhow::Result<Option<Vec<TraceDocument>>> {
+    let mut documents = Vec::new();
+    for word in words {
+        match trace::document_of_file(Path::new(word))? {
+            Some(document) => documents.push(document),
+            None if documents.is_empty() => return Ok(None),
+            None => {
+                return Err(WrongUse(format!(
+                    "`{word}` is not a trace, but {} is; a page shows either traces or the results \
+                     of runs",
+                    words[0]
+                ))
+                .into());
+            }
+        }
+    }
+    Ok(Some(documents))
 }
 
 /// Short labels if the file names alone distinguish all words.
@@ -71,6 +115,15 @@ enum Labels {
     AsGiven,
 }
 
+impl Labels {
+    fn label(self, word: &str) -> &str {
+        match self {
+            Labels::Short => short_label(word),
+            Labels::AsGiven => word,
+        }
+    }
+}
+
 /// `check` for `results/check.json`.
 fn short_label(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
@@ -84,7 +137,7 @@ fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
     let named = parts.len() == selected.documents.len();
     let label = |index: usize| {
         let part = if named { parts[index] } else { selected.word.as_str() };
-        let part = if matches!(labels, Labels::Short) { short_label(part) } else { part };
+        let part = labels.label(part);
         if named { part.to_owned() } else { format!("{part} ({})", index + 1) }
     };
     selected

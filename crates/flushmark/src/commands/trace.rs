@@ -11,6 +11,8 @@ use drive::{BlockDevice, Place, SystemRoot};
 use measurement::{TraceDocument, TraceRecord};
 use trace::{Header, READ_INTERVAL};
 
+pub use self::read::document_of_file;
+
 use self::command::Traced;
 use super::measure::expect_files;
 use super::{look, print};

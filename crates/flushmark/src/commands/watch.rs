@@ -3,6 +3,7 @@
 mod devices;
 mod metrics;
 mod processes;
+mod sampling;
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -12,11 +13,13 @@ use drive::SystemRoot;
 use jiff::{Timestamp, Zoned};
 use measurement::started_at;
 use measurement::watch::{Interval, Reading};
-use report::{Look, WatchLines};
+use report::{Look, Shown, WatchLines};
+use trace::TraceError;
 
 use self::devices::Devices;
 use self::metrics::Publisher;
 use self::processes::Processes;
+use self::sampling::Sampler;
 use super::{look, print};
 use crate::args::Format;
 use crate::args::watch::WatchArgs;
@@ -36,10 +39,10 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     signals::listen().context("cannot listen for signals")?;
     // Another machine's processes are not here.
     let is_here = root == SystemRoot::default();
-    let mut processes = if is_here { Processes::begin() } else { None };
-    let mut printer = Printer::new(args.format, &devices, processes.is_some());
+    let mut tracer = if is_here { Tracer::begin(&root) } else { Tracer::default() };
+    let mut printer = Printer::new(args.format, &devices, tracer.shown());
 
-    let (mut earlier, _) = read(&mut devices, &mut processes);
+    let (mut earlier, _) = tracer.read(&mut devices);
     let began = Instant::now();
     let end = args.time.map(|time| began + time);
     if let Some(words) = uncounted(&earlier) {
@@ -48,11 +51,11 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     let (mut last, mut next) = (began, began + args.interval);
     loop {
         let is_last = end.is_some_and(|end| end <= next);
-        wait(end.map_or(next, |end| end.min(next)), &mut processes);
+        tracer.wait(end.map_or(next, |end| end.min(next)));
         if STOP.is_requested() {
             break;
         }
-        let (reading, syncs_incomplete) = read(&mut devices, &mut processes);
+        let (reading, syncs_incomplete) = tracer.read(&mut devices);
         let now = Instant::now();
         let time = started_at::write(Some(Timestamp::now()));
         let interval = reading.since(&earlier, (now - last).as_secs_f64(), time);
@@ -72,35 +75,83 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Waits until then, or until a signal asks to stop.
-fn wait(until: Instant, processes: &mut Option<Processes>) {
-    while !STOP.is_requested() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
+/// The parts that need the kernel's tracer; `None` where it may not be used.
+#[derive(Default)]
+struct Tracer {
+    processes: Option<Processes>,
+    sampler: Option<Sampler>,
+}
+
+impl Tracer {
+    /// Says what is missing.
+    fn begin(root: &SystemRoot) -> Tracer {
+        let processes = Processes::begin();
+        // The processes that commit are those whose commits are traced.
+        let sampler = processes.is_some().then(|| Sampler::begin(root));
+        let sampler = sampler.and_then(|sampler| {
+            sampler.map_err(|error| complain(&sampling::not_shown(&error))).ok()
+        });
+        Tracer { processes, sampler }
+    }
+
+    fn shown(&self) -> Shown {
+        Shown { commits: self.sampler.is_some(), processes: self.processes.is_some() }
+    }
+
+    /// Waits until then, or until a signal asks to stop. Traces some commits meanwhile.
+    fn wait(&mut self, until: Instant) {
+        let threads: Vec<u32> = self.processes.iter().flat_map(Processes::threads).collect();
+        self.ask_sampler(|sampler| sampler.record(threads.into_iter()));
+        while !STOP.is_requested() {
+            let look = self.sampler.as_ref().and_then(Sampler::next_look);
+            let wake = look.map_or(until, |look| look.min(until));
+            let left = wake.saturating_duration_since(Instant::now());
+            if left.is_zero() && wake == until {
+                return;
+            }
+            std::thread::sleep(left.min(STOP_POLL));
+            self.ask_processes(Processes::relieve);
+            self.ask_sampler(Sampler::look);
         }
-        std::thread::sleep(left.min(STOP_POLL));
-        with_processes(processes, Processes::relieve);
+    }
+
+    /// The kernel's counts, and whether it missed syncs.
+    fn read(&mut self, devices: &mut Devices) -> (Reading, bool) {
+        let counted = self.ask_processes(Processes::read);
+        let commits = self.ask_sampler(Sampler::read);
+        let (processes, incomplete) = counted.unzip();
+        let devices = devices.read(commits.as_ref());
+        (Reading { devices, processes }, incomplete.unwrap_or(false))
+    }
+
+    /// Goes on without the processes if the tracer fails.
+    fn ask_processes<T>(
+        &mut self,
+        ask: impl FnOnce(&mut Processes) -> Result<T, TraceError>,
+    ) -> Option<T> {
+        or_none(&mut self.processes, ask, processes::not_shown)
+    }
+
+    /// Goes on without latencies of commits if the tracer fails.
+    fn ask_sampler<T>(
+        &mut self,
+        ask: impl FnOnce(&mut Sampler) -> Result<T, TraceError>,
+    ) -> Option<T> {
+        or_none(&mut self.sampler, ask, sampling::not_shown)
     }
 }
 
-/// The kernel's counts, and whether it missed syncs.
-fn read(devices: &mut Devices, processes: &mut Option<Processes>) -> (Reading, bool) {
-    let counted = with_processes(processes, Processes::read);
-    let (processes, incomplete) = counted.unzip();
-    (Reading { devices: devices.read(), processes }, incomplete.unwrap_or(false))
-}
-
-/// Asks the tracer, and goes on without it if it fails.
-fn with_processes<T>(
-    processes: &mut Option<Processes>,
-    ask: impl FnOnce(&mut Processes) -> Result<T, trace::TraceError>,
+/// Asks one part of the tracer, and drops it if it fails.
+fn or_none<P, T>(
+    part: &mut Option<P>,
+    ask: impl FnOnce(&mut P) -> Result<T, TraceError>,
+    not_shown: impl FnOnce(&TraceError) -> String,
 ) -> Option<T> {
-    match ask(processes.as_mut()?) {
+    match ask(part.as_mut()?) {
         Ok(answer) => Some(answer),
         Err(error) => {
-            complain(&processes::not_shown(&error));
-            *processes = None;
+            complain(&not_shown(&error));
+            *part = None;
             None
         }
     }
@@ -123,10 +174,10 @@ struct Printer {
 }
 
 impl Printer {
-    fn new(format: Format, devices: &Devices, processes: bool) -> Printer {
+    fn new(format: Format, devices: &Devices, shown: Shown) -> Printer {
         Printer {
             format,
-            lines: WatchLines::new(devices.names(), processes),
+            lines: WatchLines::new(devices.names(), shown),
             look: look(),
             is_terminal: std::io::stdout().is_terminal(),
             since_header: None,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use measurement::TraceRecord;
-use trace::{Event, Header, Live, Trailer};
+use trace::{Detail, Event, Header, Live, Trailer};
 
 use super::analysis::Analysis;
 use super::keeping::Keeping;
@@ -33,7 +33,7 @@ impl<'a> Recording<'a> {
     /// Starts the tracer, which records no calls before a thread is followed. Events are also kept
     /// in `file`.
     pub fn start(header: &'a Header, file: Option<&Path>) -> anyhow::Result<Recording<'a>> {
-        let live = Live::start(&header.scope)?;
+        let live = Live::start(&header.scope, Detail::Commits)?;
         let taken = Taken {
             analysis: Analysis::of_running(header),
             names: Names::default(),

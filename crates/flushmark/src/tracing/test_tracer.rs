@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use drive::{Place, SystemRoot};
 use measurement::{Progress, TraceRecord};
-use trace::{Header, Live};
+use trace::{Detail, Header, Live};
 use workload::Test;
 
 use super::recording::Recording;
@@ -32,7 +32,7 @@ impl TestTracer {
         })?;
         let header = scope::of_place(&SystemRoot::default(), target, place)?;
         // A refusal should come before minutes of measuring.
-        drop(Live::start(&header.scope)?);
+        drop(Live::start(&header.scope, Detail::Commits)?);
         Ok(TestTracer { header })
     }
 

@@ -6,7 +6,7 @@ use measurement::{Evidence, Finding};
 use super::overview::names;
 use super::{RunSection, osds};
 use crate::evidence::test_of;
-use crate::heading::Look;
+use crate::heading::{Level, Look};
 use crate::prose::prose;
 
 /// The tests of a run that evidence may link to.
@@ -17,32 +17,40 @@ struct Tests {
     shown: Vec<usize>,
 }
 
-/// Every finding in full.
+/// Every finding of a run in full.
 pub(super) fn section(place: &RunSection<'_>) -> Markup {
-    let findings = &place.document.findings;
     let results = &place.document.results;
     let tests = Tests { names: names(results), shown: osds::tests_shown(results) };
-    html! {
-        section.findings aria-labelledby=(place.within("findings")) {
-            (place.part("findings", "Findings"))
-            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is \
-                                                  unusual." } }
-            @for (index, finding) in findings.iter().enumerate() { (one(place, index, finding, &tests)) }
-        }
-    }
+    let heading = place.part("findings", "Findings");
+    let piece = |evidence: &Evidence| piece(place, evidence, &tests);
+    all(&place.anchor, &heading, place.level().below(), &place.document.findings, &piece)
 }
 
-fn one(place: &RunSection<'_>, index: usize, finding: &Finding, tests: &Tests) -> Markup {
+/// Findings in full below an anchor, with `piece` for each piece of evidence.
+pub(super) fn all(
+    anchor: &str,
+    heading: &Markup,
+    level: Level,
+    findings: &[Finding],
+    piece: &dyn Fn(&Evidence) -> Markup,
+) -> Markup {
     html! {
-        article.finding id=(place.within(&format!("finding-{}", index + 1))) {
-            (place.level().below().heading(Look::Title, None, &html! { (index + 1) ". " (prose(&finding.title)) }))
-            dl {
-                dt { "because" }
-                dd { ul { @for evidence in &finding.evidence { li { (piece(place, evidence, tests)) } } } }
-                dt { "confidence" }
-                dd { (prose(&report::confidence_words(finding))) }
-                dt { "to do" }
-                dd { (prose(&finding.advice)) }
+        section.findings aria-labelledby={ (anchor) "-findings" } {
+            (heading)
+            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is \
+                                                  unusual." } }
+            @for (index, finding) in (1_usize..).zip(findings) {
+                article.finding id={ (anchor) "-finding-" (index) } {
+                    (level.heading(Look::Title, None, &html! { (index) ". " (prose(&finding.title)) }))
+                    dl {
+                        dt { "because" }
+                        dd { ul { @for evidence in &finding.evidence { li { (piece(evidence)) } } } }
+                        dt { "confidence" }
+                        dd { (prose(&report::confidence_words(finding))) }
+                        dt { "to do" }
+                        dd { (prose(&finding.advice)) }
+                    }
+                }
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use crate::exit::WrongUse;
 use crate::tracing::Recording;
@@ -28,6 +29,7 @@ impl Traced {
     ) -> anyhow::Result<Traced> {
         let mut command = Command::new(program);
         command.args(arguments);
+        end_with_parent(&mut command);
         let (thread_sender, thread) = channel();
         let (go, may_go) = channel::<()>();
         let (child_sender, child) = channel();
@@ -75,6 +77,16 @@ impl Traced {
         let status = self.status.transpose()?;
         let failed = status.filter(|status| !status.success());
         Ok(failed.map(|status| format!("the command failed ({status})")))
+    }
+}
+
+/// Ends the command if flushmark is killed. The kernel sends the signal when the thread ends that
+/// started it, which waits for it.
+#[expect(unsafe_code, reason = "the signal can be set only between fork and exec")]
+fn end_with_parent(command: &mut Command) {
+    // SAFETY: It makes one system call, which is allowed there.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
     }
 }
 

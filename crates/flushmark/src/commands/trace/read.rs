@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use measurement::TraceDocument;
+use measurement::{DocumentError, TraceDocument};
 use trace::{Header, Kept, KeptError, Origin, Scope, TextTrace, Trailer};
 
 use super::document as document_of;
@@ -23,6 +23,30 @@ pub fn document(path: &Path) -> anyhow::Result<TraceDocument> {
         Err(KeptError::Foreign) => of_text(path),
         Err(KeptError::Io(error)) => Err(error).with_context(failed),
         Err(error) => Err(WrongUse(format!("{}: {error}", failed())).into()),
+    }
+}
+
+/// The trace in a file, kept or as a document; `None` if there is no such file or no trace in it.
+///
+/// # Errors
+/// If a trace is damaged, or written by a newer version.
+pub fn document_of_file(path: &Path) -> anyhow::Result<Option<TraceDocument>> {
+    let failed = || format!("cannot read {}", path.display());
+    let Ok(file) = File::open(path) else { return Ok(None) };
+    match Kept::open(file) {
+        Ok(kept) => {
+            return of_kept(kept).map(Some).map_err(|error| anyhow!("{}: {error}", failed()));
+        }
+        Err(KeptError::Foreign | KeptError::Io(_)) => {}
+        Err(error) => return Err(WrongUse(format!("{}: {error}", failed())).into()),
+    }
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+    match TraceDocument::from_json(&text) {
+        Ok(document) => Ok(Some(document)),
+        Err(error @ (DocumentError::Newer { .. } | DocumentError::Damaged { .. })) => {
+            Err(WrongUse(format!("{}: {error}", failed())).into())
+        }
+        Err(_) => Ok(None),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The devices that are watched.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use drive::{BlockDevice, Counters, DeviceNumber, DriveError, Place, SystemRoot};
-use measurement::watch::DeviceReading;
+use measurement::watch::{CommitsReading, DeviceReading};
 
 use crate::exit::{WrongUse, complain};
 
@@ -44,13 +45,17 @@ impl Devices {
         self.watched.iter().map(|watched| watched.name.as_str())
     }
 
-    /// The counters of those that are still there.
-    pub fn read(&mut self) -> Vec<DeviceReading> {
+    /// The counters of those that are still there, with their commits if these are traced.
+    pub fn read(
+        &mut self,
+        commits: Option<&HashMap<DeviceNumber, CommitsReading>>,
+    ) -> Vec<DeviceReading> {
         let Devices { root, watched } = self;
         let mut readings = Vec::new();
         watched.retain(|Watched { name, number }| match Counters::read(root, *number) {
             Ok(counters) => {
-                readings.push(DeviceReading { device: name.clone(), counters });
+                let commits = commits.map(|all| all.get(number).cloned().unwrap_or_default());
+                readings.push(DeviceReading { device: name.clone(), counters, commits });
                 true
             }
             Err(error) => {

@@ -58,6 +58,11 @@ impl Processes {
         Ok((readings.collect(), std::mem::take(&mut self.syncs.incomplete)))
     }
 
+    /// The threads that have synced and still run, as far as that was looked up.
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        self.threads.keys().copied()
+    }
+
     fn take(&mut self) -> Result<(), TraceError> {
         let Processes { counts, syncs, threads, by_pid } = self;
         counts.add_to(syncs)?;

@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::PATIENCE;
+use super::monitor::{Executed, Monitor};
 
 /// A guest that accepts commands.
 pub struct Guest {
@@ -19,6 +20,7 @@ pub struct Guest {
     lost: bool,
     /// Devices by serial number.
     devices: HashMap<String, String>,
+    monitor: Monitor,
 }
 
 /// The output and exit code of a command.
@@ -31,8 +33,8 @@ pub struct Output {
 }
 
 impl Guest {
-    /// Waits until the guest with this socket is ready.
-    pub fn connect(socket: &Path) -> anyhow::Result<Guest> {
+    /// Waits until the guest with this socket is ready. `monitor` is the socket of its QEMU.
+    pub fn connect(socket: &Path, monitor: &Path) -> anyhow::Result<Guest> {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -44,8 +46,12 @@ impl Guest {
             }
         };
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut guest =
-            Guest { stream: BufReader::new(stream), lost: false, devices: HashMap::new() };
+        let mut guest = Guest {
+            stream: BufReader::new(stream),
+            lost: false,
+            devices: HashMap::new(),
+            monitor: Monitor::connect(monitor)?,
+        };
         guest.wait_until_ready()?;
         Ok(guest)
     }
@@ -145,8 +151,18 @@ impl Guest {
             self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
         self.lost |= rebooted.is_err();
         // Device names change from boot to boot.
-        self.devices.clear();
+        self.forget_devices();
         rebooted
+    }
+
+    /// Looks up all devices again, because their names have changed.
+    pub fn forget_devices(&mut self) {
+        self.devices.clear();
+    }
+
+    /// What the drive with that serial number has executed since QEMU started.
+    pub fn executed(&mut self, serial: &str) -> anyhow::Result<Executed> {
+        self.monitor.executed(serial)
     }
 
     /// The device of the drive with that serial number, such as `/dev/sda`: looked up once per

@@ -156,13 +156,15 @@ impl Machine {
         if self.served.is_empty() {
             self.serve()?;
         }
-        let socket = self.directory.join("agent");
-        let _ = std::fs::remove_file(&socket);
-        let mut qemu = self.qemu(&socket)?;
+        let (agent, monitor) = (self.directory.join("agent"), self.directory.join("monitor"));
+        for socket in [&agent, &monitor] {
+            let _ = std::fs::remove_file(socket);
+        }
+        let mut qemu = self.qemu(&agent, &monitor)?;
         let log = File::create(self.directory.join("qemu.log"))?;
         let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
-        let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
+        let mut guest = Guest::connect(&agent, &monitor).with_context(|| self.console_end())?;
         // The kernel needs some time to probe some buses.
         for _ in 0..TRIES {
             if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
@@ -175,8 +177,9 @@ impl Machine {
         Ok(guest)
     }
 
-    /// QEMU with its machine and its drives. `socket` is that of the guest's agent.
-    fn qemu(&self, socket: &Path) -> anyhow::Result<Command> {
+    /// QEMU with its machine and its drives, and the sockets of the guest's agent and of QEMU's
+    /// monitor.
+    fn qemu(&self, agent: &Path, monitor: &Path) -> anyhow::Result<Command> {
         let mut qemu = Command::new("qemu-system-x86_64");
         // KVM is not used: it may hang in nested virtual machines, and TCG works everywhere.
         qemu.args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024"])
@@ -209,14 +212,16 @@ impl Machine {
                 "virtserialport,chardev=agent,name=agent",
                 "-chardev",
             ])
-            .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
+            .arg(format!("socket,id=agent,path={},server=on,wait=off", agent.display()))
+            .arg("-qmp")
+            .arg(format!("unix:{},server=on,wait=off", monitor.display()))
             .args([
                 "-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device",
                 "megasas,id=raid",
             ])
             .args(["-device", "nvme,id=zoned,serial=ZONED"])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
-        for (index, drive) in DRIVES.iter().enumerate() {
+        for drive in &DRIVES {
             let file = match drive.attachment {
                 Attachment::EmulatedBlk | Attachment::EmulatedScsi => {
                     format!("nbd+unix:///?socket={}", self.socket(drive.serial).display())
@@ -236,8 +241,8 @@ impl Machine {
                 Mode::Unsafe => "unsafe",
             };
             qemu.arg("-drive")
-                .arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
-            qemu.arg("-device").arg(drive.device(index));
+                .arg(format!("if=none,id={},format=raw,cache={cache},file={file}", drive.serial));
+            qemu.arg("-device").arg(drive.device());
         }
         Ok(qemu)
     }
@@ -284,13 +289,14 @@ impl Drop for Machine {
 
 impl Drive {
     /// The value of QEMU's option.
-    fn device(&self, index: usize) -> String {
-        let common = format!("drive=d{index},serial={}", self.serial);
+    fn device(&self) -> String {
+        let serial = self.serial;
+        let common = format!("drive={serial},serial={serial}");
         match self.attachment {
             Attachment::Nvme => format!("nvme,{common}"),
             // On the controller of the command line.
             Attachment::NvmeZoned => format!(
-                "nvme-ns,bus=zoned,drive=d{index},zoned=true,zoned.zone_size=4M,\
+                "nvme-ns,bus=zoned,drive={serial},zoned=true,zoned.zone_size=4M,\
                  zoned.zone_capacity=3M,zoned.max_open=4,zoned.max_active=6"
             ),
             Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),

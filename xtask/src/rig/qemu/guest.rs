@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::PATIENCE;
-use super::monitor::{Executed, Monitor};
+use super::monitor::Monitor;
 
 /// A guest that accepts commands.
 pub struct Guest {
@@ -33,8 +33,11 @@ pub struct Output {
 }
 
 impl Guest {
-    /// Waits until the guest with this socket is ready. `monitor` is the socket of its QEMU.
-    pub fn connect(socket: &Path, monitor: &Path) -> anyhow::Result<Guest> {
+    /// Waits until the guest with this socket is ready; `monitor` connects to its QEMU.
+    pub fn connect(
+        socket: &Path,
+        monitor: impl FnOnce() -> anyhow::Result<Monitor>,
+    ) -> anyhow::Result<Guest> {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -50,7 +53,7 @@ impl Guest {
             stream: BufReader::new(stream),
             lost: false,
             devices: HashMap::new(),
-            monitor: Monitor::connect(monitor)?,
+            monitor: monitor()?,
         };
         guest.wait_until_ready()?;
         Ok(guest)
@@ -160,9 +163,9 @@ impl Guest {
         self.devices.clear();
     }
 
-    /// What the drive with that serial number has executed since QEMU started.
-    pub fn executed(&mut self, serial: &str) -> anyhow::Result<Executed> {
-        self.monitor.executed(serial)
+    /// The machine below the guest.
+    pub fn monitor(&mut self) -> &mut Monitor {
+        &mut self.monitor
     }
 
     /// The device of the drive with that serial number, such as `/dev/sda`: looked up once per

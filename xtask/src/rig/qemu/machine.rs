@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context as _;
 
 use super::guest::Guest;
+use super::monitor::{self, Monitor};
 use crate::command;
 
 /// The interface of a drive.
@@ -157,14 +158,17 @@ impl Machine {
             self.serve()?;
         }
         let (agent, monitor) = (self.directory.join("agent"), self.directory.join("monitor"));
-        for socket in [&agent, &monitor] {
-            let _ = std::fs::remove_file(socket);
+        let commands = self.directory.join("commands");
+        for old in [&agent, &monitor, &commands] {
+            let _ = std::fs::remove_file(old);
         }
         let mut qemu = self.qemu(&agent, &monitor)?;
+        qemu.args(["-trace", monitor::LOGGED, "-D"]).arg(&commands);
         let log = File::create(self.directory.join("qemu.log"))?;
         let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
-        let mut guest = Guest::connect(&agent, &monitor).with_context(|| self.console_end())?;
+        let mut guest = Guest::connect(&agent, || Monitor::connect(&monitor, &commands))
+            .with_context(|| self.console_end())?;
         // The kernel needs some time to probe some buses.
         for _ in 0..TRIES {
             if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {

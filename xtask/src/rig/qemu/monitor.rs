@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
@@ -10,7 +10,13 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 
 /// A connection to the monitor.
-pub struct Monitor(BufReader<UnixStream>);
+pub struct Monitor {
+    stream: BufReader<UnixStream>,
+    log: PathBuf,
+}
+
+/// QEMU logs each command for an NVMe drive, because its statistics lack their flushes.
+pub const LOGGED: &str = "pci_nvme_io_cmd";
 
 /// The commands that a drive has executed since QEMU started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +32,11 @@ impl Executed {
 }
 
 impl Monitor {
-    /// Connects to the socket of a QEMU that runs.
-    pub fn connect(socket: &Path) -> anyhow::Result<Monitor> {
+    /// Connects to the socket of a QEMU that runs and logs [`LOGGED`] to a file.
+    pub fn connect(socket: &Path, log: &Path) -> anyhow::Result<Monitor> {
         let stream = UnixStream::connect(socket).context("QEMU's monitor does not answer")?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut monitor = Monitor(BufReader::new(stream));
+        let mut monitor = Monitor { stream: BufReader::new(stream), log: log.to_owned() };
         let greeting = monitor.line()?;
         ensure!(greeting.get("QMP").is_some(), "QEMU's monitor begins with {greeting}");
         monitor.execute("qmp_capabilities")?;
@@ -39,12 +45,12 @@ impl Monitor {
 
     fn line(&mut self) -> anyhow::Result<Value> {
         let mut line = String::new();
-        self.0.read_line(&mut line).context("QEMU's monitor does not answer")?;
+        self.stream.read_line(&mut line).context("QEMU's monitor does not answer")?;
         serde_json::from_str(&line).with_context(|| format!("QEMU's monitor sent `{line}`"))
     }
 
     fn execute(&mut self, command: &str) -> anyhow::Result<Value> {
-        writeln!(self.0.get_mut(), "{}", json!({ "execute": command }))?;
+        writeln!(self.stream.get_mut(), "{}", json!({ "execute": command }))?;
         loop {
             let mut line = self.line()?;
             if let Some(error) = line.get("error") {
@@ -65,5 +71,12 @@ impl Monitor {
         let stats = &stats.with_context(|| format!("QEMU has no drive {drive}"))?["stats"];
         let count = |key: &str| stats[key].as_u64().with_context(|| format!("{drive}: {stats}"));
         Ok(Executed { writes: count("wr_operations")?, flushes: count("flush_operations")? })
+    }
+
+    /// The flushes that all NVMe drives together have executed.
+    pub fn nvme_flushes(&self) -> anyhow::Result<u64> {
+        let log = std::fs::read_to_string(&self.log)
+            .with_context(|| format!("cannot read {}", self.log.display()))?;
+        Ok(log.lines().filter(|line| line.contains("NVME_NVM_CMD_FLUSH")).count() as u64)
     }
 }

@@ -2,7 +2,7 @@
 //! QEMU's controllers executed.
 
 use anyhow::{Context as _, ensure};
-use measurement::{DriveTraffic, OperationCounts, TraceDocument};
+use measurement::{OperationCounts, TraceDocument};
 
 use super::cache::name;
 use crate::rig::qemu::guest::Guest;
@@ -27,15 +27,24 @@ enum Cache {
     OnWithFua,
 }
 
-/// Drives of each kind, and whether QEMU counts a flush for each write with FUA.
-const DRIVES: [(&str, Cache, bool); 7] = [
-    ("SATAON", Cache::On, false),
-    ("SATAOFF", Cache::Off, false),
-    ("SASON", Cache::On, false),
-    ("SASOFF", Cache::Off, false),
-    ("NVMEON", Cache::OnWithFua, false),
-    ("VSCSION", Cache::On, false),
-    ("EMUSCSI", Cache::OnWithFua, true),
+/// The flushes of a drive that QEMU counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Flushes,
+    /// Writes with FUA as well: QEMU flushes after each.
+    FlushesAndFua,
+    /// None: they are in QEMU's log.
+    Logged,
+}
+
+const DRIVES: [(&str, Cache, Counted); 7] = [
+    ("SATAON", Cache::On, Counted::Flushes),
+    ("SATAOFF", Cache::Off, Counted::Flushes),
+    ("SASON", Cache::On, Counted::Flushes),
+    ("SASOFF", Cache::Off, Counted::Flushes),
+    ("NVMEON", Cache::OnWithFua, Counted::Logged),
+    ("VSCSION", Cache::On, Counted::Flushes),
+    ("EMUSCSI", Cache::OnWithFua, Counted::FlushesAndFua),
 ];
 
 /// What the block layer is asked for, sends, and the drive is given.
@@ -63,22 +72,32 @@ fn expected(sync: Sync, cache: Cache) -> [OperationCounts; 3] {
 fn traced(
     guest: &mut Guest,
     sync: Sync,
-    serials: &[&str],
+    drives: &[(&str, Cache, Counted)],
 ) -> anyhow::Result<(TraceDocument, Vec<Executed>)> {
     let durable = match sync {
         Sync::OSync => "--sync=sync",
-        Sync::Fsync => "--fsync=1",
+        // Without the second option there is no fsync after the last write.
+        Sync::Fsync => "--fsync=1 --end_fsync=1",
     };
     let mut program = format!(
         "fio --output=/dev/null --name=global --ioengine=psync --direct=1 --rw=write --bs=4k \
          --size={}k --stonewall {durable}",
         WRITES * 4
     );
-    for serial in serials {
+    for (serial, ..) in drives {
         program += &format!(" --name={serial} --filename={}", guest.device(serial)?);
     }
     let executed = |guest: &mut Guest| -> anyhow::Result<Vec<Executed>> {
-        serials.iter().map(|serial| guest.executed(serial)).collect()
+        let each = drives.iter().map(|&(serial, _, counted)| {
+            let executed = guest.monitor().executed(serial)?;
+            Ok(match counted {
+                Counted::Flushes | Counted::FlushesAndFua => executed,
+                Counted::Logged => {
+                    Executed { flushes: guest.monitor().nvme_flushes()?, ..executed }
+                }
+            })
+        });
+        each.collect()
     };
     let before = executed(guest)?;
     let document = guest.json(&format!("flushmark trace --format json -- {program}"))?;
@@ -87,31 +106,37 @@ fn traced(
     Ok((serde_json::from_value(document)?, executed.collect()))
 }
 
-fn of_drive<'a>(
+/// Checks a drive's traffic, and that it is what QEMU has executed.
+fn check(
     guest: &mut Guest,
-    trace: &'a TraceDocument,
-    serial: &str,
-) -> anyhow::Result<&'a DriveTraffic> {
+    trace: &TraceDocument,
+    sync: Sync,
+    (serial, cache, counted): (&str, Cache, Counted),
+    executed: Executed,
+) -> anyhow::Result<()> {
     let device = guest.device(serial)?;
     let mut traffic = trace.trace.traffic.iter();
     let found = traffic.find(|traffic| traffic.device == name(&device));
-    found.with_context(|| format!("{serial} has no traffic: {:?}", trace.trace.traffic))
+    let traffic =
+        found.with_context(|| format!("{serial} has no traffic: {:?}", trace.trace.traffic))?;
+    let levels = [traffic.asked, traffic.sent, traffic.given];
+    let wanted = expected(sync, cache);
+    ensure!(levels == wanted, "{serial}, {sync:?}: {levels:?} instead of {wanted:?}");
+    let OperationCounts { writes, fua_writes, flushes, .. } = traffic.given;
+    let given = match counted {
+        Counted::FlushesAndFua => Executed { writes, flushes: flushes + fua_writes },
+        Counted::Flushes | Counted::Logged => Executed { writes, flushes },
+    };
+    ensure!(executed == given, "{serial}, {sync:?}: QEMU counts {executed:?} instead of {given:?}");
+    Ok(())
 }
 
 pub fn drives(guest: &mut Guest) -> anyhow::Result<()> {
-    let serials = DRIVES.map(|(serial, ..)| serial);
     for sync in [Sync::OSync, Sync::Fsync] {
-        let (trace, executed) = traced(guest, sync, &serials)?;
+        let (trace, executed) = traced(guest, sync, &DRIVES)?;
         ensure!(trace.trace.missing.is_empty(), "the kernel lacks {:?}", trace.trace.missing);
-        for ((serial, cache, flushes_for_fua), executed) in DRIVES.into_iter().zip(executed) {
-            let traffic = of_drive(guest, &trace, serial)?;
-            let levels = [traffic.asked, traffic.sent, traffic.given];
-            let wanted = expected(sync, cache);
-            ensure!(levels == wanted, "{serial}, {sync:?}: {levels:#?} instead of {wanted:#?}");
-            let for_fua = if flushes_for_fua { traffic.given.fua_writes } else { 0 };
-            let given =
-                Executed { writes: traffic.given.writes, flushes: traffic.given.flushes + for_fua };
-            ensure!(executed == given, "{serial}, {sync:?}: QEMU counts {executed:?}: {given:?}");
+        for (drive, executed) in DRIVES.into_iter().zip(executed) {
+            check(guest, &trace, sync, drive, executed)?;
         }
     }
     Ok(())
@@ -129,14 +154,9 @@ pub fn libata_fua(guest: &mut Guest) -> anyhow::Result<()> {
         guest.device("SATAON").map(drop)
     };
     reload(guest, "1")?;
-    let traced = traced(guest, Sync::OSync, &["SATAON"]);
     let may_use = guest.must("cat /sys/module/libata/parameters/fua")?;
-    let (trace, executed) = traced?;
     ensure!(may_use == "1", "libata.fua is {may_use}");
-    let traffic = of_drive(guest, &trace, "SATAON")?;
-    let wanted = expected(Sync::OSync, Cache::On);
-    ensure!([traffic.asked, traffic.sent, traffic.given] == wanted, "{traffic:#?}");
-    let given = Executed { writes: traffic.given.writes, flushes: traffic.given.flushes };
-    ensure!(executed == [given], "QEMU counts {executed:?}: {given:?}");
+    let (trace, executed) = traced(guest, Sync::OSync, &DRIVES[..1])?;
+    check(guest, &trace, Sync::OSync, DRIVES[0], executed[0])?;
     reload(guest, "0")
 }

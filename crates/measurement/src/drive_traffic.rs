@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All operations on a drive during a trace, whoever asked for them, counted at three levels. FUA
-/// and flushes that disappear or appear on the way show where.
+/// All operations on a drive during a trace, by any program and by the kernel, counted at three
+/// levels. FUA and flushes that disappear or appear on the way show where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveTraffic {
     /// The drive's kernel name; its driver's name for it in a text without devices.

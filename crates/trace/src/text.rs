@@ -410,70 +410,68 @@ mod tests {
         assert_eq!(line("kmalloc: call_site=x"), None);
     }
 
-    /// Lines of Linux 6.1.
+    fn given(address: &str, operation: Operation, fua: bool) -> Option<What> {
+        let (address, flags) = (address.parse().unwrap(), Flags::of(operation).with_fua(fua));
+        Some(What::CommandGiven { address, flags })
+    }
+
+    /// An event as Linux 6.1 prints it.
+    fn of_a_worker(event: &str) -> Option<What> {
+        what(&format!("    kworker/0:1H-161     [000] .....    52.085827: {event}"))
+    }
+
     #[test]
-    fn commands_that_drivers_give() {
-        let line = |rest: &str| what(&format!("    kworker/0:1H-161  [000] .....  52.1: {rest}"));
-        let nvme = |rest: &str| {
-            line(&format!(
-                "nvme_setup_cmd: nvme0: disk=nvme0n1, qid=2, cmdid=12800, nsid=1, flags=0x0, meta=0x0, cmd=({rest})"
-            ))
-        };
-        let given = |address: &str, operation, fua| {
-            let (address, flags) = (address.parse().unwrap(), Flags::of(operation).with_fua(fua));
-            Some(What::CommandGiven { address, flags })
-        };
+    fn commands_for_nvme_drives() {
         for (command, operation, fua) in [
             ("nvme_cmd_write slba=0, len=7, ctrl=0x0, dsmgmt=0, reftag=0", Operation::Write, false),
             ("nvme_cmd_write slba=0, len=7, ctrl=0x4000, dsmgmt=0", Operation::Write, true),
-            ("nvme_cmd_flush cdw10=00 00 00 00)", Operation::Flush, false),
+            ("nvme_cmd_flush cdw10=00 00 00 00", Operation::Flush, false),
             ("nvme_cmd_dsm nr=0, attributes=4", Operation::Discard, false),
             ("nvme_cmd_read slba=0, len=7, ctrl=0x4000", Operation::Read, false),
             ("nvme_cmd_write_zeroes slba=0, len=7, ctrl=0x0", Operation::Other, false),
         ] {
-            assert_eq!(nvme(command), given("nvme0n1", operation, fua), "{command}");
+            let event = of_a_worker(&format!(
+                "nvme_setup_cmd: nvme0: disk=nvme0n1, qid=2, cmdid=12800, nsid=1, flags=0x0, \
+                 meta=0x0, cmd=({command})"
+            ));
+            assert_eq!(event, given("nvme0n1", operation, fua), "{command}");
         }
         // For the controller, not for a drive.
-        assert_eq!(
-            line(
-                "nvme_setup_cmd: nvme0: qid=0, cmdid=1, nsid=0, cmd=(nvme_admin_identify cns=1, ctrlid=0)"
-            ),
-            None
-        );
-        let ended = |status| {
-            line(&format!(
-                "nvme_complete_rq: nvme0: disk=nvme0n1, qid=2, cmdid=12800, res=0x0, retries=0, flags=0x0, status={status}"
+        let event = "nvme_setup_cmd: nvme0: qid=0, cmdid=1, cmd=(nvme_admin_identify cns=1)";
+        assert_eq!(of_a_worker(event), None);
+        let ended = |status: &str| {
+            of_a_worker(&format!(
+                "nvme_complete_rq: nvme0: disk=nvme0n1, qid=2, cmdid=12800, res=0x0, retries=0, \
+                 flags=0x0, status={status}"
             ))
         };
         assert_eq!(ended("0x0"), None);
         let address = "nvme0n1".parse().unwrap();
         assert_eq!(ended("0x281"), Some(What::CommandFailed { address }));
+    }
 
+    #[test]
+    fn commands_for_scsi_drives() {
         let scsi = |event: &str, rest: &str| {
-            line(&format!(
-                "scsi_dispatch_cmd_{event}: host_no=12 channel=0 id=1 lun=0 data_sgl=1 prot_sgl=0 prot_op=SCSI_PROT_NORMAL driver_tag=216 scheduler_tag=-1 {rest}"
+            of_a_worker(&format!(
+                "scsi_dispatch_cmd_{event}: host_no=12 channel=0 id=1 lun=0 data_sgl=1 prot_sgl=0 \
+                 prot_op=SCSI_PROT_NORMAL driver_tag=216 scheduler_tag=-1 cmnd=({rest}"
             ))
         };
-        let write = "cmnd=(WRITE_10 lba=0 txlen=8 protect=0 raw=2a 08 00 00 00 00 00 00 08 00)";
-        let flush = "cmnd=(SYNCHRONIZE_CACHE - raw=35 00 00 00 00 00 00 00 00 00)";
+        let write = "WRITE_10 lba=0 txlen=8 protect=0 raw=2a 08 00 00 00 00 00 00 08 00)";
+        let flush = "SYNCHRONIZE_CACHE - raw=35 00 00 00 00 00 00 00 00 00)";
         let address: DriverAddress = "12:0:1:0".parse().unwrap();
         assert_eq!(scsi("start", write), given("12:0:1:0", Operation::Write, true));
         assert_eq!(scsi("start", flush), given("12:0:1:0", Operation::Flush, false));
-        assert_eq!(
-            scsi("start", "cmnd=(WRITE_10 raw=2a 0"),
-            given("12:0:1:0", Operation::Write, false)
-        );
-        assert_eq!(scsi("start", "cmnd=(WRITE_10 raw=xy)"), None);
+        let cut = scsi("start", "WRITE_10 raw=2a 0");
+        assert_eq!(cut, given("12:0:1:0", Operation::Write, false));
+        assert_eq!(scsi("start", "WRITE_10 raw=xy)"), None);
         let flags = Flags::of(Operation::Flush);
         let refused = scsi("error", &format!("{flush} rtn=4181"));
         assert_eq!(refused, Some(What::CommandRefused { address, flags }));
         let ended = |event, host: &str, status: &str| {
-            scsi(
-                event,
-                &format!(
-                    "{write} result=(driver=DRIVER_OK host={host} message=COMMAND_COMPLETE status={status})"
-                ),
-            )
+            let result = format!("host={host} message=COMMAND_COMPLETE status={status}");
+            scsi(event, &format!("{write} result=(driver=DRIVER_OK {result})"))
         };
         assert_eq!(ended("done", "DID_OK", "SAM_STAT_GOOD"), None);
         let failed = Some(What::CommandFailed { address });

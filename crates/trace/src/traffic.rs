@@ -11,7 +11,7 @@ use crate::drivers::Bus;
 use crate::event::{Event, Flags, Operation, What};
 use crate::live::Scope;
 
-/// Counts the operations on each drive, whoever asked for them.
+/// Counts the operations on each drive, by any program and by the kernel.
 #[derive(Debug)]
 pub struct Traffic {
     /// The disk of each partition.

@@ -63,7 +63,7 @@ impl Monitor {
         }
     }
 
-    /// What the drive with this identifier has executed.
+    /// Asks QEMU about the drive with this identifier.
     pub fn executed(&mut self, drive: &str) -> anyhow::Result<Executed> {
         let drives = self.execute("query-blockstats")?;
         let drives = drives.as_array().map(Vec::as_slice).unwrap_or_default();

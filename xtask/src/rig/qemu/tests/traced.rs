@@ -11,14 +11,14 @@ use crate::rig::qemu::monitor::Executed;
 /// Writes by each job, each of which is durable before the next.
 const WRITES: u64 = 16;
 
-/// How the program makes each write durable.
+/// The way in which the program makes each write durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sync {
     OSync,
     Fsync,
 }
 
-/// What the kernel knows about a drive's volatile cache.
+/// A drive's volatile cache, as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cache {
     Off,
@@ -76,7 +76,7 @@ fn traced(
 ) -> anyhow::Result<(TraceDocument, Vec<Executed>)> {
     let durable = match sync {
         Sync::OSync => "--sync=sync",
-        // Without the second option there is no fsync after the last write.
+        // The last write is synced because of the second option.
         Sync::Fsync => "--fsync=1 --end_fsync=1",
     };
     let mut program = format!(

@@ -2,15 +2,20 @@
 
 #![no_main]
 
-use trace::{Event, Joiner, Kept, Scope, Summary, read_text, with_calls};
+use trace::{Event, Joiner, Kept, Scope, Summary, Traffic, read_text, with_calls};
 
 fn analyse(scope: &Scope, events: impl Iterator<Item = Event>) {
     let mut joiner = Joiner::new(scope);
     let mut summary = Summary::default();
+    let mut traffic = Traffic::new(scope);
     for event in events {
+        traffic.event(&event);
         if let Some(commit) = joiner.event(&event) {
             summary.add(&commit, commit.sync_flag());
         }
+    }
+    for drive in traffic.finish(&[], |device| device.to_string()) {
+        assert!(drive.given.fua_writes <= drive.given.writes);
     }
     for anatomy in summary.finish(|_| None, |device| device.to_string()) {
         let drawn = &anatomy.longest;

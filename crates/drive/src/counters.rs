@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{disk_place, sysfs_place};
 use crate::system_root::Attributes;
-use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
+use crate::{DeviceNumber, DriveError, DriverAddress, SystemRoot, Transport};
 
 /// The fields of `stat`, in their order: Documentation/block/stat.rst. Times are sums over
 /// requests, so they may exceed the elapsed time.
@@ -179,20 +179,11 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 /// so its flushes are counted at the paths (drivers/nvme/host/multipath.c); the paths have no
 /// device number.
 fn multipath_siblings(root: &SystemRoot, disk: &Path) -> Vec<std::path::PathBuf> {
-    let head =
-        disk.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("nvme"));
-    let Some((subsystem, namespace)) = head.and_then(|name| name.split_once('n')) else {
-        return Vec::new();
-    };
-    let disks = root.attributes("sys/block");
-    let paths = disks.entries("").into_iter().filter(|name| {
-        name.strip_prefix("nvme")
-            .and_then(|rest| rest.strip_prefix(subsystem))
-            .and_then(|rest| rest.strip_prefix('c'))
-            .and_then(|rest| rest.split_once('n'))
-            .is_some_and(|(_, path_namespace)| path_namespace == namespace)
-    });
-    paths.filter_map(|name| fs::canonicalize(disks.directory.join(name)).ok()).collect()
+    let addresses = DriverAddress::at(root, disk);
+    let Some((head, paths)) = addresses.split_first() else { return Vec::new() };
+    let paths = paths.iter().filter(|path| head.is_head_of(path));
+    let places = paths.map(|path| root.path(format!("sys/block/{path}")));
+    places.filter_map(|place| fs::canonicalize(place).ok()).collect()
 }
 
 #[cfg(test)]

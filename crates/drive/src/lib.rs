@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `place` | everything about one path: start here |
 //! | `mount` | `/proc/self/mountinfo`: the mount that contains a path; `mount_options`: the options that affect durability |
-//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus |
+//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus; `driver_address`: the names of drives in the kernel's tracepoints |
 //! | `rbd` | an image of a Ceph cluster that is mapped as a block device |
 //! | `inventory` | every disk of the machine: start here for `flushmark drives`; `usage`: partitions and filesystems on a disk; `health`: its health |
 //! | `cache_views` | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
@@ -41,6 +41,7 @@ mod cache_views;
 pub mod commands;
 mod counters;
 mod device_number;
+mod driver_address;
 mod error;
 mod file_identity;
 pub mod governor;
@@ -70,6 +71,7 @@ pub use commands::{
 };
 pub use counters::Counters;
 pub use device_number::{DeviceNumber, NotADeviceNumber};
+pub use driver_address::{DriverAddress, NotADriverAddress};
 pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};

@@ -10,6 +10,7 @@
 //! | `proof` | what the device counted, against what the workload claims |
 //! | `result` | one test's result |
 //! | `anatomy` | where the time of traced commits goes, and what reached the drive |
+//! | `drive_traffic` | what drives were asked for, sent and given while commits were traced |
 //! | `passes` | the parts of a test that was made in several passes |
 //! | `sorting` | where the time of a sort went: to the sort or to the drive |
 //! | `priorities` | latencies by I/O priority |
@@ -33,6 +34,7 @@ mod audit;
 pub mod ceph_document;
 mod disk_counters;
 pub mod document;
+mod drive_traffic;
 pub mod drives_document;
 mod finding;
 mod histogram;
@@ -60,6 +62,7 @@ pub use anatomy::{
 pub use audit::{AuditLine, HostGrade};
 pub use disk_counters::DiskCounters;
 pub use document::{Outcome, RunDocument, Skipped, Source};
+pub use drive_traffic::{DriveTraffic, OperationCounts};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::anatomy::Anatomy;
+use crate::drive_traffic::DriveTraffic;
 use crate::finding::Finding;
 use crate::versioned::{self, DocumentError, Kind};
 
@@ -53,6 +54,9 @@ pub struct TraceRecord {
     pub missing: Vec<String>,
     /// The kinds of commits, most time first.
     pub anatomies: Vec<Anatomy>,
+    /// Drives whose drivers report the commands that they give them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<DriveTraffic>,
 }
 
 /// The JSON Schema (draft 2020-12) of [`TraceDocument`]. The repository keeps it as

@@ -41,6 +41,7 @@ mod compare;
 mod crash;
 mod demo;
 mod distribution;
+mod drive_traffic;
 mod drives;
 mod emulation;
 mod findings;

@@ -7,6 +7,7 @@ use measurement::{
 use workload::number::{about_bytes, latency, number, seconds};
 
 use crate::columns::{Column, Columns, NONE};
+use crate::drive_traffic::commands_given;
 use crate::findings::findings;
 use crate::look::{Look, paint};
 use crate::prose::counted;
@@ -53,6 +54,7 @@ pub fn trace_page(document: &TraceDocument, look: &Look) -> String {
         text.push('\n');
         text += &anatomy_text(anatomy, look);
     }
+    text += &commands_given(&document.trace.traffic, look);
     if !document.findings.is_empty() {
         text.push('\n');
         text += &findings(&document.findings, look);
@@ -101,6 +103,7 @@ pub(crate) fn traces(results: &[TestResult], look: &Look) -> String {
             text.push('\n');
             text += &anatomy_text(anatomy, look);
         }
+        text += &commands_given(&trace.traffic, look);
     }
     look.finish(text)
 }
@@ -373,6 +376,8 @@ pub fn request_words(request: &DrawnRequest) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measurement::{DriveTraffic, OperationCounts};
+
     use super::*;
 
     fn document(anatomies: Vec<Anatomy>) -> TraceDocument {
@@ -457,6 +462,43 @@ mod tests {
                   that had begun before.
           The median commit, 100 µs to scale: F flush
           drive        FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF
+        ");
+    }
+
+    #[test]
+    fn commands_beside_what_was_asked() {
+        let counts = |writes, fua_writes, flushes| OperationCounts {
+            writes,
+            fua_writes,
+            flushes,
+            ..OperationCounts::default()
+        };
+        let mut document = document(Vec::new());
+        let emulated = counts(1_000, 0, 1_000);
+        document.trace.traffic = vec![
+            DriveTraffic {
+                device: "sda".to_owned(),
+                asked: counts(1_000, 1_000, 0),
+                sent: emulated,
+                given: OperationCounts { discards: 3, failed: 1, ..emulated },
+            },
+            DriveTraffic {
+                device: "nvme0n1".to_owned(),
+                given: counts(7, 7, 0),
+                ..DriveTraffic::default()
+            },
+        ];
+        insta::assert_snapshot!(trace_page(&document, &Look::plain()), @"
+        Commits of /var/lib/postgresql
+        Traced for 10.00 s: 51,234 events, none lost. Linux 6.12.0.
+        No commit was seen: no fsync or fdatasync, and no write that had to be durable when it returned.
+
+        Commands that drives were given
+          drive    level                     writes  with FUA  flushes  discards  failed
+          sda      asked of the block layer   1,000     1,000        0         -       -
+          sda      sent to the driver         1,000         0    1,000         -       -
+          sda      given to the drive         1,000         0    1,000         3       1
+          nvme0n1  given to the drive             7         7        0         -       -
         ");
     }
 

@@ -1,7 +1,8 @@
 //! From a record of the kernel to an event, with the layouts that this kernel states.
 
-use drive::DeviceNumber;
+use drive::{DeviceNumber, DriverAddress};
 
+use crate::drivers::{nvme_command, scsi_command};
 use crate::event::{Command, Edge, Event, Extent, Filesystem, Flags, Left, Syscall, What};
 use crate::format::{Format, FormatError, Place};
 
@@ -35,6 +36,12 @@ pub enum Tracepoint {
     Issue,
     Complete,
     BioComplete,
+    NvmeSetup,
+    NvmeComplete,
+    ScsiStart,
+    ScsiError,
+    ScsiDone,
+    ScsiTimeout,
 }
 
 /// The fields of a system call's arguments that a trace needs.
@@ -77,6 +84,12 @@ impl Tracepoint {
             T::Issue,
             T::Complete,
             T::BioComplete,
+            T::NvmeSetup,
+            T::NvmeComplete,
+            T::ScsiStart,
+            T::ScsiError,
+            T::ScsiDone,
+            T::ScsiTimeout,
         ])
     }
 
@@ -110,6 +123,12 @@ impl Tracepoint {
             Tracepoint::Issue => "block/block_rq_issue",
             Tracepoint::Complete => "block/block_rq_complete",
             Tracepoint::BioComplete => "block/block_bio_complete",
+            Tracepoint::NvmeSetup => "nvme/nvme_setup_cmd",
+            Tracepoint::NvmeComplete => "nvme/nvme_complete_rq",
+            Tracepoint::ScsiStart => "scsi/scsi_dispatch_cmd_start",
+            Tracepoint::ScsiError => "scsi/scsi_dispatch_cmd_error",
+            Tracepoint::ScsiDone => "scsi/scsi_dispatch_cmd_done",
+            Tracepoint::ScsiTimeout => "scsi/scsi_dispatch_cmd_timeout",
         };
         known.to_owned()
     }
@@ -141,6 +160,14 @@ impl Tracepoint {
                 &["common_pid", "dev", "sector", "nr_sector", "rwbs"]
             }
             Tracepoint::Complete => &["common_pid", "dev", "sector", "nr_sector", "rwbs", "error"],
+            Tracepoint::NvmeSetup => &["common_pid", "disk", "opcode", "cdw10"],
+            Tracepoint::NvmeComplete => &["common_pid", "disk"],
+            Tracepoint::ScsiStart | Tracepoint::ScsiError => {
+                &["common_pid", "host_no", "channel", "id", "lun", "cmnd"]
+            }
+            Tracepoint::ScsiDone | Tracepoint::ScsiTimeout => {
+                &["common_pid", "host_no", "channel", "id", "lun"]
+            }
         }
     }
 }
@@ -164,6 +191,16 @@ impl Decoder {
             Some(Extent { device: device(1)?, sector, sectors })
         };
         let flags = || Some(Flags::parse(self.places[4].bytes(record)?));
+        let nvme = || -> Option<DriverAddress> {
+            let name = self.places[1].bytes(record)?.split(|&byte| byte == 0).next()?;
+            std::str::from_utf8(name).ok()?.parse().ok()
+        };
+        let scsi = || {
+            let part = |index: usize| number(index).map(|number| number as u32);
+            let (host, channel, target) = (part(1)?, part(2)?, part(3)?);
+            Some(DriverAddress::Scsi { host, channel, target, lun: part(4)? })
+        };
+        let block = || self.places[5].indirect_bytes(record).map(scsi_command);
         let what = match self.tracepoint {
             Tracepoint::Enter(call) => {
                 let argument =
@@ -221,6 +258,16 @@ impl Decoder {
                 What::Complete { extent: extent()?, flags: flags()?, failed: number(5)? != 0 }
             }
             Tracepoint::BioComplete => What::BioComplete { extent: extent()?, flags: flags()? },
+            Tracepoint::NvmeSetup => {
+                let flags = nvme_command(number(2)? as u8, self.places[3].bytes(record)?);
+                What::CommandGiven { address: nvme()?, flags }
+            }
+            Tracepoint::NvmeComplete => What::CommandFailed { address: nvme()? },
+            Tracepoint::ScsiStart => What::CommandGiven { address: scsi()?, flags: block()? },
+            Tracepoint::ScsiError => What::CommandRefused { address: scsi()?, flags: block()? },
+            Tracepoint::ScsiDone | Tracepoint::ScsiTimeout => {
+                What::CommandFailed { address: scsi()? }
+            }
         };
         Some(Event { at, thread: number(0)? as u32, what })
     }
@@ -283,6 +330,7 @@ impl Decoders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Operation;
 
     fn format(tracepoint: Tracepoint) -> String {
         let path = format!("{}/tests/formats/{}", env!("CARGO_MANIFEST_DIR"), tracepoint.path());
@@ -348,6 +396,49 @@ mod tests {
             let fields = [pid, ("prev_pid", &42_u32.to_ne_bytes()[..]), ("prev_state", &state[..])];
             let switched = decoders().decode(1, &record(Tracepoint::Switch, &fields)).unwrap();
             assert_eq!(switched.what, What::Switch { from: 42, from_state, to: 0 });
+        }
+    }
+
+    #[test]
+    fn commands_for_nvme_drives() {
+        let mut dwords = [0; 24];
+        dwords[11] = 0x40;
+        let fields = [("disk", &b"nvme0c1n1\0"[..]), ("opcode", &[1]), ("cdw10", &dwords)];
+        let given = decoders().decode(1, &record(Tracepoint::NvmeSetup, &fields)).unwrap();
+        let address: DriverAddress = "nvme0c1n1".parse().unwrap();
+        let flags = Flags::of(Operation::Write).with_fua(true);
+        assert_eq!(given.what, What::CommandGiven { address, flags });
+        let failed = decoders().decode(1, &record(Tracepoint::NvmeComplete, &fields[..1]));
+        assert_eq!(failed.unwrap().what, What::CommandFailed { address });
+        // A command for a controller, not for a drive.
+        let fields = [("disk", &b"\0"[..]), ("opcode", &[6])];
+        assert_eq!(decoders().decode(1, &record(Tracepoint::NvmeSetup, &fields)), None);
+    }
+
+    #[test]
+    fn commands_for_scsi_drives() {
+        // The block is at the end of the record; its place there and its length are in the field.
+        let (at, block) = (72_usize, [0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let place = (at as u32 | (block.len() as u32) << 16).to_ne_bytes();
+        let number = |number: u32| number.to_ne_bytes();
+        let (host, target) = (number(12), number(3));
+        let fields = [("host_no", &host[..]), ("id", &target), ("cmnd", &place)];
+        let with_block = |tracepoint| {
+            let mut record = record(tracepoint, &fields);
+            record[at..at + block.len()].copy_from_slice(&block);
+            record
+        };
+        let address: DriverAddress = "12:0:3:0".parse().unwrap();
+        let flags = Flags::of(Operation::Flush);
+        let what = |record: &[u8]| decoders().decode(1, record).map(|event| event.what);
+        let given = with_block(Tracepoint::ScsiStart);
+        assert_eq!(what(&given), Some(What::CommandGiven { address, flags }));
+        assert_eq!(what(&given[..at + block.len() - 1]), None);
+        let refused = what(&with_block(Tracepoint::ScsiError));
+        assert_eq!(refused, Some(What::CommandRefused { address, flags }));
+        for tracepoint in [Tracepoint::ScsiDone, Tracepoint::ScsiTimeout] {
+            let ended = what(&record(tracepoint, &fields[..2]));
+            assert_eq!(ended, Some(What::CommandFailed { address }));
         }
     }
 

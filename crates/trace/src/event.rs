@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use drive::DeviceNumber;
+use drive::{DeviceNumber, DriverAddress};
 
 /// One event of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,12 @@ pub enum What {
     Complete { extent: Extent, flags: Flags, failed: bool },
     /// A bio of a driver that takes no requests is complete.
     BioComplete { extent: Extent, flags: Flags },
+    /// A driver gives a drive a command.
+    CommandGiven { address: DriverAddress, flags: Flags },
+    /// The controller refused the command, which will be given again.
+    CommandRefused { address: DriverAddress, flags: Flags },
+    /// A command ended without success.
+    CommandFailed { address: DriverAddress },
     /// The kernel dropped events before this one.
     Lost,
 }
@@ -216,6 +222,15 @@ const OPERATIONS: [Operation; 5] =
     [Operation::Read, Operation::Write, Operation::Flush, Operation::Discard, Operation::Other];
 
 impl Flags {
+    /// An operation without flags.
+    pub(crate) fn of(operation: Operation) -> Flags {
+        Flags { operation, bits: 0 }
+    }
+
+    pub(crate) fn with_fua(self, fua: bool) -> Flags {
+        Flags { bits: if fua { self.bits | FUA } else { self.bits & !FUA }, ..self }
+    }
+
     /// Reads the abbreviation; unknown letters are skipped, as newer kernels add some.
     pub fn parse(text: &[u8]) -> Flags {
         let mut letters = text.iter().copied().take_while(|&letter| letter != 0).peekable();
@@ -228,6 +243,8 @@ impl Flags {
         }
         let operation = match letters.next() {
             Some(b'R') => Operation::Read,
+            // `WZ` writes zeroes, which older kernels abbreviate as `N`.
+            Some(b'W') if letters.peek() == Some(&b'Z') => Operation::Other,
             Some(b'W') => Operation::Write,
             Some(b'D') => Operation::Discard,
             Some(b'F') => Operation::Flush,
@@ -385,6 +402,7 @@ mod tests {
         assert_eq!(read("FN").0, Operation::Flush);
         assert_eq!(read("F").0, Operation::Flush);
         assert_eq!(read("N").0, Operation::Other);
+        assert_eq!(read("WZS").0, Operation::Other);
         assert_eq!(read("WSU\0M").2, "WS");
     }
 

@@ -61,6 +61,14 @@ impl Place {
         record.get(self.offset..)?.get(..self.size)
     }
 
+    /// The bytes that a field of the type `__data_loc` refers to: the lower half of it is their
+    /// offset in the record, the upper half their number.
+    pub fn indirect_bytes(self, record: &[u8]) -> Option<&[u8]> {
+        let place = u32::from_ne_bytes(self.bytes(record)?.try_into().ok()?);
+        let (offset, size) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        record.get(offset..)?.get(..size)
+    }
+
     /// The field as a number of up to 64 bits in the byte order of this machine.
     pub fn number(self, record: &[u8]) -> Option<i64> {
         let bytes = self.bytes(record)?;

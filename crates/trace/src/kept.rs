@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use drive::{BlockDevice, DeviceNumber};
+use drive::{BlockDevice, DeviceNumber, DriverAddress};
 use flate2::Compression;
 use flate2::bufread::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -282,6 +282,47 @@ fn values(what: &What) -> (u8, Vec<u64>) {
         }
         What::UringQueue { request } => (22, vec![*request]),
         What::UringComplete { request, result } => (23, vec![*request, signed(*result)]),
+        What::CommandGiven { address, flags } => {
+            (24, [&address_values(address)[..], &[flags.number()]].concat())
+        }
+        What::CommandRefused { address, flags } => {
+            (25, [&address_values(address)[..], &[flags.number()]].concat())
+        }
+        What::CommandFailed { address } => (26, address_values(address).to_vec()),
+    }
+}
+
+const NVME: u64 = 0;
+const SCSI: u64 = 1;
+
+/// The bus and four numbers; the controller of an NVMe drive counts from one, and none is zero.
+fn address_values(address: &DriverAddress) -> [u64; 5] {
+    match *address {
+        DriverAddress::Nvme { subsystem, controller, namespace } => {
+            let controller = controller.map_or(0, |controller| u64::from(controller) + 1);
+            [NVME, subsystem.into(), controller, namespace.into(), 0]
+        }
+        DriverAddress::Scsi { host, channel, target, lun } => {
+            [SCSI, host.into(), channel.into(), target.into(), lun.into()]
+        }
+    }
+}
+
+fn address(values: [u64; 5]) -> Result<DriverAddress, Broken> {
+    let small = |value: u64| u32::try_from(value).map_err(|_| Broken);
+    match values {
+        [NVME, subsystem, controller, namespace, 0] => Ok(DriverAddress::Nvme {
+            subsystem: small(subsystem)?,
+            controller: controller.checked_sub(1).map(small).transpose()?,
+            namespace: small(namespace)?,
+        }),
+        [SCSI, host, channel, target, lun] => Ok(DriverAddress::Scsi {
+            host: small(host)?,
+            channel: small(channel)?,
+            target: small(target)?,
+            lun: small(lun)?,
+        }),
+        _ => Err(Broken),
     }
 }
 
@@ -337,6 +378,17 @@ fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
                     _ => What::BioComplete { extent, flags },
                 }
             }
+        });
+    }
+    if (24..=26).contains(&tag) {
+        let address = address([next()?, next()?, next()?, next()?, next()?])?;
+        if tag == 26 {
+            return Ok(What::CommandFailed { address });
+        }
+        let flags = Flags::from_number(next()?).ok_or(Broken)?;
+        return Ok(match tag {
+            24 => What::CommandGiven { address, flags },
+            _ => What::CommandRefused { address, flags },
         });
     }
     Ok(match tag {

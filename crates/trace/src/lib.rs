@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `event` | what a kernel reports, in one vocabulary |
 //! | `format`, `page`, `decode` | the kernel's ring buffer: layouts of records, pages of them, events |
+//! | `drivers` | commands that drivers give drives: which one it is, and for which drive |
+//! | `traffic` | what drives were asked for, sent and given |
 //! | `requests` | the way of each bio through the block layer, with its flushes |
 //! | `commits` | a system call and all that it waited for |
 //! | `joining` | finds what a call waited for |
@@ -22,6 +24,7 @@
 mod attribution;
 mod commits;
 mod decode;
+mod drivers;
 mod event;
 mod format;
 mod histogram;
@@ -37,6 +40,7 @@ mod sync_counts;
 mod tests;
 mod text;
 mod tracefs;
+mod traffic;
 
 pub use commits::{Commit, SyncFlag};
 pub use event::Event;
@@ -48,3 +52,4 @@ pub use summary::Summary;
 pub use sync_counts::{SyncCounts, Syncs};
 pub use text::{Origin, TextTrace, read_text};
 pub use tracefs::TraceError;
+pub use traffic::Traffic;

@@ -8,10 +8,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drive::DeviceNumber;
+use drive::{DeviceNumber, DriverAddress};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::{Decoders, Tracepoint, kernel_number};
+use crate::drivers::{self, Bus, Recorded};
 use crate::event::{Event, Syscall, What};
 use crate::page::{Lost, Page};
 use crate::tracefs::{Instance, TraceError, Tracefs};
@@ -24,6 +25,9 @@ pub struct Scope {
     pub partitions: HashMap<DeviceNumber, DeviceNumber>,
     /// Devices that filesystems are on, with the disks that hold their data and their log.
     pub filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
+    /// The disks by the addresses at which their drivers give them commands.
+    #[serde(default)]
+    pub addresses: HashMap<DriverAddress, DeviceNumber>,
 }
 
 /// The number of events that a trace read and lost.
@@ -109,6 +113,12 @@ impl Live {
                 Observer::Blocks => devices.enable(tracepoint, &blocks)?,
                 Observer::Filesystems if scope.filesystems.is_empty() => true,
                 Observer::Filesystems => devices.enable(tracepoint, &filesystems)?,
+                Observer::Drivers(bus, recorded) => {
+                    match drivers::filter(bus, recorded, scope.addresses.keys()) {
+                        Some(filter) => devices.enable(tracepoint, &filter)?,
+                        None => true,
+                    }
+                }
             };
             if !present && !is_optional(tracepoint) {
                 counted.missing.push(tracepoint.path());
@@ -219,6 +229,7 @@ enum Observer {
     Threads,
     Blocks,
     Filesystems,
+    Drivers(Bus, Recorded),
 }
 
 fn observer(tracepoint: Tracepoint) -> Observer {
@@ -251,6 +262,17 @@ fn observer(tracepoint: Tracepoint) -> Observer {
         | Tracepoint::Issue
         | Tracepoint::Complete
         | Tracepoint::BioComplete => Observer::Blocks,
+        Tracepoint::NvmeSetup => Observer::Drivers(Bus::Nvme, Recorded::Given),
+        Tracepoint::NvmeComplete => {
+            Observer::Drivers(Bus::Nvme, Recorded::Ended { failure: Some("status") })
+        }
+        Tracepoint::ScsiStart | Tracepoint::ScsiError => {
+            Observer::Drivers(Bus::Scsi, Recorded::Given)
+        }
+        Tracepoint::ScsiDone => {
+            Observer::Drivers(Bus::Scsi, Recorded::Ended { failure: Some("result") })
+        }
+        Tracepoint::ScsiTimeout => Observer::Drivers(Bus::Scsi, Recorded::Ended { failure: None }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use drive::DeviceNumber;
+use drive::{DeviceNumber, DriverAddress};
 use measurement::{Anatomy, Stage};
 use proptest::prelude::*;
 
@@ -16,6 +16,10 @@ use crate::summary::Summary;
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
 /// The disk of another filesystem.
 const ELSEWHERE: DeviceNumber = DeviceNumber { major: 254, minor: 0 };
+const NVME: DriverAddress = DriverAddress::Nvme { subsystem: 0, controller: None, namespace: 1 };
+const NVME_PATH: DriverAddress =
+    DriverAddress::Nvme { subsystem: 10, controller: Some(0), namespace: 3 };
+const SCSI: DriverAddress = DriverAddress::Scsi { host: 2, channel: 0, target: 1, lun: 16384 };
 const WRITER: u32 = 7;
 const JOURNAL: u32 = 9;
 const OTHER: u32 = 11;
@@ -446,6 +450,9 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             (0, What::Merge { extent }),
             (0, What::Complete { extent, flags, failed: false }),
             (0, What::BioComplete { extent, flags }),
+            (thread, What::CommandGiven { address: NVME, flags }),
+            (thread, What::CommandRefused { address: SCSI, flags }),
+            (0, What::CommandFailed { address: NVME_PATH }),
         ])
     });
     let rest = thread.prop_flat_map(|thread| {

@@ -2,9 +2,12 @@
 //!
 //! People paste such text, so lines that are none of a trace's are skipped and counted.
 
-use drive::DeviceNumber;
+use drive::{DeviceNumber, DriverAddress};
 
-use crate::event::{Command, Edge, Event, Extent, Filesystem, Flags, Left, Syscall, What};
+use crate::drivers::scsi_command;
+use crate::event::{
+    Command, Edge, Event, Extent, Filesystem, Flags, Left, Operation, Syscall, What,
+};
 
 /// The events of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +173,11 @@ fn tracer_event(name: &str, body: &str) -> Option<What> {
         "btrfs_sync_file" => {
             return Some(What::SyncFile { filesystem: Filesystem::Btrfs, device: None });
         }
+        "nvme_setup_cmd" | "nvme_complete_rq" => return nvme_event(name, value),
+        "scsi_dispatch_cmd_start"
+        | "scsi_dispatch_cmd_error"
+        | "scsi_dispatch_cmd_done"
+        | "scsi_dispatch_cmd_timeout" => return scsi_event(name, body, value),
         _ => {}
     }
     let device = device(words.next()?)?;
@@ -199,6 +207,51 @@ fn tracer_event(name: &str, body: &str) -> Option<What> {
         "block_bio_complete" => What::BioComplete { extent, flags },
         _ => return None,
     })
+}
+
+/// `nvme0: disk=nvme0n1, qid=2, cmdid=7, …, cmd=(nvme_cmd_write slba=0, len=7, ctrl=0x4000, …)` and
+/// `nvme0: disk=nvme0n1, qid=2, cmdid=7, res=0x0, retries=0, flags=0x0, status=0x0`
+fn nvme_event<'a>(name: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<What> {
+    /// `NVME_RW_FUA`, the upper half of command dword 12.
+    const FUA: u64 = 1 << 14;
+    let value = |key: &str| value(key).map(|value| value.trim_end_matches([',', ')']));
+    let address = value("disk")?.parse().ok()?;
+    if name == "nvme_complete_rq" {
+        return (number(value("status")?)? != 0).then_some(What::CommandFailed { address });
+    }
+    let operation = match value("cmd")?.trim_start_matches('(') {
+        "nvme_cmd_flush" => Operation::Flush,
+        "nvme_cmd_write" => Operation::Write,
+        "nvme_cmd_read" => Operation::Read,
+        "nvme_cmd_dsm" => Operation::Discard,
+        _ => Operation::Other,
+    };
+    let control = value("ctrl").and_then(number).unwrap_or(0);
+    let fua = operation == Operation::Write && control & FUA != 0;
+    Some(What::CommandGiven { address, flags: Flags::of(operation).with_fua(fua) })
+}
+
+/// `host_no=0 channel=0 id=0 lun=0 … cmnd=(WRITE_10 lba=0 txlen=8 protect=0 raw=2a 00 …)`, for one
+/// that has ended with ` result=(driver=DRIVER_OK host=DID_OK … status=SAM_STAT_GOOD)` after it
+fn scsi_event<'a>(name: &str, body: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<What> {
+    let part = |key: &str| value(key)?.parse().ok();
+    let (host, channel, target) = (part("host_no")?, part("channel")?, part("id")?);
+    let address = DriverAddress::Scsi { host, channel, target, lun: part("lun")? };
+    let flags = || {
+        let block = body.split_once("raw=")?.1.split(')').next()?.split_whitespace();
+        let block: Option<Vec<u8>> = block.map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+        Some(scsi_command(&block?))
+    };
+    let succeeded = || {
+        value("host") == Some("DID_OK")
+            && value("status").is_some_and(|status| status.starts_with("SAM_STAT_GOOD"))
+    };
+    match name {
+        "scsi_dispatch_cmd_start" => Some(What::CommandGiven { address, flags: flags()? }),
+        "scsi_dispatch_cmd_error" => Some(What::CommandRefused { address, flags: flags()? }),
+        "scsi_dispatch_cmd_done" if succeeded() => None,
+        _ => Some(What::CommandFailed { address }),
+    }
 }
 
 /// `sys_fsync(fd: 3)` and `sys_fsync -> 0x0` of `trace_pipe`, `sys_enter_fsync: fd: 0x3` and
@@ -357,6 +410,76 @@ mod tests {
         assert_eq!(line("kmalloc: call_site=x"), None);
     }
 
+    fn given(address: &str, operation: Operation, fua: bool) -> What {
+        let (address, flags) = (address.parse().unwrap(), Flags::of(operation).with_fua(fua));
+        What::CommandGiven { address, flags }
+    }
+
+    /// An event as Linux 6.1 prints it.
+    fn of_a_worker(event: &str) -> Option<What> {
+        what(&format!("    kworker/0:1H-161     [000] .....    52.085827: {event}"))
+    }
+
+    #[test]
+    fn commands_for_nvme_drives() {
+        for (command, operation, fua) in [
+            ("nvme_cmd_write slba=0, len=7, ctrl=0x0, dsmgmt=0, reftag=0", Operation::Write, false),
+            ("nvme_cmd_write slba=0, len=7, ctrl=0x4000, dsmgmt=0", Operation::Write, true),
+            ("nvme_cmd_flush cdw10=00 00 00 00", Operation::Flush, false),
+            ("nvme_cmd_dsm nr=0, attributes=4", Operation::Discard, false),
+            ("nvme_cmd_read slba=0, len=7, ctrl=0x4000", Operation::Read, false),
+            ("nvme_cmd_write_zeroes slba=0, len=7, ctrl=0x0", Operation::Other, false),
+        ] {
+            let event = of_a_worker(&format!(
+                "nvme_setup_cmd: nvme0: disk=nvme0n1, qid=2, cmdid=12800, nsid=1, flags=0x0, \
+                 meta=0x0, cmd=({command})"
+            ));
+            assert_eq!(event, Some(given("nvme0n1", operation, fua)), "{command}");
+        }
+        // For the controller, not for a drive.
+        let event = "nvme_setup_cmd: nvme0: qid=0, cmdid=1, cmd=(nvme_admin_identify cns=1)";
+        assert_eq!(of_a_worker(event), None);
+        let ended = |status: &str| {
+            of_a_worker(&format!(
+                "nvme_complete_rq: nvme0: disk=nvme0n1, qid=2, cmdid=12800, res=0x0, retries=0, \
+                 flags=0x0, status={status}"
+            ))
+        };
+        assert_eq!(ended("0x0"), None);
+        let address = "nvme0n1".parse().unwrap();
+        assert_eq!(ended("0x281"), Some(What::CommandFailed { address }));
+    }
+
+    #[test]
+    fn commands_for_scsi_drives() {
+        let scsi = |event: &str, rest: &str| {
+            of_a_worker(&format!(
+                "scsi_dispatch_cmd_{event}: host_no=12 channel=0 id=1 lun=0 data_sgl=1 prot_sgl=0 \
+                 prot_op=SCSI_PROT_NORMAL driver_tag=216 scheduler_tag=-1 cmnd=({rest}"
+            ))
+        };
+        let write = "WRITE_10 lba=0 txlen=8 protect=0 raw=2a 08 00 00 00 00 00 00 08 00)";
+        let flush = "SYNCHRONIZE_CACHE - raw=35 00 00 00 00 00 00 00 00 00)";
+        let address: DriverAddress = "12:0:1:0".parse().unwrap();
+        assert_eq!(scsi("start", write), Some(given("12:0:1:0", Operation::Write, true)));
+        assert_eq!(scsi("start", flush), Some(given("12:0:1:0", Operation::Flush, false)));
+        let cut = scsi("start", "WRITE_10 raw=2a 0");
+        assert_eq!(cut, Some(given("12:0:1:0", Operation::Write, false)));
+        assert_eq!(scsi("start", "WRITE_10 raw=xy)"), None);
+        let flags = Flags::of(Operation::Flush);
+        let refused = scsi("error", &format!("{flush} rtn=4181"));
+        assert_eq!(refused, Some(What::CommandRefused { address, flags }));
+        let ended = |event, host: &str, status: &str| {
+            let result = format!("host={host} message=COMMAND_COMPLETE status={status}");
+            scsi(event, &format!("{write} result=(driver=DRIVER_OK {result})"))
+        };
+        assert_eq!(ended("done", "DID_OK", "SAM_STAT_GOOD"), None);
+        let failed = Some(What::CommandFailed { address });
+        assert_eq!(ended("done", "DID_OK", "SAM_STAT_CHECK_CONDITION"), failed);
+        assert_eq!(ended("done", "DID_NO_CONNECT", "SAM_STAT_GOOD"), failed);
+        assert_eq!(ended("timeout", "DID_OK", "SAM_STAT_GOOD"), failed);
+    }
+
     #[test]
     fn lines_between_are_skipped_and_time_begins_with_the_first_event() {
         let text = "CPU 0 is empty\n\
@@ -381,6 +504,9 @@ mod tests {
         ) {
             let _ = read_text(&format!("8,16 1 1 {time} 5122 {action} {flags} {rest}"));
             let _ = read_text(&format!("dd-1 [001] {time}: block_rq_issue: 8,16 {flags} {rest}"));
+            let address = "host_no=0 channel=0 id=0 lun=0";
+            let scsi = format!("scsi_dispatch_cmd_start: {address} cmnd=({flags} raw={rest}");
+            let _ = read_text(&format!("dd-1 [001] {time}: {scsi}"));
         }
     }
 }

@@ -11,12 +11,14 @@
 //! | `initramfs` | the image with programs, libraries and modules |
 //! | `machine` | the machine and its drives, as a QEMU process |
 //! | `guest` | commands in the guest, and their output |
+//! | `monitor` | what the emulated controllers executed |
 //! | `tests` | the tests |
 
 mod guest;
 mod initramfs;
 mod kernel;
 mod machine;
+mod monitor;
 mod tests;
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! From events to what a trace shows.
 
 use measurement::TraceRecord;
-use trace::{Event, Header, Joiner, Summary, Trailer};
+use trace::{Event, Header, Joiner, Summary, Traffic, Trailer};
 
 use super::threads::Files;
 
@@ -9,6 +9,7 @@ use super::threads::Files;
 pub struct Analysis {
     joiner: Joiner,
     summary: Summary,
+    traffic: Traffic,
     /// Flags of files that were opened before the trace; `None` if they are not known any more.
     files: Option<Files>,
 }
@@ -20,11 +21,17 @@ impl Analysis {
     }
 
     pub fn of_kept(header: &Header) -> Analysis {
-        Analysis { joiner: Joiner::new(&header.scope), summary: Summary::default(), files: None }
+        Analysis {
+            joiner: Joiner::new(&header.scope),
+            summary: Summary::default(),
+            traffic: Traffic::new(&header.scope),
+            files: None,
+        }
     }
 
     /// Takes an event, in the order of time. Returns the thread if it completed a commit.
     pub fn event(&mut self, event: &Event) -> Option<u32> {
+        self.traffic.event(event);
         let commit = self.joiner.event(event)?;
         let known = commit.is_durable();
         let flag = match (commit.sync_flag(), known) {
@@ -54,6 +61,7 @@ impl Analysis {
             lost_uncounted: trailer.counted.lost_uncounted,
             missing: trailer.counted.missing.clone(),
             anatomies: self.summary.finish(command, device),
+            traffic: self.traffic.finish(&trailer.counted.missing, device),
         }
     }
 }

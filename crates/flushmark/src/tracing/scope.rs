@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use drive::{BlockDevice, DeviceNumber, HostFacts, MountTable, Place, SystemRoot};
+use drive::{BlockDevice, DeviceNumber, DriverAddress, HostFacts, MountTable, Place, SystemRoot};
 use trace::{Header, Scope};
 
 use crate::exit::WrongUse;
@@ -54,10 +54,14 @@ fn of_drives(
             partitions.into_iter().map(move |partition| (partition, disk))
         })
         .collect();
+    let addresses = disks.iter().flat_map(|&disk| {
+        DriverAddress::of_disk(root, disk).into_iter().map(move |address| (address, disk))
+    });
+    let addresses = addresses.collect();
     Ok(Header {
         subject,
         kernel: HostFacts::read(root).kernel_release.unwrap_or_default(),
-        scope: Scope { disks, partitions, filesystems },
+        scope: Scope { disks, partitions, filesystems, addresses },
         devices,
     })
 }

@@ -11,6 +11,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::PATIENCE;
+use super::monitor::Monitor;
+
+/// Limit on a start: four times as long as on a busy machine.
+const START: Duration = Duration::from_mins(2);
 
 /// A guest that accepts commands.
 pub struct Guest {
@@ -19,6 +23,7 @@ pub struct Guest {
     lost: bool,
     /// Devices by serial number.
     devices: HashMap<String, String>,
+    monitor: Monitor,
 }
 
 /// The output and exit code of a command.
@@ -31,8 +36,11 @@ pub struct Output {
 }
 
 impl Guest {
-    /// Waits until the guest with this socket is ready.
-    pub fn connect(socket: &Path) -> anyhow::Result<Guest> {
+    /// Waits until the guest with this socket is ready; `monitor` connects to its QEMU.
+    pub fn connect(
+        socket: &Path,
+        monitor: impl FnOnce() -> anyhow::Result<Monitor>,
+    ) -> anyhow::Result<Guest> {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -43,10 +51,15 @@ impl Guest {
                 Err(error) => return Err(error).context("QEMU did not open its socket"),
             }
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut guest =
-            Guest { stream: BufReader::new(stream), lost: false, devices: HashMap::new() };
+        stream.set_read_timeout(Some(START))?;
+        let mut guest = Guest {
+            stream: BufReader::new(stream),
+            lost: false,
+            devices: HashMap::new(),
+            monitor: monitor()?,
+        };
         guest.wait_until_ready()?;
+        guest.stream.get_ref().set_read_timeout(Some(PATIENCE))?;
         Ok(guest)
     }
 
@@ -145,8 +158,18 @@ impl Guest {
             self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
         self.lost |= rebooted.is_err();
         // Device names change from boot to boot.
-        self.devices.clear();
+        self.forget_devices();
         rebooted
+    }
+
+    /// Looks up all devices again, because their names have changed.
+    pub fn forget_devices(&mut self) {
+        self.devices.clear();
+    }
+
+    /// The machine below the guest.
+    pub fn monitor(&mut self) -> &mut Monitor {
+        &mut self.monitor
     }
 
     /// The device of the drive with that serial number, such as `/dev/sda`: looked up once per

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context as _;
 
 use super::guest::Guest;
+use super::monitor::{self, Monitor};
 use crate::command;
 
 /// The interface of a drive.
@@ -152,17 +153,11 @@ impl Machine {
     }
 
     pub fn boot(&mut self) -> anyhow::Result<Guest> {
-        self.end();
-        if self.served.is_empty() {
-            self.serve()?;
-        }
-        let socket = self.directory.join("agent");
-        let _ = std::fs::remove_file(&socket);
-        let mut qemu = self.qemu(&socket)?;
-        let log = File::create(self.directory.join("qemu.log"))?;
-        let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
-        self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
-        let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
+        // Rarely, a kernel under emulation hangs before it is ready.
+        let mut guest = self.start().or_else(|error| {
+            eprintln!("{error:#}; the guest is started again");
+            self.start()
+        })?;
         // The kernel needs some time to probe some buses.
         for _ in 0..TRIES {
             if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
@@ -175,8 +170,28 @@ impl Machine {
         Ok(guest)
     }
 
-    /// QEMU with its machine and its drives. `socket` is that of the guest's agent.
-    fn qemu(&self, socket: &Path) -> anyhow::Result<Command> {
+    fn start(&mut self) -> anyhow::Result<Guest> {
+        self.end();
+        if self.served.is_empty() {
+            self.serve()?;
+        }
+        let (agent, monitor) = (self.directory.join("agent"), self.directory.join("monitor"));
+        let commands = self.directory.join("commands");
+        for old in [&agent, &monitor, &commands] {
+            let _ = std::fs::remove_file(old);
+        }
+        let mut qemu = self.qemu(&agent, &monitor)?;
+        qemu.args(["-trace", monitor::LOGGED, "-D"]).arg(&commands);
+        let log = File::create(self.directory.join("qemu.log"))?;
+        let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
+        self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
+        Guest::connect(&agent, || Monitor::connect(&monitor, &commands))
+            .with_context(|| self.console_end())
+    }
+
+    /// QEMU with its machine and its drives, and the sockets of the guest's agent and of QEMU's
+    /// monitor.
+    fn qemu(&self, agent: &Path, monitor: &Path) -> anyhow::Result<Command> {
         let mut qemu = Command::new("qemu-system-x86_64");
         // KVM is not used: it may hang in nested virtual machines, and TCG works everywhere.
         qemu.args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024"])
@@ -209,14 +224,16 @@ impl Machine {
                 "virtserialport,chardev=agent,name=agent",
                 "-chardev",
             ])
-            .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
+            .arg(format!("socket,id=agent,path={},server=on,wait=off", agent.display()))
+            .arg("-qmp")
+            .arg(format!("unix:{},server=on,wait=off", monitor.display()))
             .args([
                 "-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device",
                 "megasas,id=raid",
             ])
             .args(["-device", "nvme,id=zoned,serial=ZONED"])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
-        for (index, drive) in DRIVES.iter().enumerate() {
+        for drive in &DRIVES {
             let file = match drive.attachment {
                 Attachment::EmulatedBlk | Attachment::EmulatedScsi => {
                     format!("nbd+unix:///?socket={}", self.socket(drive.serial).display())
@@ -236,8 +253,8 @@ impl Machine {
                 Mode::Unsafe => "unsafe",
             };
             qemu.arg("-drive")
-                .arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
-            qemu.arg("-device").arg(drive.device(index));
+                .arg(format!("if=none,id={},format=raw,cache={cache},file={file}", drive.serial));
+            qemu.arg("-device").arg(drive.device());
         }
         Ok(qemu)
     }
@@ -284,13 +301,14 @@ impl Drop for Machine {
 
 impl Drive {
     /// The value of QEMU's option.
-    fn device(&self, index: usize) -> String {
-        let common = format!("drive=d{index},serial={}", self.serial);
+    fn device(&self) -> String {
+        let serial = self.serial;
+        let common = format!("drive={serial},serial={serial}");
         match self.attachment {
             Attachment::Nvme => format!("nvme,{common}"),
             // On the controller of the command line.
             Attachment::NvmeZoned => format!(
-                "nvme-ns,bus=zoned,drive=d{index},zoned=true,zoned.zone_size=4M,\
+                "nvme-ns,bus=zoned,drive={serial},zoned=true,zoned.zone_size=4M,\
                  zoned.zone_capacity=3M,zoned.max_open=4,zoned.max_active=6"
             ),
             Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),

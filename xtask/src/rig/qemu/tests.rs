@@ -4,6 +4,7 @@ mod cache;
 mod emulated;
 mod facts;
 mod stacks;
+mod traced;
 mod write_cache_suite;
 mod zoned;
 
@@ -36,6 +37,8 @@ pub const ALL: &[Test] = &[
     ("a_raid5_has_its_write_hole_unless_it_has_a_ppl", stacks::raid5),
     ("the_host_is_audited", stacks::host),
     ("a_real_kernel_makes_filesystems_on_emulated_drives", emulated::filesystems),
+    ("commands_in_a_trace_are_those_that_controllers_executed", traced::drives),
+    ("fua_is_emulated_for_a_disk_without_it_even_if_libata_may_use_it", traced::libata_fua),
     ("a_zoned_drive_is_recognised_and_not_written_all_over", zoned::facts),
     ("writes_advance_write_pointers_and_open_no_more_zones_than_allowed", zoned::writes),
     ("reads_of_zones_end_at_write_pointers", zoned::reads),

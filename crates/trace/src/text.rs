@@ -410,9 +410,9 @@ mod tests {
         assert_eq!(line("kmalloc: call_site=x"), None);
     }
 
-    fn given(address: &str, operation: Operation, fua: bool) -> Option<What> {
+    fn given(address: &str, operation: Operation, fua: bool) -> What {
         let (address, flags) = (address.parse().unwrap(), Flags::of(operation).with_fua(fua));
-        Some(What::CommandGiven { address, flags })
+        What::CommandGiven { address, flags }
     }
 
     /// An event as Linux 6.1 prints it.
@@ -434,7 +434,7 @@ mod tests {
                 "nvme_setup_cmd: nvme0: disk=nvme0n1, qid=2, cmdid=12800, nsid=1, flags=0x0, \
                  meta=0x0, cmd=({command})"
             ));
-            assert_eq!(event, given("nvme0n1", operation, fua), "{command}");
+            assert_eq!(event, Some(given("nvme0n1", operation, fua)), "{command}");
         }
         // For the controller, not for a drive.
         let event = "nvme_setup_cmd: nvme0: qid=0, cmdid=1, cmd=(nvme_admin_identify cns=1)";
@@ -461,10 +461,10 @@ mod tests {
         let write = "WRITE_10 lba=0 txlen=8 protect=0 raw=2a 08 00 00 00 00 00 00 08 00)";
         let flush = "SYNCHRONIZE_CACHE - raw=35 00 00 00 00 00 00 00 00 00)";
         let address: DriverAddress = "12:0:1:0".parse().unwrap();
-        assert_eq!(scsi("start", write), given("12:0:1:0", Operation::Write, true));
-        assert_eq!(scsi("start", flush), given("12:0:1:0", Operation::Flush, false));
+        assert_eq!(scsi("start", write), Some(given("12:0:1:0", Operation::Write, true)));
+        assert_eq!(scsi("start", flush), Some(given("12:0:1:0", Operation::Flush, false)));
         let cut = scsi("start", "WRITE_10 raw=2a 0");
-        assert_eq!(cut, given("12:0:1:0", Operation::Write, false));
+        assert_eq!(cut, Some(given("12:0:1:0", Operation::Write, false)));
         assert_eq!(scsi("start", "WRITE_10 raw=xy)"), None);
         let flags = Flags::of(Operation::Flush);
         let refused = scsi("error", &format!("{flush} rtn=4181"));

@@ -23,7 +23,7 @@ pub enum Rig {
     /// virtio drives; needs root only for installing packages
     Qemu(qemu::Options),
     /// SQLite, PostgreSQL and MariaDB on an emulated drive that loses power: does everything they
-    /// acknowledged survive? Needs root
+    /// acknowledged survive? And what does a trace of them show? Needs root
     Databases(databases::Options),
     /// A real Ceph cluster on this machine, and the tests that need one. Needs root only for
     /// installing packages

@@ -27,7 +27,7 @@ use crate::rig::{self, Rig};
 pub use self::bare_root::enter as enter_bare_root;
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 37] = [
+const PACKAGES: [&str; 38] = [
     "fio",
     // Kept results of many hosts, and a terminal for the prompt before they are deleted.
     "postgresql-15",
@@ -42,6 +42,7 @@ const PACKAGES: [&str; 37] = [
     "mount",
     "coreutils",
     "strace",
+    "bpftrace",
     "util-linux",
     "procps",
     // Filesystems and volumes whose signatures are recognised.

@@ -137,6 +137,11 @@ impl Commit {
     /// True if the call asked for durability; `None` for a write of which only the way in which its
     /// file was opened decides, when that was not seen.
     pub fn is_durable(&self) -> Option<bool> {
+        // Such as fsync on a pipe.
+        let nothing_done = self.result < 0 && self.requests.is_empty();
+        if nothing_done {
+            return Some(false);
+        }
         let by_requests = self.requests.iter().any(|own| {
             own.request.flags.fua() || own.request.flags.preflush() || own.request.is_bare_flush()
         });

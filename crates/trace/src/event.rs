@@ -19,6 +19,11 @@ impl Event {
     pub fn hands_over(&self) -> Option<u32> {
         matches!(self.what, What::UringQueue { .. }).then_some(self.thread)
     }
+
+    /// True if what happened next is not known completely.
+    pub fn is_loss(&self) -> bool {
+        matches!(self.what, What::Lost { .. })
+    }
 }
 
 /// The content of an event.
@@ -71,8 +76,8 @@ pub enum What {
     CommandRefused { address: DriverAddress, flags: Flags },
     /// A command ended without success.
     CommandFailed { address: DriverAddress },
-    /// The kernel dropped events before this one.
-    Lost,
+    /// The kernel dropped events between this one and that time.
+    Lost { until: u64 },
 }
 
 /// The beginning or the end.

@@ -108,6 +108,8 @@ pub struct Joiner {
     filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
     /// True once the trace has shown an event of the scheduler.
     scheduling: bool,
+    /// Of some processors, events before this time were lost.
+    incomplete_until: u64,
 }
 
 impl Joiner {
@@ -124,11 +126,25 @@ impl Joiner {
             opened: HashMap::new(),
             filesystems: scope.filesystems.clone(),
             scheduling: false,
+            incomplete_until: 0,
         }
     }
 
     /// Takes note of an event. A call that returns is complete.
     pub fn event(&mut self, event: &Event) -> Option<Commit> {
+        let (at, thread) = (event.at, event.thread);
+        if at < self.incomplete_until && !event.is_loss() {
+            return None;
+        }
+        // A thread with an event runs, even without a switch to it: Linux 6.18 was seen to leave out
+        // some that follow an interrupt of an idle processor.
+        if let Some(call) = self.calls.get_mut(&Key::Thread(thread)) {
+            call.back_on_cpu(at);
+        }
+        self.take(event)
+    }
+
+    fn take(&mut self, event: &Event) -> Option<Commit> {
         let (at, thread) = (event.at, event.thread);
         match event.what {
             What::Enter { call, file, flags } => {
@@ -220,15 +236,25 @@ impl Joiner {
                     self.forget(at);
                 }
             }
-            What::Lost => {
-                // What is open now may have lost its end.
-                self.calls.clear();
-                self.journal.clear();
-                self.requests.clear();
+            What::Lost { until } => {
+                self.begin_anew();
+                self.incomplete_until = self.incomplete_until.max(until);
             }
             _ => self.requests.event(event),
         }
         None
+    }
+
+    /// Whatever is open now may have lost its end, and numbers of files may have got another
+    /// meaning.
+    fn begin_anew(&mut self) {
+        self.calls.clear();
+        self.submitting.clear();
+        self.linking.clear();
+        self.journal.clear();
+        self.opening.clear();
+        self.opened.clear();
+        self.requests.clear();
     }
 
     fn finish(&mut self, call: &Call, exit: u64, result: i64) -> Commit {

@@ -276,7 +276,7 @@ fn values(what: &What) -> (u8, Vec<u64>) {
             (18, with(extent, &[flags.number(), u64::from(*failed)]))
         }
         What::BioComplete { extent, flags } => (19, with(extent, &[flags.number()])),
-        What::Lost => (20, Vec::new()),
+        What::Lost { until } => (20, vec![*until]),
         What::UringSubmit { request, call, links } => {
             (21, vec![*request, uring_tag(*call), u64::from(*links)])
         }
@@ -415,7 +415,7 @@ fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
             to: small(next()?)?,
         },
         12 => What::Waking { thread: small(next()?)? },
-        20 => What::Lost,
+        20 => What::Lost { until: next()? },
         21 => {
             What::UringSubmit { request: next()?, call: uring_call(next()?)?, links: next()? != 0 }
         }

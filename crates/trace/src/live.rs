@@ -90,6 +90,8 @@ pub struct Live {
     is_paused: bool,
     /// Events that are too young to know that none before them is missing.
     pending: Vec<Event>,
+    /// All events before this time were passed on.
+    settled: u64,
     counted: Counted,
     // Dropped last: the instances are in it.
     _tracefs: Tracefs,
@@ -132,6 +134,7 @@ impl Live {
             is_following: false,
             is_paused: false,
             pending: Vec::new(),
+            settled: now_ns(),
             counted,
             _tracefs: tracefs,
         })
@@ -159,7 +162,7 @@ impl Live {
         self.is_paused = true;
         let mut left = self.stop()?;
         let at = left.last().map_or(0, |event| event.at);
-        left.push(Event { at, thread: 0, what: What::Lost });
+        left.push(Event { at, thread: 0, what: What::Lost { until: at } });
         Ok(left)
     }
 
@@ -192,10 +195,10 @@ impl Live {
     }
 
     fn collect(&mut self) -> Result<(), TraceError> {
-        let Live { calls, devices, pending, counted, .. } = self;
+        let Live { calls, devices, pending, settled, counted, .. } = self;
         let mut decode = |decoders: &Decoders, bytes: &[u8]| {
             let page = Page::new(bytes)?;
-            let lost = page.lost;
+            let (lost, begins) = (page.lost, page.begins());
             let first = pending.len();
             for record in page {
                 let (at, record) = record?;
@@ -207,9 +210,7 @@ impl Live {
                 Lost::Counted(lost) => counted.lost += lost.get(),
                 Lost::Uncounted => counted.lost_uncounted = true,
             }
-            if let Some(&Event { at, .. }) = pending.get(first) {
-                pending.push(Event { at, thread: 0, what: What::Lost });
-            }
+            pending.push(Event { at: *settled, thread: 0, what: What::Lost { until: begins } });
             Ok(())
         };
         calls.read(&mut decode)?;
@@ -220,6 +221,7 @@ impl Live {
         // Stable: events of one CPU at the same nanosecond keep their order.
         self.pending.sort_by_key(|event| event.at);
         let ready = self.pending.partition_point(|event| event.at < settled);
+        self.settled = settled;
         self.pending.drain(..ready)
     }
 }

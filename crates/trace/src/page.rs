@@ -66,6 +66,11 @@ impl<'a> Page<'a> {
         Ok(Page { records, position: 0, time, lost })
     }
 
+    /// The time of its first record; before the first one is read.
+    pub fn begins(&self) -> u64 {
+        self.time
+    }
+
     fn word(&self, at: usize) -> Option<u32> {
         let bytes = self.records.get(at..at + 4)?;
         Some(u32::from_ne_bytes(bytes.try_into().ok()?))

@@ -279,9 +279,49 @@ fn how_a_file_was_opened_tells_whether_a_write_is_durable() {
 }
 
 #[test]
+fn a_thread_with_an_event_runs_even_if_its_switch_is_missing() {
+    let [off, waking, _] = off_cpu([155, 295, 300]);
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4), off],
+        &[journal(160, Edge::Start), journal(290, Edge::End), waking, back(310)],
+    ]);
+    let times = stages(&commit);
+    assert_eq!(times[1..], [(Stage::JournalStart, 5), (Stage::Journal, 130), (Stage::WakeUp, 20)]);
+}
+
+#[test]
 fn a_call_across_lost_events_is_dropped() {
-    let lost = event(120, 0, What::Lost);
-    assert!(commits(vec![enter(100, Syscall::Fsync), lost, back(160)]).is_empty());
+    let lost = event(120, 0, What::Lost { until: 150 });
+    let call = |from, to| [enter(from, Syscall::Fsync), back(to)];
+    let seen = |events: &[&[Event]]| {
+        let commits = commits([&[&[lost][..]], events].concat().concat());
+        commits.iter().map(|commit| (commit.enter, commit.exit)).collect::<Vec<_>>()
+    };
+    assert_eq!(seen(&[&call(100, 160)]), []);
+    assert_eq!(seen(&[&call(100, 119), &call(150, 160)]), [(100, 119), (150, 160)]);
+    // A call returned, and another one began, on a processor whose events were lost.
+    assert_eq!(seen(&[&call(100, 140), &call(130, 149), &call(140, 160)]), []);
+}
+
+#[test]
+fn files_may_be_opened_anew_while_events_are_lost() {
+    let opening = [
+        event(1, WRITER, What::Open { flags: 0o10002 }),
+        event(2, WRITER, What::Opened { file: 3 }),
+    ];
+    let lost = [event(3, 0, What::Lost { until: 5 })];
+    let write = write([110, 112, 150], WRITER, 2048, "WS");
+    let commit = one(&[&opening, &lost, &[enter(100, Syscall::Pwrite)], &write, &[back(160)]]);
+    assert_eq!((commit.is_durable(), commit.sync_flag()), (None, None));
+}
+
+#[test]
+fn a_call_that_fails_before_it_does_anything_is_no_commit() {
+    let failed = event(160, WRITER, What::Return { result: -22 });
+    let call = [enter(100, Syscall::Fsync)];
+    assert_eq!(one(&[&call, &[failed]]).is_durable(), Some(false));
+    let write = write([110, 112, 150], WRITER, 2048, "WS");
+    assert_eq!(one(&[&call, &write, &[failed]]).is_durable(), Some(true));
 }
 
 fn submit(at: u64, request: u64, call: Syscall, links: bool) -> Event {
@@ -477,7 +517,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             (thread, What::UringQueue { request: 2 }),
             (thread, What::UringComplete { request: 1, result: 0 }),
             (thread, What::UringComplete { request: 2, result: 0 }),
-            (0, What::Lost),
+            (0, What::Lost { until: 500 }),
         ])
     });
     let what = prop_oneof![request, rest];

@@ -1,4 +1,5 @@
-//! `cargo xtask rig databases`: databases on an emulated drive that loses power under them.
+//! `cargo xtask rig databases`: databases on an emulated drive that loses power under them, and
+//! traces of them.
 //!
 //! A client commits numbered transactions one after the other, and the rig remembers each one that
 //! was acknowledged. At a random moment the drive loses power, every process of the database is
@@ -7,6 +8,9 @@
 //! missing. On a drive that lies about flushes, and in a database configured not to sync, something
 //! must be missing, or the test could not fail.
 //!
+//! Then several clients commit at the same time while `flushmark trace` runs. It must name the
+//! database's processes and their calls, and count the flushes that the drive counts.
+//!
 //! | module | content |
 //! | --- | --- |
 //! | `drive` | the emulated drive, and the evidence that its power was really cut |
@@ -14,6 +18,7 @@
 //! | `session` | a running database, and the shell connected to it |
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
+//! | `traced` | one database under load from several clients, traced |
 //! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
 
 mod drive;
@@ -23,6 +28,7 @@ mod mariadb;
 mod postgres;
 mod session;
 mod sqlite;
+mod traced;
 mod trial;
 
 use std::fmt;
@@ -133,6 +139,14 @@ pub struct Server {
     ready: &'static str,
 }
 
+/// The sync that makes transactions durable.
+pub struct LogSync {
+    /// The system call.
+    call: &'static str,
+    /// Parts of the titles of the processes that make it.
+    by: &'static [&'static str],
+}
+
 pub trait Database: Sync {
     fn name(&self) -> &'static str;
     /// The user that it runs as.
@@ -145,6 +159,8 @@ pub trait Database: Sync {
     fn server(&self, place: &Place, durability: Durability) -> Option<Server>;
     /// The command of its shell, which reads statements and stops at the first error.
     fn shell(&self, place: &Place) -> Vec<String>;
+    /// The sync of its log; `None` if it has only one client.
+    fn log_sync(&self) -> Option<LogSync>;
     /// The first statements in a shell.
     fn greeting(&self, durability: Durability) -> &'static str;
     fn table(&self) -> &'static str;
@@ -186,7 +202,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let mut variants =
             VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
-        if variants.is_empty() {
+        let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
+        if variants.is_empty() && log_sync.is_none() {
             continue;
         }
         let template = trial::template(database, templates.path())?;
@@ -221,12 +238,29 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             }) += 1;
             table.push(row);
         }
+        let Some(log_sync) = log_sync else { continue };
+        let begun = Instant::now();
+        let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
+        let time = begun.elapsed().as_secs_f64();
+        match observed {
+            Ok(observed) => {
+                outcome.passed += 1;
+                println!("rig {name}, traced ... ok: {observed} ({time:.1} s)");
+            }
+            Err(error) => {
+                ensure!(!stop.load(Ordering::Relaxed), "interrupted");
+                outcome.failed += 1;
+                println!("rig {name}, traced ... FAILED ({time:.1} s)\n{error:?}");
+            }
+        }
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
-        "no trial has that name; expected part of sqlite, postgresql or mariadb, or of a variant"
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, or traced"
     );
-    print!("\n{}", page(&table));
+    if !table.is_empty() {
+        print!("\n{}", page(&table));
+    }
     let time = begun.elapsed().as_secs_f64();
     println!(
         "\nrig: {} passed, {} failed, {time:.0} s, seed {}",

@@ -49,13 +49,27 @@ pub fn run(args: &TraceArgs) -> anyhow::Result<ExitStatus> {
     Ok(signals::received().map_or(ExitStatus::Done, ExitStatus::Interrupted))
 }
 
-/// Traces until the time is over, or what is traced ends.
 fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
     signals::listen().context("cannot listen for signals")?;
     let header = header(args)?;
     let mut recording = Recording::start(&header, args.keep.as_deref())?;
     let mut subject = Subject::begin(args, &mut recording)?;
-    let time = args.time.or((!matches!(subject, Subject::Command(_))).then_some(DEFAULT_TIME));
+    let traced = observe(&mut recording, &mut subject, args.time);
+    // The command ends however the trace ended.
+    let record = traced.and_then(|()| recording.finish());
+    let ended = subject.end();
+    let record = record?;
+    ended?;
+    Ok(document(&header, record))
+}
+
+/// Reads what the kernel records until the time is over, or what is traced ends.
+fn observe(
+    recording: &mut Recording<'_>,
+    subject: &mut Subject,
+    time: Option<Duration>,
+) -> anyhow::Result<()> {
+    let time = time.or((!matches!(subject, Subject::Command(_))).then_some(DEFAULT_TIME));
     let mut looked = Instant::now();
     while !STOP.is_requested() && time.is_none_or(|time| recording.elapsed() < time) {
         std::thread::sleep(READ_INTERVAL);
@@ -63,16 +77,14 @@ fn record(args: &TraceArgs) -> anyhow::Result<TraceDocument> {
         if subject.is_over() {
             break;
         }
-        if let Subject::Users { place, followed } = &mut subject
+        if let Subject::Users { place, followed } = subject
             && looked.elapsed() >= LOOK_AGAIN
         {
             looked = Instant::now();
             recording.follow(&threads::new_users(place, followed))?;
         }
     }
-    let record = recording.finish();
-    subject.end()?;
-    Ok(document(&header, record?))
+    Ok(())
 }
 
 /// The devices of a path or a device; all of them for a command or a process.

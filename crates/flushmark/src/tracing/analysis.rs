@@ -32,6 +32,11 @@ impl Analysis {
     /// Takes an event, in the order of time. Returns the thread if it completed a commit.
     pub fn event(&mut self, event: &Event) -> Option<u32> {
         self.traffic.event(event);
+        if event.is_loss()
+            && let Some(files) = &mut self.files
+        {
+            *files = Files::default();
+        }
         let commit = self.joiner.event(event)?;
         let known = commit.is_durable();
         let flag = match (commit.sync_flag(), known) {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod cluster;
+pub mod served;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

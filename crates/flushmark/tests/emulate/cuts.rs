@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::common::served::Served;
 use crate::common::{flushmark, needs_mkfs, needs_mounts, run};
-use crate::served::Served;
 
 /// Number of cuts, at uncontrolled moments.
 const CUTS: u64 = 8;

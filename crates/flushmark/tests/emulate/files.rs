@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::common::served::Served;
 use crate::common::{
     Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs,
     needs_root, nobody, run, system,
 };
-use crate::served::Served;
 
 fn mounts() -> String {
     fs::read_to_string("/proc/self/mounts").unwrap()
@@ -531,7 +531,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     let mut table = [0; 512];
     table[446..462].copy_from_slice(&[0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0]);
     table[510..].copy_from_slice(&[0x55, 0xaa]);
-    assert_eq!(crate::served::write(&mut served.client(), 0, &table), 0);
+    assert_eq!(crate::common::served::write(&mut served.client(), 0, &table), 0);
     drop(served);
     let refused = run(&[
         "emulate",

@@ -8,5 +8,4 @@ mod common;
 mod cuts;
 mod files;
 mod nbd;
-mod served;
 mod target;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use nbd::wire::command;
 use serde_json::Value;
 
+use crate::common::served::{Served, answer, flush, read, request, write};
 use crate::common::{Run, flushmark, needs_rigs, needs_root, run, system};
-use crate::served::{Served, answer, flush, read, request, write};
 
 #[test]
 fn nbdinfo_sees_the_drive_as_it_is() {

@@ -14,8 +14,8 @@ use nbd::wire::{
 };
 use serde_json::Value;
 
+use crate::common::served::Served;
 use crate::common::{Run, flushmark, needs_program, plan, run};
-use crate::served::Served;
 
 fn run_plan(target: &str, text: &str, args: &[&str]) -> Run {
     let directory = tempfile::tempdir().unwrap();

@@ -123,19 +123,25 @@ impl EmulatedDrive {
 
     /// Switches the power on; returns when the filesystem is mounted.
     pub fn power_on(&self) -> anyhow::Result<()> {
+        self.ctl("power-on").context("the filesystem did not come back").map(drop)
+    }
+
+    /// The flushes that the drive has served, by its own account.
+    pub fn flushes(&self) -> anyhow::Result<u64> {
+        let status = self.ctl("status")?;
+        status["flushes"].as_u64().with_context(|| format!("no count of flushes: {status}"))
+    }
+
+    fn ctl(&self, order: &str) -> anyhow::Result<Value> {
         let output = Command::new(&self.binary)
             .args(["emulate", "ctl"])
             .arg(&self.control)
-            .arg("power-on")
+            .args([order, "--format", "json"])
             .output()?;
         if !output.status.success() {
-            bail!(
-                "the filesystem did not come back: {} {}",
-                String::from_utf8_lossy(&output.stderr).trim(),
-                self.said()
-            );
+            bail!("{} {}", String::from_utf8_lossy(&output.stderr).trim(), self.said());
         }
-        Ok(())
+        Ok(serde_json::from_slice(&output.stdout)?)
     }
 
     /// The evidence of the two files after a cut.

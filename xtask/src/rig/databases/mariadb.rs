@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::machine::Account;
 use super::session::{Client, expect};
-use super::{Database, Durability, Place, Server, words};
+use super::{Database, Durability, LogSync, Place, Server, words};
 
 /// MariaDB 10.11, as Debian 12 has it.
 pub struct Mariadb;
@@ -74,6 +74,10 @@ impl Database for Mariadb {
             format!("--socket={}/mariadb.sock", place.elsewhere.display()),
         ]
         .to_vec()
+    }
+
+    fn log_sync(&self) -> Option<LogSync> {
+        Some(LogSync { call: "fdatasync", by: &["mariadbd"] })
     }
 
     fn greeting(&self, _durability: Durability) -> &'static str {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::machine::Account;
 use super::session::Client;
-use super::{Database, Durability, Place, Server, words};
+use super::{Database, Durability, LogSync, Place, Server, words};
 
 /// PostgreSQL 15, as Debian 12 has it.
 pub struct Postgres;
@@ -96,6 +96,11 @@ impl Database for Postgres {
             "postgres",
         ]
         .to_vec()
+    }
+
+    fn log_sync(&self) -> Option<LogSync> {
+        // The process of a client, or the one that writes the log for all of them.
+        Some(LogSync { call: "fdatasync", by: &["[local]", "walwriter"] })
     }
 
     fn greeting(&self, _durability: Durability) -> &'static str {

@@ -23,6 +23,24 @@ pub struct Client {
 }
 
 impl Client {
+    /// Starts the database's shell, which ends with the machine.
+    pub fn connect(
+        database: &'static dyn Database,
+        place: &Place,
+        durability: Durability,
+    ) -> anyhow::Result<(Machine, Client)> {
+        let (machine, pipes) = Machine::start(database.account(), &database.shell(place))?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(pipes.stdout).lines().map_while(Result::ok);
+            // The receiver is gone once the client is.
+            lines.map(|line| sender.send(line)).all(|sent| sent.is_ok())
+        });
+        let mut client = Client { database, stdin: pipes.stdin, lines };
+        client.ask(database.greeting(durability)).with_context(|| end_of(&machine.said()))?;
+        Ok((machine, client))
+    }
+
     /// Executes statements and returns what they print.
     pub fn ask(&mut self, sql: &str) -> anyhow::Result<Vec<String>> {
         self.send(&format!("{sql}\n{}", self.database.say(END)))?;
@@ -80,27 +98,16 @@ impl Session {
         place: &Place,
         durability: Durability,
     ) -> anyhow::Result<Session> {
-        let account = database.account();
         let mut machines = Vec::new();
         if let Some(server) = database.server(place, durability) {
-            let (mut machine, pipes) = Machine::start(account, &server.words)?;
+            let (mut machine, pipes) = Machine::start(database.account(), &server.words)?;
             drain(pipes.stdout);
             machine.wait_for(server.ready)?;
             machines.push(machine);
         }
-        let (machine, pipes) = Machine::start(account, &database.shell(place))?;
+        let (machine, client) = Client::connect(database, place, durability)?;
         machines.push(machine);
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            let lines = BufReader::new(pipes.stdout).lines().map_while(Result::ok);
-            // The receiver is gone once the client is.
-            lines.map(|line| sender.send(line)).all(|sent| sent.is_ok())
-        });
-        let client = Client { database, stdin: pipes.stdin, lines };
-        let mut session =
-            Session { database, place: place.clone(), machines, client: Some(client) };
-        session.ask(database.greeting(durability))?;
-        Ok(session)
+        Ok(Session { database, place: place.clone(), machines, client: Some(client) })
     }
 
     /// Executes statements and returns what they print.

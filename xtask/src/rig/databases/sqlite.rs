@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::machine::Account;
 use super::session::{Client, expect};
-use super::{Database, Durability, Place, Server, words};
+use super::{Database, Durability, LogSync, Place, Server, words};
 
 /// SQLite, with a write-ahead log.
 pub struct Sqlite;
@@ -41,6 +41,11 @@ impl Database for Sqlite {
             place.data.join("rig.db").display()
         ]
         .to_vec()
+    }
+
+    // It serves one client at a time, and has no transactions that could share a sync.
+    fn log_sync(&self) -> Option<LogSync> {
+        None
     }
 
     // With a rollback journal, FULL leaves an intact database after a power cut that may lack its

@@ -58,7 +58,7 @@ impl Trial<'_> {
     pub fn run(&self, cuts: u32, seed: u64) -> anyhow::Result<Findings> {
         let directory = super::directory()?;
         let drive = EmulatedDrive::start(self.binary, directory.path(), self.variant.lie, seed)?;
-        let place = self.lay_out(&drive, directory.path())?;
+        let place = lay_out(self.database, self.template, &drive, directory.path())?;
         let mut session = Session::open(self.database, &place, self.variant.durability)?;
         session.make_table()?;
         // As if the table had been created long ago: its existence is not under test.
@@ -102,17 +102,6 @@ impl Trial<'_> {
     fn ensure_wanted(&self) -> anyhow::Result<()> {
         ensure!(!self.stop.load(Ordering::Relaxed), "interrupted");
         Ok(())
-    }
-
-    /// The data directory on the drive, as if the database had been installed some time ago.
-    fn lay_out(&self, drive: &EmulatedDrive, directory: &Path) -> anyhow::Result<Place> {
-        let place =
-            Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
-        std::fs::create_dir(&place.elsewhere)?;
-        give(self.database, &place.elsewhere)?;
-        command::output("cp", &["--archive", "--", &text(self.template), &text(&place.data)])?;
-        drive.lay_out()?;
-        Ok(place)
     }
 
     /// Commits for this long, then cuts the power. Whatever was acknowledged before the cut is an
@@ -193,6 +182,22 @@ pub fn template(database: &'static dyn Database, directory: &Path) -> anyhow::Re
     give(database, &template)?;
     database.lay_out(&template).with_context(|| format!("{} cannot be set up", database.name()))?;
     Ok(template)
+}
+
+/// The data directory on the drive, as if the database had been installed some time ago.
+pub fn lay_out(
+    database: &dyn Database,
+    template: &Path,
+    drive: &EmulatedDrive,
+    directory: &Path,
+) -> anyhow::Result<Place> {
+    let place =
+        Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
+    std::fs::create_dir(&place.elsewhere)?;
+    give(database, &place.elsewhere)?;
+    command::output("cp", &["--archive", "--", &text(template), &text(&place.data)])?;
+    drive.lay_out()?;
+    Ok(place)
 }
 
 /// Makes the database's user the owner of a directory.

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use nbd::wire::{RequestHeader, SIMPLE_REPLY_BYTES, SimpleReply, command};
 use serde_json::Value;
 
-use crate::common::{Run, flushmark, kill, run};
+use super::{Run, flushmark, kill, run};
 
 /// An emulated drive, served by the binary.
 pub struct Served {

@@ -221,7 +221,7 @@ impl Live {
         // Stable: events of one CPU at the same nanosecond keep their order.
         self.pending.sort_by_key(|event| event.at);
         let ready = self.pending.partition_point(|event| event.at < settled);
-        self.settled = settled;
+        self.settled = settled.min(now_ns());
         self.pending.drain(..ready)
     }
 }

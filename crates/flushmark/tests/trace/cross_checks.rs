@@ -36,8 +36,11 @@ fn bpftrace_counts_the_same_requests() {
         "tracepoint:block:block_rq_issue /args->dev == {}/ {{ @[args->rwbs] = count(); }}",
         kernel_number(&device)
     );
-    let mut bpftrace = Command::new("bpftrace");
-    bpftrace.args(["-f", "json", "-e", &program]).stdout(Stdio::piped());
+    // It knows tracefs in its usual place only.
+    let with_tracefs = "mount -t tracefs tracefs /sys/kernel/tracing && exec bpftrace \"$@\"";
+    let mut bpftrace = Command::new("unshare");
+    bpftrace.args(["--mount", "sh", "-c", with_tracefs, "sh", "-f", "json", "-e", &program]);
+    bpftrace.stdout(Stdio::piped());
     let mut bpftrace = bpftrace.spawn().unwrap();
     let mut lines = BufReader::new(bpftrace.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.by_ref().any(|line| line.contains("attached_probes")));

@@ -119,7 +119,7 @@ pub(crate) fn filter<'a>(
 }
 
 /// The filter, or the part without drives if it is too long.
-fn within(filter: String, part: String) -> String {
+pub(crate) fn within(filter: String, part: String) -> String {
     if filter.len() > FILTER_MAX { part } else { filter }
 }
 

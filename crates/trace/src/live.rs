@@ -5,7 +5,8 @@
 //! what certain threads do: their system calls, and when they leave a CPU. The other records what
 //! certain devices and journals do, for whatever thread.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use drive::{DeviceNumber, DriverAddress};
@@ -45,10 +46,10 @@ pub struct Counted {
 /// The interval at which the buffers should be read; they hold several times as much.
 pub const READ_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A second of half a million events on one CPU, divided by four.
-const COMMITS_KIB: u32 = 8 * 1024;
-/// The memory of all CPUs together in one instance, as long as each has 1 MiB.
-const ALL_KIB_MOST: u32 = 256 * 1024;
+/// The memory of one instance, divided by its CPUs.
+const ALL_KIB: u32 = 128 * 1024;
+/// An eighth of a second, and a whole one, of half a million events on one CPU.
+const COMMITS_KIB: RangeInclusive<u32> = 4 * 1024..=32 * 1024;
 
 /// What is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,9 @@ impl Detail {
     /// The size of each buffer, of which each of so many CPUs has one in both instances.
     fn kib_per_cpu(self, cpus: u32) -> u32 {
         match self {
-            Detail::Commits => (ALL_KIB_MOST / cpus.max(1)).clamp(1024, COMMITS_KIB),
+            Detail::Commits => {
+                (ALL_KIB / cpus.max(1)).clamp(*COMMITS_KIB.start(), *COMMITS_KIB.end())
+            }
             Detail::Syncs => 256,
         }
     }
@@ -300,10 +303,22 @@ fn is_optional(tracepoint: Tracepoint) -> bool {
     )
 }
 
-/// The kernel's filter for any of these devices.
+/// The kernel's filter for any of these devices; for all devices, if it would be too long.
 fn any_of(devices: impl Iterator<Item = DeviceNumber>) -> String {
-    let each = devices.map(|device| format!("dev == {}", kernel_number(device)));
-    each.collect::<Vec<_>>().join(" || ")
+    let numbers: BTreeSet<u32> = devices.map(kernel_number).collect();
+    // Partitions have consecutive numbers.
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let each = ranges.into_iter().map(|(first, last)| match last - first {
+        0 => format!("dev == {first}"),
+        _ => format!("(dev >= {first} && dev <= {last})"),
+    });
+    drivers::within(each.collect::<Vec<_>>().join(" || "), String::new())
 }
 
 fn now_ns() -> u64 {
@@ -318,7 +333,17 @@ mod tests {
     #[test]
     fn machines_with_many_processors_keep_their_memory() {
         let mib = |cpus: u32| Detail::Commits.kib_per_cpu(cpus) * cpus / 1024;
-        assert_eq!([1, 2, 32, 64, 256, 1024].map(mib), [8, 16, 256, 256, 256, 1024]);
+        assert_eq!([1, 2, 4, 8, 32, 64, 256].map(mib), [32, 64, 128, 128, 128, 256, 1024]);
+    }
+
+    #[test]
+    fn devices_are_filtered_by_ranges_that_fit_the_kernel() {
+        let filter =
+            |minors: &[u32]| any_of(minors.iter().map(|&minor| DeviceNumber { major: 8, minor }));
+        insta::assert_snapshot!(filter(&[18, 0, 16, 17, 32]), @"dev == 8388608 || (dev >= 8388624 && dev <= 8388626) || dev == 8388640");
+        assert_eq!(filter(&(0..5000).collect::<Vec<_>>()), "(dev >= 8388608 && dev <= 8393607)");
+        assert_eq!(filter(&(0..5000).map(|minor| minor * 2).collect::<Vec<_>>()), "");
+        assert_eq!(filter(&[]), "");
     }
 
     #[test]

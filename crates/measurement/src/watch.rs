@@ -110,7 +110,7 @@ pub struct DeviceRates {
 /// Latencies of a sample of commits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommitLatencies {
-    /// How many commits were traced.
+    /// The number of commits that were traced.
     pub sampled: u64,
     #[serde(flatten)]
     pub whole: LayerLatency,

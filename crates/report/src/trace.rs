@@ -21,7 +21,7 @@ const RARE: f64 = 0.005;
 /// Width of the names of layers.
 const LANE: usize = 13;
 
-/// What a trace without commits says.
+/// The sentence about a trace without commits.
 pub const NO_COMMIT: &str = "No commit was seen: no fsync or fdatasync, and no write that had to be \
                              durable when it returned.";
 

@@ -51,7 +51,7 @@ const ALL_KIB: u32 = 128 * 1024;
 /// An eighth of a second, and a whole one, of half a million events on one CPU.
 const COMMITS_KIB: RangeInclusive<u32> = 4 * 1024..=32 * 1024;
 
-/// What is recorded.
+/// The events that a trace records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All ways to commit, and when threads wait: for some seconds.

@@ -101,7 +101,7 @@ impl Tracefs {
         names.lines().find_map(of_thread)
     }
 
-    /// How many CPUs have buffers.
+    /// The number of CPUs, each of which has a buffer in each instance.
     pub fn cpus(&self) -> u32 {
         fs::read_dir(self.root.join("per_cpu")).map_or(1, |cpus| cpus.count() as u32)
     }

@@ -48,7 +48,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
 
 struct Rendered {
     page: String,
-    /// The number of its runs and tests, in words.
+    /// The number of its runs and tests, or of its traces, in words.
     contents: String,
 }
 

@@ -1,4 +1,4 @@
-//! Traces a sample of the commits, so that watching stays cheap.
+//! Traces a sample of the commits, which keeps watching cheap.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -13,11 +13,11 @@ use crate::tracing::scope;
 
 /// Events after which the tracer pauses until the next interval: some 80 commits.
 const EVENTS_PER_INTERVAL: usize = 1_000;
-/// The first look at what was recorded. Each next one follows after twice the time, so that a busy
-/// machine records little more than that.
+/// The first look at what was recorded. Each next one follows after twice the time, so a busy
+/// machine records little more than is wanted.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
-/// Threads that are followed; the kernel compares each thread that makes a system call with them.
+/// Threads that are followed at the same time: enough for a sample on any machine.
 const FOLLOWED_MAX: usize = 1_000;
 
 /// Traces the commits of threads that are known to sync, at the beginning of each interval.

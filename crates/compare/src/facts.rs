@@ -21,7 +21,7 @@ pub struct FactDifference {
 type Fact = (&'static str, fn(&RunDocument) -> Option<String>);
 
 /// Facts in display order, from the program that measured down to the drive.
-const FACTS: [Fact; 18] = [
+const FACTS: [Fact; 20] = [
     ("measured by", |run| {
         Some(run.source.as_ref().map_or("flushmark".to_owned(), |source| source.tool.clone()))
     }),
@@ -33,6 +33,15 @@ const FACTS: [Fact; 18] = [
     ("smoke run", |run| Some(if run.smoke { "yes" } else { "no" }.to_owned())),
     ("target", |run| Some(run.target.given.clone())),
     ("kind of target", |run| Some(run.target.kind.name().to_owned())),
+    ("server", |run| {
+        let server = run.target.database.as_ref()?;
+        Some(format!("{} {}", server.product.label(), server.version))
+    }),
+    ("server's settings", |run| {
+        let settings = &run.target.database.as_ref()?.settings;
+        let words = settings.iter().map(|one| format!("{}={}", one.name, one.value));
+        Some(words.collect::<Vec<_>>().join(", "))
+    }),
     ("machine", |run| run.host.product_name.clone()),
     ("processor", |run| run.host.cpu_model.clone()),
     ("processors", |run| run.host.logical_cpus.map(|count| count.to_string())),

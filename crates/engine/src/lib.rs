@@ -72,6 +72,7 @@ mod writers;
 mod zoned_disk;
 mod zones;
 
+pub use cpu_time::{cpu_use, cpu_use_since};
 pub use error::EngineError;
 pub use job::Stop;
 pub use open_flags::open_flags;

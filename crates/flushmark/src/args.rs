@@ -3,6 +3,7 @@
 pub mod ceph;
 pub mod comparison;
 pub mod crash;
+pub mod db;
 pub mod emulate;
 pub mod export;
 pub mod fio;
@@ -48,6 +49,7 @@ pub struct Args {
 pub enum Command {
     Check(CheckArgs),
     Run(RunArgs),
+    Db(db::DbArgs),
     Drives(DrivesArgs),
     Cache(CacheArgs),
     Host(HostArgs),

@@ -4,6 +4,7 @@ use blame::Blame;
 use ceph::sizing::PlanError;
 use clierror::Program;
 use crash::CrashError;
+use database::DatabaseError;
 use drive::DriveError;
 use drive::cache_switch::SwitchError;
 use emulate::EmulateError;
@@ -68,5 +69,6 @@ fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
         .or_else(|| error.downcast_ref().map(EngineError::blame))
         .or_else(|| error.downcast_ref().map(RadosError::blame))
         .or_else(|| error.downcast_ref().map(TraceError::blame))
+        .or_else(|| error.downcast_ref().map(DatabaseError::blame))
         .or_else(|| error.downcast_ref().map(DriveError::blame))
 }

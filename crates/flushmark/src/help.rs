@@ -8,7 +8,7 @@ use crate::args::Args;
 
 /// Every verb, under its heading.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Measure", &["check", "run", "suites"]),
+    ("Measure", &["check", "run", "db", "suites"]),
     ("Inspect", &["drives", "host", "cache", "trace", "watch", "catalogue"]),
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
     ("Plan", &["ceph"]),

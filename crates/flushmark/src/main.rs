@@ -31,6 +31,7 @@ fn main() {
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),
+        args::Command::Db(db) => commands::db::run(&db),
         args::Command::Drives(drives) => commands::drives::run(&drives),
         args::Command::Cache(cache) => commands::cache::run(&cache),
         args::Command::Host(host) => commands::host::run(&host),

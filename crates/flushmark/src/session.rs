@@ -274,6 +274,10 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     if document.smoke {
         return;
     }
+    if let Some(database) = &document.target.database {
+        document.findings = judge::database(database);
+        return;
+    }
     let Judgement { findings, fitness, under_each_setting } = if let Some(source) = &document.source
     {
         judge::judge_imported(&document.results, source)

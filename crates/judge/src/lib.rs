@@ -13,6 +13,7 @@
 //! | [`drives()`] | where do drive, kernel and filesystems contradict each other, and is a drive healthy? |
 //! | [`cluster()`] | what is wrong with a Ceph cluster's state and layout? One file per finding under `cluster/` |
 //! | [`measured_osds()`], [`standings()`] | which OSDs of a Ceph cluster are slow, and what takes their time? |
+//! | [`database()`] | are the commits of a database server durable? |
 //! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
 //! | [`trace()`] | what do traced commits show? One file per subject under `trace/` |
 //! | [`nearest()`] | which published drives does the storage resemble? |
@@ -37,6 +38,7 @@ mod audit;
 mod cache_setting;
 mod case;
 mod cluster;
+mod database;
 mod drives;
 mod findings;
 mod fitness;
@@ -58,6 +60,7 @@ pub use case::Case;
 pub use cluster::{
     OsdRow, Standing, cluster, falsifies_measurement, measured_osds, osd_rows, standings,
 };
+pub use database::database;
 pub use drives::drives;
 pub use flush_path::kept_in_memory;
 pub use imported::judge_imported;

@@ -21,6 +21,7 @@
 //! | `audit` | one host setting, with its grade |
 //! | [`started_at`] | the start time of a run, as documents write it |
 //! | [`watch`] | what devices and processes did in an interval, and since they appeared |
+//! | `database` | a database server and its settings |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //! | [`trace_document`] | the JSON output of `flushmark trace` |
@@ -32,6 +33,7 @@
 mod anatomy;
 mod audit;
 pub mod ceph_document;
+mod database;
 mod disk_counters;
 pub mod document;
 mod drive_traffic;
@@ -60,6 +62,7 @@ pub use anatomy::{
     Anatomy, Committer, Company, Drawn, DrawnRequest, DrawnStage, Layer, Reached, Stage, StageTimes,
 };
 pub use audit::{AuditLine, HostGrade};
+pub use database::{DatabaseProduct, DatabaseRecord, ServerSetting};
 pub use disk_counters::DiskCounters;
 pub use document::{Outcome, RunDocument, Skipped, Source};
 pub use drive_traffic::{DriveTraffic, OperationCounts};

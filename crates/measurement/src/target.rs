@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::database::DatabaseRecord;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRecord {
     /// The target as the user wrote it.
     pub given: String,
-    /// `directory`, `file`, `block-device`, `nbd`, `rbd`, `rados`, `null`, `model`, or `unknown` for another tool
-    /// that does not report it.
+    /// `directory`, `file`, `block-device`, `nbd`, `rbd`, `rados`, `database`, `null`, `model`, or
+    /// `unknown` for another tool that does not report it.
     pub kind: TargetKind,
     /// What the server of an NBD export offers; `null` for any other target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -16,11 +18,14 @@ pub struct TargetRecord {
     /// Where in a Ceph cluster the tests ran; absent for any other target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephRecord>,
+    /// The server that clients committed on; absent for any other target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseRecord>,
 }
 
 impl TargetRecord {
     pub fn new(given: impl Into<String>, kind: TargetKind) -> TargetRecord {
-        TargetRecord { given: given.into(), kind, export: None, ceph: None }
+        TargetRecord { given: given.into(), kind, export: None, ceph: None, database: None }
     }
 
     #[must_use]
@@ -31,6 +36,11 @@ impl TargetRecord {
     #[must_use]
     pub fn with_ceph(self, ceph: CephRecord) -> TargetRecord {
         TargetRecord { ceph: Some(ceph), ..self }
+    }
+
+    #[must_use]
+    pub fn with_database(self, database: DatabaseRecord) -> TargetRecord {
+        TargetRecord { database: Some(database), ..self }
     }
 }
 
@@ -100,6 +110,8 @@ pub enum TargetKind {
     Image,
     /// Objects in a pool of a Ceph cluster, reached through librados.
     Objects,
+    /// A database server, reached as its clients reach it.
+    Database,
     /// `null:`, which discards everything without a drive.
     Null,
     /// A modelled drive, in virtual time.
@@ -116,13 +128,14 @@ pub enum TargetKind {
 pub struct OtherKind(String);
 
 impl TargetKind {
-    const KNOWN: [TargetKind; 9] = [
+    const KNOWN: [TargetKind; 10] = [
         TargetKind::Directory,
         TargetKind::File,
         TargetKind::BlockDevice,
         TargetKind::Nbd,
         TargetKind::Image,
         TargetKind::Objects,
+        TargetKind::Database,
         TargetKind::Null,
         TargetKind::Model,
         TargetKind::Unknown,
@@ -136,6 +149,7 @@ impl TargetKind {
             TargetKind::Nbd => "nbd",
             TargetKind::Image => "rbd",
             TargetKind::Objects => "rados",
+            TargetKind::Database => "database",
             TargetKind::Null => "null",
             TargetKind::Model => "model",
             TargetKind::Unknown => "unknown",
@@ -164,7 +178,8 @@ mod tests {
     #[test]
     fn every_kind_is_read_back_and_a_later_versions_word_is_kept() {
         let texts = [
-            "directory", "file", "block-device", "nbd", "rbd", "rados", "null", "model", "unknown",
+            "directory", "file", "block-device", "nbd", "rbd", "rados", "database", "null",
+            "model", "unknown",
         ];
         assert_eq!(TargetKind::KNOWN.map(String::from), texts);
         for text in texts.into_iter().chain(["tape", ""]) {

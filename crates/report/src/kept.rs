@@ -7,6 +7,7 @@ use workload::{Table, suites};
 
 use crate::check::check_page;
 use crate::columns::{Column, Columns};
+use crate::database::database_commits_page;
 use crate::findings::fitness;
 use crate::imported;
 use crate::look::{Look, paint};
@@ -98,6 +99,9 @@ fn page(document: &RunDocument, look: &Look) -> String {
     }
     if document.suite == CHECK_SUITE && document.source.is_none() {
         return check_page(document, look);
+    }
+    if document.target.database.is_some() {
+        return database_commits_page(document, look);
     }
     if let Some(source) = &document.source {
         return imported_page(source, document, look);

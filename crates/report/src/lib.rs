@@ -10,6 +10,7 @@
 //! | [`ceph_layout_page`] | the layout of a Ceph cluster |
 //! | [`ceph_check_page`] | whether a Ceph cluster is well, and what a commit costs on it |
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
+//! | [`database_commits_page`] | commits on a database server, by number of clients |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
 //! | [`WatchLines`], [`Shown`], [`flushes_not_counted`] | a watched machine |
@@ -39,6 +40,7 @@ mod check;
 mod columns;
 mod compare;
 mod crash;
+mod database;
 mod demo;
 mod distribution;
 mod drive_traffic;
@@ -74,6 +76,7 @@ pub use catalogue::{catalogue, drive};
 pub use check::check_page;
 pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare_page, failure};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
+pub use database::database_commits_page;
 pub use demo::{demo_cycle, demo_intro, demo_outro};
 pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};

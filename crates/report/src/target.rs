@@ -10,6 +10,7 @@ use measurement::{ExportRecord, RunDocument, TargetKind, TargetRecord};
 use workload::format_bytes;
 use workload::number::{about_bytes, capacity, number};
 
+use crate::database::settings_words;
 use crate::look::{Look, paint};
 
 /// A test on at least this share of the target counts as on all of it: parts are whole blocks.
@@ -73,6 +74,10 @@ pub fn target_facts(
     }
     if let Some(export) = &target.export {
         facts.export(export);
+    }
+    if let Some(database) = &target.database {
+        facts.add("server", format!("{} {}", database.product.label(), database.version));
+        facts.add("settings", settings_words(database));
     }
     if let Some(place) = place {
         if let Some(mount) = &place.mount {
@@ -196,6 +201,7 @@ fn counted<'a>(
 
 fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     let kind = match &target.kind {
+        TargetKind::Database => "a database server",
         TargetKind::Null => "completes every request immediately: measures the engine's overhead",
         TargetKind::BlockDevice => "block device",
         TargetKind::Nbd => "NBD export",
@@ -217,7 +223,9 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     }
     if let Some(place) = place {
         let shown = place.path.display().to_string();
-        if shown != target.given {
+        if target.kind == TargetKind::Database {
+            words += &format!(", its log in {shown}");
+        } else if shown != target.given {
             words = format!("{shown}, {kind}");
         }
         if let Some(size_bytes) = place.size_bytes.filter(|_| target.kind != TargetKind::Model) {

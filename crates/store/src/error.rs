@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use blame::Blame;
+use database::ConnectError;
 
 use crate::run::RunId;
 use crate::unwritable::Unwritable;
@@ -94,6 +95,20 @@ pub enum Problem {
     MoreTests { run: RunId, stored: usize, measured: usize },
     #[error("cannot delete run {0} while it is being measured; wait for it to finish")]
     Running(RunId),
+}
+
+impl From<ConnectError> for Problem {
+    fn from(error: ConnectError) -> Problem {
+        match error {
+            ConnectError::Url(cause) => Problem::Url(cause),
+            ConnectError::Tls(cause) => Problem::Tls(cause),
+            ConnectError::NotAdmitted(said) => Problem::NotAdmitted(said),
+            ConnectError::NoDatabase(said) => Problem::NoDatabase(said),
+            ConnectError::TooManyConnections(said) | ConnectError::Unreachable(said) => {
+                Problem::Unreachable(said)
+            }
+        }
+    }
 }
 
 impl StoreError {

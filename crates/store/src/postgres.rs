@@ -1,18 +1,13 @@
 //! The PostgreSQL engine of the store. The tables are in a schema `flushmark`, so the database may
 //! contain other things.
 
-mod address;
-mod encryption;
-mod password;
 mod problem;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+use postgres::Client;
 use postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
-use postgres::{Client, Config, NoTls, config};
 
-use self::address::{Address, SslMode};
 use crate::engine::{Dialect, Engine, Row, Value};
 use crate::error::Problem;
 
@@ -30,30 +25,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn open(url: &str, wait: Duration) -> Result<Postgres, Problem> {
-        let Address { mut config, ssl_mode, ssl_root_cert, pass_file } = Address::read(url)?;
-        let mut passed_over = None;
-        if config.get_password().is_none_or(<[u8]>::is_empty) {
-            let found = password::look_up(&config, pass_file);
-            found.password.map(|password| config.password(password));
-            passed_over = found.passed_over;
-        }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(wait);
-        }
-        // A server that disappears without closing the connection, such as after a power loss, is
-        // noticed within this time.
-        config.tcp_user_timeout(wait).keepalives_idle(wait);
-        if config.get_application_name().is_none() {
-            config.application_name("flushmark");
-        }
-        let client = connect(&mut config, ssl_mode, ssl_root_cert).map_err(|problem| {
-            match (problem, passed_over) {
-                (Problem::NotAdmitted(said), Some(why)) => {
-                    Problem::NotAdmitted(format!("{said}; {why}"))
-                }
-                (problem, _) => problem,
-            }
-        })?;
+        let client = database::connect_postgres(url, None, wait)?;
         let mut engine = Postgres { client, wait };
         engine.batch(&format!(
             "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET \
@@ -62,28 +34,6 @@ impl Postgres {
         ))?;
         Ok(engine)
     }
-}
-
-fn connect(
-    config: &mut Config,
-    mode: SslMode,
-    root_cert: Option<PathBuf>,
-) -> Result<Client, Problem> {
-    let plainly = |config: &mut Config| config.ssl_mode(config::SslMode::Disable).connect(NoTls);
-    let connected = match mode {
-        SslMode::Disable => plainly(config),
-        SslMode::Prefer => {
-            let connector = encryption::connector(mode, root_cert)?;
-            let encrypted = config.ssl_mode(config::SslMode::Prefer).connect(connector);
-            encrypted.or_else(|error| {
-                if problem::is_of_encryption(&error) { plainly(config) } else { Err(error) }
-            })
-        }
-        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => config
-            .ssl_mode(config::SslMode::Require)
-            .connect(encryption::connector(mode, root_cert)?),
-    };
-    connected.map_err(|error| problem::of_connection(&error))
 }
 
 impl ToSql for Value {

@@ -18,9 +18,11 @@
 //! | `session` | a running database, and the shell connected to it |
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
+//! | `commits` | one database server under `flushmark db commits` |
 //! | `traced` | one database under load from several clients, traced |
 //! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
 
+mod commits;
 mod drive;
 mod ledger;
 mod machine;
@@ -167,6 +169,12 @@ pub trait Database: Sync {
     fn make_table(&self) -> &'static str;
     /// A statement that makes the shell print a word once everything before it is done.
     fn say(&self, word: &str) -> String;
+    /// Its server as `flushmark db` names it, if it has one; a database's name may follow.
+    fn url(&self, place: &Place) -> Option<String>;
+    /// A statement that lists the schemas of `flushmark db`.
+    fn schemas(&self) -> &'static str;
+    /// A statement that drops such a schema.
+    fn drop_schema(&self, name: &str) -> String;
     /// Runs its consistency check; `client` is connected.
     fn check(&self, place: &Place, client: &mut Client) -> anyhow::Result<()>;
 }
@@ -203,7 +211,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
         let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
-        if variants.is_empty() && log_sync.is_none() {
+        let commits = database.log_sync().is_some() && wanted(&format!("{name}, db commits"));
+        if variants.is_empty() && log_sync.is_none() && !commits {
             continue;
         }
         let template = trial::template(database, templates.path())?;
@@ -238,25 +247,20 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             }) += 1;
             table.push(row);
         }
-        let Some(log_sync) = log_sync else { continue };
-        let begun = Instant::now();
-        let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
-        let time = begun.elapsed().as_secs_f64();
-        match observed {
-            Ok(observed) => {
-                outcome.passed += 1;
-                println!("rig {name}, traced ... ok: {observed} ({time:.1} s)");
-            }
-            Err(error) => {
-                ensure!(!stop.load(Ordering::Relaxed), "interrupted");
-                outcome.failed += 1;
-                println!("rig {name}, traced ... FAILED ({time:.1} s)\n{error:?}");
-            }
+        if commits {
+            let begun = Instant::now();
+            let observed = commits::run(database, &template, &binary, options.seed);
+            note(&format!("{name}, db commits"), begun, observed, &stop, &mut outcome)?;
+        }
+        if let Some(log_sync) = log_sync {
+            let begun = Instant::now();
+            let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
+            note(&format!("{name}, traced"), begun, observed, &stop, &mut outcome)?;
         }
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
-        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, or traced"
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced or commits"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));
@@ -267,6 +271,29 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         outcome.passed, outcome.failed, options.seed
     );
     Ok(outcome)
+}
+
+/// Prints and counts what was observed.
+fn note(
+    what: &str,
+    begun: Instant,
+    observed: anyhow::Result<impl fmt::Display>,
+    stop: &AtomicBool,
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
+    let time = begun.elapsed().as_secs_f64();
+    match observed {
+        Ok(observed) => {
+            outcome.passed += 1;
+            println!("rig {what} ... ok: {observed} ({time:.1} s)");
+        }
+        Err(error) => {
+            ensure!(!stop.load(Ordering::Relaxed), "interrupted");
+            outcome.failed += 1;
+            println!("rig {what} ... FAILED ({time:.1} s)\n{error:?}");
+        }
+    }
+    Ok(())
 }
 
 /// A directory that every user can traverse, not on the emulated drive.

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod ceph;
 pub mod check;
 pub mod crash;
+pub mod db;
 pub mod drives;
 pub mod emulate;
 pub mod explain;

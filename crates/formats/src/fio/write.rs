@@ -273,9 +273,11 @@ fn place(target: &TargetRecord) -> Vec<(&'static str, &str)> {
         TargetKind::File | TargetKind::BlockDevice => vec![("filename", given)],
         TargetKind::Nbd => vec![("uri", given)],
         TargetKind::Image | TargetKind::Objects => place_in_ceph(given),
-        TargetKind::Null | TargetKind::Model | TargetKind::Unknown | TargetKind::Other(_) => {
-            Vec::new()
-        }
+        TargetKind::Database
+        | TargetKind::Null
+        | TargetKind::Model
+        | TargetKind::Unknown
+        | TargetKind::Other(_) => Vec::new(),
     }
 }
 

@@ -97,6 +97,20 @@ impl Database for Mariadb {
         format!("select '{word}';")
     }
 
+    fn url(&self, place: &Place) -> Option<String> {
+        let socket = place.elsewhere.join("mariadb.sock").display().to_string();
+        Some(format!("mysql://root@{}/", socket.replace('/', "%2F")))
+    }
+
+    fn schemas(&self) -> &'static str {
+        "select schema_name from information_schema.schemata where schema_name like \
+         'flushmark\\_%' order by 1;"
+    }
+
+    fn drop_schema(&self, name: &str) -> String {
+        format!("drop database {name};")
+    }
+
     fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
         let printed = client.ask("check table rig.record extended;")?;
         expect("check table", &printed, |line| line.ends_with("\tOK"))

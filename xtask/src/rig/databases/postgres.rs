@@ -121,6 +121,19 @@ impl Database for Postgres {
         format!("\\echo {word}")
     }
 
+    fn url(&self, place: &Place) -> Option<String> {
+        let directory = place.elsewhere.display().to_string().replace('/', "%2F");
+        Some(format!("postgres://{ADMINISTRATOR}@{directory}/postgres"))
+    }
+
+    fn schemas(&self) -> &'static str {
+        "select nspname from pg_namespace where nspname like 'flushmark\\_%' order by 1;"
+    }
+
+    fn drop_schema(&self, name: &str) -> String {
+        format!("drop schema {name} cascade;")
+    }
+
     fn check(&self, place: &Place, _client: &mut Client) -> anyhow::Result<()> {
         // Every table and every index, including the system's.
         self.account().run(&words![

@@ -70,6 +70,18 @@ impl Database for Sqlite {
         format!(".print {word}")
     }
 
+    fn url(&self, _place: &Place) -> Option<String> {
+        None
+    }
+
+    fn schemas(&self) -> &'static str {
+        ""
+    }
+
+    fn drop_schema(&self, _name: &str) -> String {
+        String::new()
+    }
+
     fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
         expect("pragma integrity_check", &client.ask("pragma integrity_check;")?, |line| {
             line == "ok"

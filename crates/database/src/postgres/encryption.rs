@@ -15,35 +15,35 @@ use rustls::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::SslMode;
-use crate::error::Problem;
+use crate::connect_error::ConnectError;
+use crate::tls_mode::TlsMode;
 
 /// Where libpq looks for CA certificates if the URL names none, below the home directory.
 const USUAL_ROOT_CERT: &str = ".postgresql/root.crt";
 
 /// The TLS configuration for a URL.
 pub(super) fn connector(
-    mode: SslMode,
+    mode: TlsMode,
     root_cert: Option<PathBuf>,
-) -> Result<MakeRustlsConnect, Problem> {
+) -> Result<MakeRustlsConnect, ConnectError> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(USUAL_ROOT_CERT));
     let root_cert = root_cert.or_else(|| home.filter(|path| path.exists()));
     let provider = Arc::new(ring::default_provider());
     let trust = match (mode, root_cert) {
-        (SslMode::Disable | SslMode::Prefer, _) | (SslMode::Require, None) => None,
-        (SslMode::VerifyCa | SslMode::VerifyFull, None) => {
-            return Err(Problem::Tls(format!(
+        (TlsMode::Disable | TlsMode::Prefer, _) | (TlsMode::Require, None) => None,
+        (TlsMode::VerifyCa | TlsMode::VerifyFull, None) => {
+            return Err(ConnectError::Tls(format!(
                 "sslmode={} needs a trusted CA certificate: sslrootcert=FILE or \
                  ~/{USUAL_ROOT_CERT}",
-                mode.name()
+                mode.libpq_name()
             )));
         }
-        (_, Some(path)) => Some(Trust::read(&path, mode == SslMode::VerifyFull, &provider)?),
+        (_, Some(path)) => Some(Trust::read(&path, mode == TlsMode::VerifyFull, &provider)?),
     };
     let verifier = Verifier { provider: Arc::clone(&provider), trust };
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| Problem::Tls(error.to_string()))?.dangerous();
+    let config = config.map_err(|error| ConnectError::Tls(error.to_string()))?.dangerous();
     Ok(MakeRustlsConnect::new(
         config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth(),
     ))
@@ -63,9 +63,9 @@ impl Trust {
         path: &Path,
         names_host: bool,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Trust, Problem> {
+    ) -> Result<Trust, ConnectError> {
         let unread = |cause: &dyn std::fmt::Display| {
-            Problem::Tls(format!("sslrootcert={}: {cause}", path.display()))
+            ConnectError::Tls(format!("sslrootcert={}: {cause}", path.display()))
         };
         let certificates =
             CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);

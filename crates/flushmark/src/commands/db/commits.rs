@@ -1,0 +1,227 @@
+//! `flushmark db commits`: commits per second of a server, by number of clients.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use database::{Clients, DatabaseError, Facts, Load, Problem, Run, ServerUrl, Session, Workspace};
+use drive::{HostFacts, SystemRoot};
+use measurement::{Ended, RunDocument, Skipped, TargetKind, TargetRecord, TestResult};
+
+use super::super::look;
+use super::connect::{Server, connect};
+use super::created;
+use super::storage::Storage;
+use crate::args::db::CommitsArgs;
+use crate::args::export::PrintFormat;
+use crate::commands::measure::{deliver, expect_output};
+use crate::commands::print;
+use crate::exit::{ExitStatus, WrongUse};
+use crate::keeping::Keeping;
+use crate::progress::Progress;
+use crate::session::{Completed, judge, new_document};
+use crate::signals::{self, STOP};
+
+/// The name of its results.
+const SUITE: &str = "db-commits";
+/// The test of the storage alone, where it is skipped.
+const STORAGE: &str = "storage";
+
+pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
+    expect_output(&args.delivery)?;
+    let url: ServerUrl = args.url.parse().map_err(|error| WrongUse(format!("{error}")))?;
+    signals::listen().context("cannot handle signals")?;
+    let (server, mut session) = connect(url, args.timeout)?;
+    let facts = Facts::read(&mut session)?;
+    let storage = Storage::of(&facts);
+    let warm_up = (args.time / 10).clamp(Duration::from_millis(200), Duration::from_secs(2));
+    let counts = distinct(&args.clients);
+    let total = (args.time + warm_up) * counts.len() as u32;
+    expect_fit(args, &facts, storage.as_ref().ok(), total, &mut session)?;
+    let mut keeping = Keeping::open(&args.keep, &server.url.to_string())?;
+    let look = look();
+    let progress = Progress::new(args.delivery.quiet, &look);
+    created::name_leftovers(&mut session)?;
+
+    let target = TargetRecord::new(server.url.to_string(), TargetKind::Database)
+        .with_database(facts.record.clone());
+    let host = HostFacts::read(&SystemRoot::default());
+    let began = Some(jiff::Timestamp::now());
+    let mut document = RunDocument { host, ..new_document(SUITE, target, began) };
+    let (place, alone) = match storage.and_then(|storage| storage.measure()) {
+        Ok(measured) => measured,
+        Err(because) => {
+            document.skipped.push(Skipped { test: STORAGE.to_owned(), because });
+            (None, None)
+        }
+    };
+    document.drive = place;
+    if args.delivery.format == PrintFormat::Text {
+        print(&report::target_header(&document, None, &look))?;
+    }
+    keeping.begin(&document)?;
+    if let Some(result) = alone {
+        progress.measured(&result);
+        keeping.append(&result);
+        document.results.push(result);
+    }
+    let workspace = created::create(&mut session)?;
+    let mut measurement =
+        Measurement { server: &server, facts: &facts, session, workspace, args, warm_up };
+    let mut error = None;
+    for clients in counts {
+        if STOP.is_requested() {
+            break;
+        }
+        match measurement.clients(clients) {
+            Ok(Outcome::Measured(result)) => {
+                progress.measured(&result);
+                keeping.append(&result);
+                let failed = matches!(result.ended, Ended::Failed { .. });
+                document.results.push(*result);
+                if failed {
+                    break;
+                }
+            }
+            Ok(Outcome::Skipped(skipped)) => {
+                progress.skipped(&skipped);
+                document.skipped.push(skipped);
+            }
+            Ok(Outcome::Nothing) => {}
+            Err(cause) => {
+                error = Some(cause.into());
+                break;
+            }
+        }
+    }
+    let Measurement { workspace, session, .. } = measurement;
+    created::remove(&workspace, session, &server);
+
+    judge(&mut document, None);
+    let completed = completed(document, error);
+    let kept = keeping.finish(&completed);
+    let delivered = deliver(&completed.document, &args.delivery, |document| {
+        report::database_commits_page(document, &look)
+    });
+    kept.report(&progress);
+    let ended = completed.end()?;
+    delivered.map(|()| ended.1)
+}
+
+/// Refuses a server that would be disturbed, or would disturb the measurement.
+fn expect_fit(
+    args: &CommitsArgs,
+    facts: &Facts,
+    storage: Option<&Storage>,
+    total: Duration,
+    session: &mut Session,
+) -> Result<(), DatabaseError> {
+    if let Some(why) = facts.read_only {
+        return Err(session.error(Problem::ReadOnly(why.to_owned())));
+    }
+    if let Some(problem) = storage.and_then(|storage| storage.would_fill(total)) {
+        return Err(session.error(problem));
+    }
+    if !args.busy {
+        let load = Load::watch(session)?;
+        if let Some(problem) = load.objection(session.url().product()) {
+            return Err(session.error(problem));
+        }
+    }
+    Ok(())
+}
+
+enum Outcome {
+    Measured(Box<TestResult>),
+    Skipped(Skipped),
+    /// Interrupted before anything was measured.
+    Nothing,
+}
+
+struct Measurement<'a> {
+    server: &'a Server,
+    facts: &'a Facts,
+    session: Session,
+    workspace: Workspace,
+    args: &'a CommitsArgs,
+    warm_up: Duration,
+}
+
+impl Measurement<'_> {
+    /// Measures this number of clients, in a new table.
+    fn clients(&mut self, clients: u32) -> Result<Outcome, DatabaseError> {
+        let skipped =
+            |because| Ok(Outcome::Skipped(Skipped { test: Clients::name(clients), because }));
+        // One more connection is this run's own.
+        if let Some(most) = self.facts.connections_max.filter(|most| clients >= *most) {
+            return skipped(format!("the server's max_connections is {most}"));
+        }
+        let statement = self.workspace.make_table(&mut self.session)?;
+        let run = Run {
+            url: &self.server.url,
+            password: self.server.password.as_deref(),
+            statement: &statement,
+            clients,
+            warm_up: self.warm_up,
+            time: self.args.time,
+            patience: self.args.timeout,
+        };
+        let before = engine::cpu_use();
+        let seen = match database::run(&run, &|| STOP.is_requested()) {
+            Ok(seen) => seen,
+            Err(Problem::TooManyConnections(said)) => {
+                return skipped(format!("the server accepts no more connections: {said}"));
+            }
+            Err(problem) => return Err(self.session.error(problem)),
+        };
+        if seen.all.is_empty() {
+            return match seen.ended {
+                database::Finish::Failed(problem) => Err(self.session.error(problem)),
+                database::Finish::Interrupted | database::Finish::Complete => Ok(Outcome::Nothing),
+            };
+        }
+        let result = Clients {
+            server: self.server.url.to_string(),
+            product: self.facts.record.product,
+            clients,
+            statement: &statement,
+            seen,
+            cpu: engine::cpu_use_since(before),
+        };
+        Ok(Outcome::Measured(Box::new(result.result())))
+    }
+}
+
+/// The numbers of clients in the order given, each once.
+fn distinct(clients: &[u32]) -> Vec<u32> {
+    let mut distinct = Vec::new();
+    for count in clients {
+        if !distinct.contains(count) {
+            distinct.push(*count);
+        }
+    }
+    distinct
+}
+
+fn completed(document: RunDocument, error: Option<anyhow::Error>) -> Completed {
+    let of_clients = |result: &&TestResult| result.workload.pattern.is_none();
+    let failed = document.results.iter().any(|result| matches!(result.ended, Ended::Failed { .. }));
+    let verdict = match signals::received() {
+        Some(signal) => ExitStatus::Interrupted(signal),
+        None if failed => ExitStatus::Failed,
+        None if error.is_none() && document.results.iter().find(of_clients).is_none() => {
+            ExitStatus::NothingRan
+        }
+        None => ExitStatus::Done,
+    };
+    Completed { document, verdict, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_numbers_are_one_test() {
+        assert_eq!(distinct(&[4, 1, 4, 2, 1]), [4, 1, 2]);
+    }
+}

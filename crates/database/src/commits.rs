@@ -22,7 +22,7 @@ use crate::workspace::FILLER;
 pub const ROW_BYTES: u64 = 16 + FILLER as u64;
 /// Latencies are handed over after each interval of this length.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How often the request to stop is looked at.
+/// The request to stop is checked at this interval.
 const LOOK: Duration = Duration::from_millis(50);
 /// After a request to stop, commits in flight have this long to end.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Why there is no connection.
+//! Errors of connecting.
 
 /// Each variant holds what the server, the client library or the system reported.
 #[derive(Debug, thiserror::Error)]

@@ -36,7 +36,6 @@ const OLDEST_POSTGRES: (u32, &str) = (120_000, "PostgreSQL 12");
 const OLDEST_MARIADB: ((u32, u32), &str) = ((10, 5), "MariaDB 10.5");
 const OLDEST_MYSQL: ((u32, u32), &str) = ((8, 0), "MySQL 8.0");
 
-/// What is known about a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub record: DatabaseRecord,
@@ -48,7 +47,7 @@ pub struct Facts {
     pub log: Result<LogPlace, String>,
 }
 
-/// Where a server writes its log, as it says; the paths are those of its own host.
+/// The directory of a server's log and its process file, as paths on the server's host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPlace {
     /// The directory of the log's files.

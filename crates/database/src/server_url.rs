@@ -15,7 +15,7 @@ pub enum Product {
 }
 
 impl Product {
-    /// Where the user gives a password.
+    /// The places where the user can give a password, in the words of an error.
     pub const fn password_places(self) -> &'static str {
         match self {
             Product::Postgres => {

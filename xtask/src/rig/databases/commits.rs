@@ -17,6 +17,9 @@ pub type Observed = String;
 
 /// A finding that a server without durability must have.
 const NOT_DURABLE: &str = "database-commits-not-durable";
+/// From the creation of the schema until a test has measured something: its table, its clients, and
+/// two seconds of warm-up.
+const UNDER_WAY: Duration = Duration::from_secs(4);
 
 struct Rig<'a> {
     binary: &'a Path,
@@ -40,12 +43,12 @@ pub fn run(
 
     let observed = rig.whole_run().context("a whole run")?;
     ensure!(schemas(database, &mut session)?.is_empty(), "a run left its schema");
-    rig.interrupted().context("interrupted")?;
+    rig.interrupted(database, &mut session).context("interrupted")?;
     ensure!(schemas(database, &mut session)?.is_empty(), "an interrupted run left its schema");
     rig.killed(database, &mut session).context("killed")?;
     rig.wrong_database().context("a database that does not exist")?;
     rig.limit_reached().context("more clients than the server accepts")?;
-    rig.server_dies(&mut session).context("the server loses power")?;
+    rig.server_dies(database, &mut session).context("the server loses power")?;
     drop(session);
 
     rig.not_durable(database, &place).context("without durability")?;
@@ -86,15 +89,27 @@ impl Rig<'_> {
     }
 
     /// Starts a long run, and waits until its schema exists and rows are being committed.
-    fn started(&self) -> anyhow::Result<Child> {
+    fn started(
+        &self,
+        database: &'static dyn Database,
+        session: &mut Session,
+    ) -> anyhow::Result<Child> {
         let child = self.command(&["--clients", "2", "--time", "1min", "--busy"]).spawn()?;
-        // The storage alone takes three seconds.
-        std::thread::sleep(Duration::from_secs(6));
+        let begun = Instant::now();
+        while schemas(database, session)?.is_empty() {
+            ensure!(begun.elapsed() < PATIENCE, "flushmark does not create its schema");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(UNDER_WAY);
         Ok(child)
     }
 
-    fn interrupted(&self) -> anyhow::Result<()> {
-        let child = self.started()?;
+    fn interrupted(
+        &self,
+        database: &'static dyn Database,
+        session: &mut Session,
+    ) -> anyhow::Result<()> {
+        let child = self.started(database, session)?;
         signal(&child, Signal::INT)?;
         let output = child.wait_with_output()?;
         let (printed, said) = texts(&output);
@@ -104,7 +119,7 @@ impl Rig<'_> {
     }
 
     fn killed(&self, database: &'static dyn Database, session: &mut Session) -> anyhow::Result<()> {
-        let child = self.started()?;
+        let child = self.started(database, session)?;
         signal(&child, Signal::KILL)?;
         child.wait_with_output()?;
         let begun = Instant::now();
@@ -142,8 +157,12 @@ impl Rig<'_> {
         Ok(())
     }
 
-    fn server_dies(&self, session: &mut Session) -> anyhow::Result<()> {
-        let child = self.started()?;
+    fn server_dies(
+        &self,
+        database: &'static dyn Database,
+        session: &mut Session,
+    ) -> anyhow::Result<()> {
+        let child = self.started(database, session)?;
         session.lose_power();
         let output = child.wait_with_output()?;
         let (_, said) = texts(&output);

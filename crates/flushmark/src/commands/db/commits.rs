@@ -32,7 +32,7 @@ pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
     signals::listen().context("cannot handle signals")?;
     let (server, mut session) = connect(url, args.timeout)?;
     let facts = Facts::read(&mut session)?;
-    let storage = Storage::of(&facts);
+    let storage = Storage::of(&facts, args.time);
     let warm_up = (args.time / 10).clamp(Duration::from_millis(200), Duration::from_secs(2));
     let counts = distinct(&args.clients);
     let total = (args.time + warm_up) * counts.len() as u32;
@@ -176,7 +176,10 @@ impl Measurement<'_> {
         if seen.all.is_empty() {
             return match seen.ended {
                 database::Finish::Failed(problem) => Err(self.session.error(problem)),
-                database::Finish::Interrupted | database::Finish::Complete => Ok(Outcome::Nothing),
+                database::Finish::Interrupted => Ok(Outcome::Nothing),
+                database::Finish::Complete => {
+                    skipped("no commit ended within the time; use a longer --time".to_owned())
+                }
             };
         }
         let result = Clients {

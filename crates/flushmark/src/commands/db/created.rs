@@ -8,7 +8,7 @@ use super::connect::Server;
 use crate::exit;
 
 /// How long a server that was restarted may take to accept clients again.
-const RESTART_MAX: Duration = Duration::from_secs(10);
+const RESTART_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Prints what killed runs left, with the statements that remove it. It is not dropped here: only
@@ -25,7 +25,7 @@ pub fn name_leftovers(session: &mut Session) -> Result<(), DatabaseError> {
 /// Creates a schema with a name that no other run uses.
 pub fn create(session: &mut Session) -> Result<Workspace, DatabaseError> {
     let now = jiff::Timestamp::now().as_nanosecond() as u64;
-    // The process tells runs that begin in the same microsecond apart.
+    // The process ID separates runs that begin in the same microsecond.
     Workspace::create(session, (now / 1000) ^ (u64::from(std::process::id()) << 24))
 }
 

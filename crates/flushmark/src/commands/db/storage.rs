@@ -21,7 +21,7 @@ const STARTED_DIFFERENCE_MAX_S: u64 = 2;
 const BYTES_PER_S_MAX: u64 = 16 << 20;
 /// For the log's new segments, and whatever else the server writes.
 const BYTES_MIN: u64 = 256 << 20;
-const TIME: Duration = Duration::from_secs(3);
+const TIME_MAX: Duration = Duration::from_secs(3);
 
 /// The directory of the log, as seen from here.
 pub struct Storage {
@@ -30,16 +30,16 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Finds it.
+    /// Finds it, for a test that is not longer than those of the clients.
     ///
     /// # Errors
     /// Why commits of the storage cannot be measured.
-    pub fn of(facts: &Facts) -> Result<Storage, String> {
+    pub fn of(facts: &Facts, time: Duration) -> Result<Storage, String> {
         let log = facts.log.as_ref().map_err(Clone::clone)?;
         is_here(log)?;
         let directory = fs::canonicalize(&log.directory)
             .map_err(|error| format!("{}: {error}", log.directory.display()))?;
-        Ok(Storage { directory, plan: plan(&facts.record) })
+        Ok(Storage { directory, plan: plan(&facts.record, time) })
     }
 
     /// The problem with its free space for commits that take this long, if there is one.
@@ -114,9 +114,9 @@ fn is_running(pid_file: &str, started_s: Option<u64>) -> bool {
 }
 
 /// A write of one page of the log, made durable as the server does it.
-fn plan(record: &DatabaseRecord) -> Plan {
+fn plan(record: &DatabaseRecord, time: Duration) -> Plan {
     let (kib, sync) = log_write(record);
-    let (sync, ms) = (sync.name(), TIME.as_millis());
+    let (sync, ms) = (sync.name(), time.min(TIME_MAX).as_millis().max(1));
     let text = format!(
         "[[test]]\nname = \"storage: {kib} KiB write + {sync}\"\npattern = \"write\"\nblock = \
          \"{kib}KiB\"\nsync = \"{sync}\"\ndirect = false\nsize = \"16MiB\"\ntime = \
@@ -128,7 +128,7 @@ fn plan(record: &DatabaseRecord) -> Plan {
 
 /// The size of a page of the log in KiB, and how it is synced. PostgreSQL writes pages of 8 KiB.
 /// InnoDB writes whole blocks of the drive, and syncs its log with fdatasync (MariaDB) or fsync
-/// (MySQL, unless told otherwise).
+/// (MySQL, unless innodb_use_fdatasync is on).
 fn log_write(record: &DatabaseRecord) -> (u32, SyncMethod) {
     match record.product {
         DatabaseProduct::Postgresql => {
@@ -162,7 +162,8 @@ mod tests {
             source: None,
         };
         let settings = settings.iter().map(setting).collect();
-        let plan = plan(&DatabaseRecord { product, version: String::new(), settings });
+        let record = DatabaseRecord { product, version: String::new(), settings };
+        let plan = plan(&record, Duration::from_micros(1));
         plan.tests[0].name.clone()
     }
 

@@ -113,6 +113,8 @@ pub struct Kept<R: Read> {
     trailer: Option<Trailer>,
 }
 
+/// An event takes less: a byte, and at most ten numbers of ten bytes.
+const EVENT_MOST: usize = 128;
 /// A header is not longer than this.
 const HEADER_MOST: u64 = 16 << 20;
 const TRAILER_MOST: u64 = 256 << 20;
@@ -143,16 +145,25 @@ impl<R: Read> Kept<R> {
             return Ok(None);
         }
         let damaged = KeptError::Damaged(self.read);
-        let decoded = match decode(&mut self.bytes, self.last) {
-            Ok(decoded) => decoded,
-            Err(Broken) => return Err(damaged),
-        };
+        let Ok(decoded) = self.decode() else { return Err(damaged) };
         if let Some(event) = decoded {
             self.last = event.at;
             self.read += 1;
         } else {
             self.trailer = Some(trailer(&mut self.bytes).ok_or(damaged)?);
         }
+        Ok(decoded)
+    }
+
+    fn decode(&mut self) -> Result<Option<Event>, Broken> {
+        let buffered = self.bytes.fill_buf().map_err(|_| Broken)?;
+        if buffered.len() < EVENT_MOST {
+            return decode(&mut self.bytes, self.last);
+        }
+        let mut rest = buffered;
+        let decoded = decode(&mut rest, self.last)?;
+        let length = buffered.len() - rest.len();
+        self.bytes.consume(length);
         Ok(decoded)
     }
 
@@ -289,6 +300,8 @@ fn values(what: &What) -> (u8, Vec<u64>) {
             (25, [&address_values(address)[..], &[flags.number()]].concat())
         }
         What::CommandFailed { address } => (26, address_values(address).to_vec()),
+        What::Create { thread } => (27, vec![u64::from(*thread)]),
+        What::End => (28, Vec::new()),
     }
 }
 
@@ -421,6 +434,8 @@ fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
         }
         22 => What::UringQueue { request: next()? },
         23 => What::UringComplete { request: next()?, result: unsigned(next()?) },
+        27 => What::Create { thread: small(next()?)? },
+        28 => What::End,
         _ => return Err(Broken),
     })
 }

@@ -6,9 +6,10 @@
 //! be sent and to end. One that asks for FUA is sent with FUA where the queue supports it;
 //! elsewhere a flush follows it. A flush serves every bio that waits for one when it is sent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use drive::DeviceNumber;
+use foldhash::HashMap;
 
 use crate::event::{Command, Event, Extent, Flags, Operation, What};
 
@@ -133,8 +134,8 @@ impl Tracked {
 
 impl Requests {
     /// Follows requests of drives with these partitions (partition, disk).
-    pub fn new(disks: HashMap<DeviceNumber, DeviceNumber>) -> Requests {
-        Requests { disks, ..Requests::default() }
+    pub fn new(disks: impl IntoIterator<Item = (DeviceNumber, DeviceNumber)>) -> Requests {
+        Requests { disks: disks.into_iter().collect(), ..Requests::default() }
     }
 
     pub fn disk(&self, device: DeviceNumber) -> DeviceNumber {
@@ -474,7 +475,7 @@ mod tests {
 
     #[test]
     fn a_bio_of_a_partition_belongs_to_the_request_of_the_disk() {
-        let mut requests = Requests::new(HashMap::from([(PARTITION, DISK)]));
+        let mut requests = Requests::new([(PARTITION, DISK)]);
         let mut submitted = bio(10, 2048, 8, "WS");
         let What::Bio { extent, .. } = &mut submitted.what else { unreachable!() };
         extent.device = PARTITION;

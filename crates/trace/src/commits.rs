@@ -145,9 +145,7 @@ impl Commit {
         if nothing_done {
             return Some(false);
         }
-        let by_requests = self.requests.iter().any(|own| {
-            own.request.flags.fua() || own.request.flags.preflush() || own.request.is_bare_flush()
-        });
+        let by_requests = self.requests.iter().any(|own| own.request.makes_durable());
         if self.call.is_sync() || self.sync_flag().is_some() || by_requests {
             return Some(true);
         }

@@ -107,10 +107,6 @@ impl Extent {
     pub fn end(&self) -> u64 {
         self.sector.saturating_add(u64::from(self.sectors))
     }
-
-    pub fn overlaps(&self, other: &Extent) -> bool {
-        self.device == other.device && self.sector < other.end() && other.sector < self.end()
-    }
 }
 
 /// The system calls that can make data durable.

@@ -90,6 +90,8 @@ struct JournalCommit {
 
 /// Journal commits kept while no call is open; more than any call overlaps.
 const JOURNAL_KEPT: usize = 4096;
+/// Fewer requests are not worth a look.
+const FORGET_LEAST: usize = 8;
 
 /// Joins events, which must come in the order of time, to commits.
 #[derive(Debug)]
@@ -111,6 +113,8 @@ pub struct Joiner {
     scheduling: bool,
     /// Of some processors, events before this time were lost.
     incomplete_until: u64,
+    /// The number of requests at which it is worth while to look which of them are over.
+    forget_at: usize,
 }
 
 impl Joiner {
@@ -128,6 +132,7 @@ impl Joiner {
             filesystems: scope.filesystems.clone().into_iter().collect(),
             scheduling: false,
             incomplete_until: 0,
+            forget_at: FORGET_LEAST,
         }
     }
 
@@ -268,9 +273,25 @@ impl Joiner {
 
     fn finish(&mut self, call: &Call, exit: u64, result: i64) -> Commit {
         let commit = self.complete(call, exit, result);
-        let from = self.calls.values().map(|call| call.enter).min().unwrap_or(exit);
-        self.forget(from);
+        self.forget_from_time_to_time(exit);
         commit
+    }
+
+    /// Forgets what no open call can have waited for, if much has come since the last time.
+    fn forget_from_time_to_time(&mut self, at: u64) {
+        if self.requests.count() >= self.forget_at {
+            self.forget(self.calls.values().map(|call| call.enter).min().unwrap_or(at));
+            self.forget_at = FORGET_LEAST.max(2 * self.requests.count());
+        }
+    }
+
+    /// False for a write of io_uring that asked for nothing that makes it durable: nothing else can.
+    fn may_be_commit(&self, call: &Call) -> bool {
+        call.by != Syscall::UringWrite
+            || self
+                .requests
+                .submitted_since(call.enter)
+                .any(|one| one.makes_durable() && call.submitted(one))
     }
 
     /// When the journal's thread began with the commit that it announces at this time: the first one
@@ -304,7 +325,12 @@ impl Joiner {
         let call = self.calls.remove(&Key::Uring(request))?;
         let next = call.continues_as.map(Key::Uring);
         let Some(next) = next.and_then(|next| self.calls.get_mut(&next)) else {
-            return Some(self.finish(&call, at, result));
+            // Most writes are none, and there are very many of them.
+            if self.may_be_commit(&call) {
+                return Some(self.finish(&call, at, result));
+            }
+            self.forget_from_time_to_time(at);
+            return None;
         };
         let ended = call.windows.into_iter().map(|window| window.ended(at));
         next.windows = ended.chain(std::mem::take(&mut next.windows)).collect();

@@ -39,9 +39,10 @@ const BIOSNOOP: &str = include_str!("biosnoop.bt");
 const WITH_TRACEFS: &str = "cd /sys/kernel/tracing && { test -d events || mount -t tracefs tracefs .; } \
                             && exec \"$0\" \"$@\"";
 
-/// As many events as the machine makes: two writers, many requests in flight.
+/// Somewhat more events than are to be kept: two writers with many requests in flight, each of which
+/// makes six or seven events.
 const FLOOD: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"64MiB\"\ndepth = 64\njobs = 2\n\
-                     warm_up = \"0s\"\n";
+                     rate = 45000\nwarm_up = \"0s\"\n";
 
 /// The events that `flushmark trace` records of a command.
 const EVENTS: [&str; 17] = [
@@ -81,9 +82,10 @@ enum Observer {
 
 /// Runs all rows, and prints the table.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    for (program, package) in [("trace-cmd", "trace-cmd"), ("bpftrace", "bpftrace")] {
-        if !is_there(program, &["--version"]) {
-            bail!("{program} is missing; install it (apt-get install {package})");
+    for program in ["trace-cmd", "bpftrace"] {
+        // trace-cmd has no option with which it only starts and succeeds.
+        if !is_there("which", &[program]) {
+            bail!("{program} is missing; install it (apt-get install {program})");
         }
     }
     let place = tempfile::tempdir_in("/dev/shm").context("cannot make a directory in memory")?;
@@ -170,9 +172,7 @@ impl Bench<'_> {
         match observer {
             Observer::Nobody => drop(output(command[0], &command[1..])?),
             Observer::Flushmark => {
-                let trace = [&["trace", "--format", "json", "--"][..], &command].concat();
-                let document = output(&self.flushmark.to_string_lossy(), &trace)?;
-                let document: Value = serde_json::from_str(&document)?;
+                let document = self.traced(&[], &command)?;
                 ensure!(document["lost"] == 0, "lost events: {}", document["lost"]);
             }
             Observer::TraceCmd => {
@@ -197,15 +197,21 @@ impl Bench<'_> {
         self.commits_per_second()
     }
 
+    /// Traces a command, which prints a page of its own.
+    fn traced(&self, options: &[&str], command: &[&str]) -> anyhow::Result<Value> {
+        let document = self.file("trace.json");
+        let trace = [&["trace", "--output", &document], options, &["--"], command].concat();
+        output(&self.flushmark.to_string_lossy(), &trace)?;
+        Ok(serde_json::from_str(&std::fs::read_to_string(&document)?)?)
+    }
+
     /// A flood of events: kept, and analysed.
     fn kept_and_analysed(&self) -> anyhow::Result<Vec<Compared>> {
         eprintln!("{KEPT}, {ANALYSIS}");
         let command = self.command(FLOOD, FLOOD_SECONDS, false)?;
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let kept = self.file("kept.trace");
-        let trace = [&["trace", "--format", "json", "--keep", &kept, "--"][..], &command].concat();
-        let document: Value =
-            serde_json::from_str(&output(&self.flushmark.to_string_lossy(), &trace)?)?;
+        let document = self.traced(&["--keep", &kept], &command)?;
         let figure = |name: &str| document[name].as_f64().unwrap_or(0.0);
         let (events, lost, seconds) = (figure("events"), figure("lost"), f64::from(FLOOD_SECONDS));
         eprintln!("  {events} events in {seconds} s, {lost} lost and counted");

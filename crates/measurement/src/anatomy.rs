@@ -33,6 +33,8 @@ pub enum Stage {
     FlushQueue,
     /// The drive flushes its cache.
     Flush,
+    /// Its thread waits while the drive has writes of other threads, such as write-back.
+    OtherWrites,
     /// What it waited for is done, but its thread does not run yet.
     WakeUp,
     /// Its thread waits, and no event shows for what.
@@ -41,7 +43,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a commit passes them.
-    pub const ALL: [Stage; 12] = [
+    pub const ALL: [Stage; 13] = [
         Stage::Thread,
         Stage::DataQueue,
         Stage::DataWrite,
@@ -52,6 +54,7 @@ impl Stage {
         Stage::LogWrite,
         Stage::FlushQueue,
         Stage::Flush,
+        Stage::OtherWrites,
         Stage::WakeUp,
         Stage::Unexplained,
     ];
@@ -62,7 +65,7 @@ impl Stage {
             Stage::Thread | Stage::WakeUp | Stage::Unexplained => Layer::Thread,
             Stage::EarlierCommit | Stage::JournalStart | Stage::Journal => Layer::Journal,
             Stage::DataQueue | Stage::LogQueue | Stage::FlushQueue => Layer::BlockLayer,
-            Stage::DataWrite | Stage::LogWrite | Stage::Flush => Layer::Drive,
+            Stage::DataWrite | Stage::LogWrite | Stage::Flush | Stage::OtherWrites => Layer::Drive,
         }
     }
 }

@@ -78,6 +78,7 @@ pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use database::database_commits_page;
 pub use demo::{demo_cycle, demo_intro, demo_outro};
+pub use drive_traffic::{COMMANDS_GIVEN, TrafficColumn, TrafficRow, traffic_rows};
 pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use findings::{confidence_words, evidence_words};

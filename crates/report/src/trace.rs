@@ -38,6 +38,7 @@ pub fn stage_name(stage: Stage) -> &'static str {
         Stage::LogWrite => "journal write",
         Stage::FlushQueue => "flush waits",
         Stage::Flush => "flush",
+        Stage::OtherWrites => "writes of others",
         Stage::WakeUp => "wake-up",
         Stage::Unexplained => "unexplained",
     }
@@ -301,6 +302,7 @@ const fn letter(stage: Stage) -> char {
         Stage::DataWrite => 'W',
         Stage::LogWrite => 'J',
         Stage::Flush => 'F',
+        Stage::OtherWrites => 'o',
     }
 }
 

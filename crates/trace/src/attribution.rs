@@ -27,7 +27,7 @@ enum Activity {
     OffCpu,
 }
 
-const RANKS: [Activity; 11] = [
+const RANKS: [Activity; 12] = [
     Activity::Stage(Stage::Flush),
     Activity::Stage(Stage::LogWrite),
     Activity::Stage(Stage::DataWrite),
@@ -36,6 +36,7 @@ const RANKS: [Activity; 11] = [
     Activity::Stage(Stage::DataQueue),
     Activity::Stage(Stage::EarlierCommit),
     Activity::Stage(Stage::Journal),
+    Activity::Stage(Stage::OtherWrites),
     Activity::OffCpu,
     Activity::Stage(Stage::WakeUp),
     Activity::Stage(Stage::Thread),
@@ -113,6 +114,9 @@ fn sweep(commit: &Commit) -> Vec<(Activity, u64, u64)> {
     {
         add(Activity::Stage(Stage::Journal), from, log.request.queued);
     }
+    for &(from, to) in &commit.other_writes {
+        add(Activity::Stage(Stage::OtherWrites), from, to);
+    }
     if let Some(off_cpu) = &commit.off_cpu {
         for off in off_cpu {
             add(Activity::OffCpu, off.from, off.waking);
@@ -159,7 +163,7 @@ fn why_off_cpu(parts: &[(Activity, u64, u64)], index: usize) -> Stage {
     };
     let before = index.checked_sub(1).is_some_and(|before| is_work(&parts[before]));
     match parts.get(index + 1) {
-        Some((Activity::Stage(Stage::Journal), ..)) => Stage::JournalStart,
+        Some((Activity::Stage(Stage::Journal | Stage::LogQueue), ..)) => Stage::JournalStart,
         // Its work is done, and nothing else begins until it runs: it is about to be woken.
         Some(after) if before && !is_work(after) => Stage::WakeUp,
         None if before => Stage::WakeUp,

@@ -32,6 +32,9 @@ pub struct Commit {
     pub log_forced: Option<u64>,
     /// The times in which its thread was off its CPU; `None` if the trace has no such events.
     pub off_cpu: Option<Vec<OffCpu>>,
+    /// The times in which it was off its CPU while others' requests were under way at its drives
+    /// that were complete before it could run again; in their order, apart from each other.
+    pub other_writes: Vec<(u64, u64)>,
     /// Requests of others at the same drives while its own were there.
     pub company: Vec<(u32, Command)>,
 }
@@ -142,9 +145,7 @@ impl Commit {
         if nothing_done {
             return Some(false);
         }
-        let by_requests = self.requests.iter().any(|own| {
-            own.request.flags.fua() || own.request.flags.preflush() || own.request.is_bare_flush()
-        });
+        let by_requests = self.requests.iter().any(|own| own.request.makes_durable());
         if self.call.is_sync() || self.sync_flag().is_some() || by_requests {
             return Some(true);
         }

@@ -26,8 +26,9 @@ pub enum Tracepoint {
     XfsForceLog,
     JournalStart,
     JournalEnd,
+    Fork,
+    Exit,
     Switch,
-    Waking,
     BioQueue,
     BackMerge,
     FrontMerge,
@@ -74,8 +75,9 @@ impl Tracepoint {
             T::XfsForceLog,
             T::JournalStart,
             T::JournalEnd,
+            T::Fork,
+            T::Exit,
             T::Switch,
-            T::Waking,
             T::BioQueue,
             T::BackMerge,
             T::FrontMerge,
@@ -113,8 +115,9 @@ impl Tracepoint {
             Tracepoint::XfsForceLog => "xfs/xfs_log_force",
             Tracepoint::JournalStart => "jbd2/jbd2_start_commit",
             Tracepoint::JournalEnd => "jbd2/jbd2_end_commit",
+            Tracepoint::Fork => "sched/sched_process_fork",
+            Tracepoint::Exit => "sched/sched_process_exit",
             Tracepoint::Switch => "sched/sched_switch",
-            Tracepoint::Waking => "sched/sched_waking",
             Tracepoint::BioQueue => "block/block_bio_queue",
             Tracepoint::BackMerge => "block/block_bio_backmerge",
             Tracepoint::FrontMerge => "block/block_bio_frontmerge",
@@ -147,10 +150,10 @@ impl Tracepoint {
             Tracepoint::Ext4Sync | Tracepoint::XfsSync | Tracepoint::XfsForceLog => {
                 &["common_pid", "dev"]
             }
-            Tracepoint::BtrfsSync => &["common_pid"],
+            Tracepoint::BtrfsSync | Tracepoint::Exit => &["common_pid"],
+            Tracepoint::Fork => &["common_pid", "child_pid"],
             Tracepoint::JournalStart | Tracepoint::JournalEnd => &["common_pid", "dev"],
             Tracepoint::Switch => &["common_pid", "prev_pid", "prev_state", "next_pid"],
-            Tracepoint::Waking => &["common_pid", "pid"],
             Tracepoint::BioQueue => &["common_pid", "dev", "sector", "nr_sector", "rwbs", "comm"],
             Tracepoint::BackMerge | Tracepoint::FrontMerge => {
                 &["common_pid", "dev", "sector", "nr_sector"]
@@ -235,12 +238,13 @@ impl Decoder {
                 What::JournalCommit { device: device(1)?, edge: Edge::Start }
             }
             Tracepoint::JournalEnd => What::JournalCommit { device: device(1)?, edge: Edge::End },
+            Tracepoint::Fork => What::Create { thread: number(1)? as u32 },
+            Tracepoint::Exit => What::End,
             Tracepoint::Switch => {
                 let runnable = RUNNABLE_STATES.contains(&number(2)?);
                 let from_state = if runnable { Left::Runnable } else { Left::Waiting };
                 What::Switch { from: number(1)? as u32, from_state, to: number(3)? as u32 }
             }
-            Tracepoint::Waking => What::Waking { thread: number(1)? as u32 },
             Tracepoint::BioQueue => {
                 let command = Command::new(self.places[5].bytes(record)?);
                 What::Bio { extent: extent()?, flags: flags()?, command }

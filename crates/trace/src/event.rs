@@ -15,11 +15,6 @@ pub struct Event {
 }
 
 impl Event {
-    /// The thread, if it hands a request of io_uring to a worker.
-    pub fn hands_over(&self) -> Option<u32> {
-        matches!(self.what, What::UringQueue { .. }).then_some(self.thread)
-    }
-
     /// True if what happened next is not known completely.
     pub fn is_loss(&self) -> bool {
         matches!(self.what, What::Lost { .. })
@@ -52,6 +47,10 @@ pub enum What {
     ForceLog { device: DeviceNumber },
     /// jbd2's thread begins or ends a commit of its journal.
     JournalCommit { device: DeviceNumber, edge: Edge },
+    /// The thread creates another thread, perhaps as the first one of a process.
+    Create { thread: u32 },
+    /// The thread ends.
+    End,
     /// The scheduler replaces one thread with another.
     Switch { from: u32, from_state: Left, to: u32 },
     /// A thread may run again.
@@ -107,10 +106,6 @@ pub struct Extent {
 impl Extent {
     pub fn end(&self) -> u64 {
         self.sector.saturating_add(u64::from(self.sectors))
-    }
-
-    pub fn overlaps(&self, other: &Extent) -> bool {
-        self.device == other.device && self.sector < other.end() && other.sector < self.end()
     }
 }
 

@@ -14,7 +14,7 @@ pub fn with_calls(events: Vec<Event>) -> Vec<Event> {
     if events.iter().any(|event| matches!(event.what, What::Enter { .. })) {
         return events;
     }
-    let mut requests = Requests::new(HashMap::new());
+    let mut requests = Requests::new([]);
     events.iter().for_each(|event| requests.event(event));
     // The requests of each thread: when they began and ended, and whether they are bare flushes.
     let mut threads: HashMap<u32, Vec<(u64, u64, bool)>> = HashMap::new();

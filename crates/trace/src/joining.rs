@@ -4,9 +4,10 @@
 //! behalf. Which commit of a journal a call waited for is seen from the outside: the call was there
 //! when it ended, had nothing of its own at the drive, and its thread was off its CPU.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use drive::DeviceNumber;
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::commits::{Commit, JournalPart, OffCpu, Own, Role};
 use crate::event::{Command, Edge, Event, Filesystem, Left, Operation, Syscall, What};
@@ -89,6 +90,8 @@ struct JournalCommit {
 
 /// Journal commits kept while no call is open; more than any call overlaps.
 const JOURNAL_KEPT: usize = 4096;
+/// Fewer requests are not worth a look.
+const FORGET_LEAST: usize = 8;
 
 /// Joins events, which must come in the order of time, to commits.
 #[derive(Debug)]
@@ -110,6 +113,8 @@ pub struct Joiner {
     scheduling: bool,
     /// Of some processors, events before this time were lost.
     incomplete_until: u64,
+    /// The number of requests at which it is worth while to look which of them are over.
+    forget_at: usize,
 }
 
 impl Joiner {
@@ -124,9 +129,10 @@ impl Joiner {
             commands: HashMap::new(),
             opening: HashMap::new(),
             opened: HashMap::new(),
-            filesystems: scope.filesystems.clone(),
+            filesystems: scope.filesystems.clone().into_iter().collect(),
             scheduling: false,
             incomplete_until: 0,
+            forget_at: FORGET_LEAST,
         }
     }
 
@@ -185,6 +191,13 @@ impl Joiner {
                 Some(&flags) => drop(self.opened.insert((thread, into), flags)),
                 None => drop(self.opened.remove(&(thread, into))),
             },
+            What::Create { thread: created } => {
+                let of_creator = self.opened.iter().filter(|((by, _), _)| *by == thread);
+                let inherited: Vec<_> =
+                    of_creator.map(|(&(_, file), &flags)| ((created, file), flags)).collect();
+                self.opened.extend(inherited);
+            }
+            What::End => self.opened.retain(|(by, _), _| *by != thread),
             What::SyncFile { filesystem, device } => {
                 if let Some(call) = self.syncing_for(thread, device, at) {
                     call.filesystem.get_or_insert((filesystem, device));
@@ -199,7 +212,8 @@ impl Joiner {
                 if self.journal.len() == JOURNAL_KEPT {
                     self.journal.pop_front();
                 }
-                self.journal.push_back(JournalCommit { device, thread, from: at, to: None });
+                let from = self.journal_begins(thread, at);
+                self.journal.push_back(JournalCommit { device, thread, from, to: None });
             }
             What::JournalCommit { device, edge: Edge::End } => {
                 let is_it = |one: &&mut JournalCommit| one.device == device && one.to.is_none();
@@ -259,9 +273,35 @@ impl Joiner {
 
     fn finish(&mut self, call: &Call, exit: u64, result: i64) -> Commit {
         let commit = self.complete(call, exit, result);
-        let from = self.calls.values().map(|call| call.enter).min().unwrap_or(exit);
-        self.forget(from);
+        self.forget_from_time_to_time(exit);
         commit
+    }
+
+    /// Forgets what no open call can have waited for, if much has come since the last time.
+    fn forget_from_time_to_time(&mut self, at: u64) {
+        if self.requests.count() >= self.forget_at {
+            self.forget(self.calls.values().map(|call| call.enter).min().unwrap_or(at));
+            self.forget_at = FORGET_LEAST.max(2 * self.requests.count());
+        }
+    }
+
+    /// False for a write of io_uring that asked for nothing that makes it durable: nothing else can.
+    fn may_be_commit(&self, call: &Call) -> bool {
+        call.by != Syscall::UringWrite
+            || self
+                .requests
+                .submitted_since(call.enter)
+                .any(|one| one.makes_durable() && call.submitted(one))
+    }
+
+    /// When the journal's thread began with the commit that it announces at this time: the first one
+    /// after a mount is preceded by a write of the journal's superblock.
+    fn journal_begins(&self, thread: u32, at: u64) -> u64 {
+        let before = self.journal.iter().rev().find(|commit| commit.thread == thread);
+        let ended = before.map_or(0, |commit| commit.to.unwrap_or(at));
+        let own = self.requests.since(ended);
+        let own = own.filter(|one| one.thread == thread && one.queued > ended);
+        own.map(|request| request.queued).min().unwrap_or(at)
     }
 
     /// The thread begins to submit a request of io_uring.
@@ -285,7 +325,12 @@ impl Joiner {
         let call = self.calls.remove(&Key::Uring(request))?;
         let next = call.continues_as.map(Key::Uring);
         let Some(next) = next.and_then(|next| self.calls.get_mut(&next)) else {
-            return Some(self.finish(&call, at, result));
+            // Most writes are none, and there are very many of them.
+            if self.may_be_commit(&call) {
+                return Some(self.finish(&call, at, result));
+            }
+            self.forget_from_time_to_time(at);
+            return None;
         };
         let ended = call.windows.into_iter().map(|window| window.ended(at));
         next.windows = ended.chain(std::mem::take(&mut next.windows)).collect();
@@ -437,6 +482,11 @@ impl Joiner {
         }
         requests.sort_by_key(|own| own.request.queued);
         let company = company(thread, &submitted, &requests);
+        let off_cpu = call.off_cpu(exit, self.scheduling);
+        let drives = requests.iter().map(|own| own.request.extent.device);
+        let drives = drives.chain(log_disks.iter().copied()).collect();
+        let other_writes =
+            other_writes(off_cpu.as_deref().unwrap_or(&[]), &drives, &submitted, &requests);
         Commit {
             call: call.by,
             thread,
@@ -451,7 +501,8 @@ impl Joiner {
             requests,
             journal: journal.into_iter().map(|(part, _)| part).collect(),
             log_forced: call.log_forced,
-            off_cpu: call.off_cpu(exit, self.scheduling),
+            off_cpu,
+            other_writes,
             company,
         }
     }
@@ -532,10 +583,52 @@ impl Call {
 
 /// Requests of a call's own thread are data, unless a filesystem writes its log on that thread.
 fn role(call: &Call, request: &Request) -> Role {
-    let is_log = call.log_forced.is_some_and(|from| from <= request.queued)
-        && request.flags.meta()
-        && request.extent.sectors > 0;
+    let writes_log = match call.filesystem {
+        Some((Filesystem::Btrfs, _)) => true,
+        _ => call.log_forced.is_some_and(|from| from <= request.queued),
+    };
+    let is_log = writes_log && request.flags.meta() && request.extent.sectors > 0;
     if is_log { Role::Journal } else { Role::Data }
+}
+
+/// True if it is one of these, which are in the order of submission. Those of `sync` can be very
+/// many.
+fn is_among(own: &[Own], request: &Request) -> bool {
+    let first = own.partition_point(|own| own.request.queued < request.queued);
+    let same_time = own[first..].iter().take_while(|own| own.request.queued == request.queued);
+    same_time.into_iter().any(|own| own.request.extent == request.extent)
+}
+
+/// The times in which others' requests, not reads, were under way that ended while a thread was off
+/// its CPU.
+fn other_writes(
+    off_cpu: &[OffCpu],
+    drives: &BTreeSet<DeviceNumber>,
+    all: &[&Request],
+    own: &[Own],
+) -> Vec<(u64, u64)> {
+    let mut times: Vec<(u64, u64)> = Vec::new();
+    for request in all {
+        let Some(done) = request.done else { continue };
+        let off = off_cpu.get(off_cpu.partition_point(|off| off.waking < done));
+        let Some(off) = off.filter(|off| off.from < done) else { continue };
+        if request.flags.operation == Operation::Read
+            || !drives.contains(&request.extent.device)
+            || is_among(own, request)
+        {
+            continue;
+        }
+        times.push((request.queued.max(off.from), done));
+    }
+    times.sort_unstable();
+    times.dedup_by(|next, before| {
+        let overlaps = next.0 <= before.1;
+        if overlaps {
+            before.1 = before.1.max(next.1);
+        }
+        overlaps
+    });
+    times
 }
 
 /// Others with requests at a commit's drives while its own were there.
@@ -556,19 +649,13 @@ fn company(thread: u32, all: &[&Request], own: &[Own]) -> Vec<(u32, Command)> {
             *window = (window.0.min(from), window.1.max(to));
         }
     }
-    // They are in the order of submission, and those of `sync` can be very many.
-    let is_own = |request: &Request| {
-        let first = own.partition_point(|own| own.request.queued < request.queued);
-        let same_time = own[first..].iter().take_while(|own| own.request.queued == request.queued);
-        same_time.into_iter().any(|own| own.request.extent == request.extent)
-    };
     let mut others = Vec::new();
     for request in all {
         let Some(&(from, to)) = windows.get(&request.extent.device) else { continue };
         let begins = request.spans.iter().find(|span| span.phase == Phase::Device);
         let begins = begins.map_or(request.queued, |span| span.from);
         let is_there = begins < to && request.done.is_none_or(|done| done > from);
-        if is_there && request.thread != thread && !is_own(request) {
+        if is_there && request.thread != thread && !is_among(own, request) {
             others.push((request.thread, request.command));
         }
     }

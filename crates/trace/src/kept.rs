@@ -107,12 +107,17 @@ impl<W: Write> Keeper<W> {
 /// Reads a kept trace, event by event.
 pub struct Kept<R: Read> {
     pub header: Header,
-    bytes: BufReader<DeflateDecoder<BufReader<R>>>,
+    bytes: DeflateDecoder<BufReader<R>>,
+    /// What was read of it, and the place of the next event there.
+    buffer: Vec<u8>,
+    at: usize,
     last: u64,
     read: u64,
     trailer: Option<Trailer>,
 }
 
+/// An event takes less: a byte, and at most ten numbers of ten bytes.
+const EVENT_MOST: usize = 128;
 /// A header is not longer than this.
 const HEADER_MOST: u64 = 16 << 20;
 const TRAILER_MOST: u64 = 256 << 20;
@@ -133,8 +138,8 @@ impl<R: Read> Kept<R> {
             return Err(KeptError::Version(format.to_owned()));
         }
         let header: Versioned<Header> = serde_json::from_value(value).map_err(damaged)?;
-        let bytes = BufReader::with_capacity(BUFFER, DeflateDecoder::new(file));
-        Ok(Kept { header: header.content, bytes, last: 0, read: 0, trailer: None })
+        let (bytes, buffer) = (DeflateDecoder::new(file), Vec::with_capacity(BUFFER));
+        Ok(Kept { header: header.content, bytes, buffer, at: 0, last: 0, read: 0, trailer: None })
     }
 
     /// The next event; `None` at the end.
@@ -143,30 +148,44 @@ impl<R: Read> Kept<R> {
             return Ok(None);
         }
         let damaged = KeptError::Damaged(self.read);
-        let decoded = match decode(&mut self.bytes, self.last) {
-            Ok(decoded) => decoded,
-            Err(Broken) => return Err(damaged),
-        };
+        let Ok(decoded) = self.decode() else { return Err(damaged) };
         if let Some(event) = decoded {
             self.last = event.at;
             self.read += 1;
         } else {
-            self.trailer = Some(trailer(&mut self.bytes).ok_or(damaged)?);
+            self.trailer = Some(self.read_trailer().ok_or(damaged)?);
         }
         Ok(decoded)
+    }
+
+    fn decode(&mut self) -> Result<Option<Event>, Broken> {
+        if self.buffer.len() - self.at < EVENT_MOST {
+            self.read_on(BUFFER as u64).map_err(|_| Broken)?;
+        }
+        let mut rest = &self.buffer[self.at..];
+        let decoded = decode(&mut rest, self.last)?;
+        self.at = self.buffer.len() - rest.len();
+        Ok(decoded)
+    }
+
+    /// Drops what was decoded, and reads up to so many bytes more.
+    fn read_on(&mut self, most: u64) -> io::Result<()> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        self.bytes.by_ref().take(most).read_to_end(&mut self.buffer).map(drop)
+    }
+
+    fn read_trailer(&mut self) -> Option<Trailer> {
+        self.read_on(TRAILER_MOST).ok()?;
+        let mut rest = self.buffer.as_slice();
+        let length = read_number(&mut rest).ok()?;
+        serde_json::from_slice(rest.get(..usize::try_from(length).ok()?)?).ok()
     }
 
     /// The record after the events, all of which must have been read.
     pub fn trailer(self) -> Result<Trailer, KeptError> {
         self.trailer.ok_or(KeptError::Damaged(self.read))
     }
-}
-
-fn trailer(bytes: &mut impl Read) -> Option<Trailer> {
-    let length = read_number(bytes).ok().filter(|&length| length <= TRAILER_MOST)?;
-    let mut text = Vec::new();
-    bytes.take(length).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
 }
 
 struct Broken;
@@ -180,13 +199,14 @@ fn number(mut value: u64, into: &mut Vec<u8>) {
     into.push(value as u8);
 }
 
-fn byte(bytes: &mut impl Read) -> Result<u8, Broken> {
-    let mut one = [0];
-    bytes.read_exact(&mut one).map_err(|_| Broken)?;
-    Ok(one[0])
+#[inline]
+fn byte(bytes: &mut &[u8]) -> Result<u8, Broken> {
+    let (&first, rest) = bytes.split_first().ok_or(Broken)?;
+    *bytes = rest;
+    Ok(first)
 }
 
-fn read_number(bytes: &mut impl Read) -> Result<u64, Broken> {
+fn read_number(bytes: &mut &[u8]) -> Result<u64, Broken> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
         let byte = byte(bytes)?;
@@ -289,6 +309,8 @@ fn values(what: &What) -> (u8, Vec<u64>) {
             (25, [&address_values(address)[..], &[flags.number()]].concat())
         }
         What::CommandFailed { address } => (26, address_values(address).to_vec()),
+        What::Create { thread } => (27, vec![u64::from(*thread)]),
+        What::End => (28, Vec::new()),
     }
 }
 
@@ -334,7 +356,7 @@ fn encode(event: &Event, last: u64, into: &mut Vec<u8>) {
     values.into_iter().for_each(|value| number(value, into));
 }
 
-fn decode(bytes: &mut impl Read, last: u64) -> Result<Option<Event>, Broken> {
+fn decode(bytes: &mut &[u8], last: u64) -> Result<Option<Event>, Broken> {
     let tag = byte(bytes)?;
     if tag == END {
         return Ok(None);
@@ -345,7 +367,7 @@ fn decode(bytes: &mut impl Read, last: u64) -> Result<Option<Event>, Broken> {
     Ok(Some(Event { at, thread, what }))
 }
 
-fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
+fn read_what(tag: u8, bytes: &mut &[u8]) -> Result<What, Broken> {
     let mut next = || read_number(bytes);
     let small = |value: u64| u32::try_from(value).map_err(|_| Broken);
     let file = |value: u64| i32::try_from(unsigned(value)).map_err(|_| Broken);
@@ -421,6 +443,8 @@ fn read_what(tag: u8, bytes: &mut impl Read) -> Result<What, Broken> {
         }
         22 => What::UringQueue { request: next()? },
         23 => What::UringComplete { request: next()?, result: unsigned(next()?) },
+        27 => What::Create { thread: small(next()?)? },
+        28 => What::End,
         _ => return Err(Broken),
     })
 }

@@ -26,6 +26,7 @@ mod commits;
 mod decode;
 mod drivers;
 mod event;
+mod followed;
 mod format;
 mod histogram;
 mod inferred;

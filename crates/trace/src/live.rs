@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::decode::{Decoders, Tracepoint, kernel_number};
 use crate::drivers::{self, Bus, Recorded};
 use crate::event::{Event, Syscall, What};
+use crate::followed::{self, Followed};
 use crate::page::{Lost, Page};
 use crate::tracefs::{Instance, TraceError, Tracefs};
 
@@ -24,6 +25,9 @@ pub struct Scope {
     /// Disks, and all partitions of them: (partition, disk).
     pub disks: Vec<DeviceNumber>,
     pub partitions: HashMap<DeviceNumber, DeviceNumber>,
+    /// Those of the disks whose drivers take bios instead of requests.
+    #[serde(default)]
+    pub without_requests: Vec<DeviceNumber>,
     /// Devices that filesystems are on, with the disks that hold their data and their log.
     pub filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
     /// The disks by the addresses at which their drivers give them commands.
@@ -54,10 +58,10 @@ const COMMITS_KIB: RangeInclusive<u32> = 4 * 1024..=32 * 1024;
 /// The events that a trace records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// All ways to commit, and when threads wait: for some seconds.
+    /// Of threads that are followed, all ways to commit, and when they wait: for some seconds.
     Commits,
-    /// Only calls that exist to make something durable, without the scheduler, which would cost
-    /// other threads time: for [`Live::pause`] and [`Live::resume`] at any time.
+    /// Of all threads, only calls that exist to make something durable, without the scheduler, which
+    /// would cost other threads time: for [`Live::pause`] and [`Live::resume`] at any time.
     Syncs,
 }
 
@@ -74,9 +78,10 @@ impl Detail {
 
     fn includes(self, tracepoint: Tracepoint) -> bool {
         match (self, tracepoint, observer(tracepoint)) {
-            (Detail::Commits, ..) | (_, _, Observer::Blocks | Observer::Filesystems) => true,
+            (Detail::Commits, ..) => true,
             (_, Tracepoint::Enter(call) | Tracepoint::Return(call), _) => call.is_sync(),
-            _ => false,
+            (_, _, Observer::Threads | Observer::Drivers(..)) => false,
+            _ => true,
         }
     }
 }
@@ -89,7 +94,12 @@ const SETTLED_NS: u64 = 2_000_000;
 pub struct Live {
     calls: Instance,
     devices: Instance,
-    is_following: bool,
+    /// `None`: all threads.
+    followed: Option<Followed>,
+    /// What the kernel records of threads.
+    recorded: Vec<Tracepoint>,
+    /// The kernel records threads from this number on; `None` as long as it records none.
+    recorded_from: Option<u32>,
     is_paused: bool,
     /// Events that are too young to know that none before them is missing.
     pending: Vec<Event>,
@@ -108,14 +118,20 @@ impl Live {
         let kib = detail.kib_per_cpu(tracefs.cpus());
         let mut calls = tracefs.instance("calls", kib)?;
         let mut devices = tracefs.instance("devices", kib)?;
-        let mut counted = Counted::default();
-        let partitions = scope.partitions.keys().copied();
-        let blocks = any_of(scope.disks.iter().copied().chain(partitions));
+        let (mut counted, mut recorded) = (Counted::default(), Vec::new());
+        let blocks = any_of(with_partitions(scope, &scope.disks));
+        let without_requests = any_of(with_partitions(scope, &scope.without_requests));
         let filesystems = any_of(scope.filesystems.keys().copied());
         for tracepoint in Tracepoint::all().filter(|one| detail.includes(*one)) {
             let present = match observer(tracepoint) {
-                Observer::Threads => calls.enable(tracepoint, "")?,
+                Observer::Threads => {
+                    let present = calls.enable(tracepoint, "")?;
+                    recorded.extend(present.then_some(tracepoint));
+                    present
+                }
                 Observer::Blocks => devices.enable(tracepoint, &blocks)?,
+                Observer::BlocksWithoutRequests if scope.without_requests.is_empty() => true,
+                Observer::BlocksWithoutRequests => devices.enable(tracepoint, &without_requests)?,
                 Observer::Filesystems if scope.filesystems.is_empty() => true,
                 Observer::Filesystems => devices.enable(tracepoint, &filesystems)?,
                 Observer::Drivers(bus, recorded) => {
@@ -129,35 +145,48 @@ impl Live {
                 counted.missing.push(tracepoint.path());
             }
         }
+        calls.open_readers()?;
         devices.open_readers()?;
-        devices.switch_on()?;
-        Ok(Live {
+        let of_all = detail == Detail::Syncs;
+        let mut live = Live {
             calls,
             devices,
-            is_following: false,
+            followed: (!of_all).then(Followed::default),
+            recorded,
+            recorded_from: of_all.then_some(0),
             is_paused: false,
             pending: Vec::new(),
             settled: now_ns(),
             counted,
             _tracefs: tracefs,
-        })
+        };
+        live.resume()?;
+        Ok(live)
     }
 
-    /// Follows these threads too, and all that they will create.
+    /// Follows these threads too, and all that they will create. Without effect where all threads
+    /// are recorded.
     pub fn follow(&mut self, threads: &[u32]) -> Result<(), TraceError> {
-        if threads.is_empty() {
+        if let Some(followed) = &mut self.followed {
+            followed.add(threads);
+        }
+        self.record_followed()
+    }
+
+    /// Lets the kernel record all threads that are followed.
+    fn record_followed(&mut self) -> Result<(), TraceError> {
+        let Some(lowest) = self.followed.as_ref().and_then(Followed::lowest) else { return Ok(()) };
+        if self.recorded_from.is_some_and(|from| from <= lowest) {
             return Ok(());
         }
-        self.calls.follow(threads)?;
-        // Without a thread to follow, the kernel would record all of them.
-        if !self.is_following {
-            self.calls.open_readers()?;
-            self.is_following = true;
-            if !self.is_paused {
-                self.calls.switch_on()?;
+        for &tracepoint in &self.recorded {
+            let filter = followed::filter(tracepoint, lowest);
+            if !filter.is_empty() {
+                self.calls.filter(tracepoint, &filter)?;
             }
         }
-        Ok(())
+        let is_first = self.recorded_from.replace(lowest).is_none();
+        if is_first && !self.is_paused { self.calls.switch_on() } else { Ok(()) }
     }
 
     /// Stops, and passes on what is left; what is open at that moment is marked as lost.
@@ -173,12 +202,13 @@ impl Live {
     pub fn resume(&mut self) -> Result<(), TraceError> {
         self.is_paused = false;
         self.devices.switch_on()?;
-        if self.is_following { self.calls.switch_on() } else { Ok(()) }
+        if self.recorded_from.is_some() { self.calls.switch_on() } else { Ok(()) }
     }
 
     /// Reads what the kernel has, and passes on the events that none can precede any more. To be
     /// called every [`READ_INTERVAL`].
     pub fn read(&mut self) -> Result<impl Iterator<Item = Event>, TraceError> {
+        self.record_followed()?;
         let settled = now_ns().saturating_sub(SETTLED_NS);
         self.collect()?;
         Ok(self.pass_on(settled))
@@ -225,7 +255,10 @@ impl Live {
         self.pending.sort_by_key(|event| event.at);
         let ready = self.pending.partition_point(|event| event.at < settled);
         self.settled = settled.min(now_ns());
-        self.pending.drain(..ready)
+        let followed = &mut self.followed;
+        let is_of_interest =
+            move |event: &Event| followed.as_mut().is_none_or(|followed| followed.passes(event));
+        self.pending.drain(..ready).filter(is_of_interest)
     }
 }
 
@@ -233,6 +266,7 @@ impl Live {
 enum Observer {
     Threads,
     Blocks,
+    BlocksWithoutRequests,
     Filesystems,
     Drivers(Bus, Recorded),
 }
@@ -251,8 +285,9 @@ fn observer(tracepoint: Tracepoint) -> Observer {
         | Tracepoint::Dup2
         | Tracepoint::Dup3
         | Tracepoint::BtrfsSync
-        | Tracepoint::Switch
-        | Tracepoint::Waking => Observer::Threads,
+        | Tracepoint::Fork
+        | Tracepoint::Exit
+        | Tracepoint::Switch => Observer::Threads,
         // Workers sync on behalf of a thread, too.
         Tracepoint::Ext4Sync
         | Tracepoint::XfsSync
@@ -265,8 +300,8 @@ fn observer(tracepoint: Tracepoint) -> Observer {
         | Tracepoint::Split
         | Tracepoint::Insert
         | Tracepoint::Issue
-        | Tracepoint::Complete
-        | Tracepoint::BioComplete => Observer::Blocks,
+        | Tracepoint::Complete => Observer::Blocks,
+        Tracepoint::BioComplete => Observer::BlocksWithoutRequests,
         Tracepoint::NvmeSetup => Observer::Drivers(Bus::Nvme, Recorded::Given),
         Tracepoint::NvmeComplete => {
             Observer::Drivers(Bus::Nvme, Recorded::Ended { failure: Some("status") })
@@ -301,6 +336,12 @@ fn is_optional(tracepoint: Tracepoint) -> bool {
             | Tracepoint::Enter(Syscall::IoUringEnter)
             | Tracepoint::Return(Syscall::IoUringEnter)
     )
+}
+
+fn with_partitions(scope: &Scope, disks: &[DeviceNumber]) -> impl Iterator<Item = DeviceNumber> {
+    let is_on = |(_, disk): &(&DeviceNumber, &DeviceNumber)| disks.contains(disk);
+    let partitions = scope.partitions.iter().filter(is_on).map(|(partition, _)| *partition);
+    disks.iter().copied().chain(partitions)
 }
 
 /// The kernel's filter for any of these devices; for all devices, if it would be too long.

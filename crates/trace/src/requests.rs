@@ -6,9 +6,11 @@
 //! be sent and to end. One that asks for FUA is sent with FUA where the queue supports it;
 //! elsewhere a flush follows it. A flush serves every bio that waits for one when it is sent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use drive::DeviceNumber;
+use foldhash::HashMap;
 
 use crate::event::{Command, Event, Extent, Flags, Operation, What};
 
@@ -70,6 +72,11 @@ impl Request {
         self.spans.last().map_or(self.queued, |span| span.to)
     }
 
+    /// True if it asks the drive to make something durable.
+    pub fn makes_durable(&self) -> bool {
+        self.flags.fua() || self.flags.preflush() || self.is_bare_flush()
+    }
+
     /// True if it is a flush without data.
     pub fn is_bare_flush(&self) -> bool {
         self.extent.sectors == 0
@@ -112,8 +119,9 @@ struct Tracked {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Numbers of the requests that are not complete.
-    open: Vec<u64>,
+    /// The requests that are not complete: their numbers, with their sectors, which are looked
+    /// through for most events.
+    open: Vec<(u64, Range<u64>)>,
     /// The requests that each flush serves which is at the drive, oldest first.
     flushing: VecDeque<Vec<u64>>,
 }
@@ -131,10 +139,14 @@ impl Tracked {
     }
 }
 
+fn overlap(sectors: &Range<u64>, extent: &Extent) -> bool {
+    sectors.start < extent.end() && extent.sector < sectors.end
+}
+
 impl Requests {
     /// Follows requests of drives with these partitions (partition, disk).
-    pub fn new(disks: HashMap<DeviceNumber, DeviceNumber>) -> Requests {
-        Requests { disks, ..Requests::default() }
+    pub fn new(disks: impl IntoIterator<Item = (DeviceNumber, DeviceNumber)>) -> Requests {
+        Requests { disks: disks.into_iter().collect(), ..Requests::default() }
     }
 
     pub fn disk(&self, device: DeviceNumber) -> DeviceNumber {
@@ -206,7 +218,8 @@ impl Requests {
             self.first += 1;
         }
         let number = self.first + self.kept.len() as u64;
-        self.devices.entry(request.extent.device).or_default().open.push(number);
+        let sectors = request.extent.sector..request.extent.end();
+        self.devices.entry(request.extent.device).or_default().open.push((number, sectors));
         let flushes_first = request.flags.preflush() || request.is_bare_flush();
         let phase = if flushes_first { Phase::WaitsForFlush(Which::Before) } else { Phase::Waits };
         let left = request.extent.sectors;
@@ -221,19 +234,28 @@ impl Requests {
     fn touched(&mut self, extent: Extent, mut change: impl FnMut(&mut Tracked)) {
         let extent = self.on_disk(extent);
         let Some(queue) = self.devices.get(&extent.device) else { return };
-        for &number in &queue.open {
-            if let Some(tracked) = Self::tracked(&mut self.kept, self.first, number)
-                && tracked.request.extent.overlaps(&extent)
+        for (number, sectors) in &queue.open {
+            if overlap(sectors, &extent)
+                && let Some(tracked) = Self::tracked(&mut self.kept, self.first, *number)
             {
                 change(tracked);
             }
         }
     }
 
-    /// Changes all incomplete requests of a device, and drops those that `change` completes.
-    fn sweep(&mut self, device: DeviceNumber, mut change: impl FnMut(u64, &mut Tracked)) {
+    /// Changes all incomplete requests of a device that `concerns` selects by their sectors, and
+    /// drops those that `change` completes.
+    fn sweep(
+        &mut self,
+        device: DeviceNumber,
+        concerns: impl Fn(&Range<u64>) -> bool,
+        mut change: impl FnMut(u64, &mut Tracked),
+    ) {
         let Some(queue) = self.devices.get_mut(&device) else { return };
-        queue.open.retain(|&number| {
+        queue.open.retain(|&(number, ref sectors)| {
+            if !concerns(sectors) {
+                return number >= self.first;
+            }
             Self::tracked(&mut self.kept, self.first, number).is_some_and(|tracked| {
                 change(number, tracked);
                 tracked.request.done.is_none()
@@ -244,12 +266,16 @@ impl Requests {
     fn flush_sent(&mut self, device: DeviceNumber, at: u64) {
         let device = self.disk(device);
         let mut served = Vec::new();
-        self.sweep(device, |number, tracked| {
-            if let Phase::WaitsForFlush(which) = tracked.phase {
-                tracked.enter(Phase::Flush(which), at);
-                served.push(number);
-            }
-        });
+        self.sweep(
+            device,
+            |_| true,
+            |number, tracked| {
+                if let Phase::WaitsForFlush(which) = tracked.phase {
+                    tracked.enter(Phase::Flush(which), at);
+                    served.push(number);
+                }
+            },
+        );
         if served.len() > 1 {
             for &number in &served {
                 if let Some(tracked) = Self::tracked(&mut self.kept, self.first, number) {
@@ -264,25 +290,30 @@ impl Requests {
         let device = self.disk(device);
         let queue = self.devices.entry(device).or_default();
         let Some(served) = queue.flushing.pop_front() else { return };
-        self.sweep(device, |number, tracked| {
-            if !served.contains(&number) {
-                return;
-            }
-            tracked.request.failed |= failed;
-            let data_follows =
-                tracked.phase == Phase::Flush(Which::Before) && tracked.request.extent.sectors > 0;
-            if data_follows {
-                tracked.enter(Phase::Waits, at);
-            } else {
-                tracked.finish(at);
-            }
-        });
+        self.sweep(
+            device,
+            |_| true,
+            |number, tracked| {
+                if !served.contains(&number) {
+                    return;
+                }
+                tracked.request.failed |= failed;
+                let data_follows = tracked.phase == Phase::Flush(Which::Before)
+                    && tracked.request.extent.sectors > 0;
+                if data_follows {
+                    tracked.enter(Phase::Waits, at);
+                } else {
+                    tracked.finish(at);
+                }
+            },
+        );
     }
 
     fn completed(&mut self, extent: Extent, at: u64, failed: bool) {
-        self.sweep(extent.device, |_, tracked| {
+        let concerns = |sectors: &Range<u64>| overlap(sectors, &extent);
+        self.sweep(extent.device, concerns, |_, tracked| {
             let own = tracked.request.extent;
-            if tracked.phase != Phase::Device || !own.overlaps(&extent) {
+            if tracked.phase != Phase::Device {
                 return;
             }
             tracked.request.failed |= failed;
@@ -302,20 +333,30 @@ impl Requests {
     /// A driver that takes bios, not requests, worked on it from its submission on.
     fn bio_completed(&mut self, extent: Extent, at: u64) {
         let mut found = false;
-        self.sweep(extent.device, |_, tracked| {
-            let own = tracked.request.extent;
-            // Drivers that work through a bio leave its end as its beginning.
-            let is_it = own.sector == extent.sector || own.end() == extent.sector;
+        // Drivers that work through a bio leave its end as its beginning.
+        let concerns = |sectors: &Range<u64>| [sectors.start, sectors.end].contains(&extent.sector);
+        self.sweep(extent.device, concerns, |_, tracked| {
             let is_untouched = tracked.request.spans.is_empty();
-            if !found && is_it && is_untouched {
+            if !found && is_untouched {
                 found = true;
-                tracked.phase = match own.sectors {
+                tracked.phase = match tracked.request.extent.sectors {
                     0 => Phase::Flush(Which::Before),
                     _ => Phase::Device,
                 };
                 tracked.finish(at);
             }
         });
+    }
+
+    /// The number of requests that are kept.
+    pub fn count(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The requests that were submitted at `from` or later, in this order.
+    pub fn submitted_since(&self, from: u64) -> impl Iterator<Item = &Request> {
+        let first = self.kept.partition_point(|tracked| tracked.request.queued < from);
+        self.kept.range(first..).map(|tracked| &tracked.request)
     }
 
     /// The requests that were not complete at `from` or were submitted since.
@@ -474,7 +515,7 @@ mod tests {
 
     #[test]
     fn a_bio_of_a_partition_belongs_to_the_request_of_the_disk() {
-        let mut requests = Requests::new(HashMap::from([(PARTITION, DISK)]));
+        let mut requests = Requests::new([(PARTITION, DISK)]);
         let mut submitted = bio(10, 2048, 8, "WS");
         let What::Bio { extent, .. } = &mut submitted.what else { unreachable!() };
         extent.device = PARTITION;

@@ -7,7 +7,7 @@ use measurement::{Anatomy, Stage};
 use proptest::prelude::*;
 
 use crate::attribution::divide;
-use crate::commits::{Commit, SyncFlag};
+use crate::commits::{Commit, Role, SyncFlag};
 use crate::event::{Command, Edge, Event, Extent, Filesystem, Flags, Left, Syscall, What};
 use crate::joining::Joiner;
 use crate::live::Scope;
@@ -229,6 +229,79 @@ fn a_worker_writes_the_log_of_xfs() {
         ]
     );
     assert_eq!(commit.company, [(WORKER, Command::new(b"kworker/u8:3"))]);
+}
+
+#[test]
+fn the_first_commit_of_a_journal_begins_with_its_superblock() {
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4)],
+        &off_cpu([110, 300, 305]),
+        &write([120, 122, 180], JOURNAL, 9000, "WSM"),
+        &[journal(190, Edge::Start), journal(290, Edge::End)],
+        &[back(310)],
+    ]);
+    assert_eq!(commit.requests.len(), 1);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 10),
+            (Stage::JournalStart, 10),
+            (Stage::LogQueue, 2),
+            (Stage::LogWrite, 58),
+            (Stage::Journal, 110),
+            (Stage::WakeUp, 15),
+            (Stage::Thread, 5),
+        ]
+    );
+}
+
+#[test]
+fn btrfs_writes_its_log_and_its_superblock_on_the_thread_of_the_call() {
+    let sync = event(101, WRITER, What::SyncFile { filesystem: Filesystem::Btrfs, device: None });
+    let commit = one(&[
+        &[enter(100, Syscall::Fdatasync), sync],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &write([160, 162, 190], WRITER, 76224, "WSM"),
+        &flush([200, 201, 260], WRITER),
+        &[bio(270, WRITER, 128, 8, "WFSM")],
+        &write([270, 271, 300], WRITER, 128, "WSM")[1..],
+        &flush([300, 301, 350], WRITER)[1..],
+        &[back(360)],
+    ]);
+    let roles: Vec<Role> = commit.requests.iter().map(|own| own.role).collect();
+    assert_eq!(roles, [Role::Data, Role::Journal, Role::Data, Role::Journal]);
+    let times: HashMap<Stage, u64> = commit.stages_ns().into_iter().collect();
+    assert_eq!([times[&Stage::LogWrite], times[&Stage::Flush]], [28 + 29, 59 + 49]);
+}
+
+#[test]
+fn write_back_that_others_began_is_waited_for() {
+    let commit = one(&[
+        &write([50, 52, 160], WORKER, 2048, "W"),
+        &[enter(100, Syscall::Fdatasync)],
+        // Reads, what ends while the thread runs, and what never ends in time are none of it.
+        &write([51, 53, 102], WORKER, 4096, "W"),
+        &write([54, 55, 158], OTHER, 8192, "R"),
+        &write([56, 57, 400], OTHER, 9000, "W"),
+        &off_cpu([110, 170, 175]),
+        &flush([180, 182, 290], WRITER),
+        &off_cpu([190, 295, 300]),
+        &[back(310)],
+    ]);
+    assert_eq!(commit.other_writes, [(110, 160)]);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 10),
+            (Stage::OtherWrites, 50),
+            (Stage::WakeUp, 15),
+            (Stage::Thread, 5),
+            (Stage::FlushQueue, 2),
+            (Stage::Flush, 108),
+            (Stage::WakeUp, 10),
+            (Stage::Thread, 10),
+        ]
+    );
 }
 
 #[test]

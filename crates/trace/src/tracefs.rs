@@ -1,7 +1,7 @@
 //! The kernel's tracer, through tracefs: own instances, which other tracers do not notice.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ impl Instance {
             .add(tracepoint, &format)
             .map_err(|error| TraceError::Format(tracepoint.path(), error))?;
         if !filter.is_empty() {
-            self.write(&format!("{directory}/filter"), filter)?;
+            self.filter(tracepoint, filter)?;
         }
         self.write(&format!("{directory}/enable"), "1")?;
         Ok(true)
@@ -214,17 +214,9 @@ impl Instance {
         }
     }
 
-    /// Lets records of a thread and of all that it creates pass, besides those of threads before.
-    pub fn follow(&self, threads: &[u32]) -> Result<(), TraceError> {
-        self.write("options/event-fork", "1")?;
-        let path = self.path.join("set_event_pid");
-        let failed = |source| TraceError::Io { doing: "writing", path: path.clone(), source };
-        let mut file = File::options().append(true).open(&path).map_err(failed)?;
-        for thread in threads {
-            // A thread may have ended, which the kernel does not mind.
-            file.write_all(format!("{thread}\n").as_bytes()).map_err(failed)?;
-        }
-        Ok(())
+    /// Lets those records of a tracepoint pass that `filter` accepts.
+    pub fn filter(&self, tracepoint: Tracepoint, filter: &str) -> Result<(), TraceError> {
+        self.write(&format!("events/{}/filter", tracepoint.path()), filter)
     }
 
     /// Makes [`read`](Instance::read) possible.

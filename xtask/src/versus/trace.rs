@@ -1,6 +1,6 @@
 //! `cargo xtask versus trace`: what tracing costs a loop of commits, beside `trace-cmd record` with
-//! the same events and bpftrace's `biosnoop`; how many events a second are kept; and how fast a
-//! kept trace is analysed.
+//! the same events and bpftrace's `biosnoop`; how many events a second are kept; and the time and
+//! the memory that the analysis of a kept trace takes.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,29 +12,41 @@ use serde_json::Value;
 use super::loop_device::LoopDevice;
 use super::{Compared, Shared, Wanted, in_turns, print};
 use crate::build;
-use crate::command::{is_there, output};
+use crate::command::{is_there, output, peak_output};
 
 const SLOWDOWN: &str = "a traced commit";
 const KEPT: &str = "events kept";
 const ANALYSIS: &str = "analysis of a kept trace";
+const MEMORY: &str = "memory of the analysis";
 /// Larger than what the tests write.
 const DEVICE_BYTES: u64 = 256 << 20;
 /// The slowest that a traced loop may be, in times of an untraced one.
 const SLOWDOWN_MOST: f64 = 1.10;
 const KEPT_PER_SECOND: f64 = 500_000.0;
 const ANALYSED_PER_SECOND: f64 = 5_000_000.0;
+/// The flood lasts until about so many events were kept, of which the analysis may need so much
+/// memory.
+const FLOOD_EVENTS: f64 = 10e6;
+const FLOOD_SECONDS: u32 = 20;
+const MEMORY_MIB: f64 = 64.0;
 
 /// One thread on one CPU, so a commit does not depend on where the scheduler places it.
 const COMMITS: &str =
     "[[test]]\npattern = \"write\"\nsync = \"fdatasync\"\nsize = \"16MiB\"\nwarm_up = \"0s\"\n";
-/// As many events as the machine makes: two writers, many requests in flight.
+const TRACE_CMD: &str = include_str!("trace_cmd.sh");
+const BIOSNOOP: &str = include_str!("biosnoop.bt");
+/// bpftrace knows tracefs in its usual place only.
+const WITH_TRACEFS: &str = "cd /sys/kernel/tracing && { test -d events || mount -t tracefs tracefs .; } \
+                            && exec \"$0\" \"$@\"";
+
+/// Somewhat more events than are to be kept: two writers with many requests in flight, each of which
+/// makes six or seven events.
 const FLOOD: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"64MiB\"\ndepth = 64\njobs = 2\n\
-                     warm_up = \"0s\"\n";
+                     rate = 45000\nwarm_up = \"0s\"\n";
 
 /// The events that `flushmark trace` records of a command.
-const EVENTS: [&str; 19] = [
+const EVENTS: [&str; 17] = [
     "block:block_bio_queue",
-    "block:block_bio_complete",
     "block:block_bio_backmerge",
     "block:block_bio_frontmerge",
     "block:block_split",
@@ -51,7 +63,6 @@ const EVENTS: [&str; 19] = [
     "syscalls:sys_exit_write",
     "syscalls:sys_enter_openat",
     "sched:sched_switch",
-    "sched:sched_waking",
 ];
 
 #[derive(Debug, Clone, clap::Args)]
@@ -71,9 +82,10 @@ enum Observer {
 
 /// Runs all rows, and prints the table.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    for (program, package) in [("trace-cmd", "trace-cmd"), ("bpftrace", "bpftrace")] {
-        if !is_there(program, &["--version"]) {
-            bail!("{program} is missing; install it (apt-get install {package})");
+    for program in ["trace-cmd", "bpftrace"] {
+        // trace-cmd has no option with which it only starts and succeeds.
+        if !is_there("which", &[program]) {
+            bail!("{program} is missing; install it (apt-get install {program})");
         }
     }
     let place = tempfile::tempdir_in("/dev/shm").context("cannot make a directory in memory")?;
@@ -87,7 +99,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.shared.wants(SLOWDOWN) {
         table.extend(bench.slowdown(options.shared.rounds)?);
     }
-    if options.shared.wants(KEPT) || options.shared.wants(ANALYSIS) {
+    if [KEPT, ANALYSIS, MEMORY].into_iter().any(|row| options.shared.wants(row)) {
         table.extend(bench.kept_and_analysed()?);
     }
     print(&table);
@@ -114,8 +126,8 @@ impl Bench<'_> {
     }
 
     /// The loop as a command: its result goes to a file.
-    fn command(&self, plan: &str, pinned: bool) -> anyhow::Result<Vec<String>> {
-        let (plan, time) = (self.plan(plan)?, format!("{}s", self.seconds));
+    fn command(&self, plan: &str, seconds: u32, pinned: bool) -> anyhow::Result<Vec<String>> {
+        let (plan, time) = (self.plan(plan)?, format!("{seconds}s"));
         let binary = self.flushmark.to_string_lossy();
         let pin: &[&str] = if pinned { &["taskset", "--cpu-list", "0"] } else { &[] };
         let run = [
@@ -146,7 +158,7 @@ impl Bench<'_> {
                 let (what, wanted) = match observer {
                     Observer::Nobody => ("µs, untraced", Wanted::AtMost(SLOWDOWN_MOST)),
                     Observer::TraceCmd => ("µs, trace-cmd record", Wanted::AtMost(1.0)),
-                    _ => ("µs, biosnoop.bt", Wanted::AtMost(1.0)),
+                    _ => ("µs, bpftrace's biosnoop", Wanted::AtMost(1.0)),
                 };
                 Compared::medians(SLOWDOWN, what, [&samples[1], theirs], time, wanted)
             })
@@ -155,21 +167,23 @@ impl Bench<'_> {
 
     /// Commits per second of the loop while it is observed.
     fn observed(&self, observer: Observer) -> anyhow::Result<f64> {
-        let command = self.command(COMMITS, true)?;
+        let command = self.command(COMMITS, self.seconds, true)?;
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         match observer {
             Observer::Nobody => drop(output(command[0], &command[1..])?),
             Observer::Flushmark => {
-                let trace = [&["trace", "--format", "json", "--"][..], &command].concat();
-                let document = output(&self.flushmark.to_string_lossy(), &trace)?;
-                let document: Value = serde_json::from_str(&document)?;
+                let document = self.traced(&[], &command)?;
                 ensure!(document["lost"] == 0, "lost events: {}", document["lost"]);
             }
             Observer::TraceCmd => {
                 let data = self.file("trace.dat");
                 let events: Vec<&str> = EVENTS.iter().flat_map(|event| ["-e", event]).collect();
-                let record = [&["record", "-q", "-o", &data][..], &events, &command].concat();
-                output("trace-cmd", &record)?;
+                let place = self.place.to_string_lossy();
+                std::fs::write(self.file("one"), "1")?;
+                std::fs::write(self.file("empty"), "")?;
+                let record =
+                    ["--mount", "sh", "-c", TRACE_CMD, &place, "record", "-q", "-o", &data];
+                output("unshare", &[&record[..], &events, &command].concat())?;
                 std::fs::remove_file(&data)?;
             }
             Observer::Biosnoop => {
@@ -183,25 +197,36 @@ impl Bench<'_> {
         self.commits_per_second()
     }
 
+    /// Traces a command, which prints a page of its own.
+    fn traced(&self, options: &[&str], command: &[&str]) -> anyhow::Result<Value> {
+        let document = self.file("trace.json");
+        let trace = [&["trace", "--output", &document], options, &["--"], command].concat();
+        output(&self.flushmark.to_string_lossy(), &trace)?;
+        Ok(serde_json::from_str(&std::fs::read_to_string(&document)?)?)
+    }
+
     /// A flood of events: kept, and analysed.
     fn kept_and_analysed(&self) -> anyhow::Result<Vec<Compared>> {
         eprintln!("{KEPT}, {ANALYSIS}");
-        let command = self.command(FLOOD, false)?;
+        let command = self.command(FLOOD, FLOOD_SECONDS, false)?;
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let kept = self.file("kept.trace");
-        let trace = [&["trace", "--format", "json", "--keep", &kept, "--"][..], &command].concat();
-        let document: Value =
-            serde_json::from_str(&output(&self.flushmark.to_string_lossy(), &trace)?)?;
+        let document = self.traced(&["--keep", &kept], &command)?;
         let figure = |name: &str| document[name].as_f64().unwrap_or(0.0);
-        let (events, lost, seconds) = (figure("events"), figure("lost"), f64::from(self.seconds));
+        let (events, lost, seconds) = (figure("events"), figure("lost"), f64::from(FLOOD_SECONDS));
         eprintln!("  {events} events in {seconds} s, {lost} lost and counted");
+        if events < FLOOD_EVENTS {
+            eprintln!("  fewer than the {FLOOD_EVENTS} events of which the memory is wanted");
+        }
 
         let begun = Instant::now();
-        let read: Value = serde_json::from_str(&output(
+        let (read, peak) = peak_output(
             &self.flushmark.to_string_lossy(),
             &["trace", "read", "--format", "json", &kept],
-        )?)?;
+        )?;
         let analysed = events / begun.elapsed().as_secs_f64();
+        let read: Value = serde_json::from_str(&read)?;
+        let mib = peak as f64 / f64::from(1 << 20);
         ensure!(read["events"] == document["events"], "{} events read", read["events"]);
         std::fs::remove_file(&kept)?;
         let line = |row: &str, what: &str, ours: f64, theirs: f64, wanted| Compared {
@@ -215,16 +240,19 @@ impl Bench<'_> {
             line(KEPT, "events/s", events / seconds, KEPT_PER_SECOND, Wanted::AtLeast(1.0)),
             line(KEPT, "lost, of all", lost, events, Wanted::Below(1.0)),
             line(ANALYSIS, "events/s", analysed, ANALYSED_PER_SECOND, Wanted::AtLeast(1.0)),
+            line(MEMORY, "MiB", mib, MEMORY_MIB, Wanted::AtMost(1.0)),
         ])
     }
 }
 
-/// bpftrace's script, attached.
+/// bpftrace with its script, attached.
 fn biosnoop() -> anyhow::Result<Child> {
-    let mut command = Command::new("biosnoop.bt");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", WITH_TRACEFS, "bpftrace", "-e", BIOSNOOP]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
-    let snoop = command.spawn().context("cannot start biosnoop.bt, of the package bpftrace")?;
+    let mut snoop = command.spawn().context("cannot start bpftrace")?;
     // It compiles its script first.
     std::thread::sleep(Duration::from_secs(4));
+    ensure!(snoop.try_wait()?.is_none(), "bpftrace cannot run its script");
     Ok(snoop)
 }

@@ -100,8 +100,10 @@ impl Tracer {
 
     /// Waits until then, or until a signal asks to stop. Traces some commits meanwhile.
     fn wait(&mut self, until: Instant) {
-        let threads: Vec<u32> = self.processes.iter().flat_map(Processes::threads).collect();
-        self.ask_sampler(|sampler| sampler.record(threads.into_iter()));
+        // Where nothing syncs, events of other requests would be recorded in vain.
+        if self.processes.as_ref().is_some_and(Processes::sync) {
+            self.ask_sampler(Sampler::record);
+        }
         while !STOP.is_requested() {
             let look = self.sampler.as_ref().and_then(Sampler::next_look);
             let wake = look.map_or(until, |look| look.min(until));

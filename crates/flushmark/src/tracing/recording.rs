@@ -1,6 +1,5 @@
 //! A trace that is added up while it runs.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use trace::{Detail, Event, Header, Live, Trailer};
 
 use super::analysis::Analysis;
 use super::keeping::Keeping;
-use super::threads::{self, Names};
+use super::threads::Names;
 
 /// A trace that runs.
 pub struct Recording<'a> {
@@ -17,7 +16,6 @@ pub struct Recording<'a> {
     live: Live,
     began: Instant,
     taken: Taken,
-    followed_workers: HashSet<u32>,
 }
 
 /// What the events so far show.
@@ -25,8 +23,6 @@ struct Taken {
     analysis: Analysis,
     names: Names,
     keeping: Option<Keeping>,
-    /// Threads whose calls are completed by workers of the kernel.
-    handing_over: HashSet<u32>,
 }
 
 impl<'a> Recording<'a> {
@@ -38,10 +34,8 @@ impl<'a> Recording<'a> {
             analysis: Analysis::of_running(header),
             names: Names::default(),
             keeping: file.map(|path| Keeping::begin(path, header)).transpose()?,
-            handing_over: HashSet::new(),
         };
-        let (began, followed_workers) = (Instant::now(), HashSet::new());
-        Ok(Recording { header, live, began, taken, followed_workers })
+        Ok(Recording { header, live, began: Instant::now(), taken })
     }
 
     /// Follows these threads too, and all that they will create.
@@ -56,14 +50,7 @@ impl<'a> Recording<'a> {
     /// Takes what the kernel has recorded; to be called every
     /// [`READ_INTERVAL`](trace::READ_INTERVAL) or so.
     pub fn read(&mut self) -> anyhow::Result<()> {
-        self.live.read()?.try_for_each(|event| self.taken.event(&event))?;
-        // The tracer is not informed of the workers that the kernel creates for them.
-        for thread in self.taken.handing_over.drain() {
-            let created = threads::of_process(thread).into_iter();
-            let new = created.filter(|thread| self.followed_workers.insert(*thread));
-            self.live.follow(&new.collect::<Vec<_>>())?;
-        }
-        Ok(())
+        self.live.read()?.try_for_each(|event| self.taken.event(&event))
     }
 
     /// Stops the tracer, and completes the file.
@@ -86,7 +73,6 @@ impl Taken {
         if let Some(keeping) = &mut self.keeping {
             keeping.event(event)?;
         }
-        self.handing_over.extend(event.hands_over());
         if let Some(thread) = self.analysis.event(event) {
             self.names.see(thread);
         }

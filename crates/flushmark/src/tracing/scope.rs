@@ -47,6 +47,8 @@ fn of_drives(
         }
     }
     let disks: Vec<DeviceNumber> = devices.iter().map(BlockDevice::disk_device).collect();
+    let without_requests = devices.iter().filter(|drive| drive.queue.hardware_queues.is_none());
+    let without_requests = without_requests.map(BlockDevice::disk_device).collect();
     let partitions: HashMap<_, _> = disks
         .iter()
         .flat_map(|&disk| {
@@ -61,7 +63,7 @@ fn of_drives(
     Ok(Header {
         subject,
         kernel: HostFacts::read(root).kernel_release.unwrap_or_default(),
-        scope: Scope { disks, partitions, filesystems, addresses },
+        scope: Scope { disks, partitions, without_requests, filesystems, addresses },
         devices,
     })
 }

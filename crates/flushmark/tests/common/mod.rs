@@ -60,7 +60,11 @@ pub fn needs_fusermount(test: &str) -> bool {
 
 /// Returns whether a filesystem can be created here; prints a message if not.
 pub fn needs_mkfs(test: &str, filesystem: &str) -> bool {
-    let package = if filesystem == "xfs" { "xfsprogs" } else { "e2fsprogs" };
+    let package = match filesystem {
+        "xfs" => "xfsprogs",
+        "btrfs" => "btrfs-progs",
+        _ => "e2fsprogs",
+    };
     needs_program(test, &format!("mkfs.{filesystem}"), package)
 }
 

@@ -99,6 +99,29 @@ fn commits_on_xfs_force_its_log() {
 }
 
 #[test]
+fn commits_on_btrfs_write_log_trees_and_a_superblock() {
+    let test = "commits_on_btrfs_write_log_trees_and_a_superblock";
+    let Some(_tracer) = tracer(test) else { return };
+    if !needs_mkfs(test, "btrfs") {
+        return;
+    }
+    let Some(device) = LoopDevice::new(test, 256 << 20, &[]) else { return };
+    system("mkfs.btrfs", &["--quiet", &device.path]).unwrap();
+    let Some(mount) = Mount::new(test, &["-o", "commit=300", &device.path]) else { return };
+    let output = format!("of={}", mount.path.join("grows").display());
+    let trace = trace_of(&["dd", "if=/dev/zero", &output, "bs=4k", "count=100", "oflag=dsync"]);
+    let anatomy = commits_by(&trace, "write with O_DSYNC", device.name());
+    assert_explained(&trace, anatomy);
+    assert_eq!(anatomy["filesystem"], "btrfs");
+    assert_eq!(anatomy["devices"], serde_json::json!([device.name()]));
+    assert_eq!(count(anatomy), 100);
+    assert!(near(each(anatomy, "bare_flushes"), 1.0), "{anatomy:#}");
+    assert!(near(each(anatomy, "flushes_after"), 1.0), "{anatomy:#}");
+    // Two log trees, each of them twice, and the superblock.
+    assert!(each(anatomy, "journal_writes") >= 4.9, "{anatomy:#}");
+}
+
+#[test]
 fn each_way_to_commit_on_a_raw_device() {
     let test = "each_way_to_commit_on_a_raw_device";
     let Some(_tracer) = tracer(test) else { return };

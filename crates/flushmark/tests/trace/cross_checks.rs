@@ -9,7 +9,7 @@ use crate::common::served::Served;
 use crate::common::{LoopDevice, kill, needs_mkfs, needs_mounts, needs_program, system};
 use crate::tracing::{
     PROGRAM, assert_explained, commits_by, count, histogram, on_demand, read_json, trace_of,
-    traced, tracer,
+    traced, tracer, write_back,
 };
 
 /// The kernel's number of a device.
@@ -31,13 +31,14 @@ fn bpftrace_counts_the_same_requests() {
     let Some(mount) = on_demand(test, &device) else { return };
     // The first commit of a journal also writes its superblock, before its thread begins with it.
     std::fs::write(mount.path.join("first"), "x").unwrap();
-    system("sync", &[]).unwrap();
+    write_back(&mount);
     let program = format!(
         "tracepoint:block:block_rq_issue /args->dev == {}/ {{ @[args->rwbs] = count(); }}",
         kernel_number(&device)
     );
     // It knows tracefs in its usual place only.
-    let with_tracefs = "mount -t tracefs tracefs /sys/kernel/tracing && exec bpftrace \"$@\"";
+    let with_tracefs = "cd /sys/kernel/tracing && { test -d events || mount -t tracefs tracefs .; } \
+                        && exec bpftrace \"$@\"";
     let mut bpftrace = Command::new("unshare");
     bpftrace.args(["--mount", "sh", "-c", with_tracefs, "sh", "-f", "json", "-e", &program]);
     bpftrace.stdout(Stdio::piped());

@@ -1,7 +1,7 @@
 //! How traces end, and what is left of them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{LoopDevice, Mount, Run, entries, interrupt, kill, nobody, plan, run, system};
 use crate::tracing::{
@@ -28,6 +28,18 @@ fn nothing_is_left_however_it_ends() {
     // Traces of other tests may have removed them already.
     assert_eq!(run(&["trace", "--", "true"]).code, Some(0));
     assert_eq!(instances(&tracer, process), NOTHING);
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed() {
+    let test = "a_command_that_ignores_sigterm_is_killed";
+    let Some(_tracer) = tracer(test) else { return };
+    let begun = Instant::now();
+    let deaf = "trap '' TERM; exec sleep 60";
+    let ended = run(&["trace", "--for", "1s", "--", "sh", "-c", deaf]);
+    assert!(begun.elapsed() < Duration::from_secs(50), "waited for the command");
+    insta::assert_snapshot!(ended.stderr, @"flushmark: the command went on for 10 s after SIGTERM, and was killed");
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
 }
 
 /// A command that commits to a device for some time, after it has written its number to this file.

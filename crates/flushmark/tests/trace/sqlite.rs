@@ -7,7 +7,9 @@
 //! each transaction.
 
 use crate::common::{LoopDevice, needs_mkfs, needs_program, system};
-use crate::tracing::{assert_explained, commits_by, count, on_demand, trace_of, tracer};
+use crate::tracing::{
+    assert_explained, commits_by, count, on_demand, trace_of, tracer, write_back,
+};
 
 const TRANSACTIONS: u64 = 100;
 
@@ -31,7 +33,7 @@ fn transactions_of_sqlite() {
         let insert = |number| format!("insert into record values ({number});\n");
         let inserts: String = (0..TRANSACTIONS).map(insert).collect();
         std::fs::write(&script, format!("pragma synchronous = full;\n{inserts}")).unwrap();
-        system("sync", &[]).unwrap();
+        write_back(&mount);
         let read = format!(".read {}", script.display());
         let trace = trace_of(&["sqlite3", "-batch", "-bail", database, &read]);
         assert_eq!(trace["anatomies"].as_array().unwrap().len(), 1, "{trace:#}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use measurement::Histogram;
 use serde_json::Value;
 
-use crate::common::{LoopDevice, Mount, entries, flushmark, needs_root, plan, run};
+use crate::common::{LoopDevice, Mount, entries, flushmark, needs_root, plan, run, system};
 
 pub const COMMITS: u64 = 200;
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flushmark");
@@ -29,6 +29,12 @@ pub fn tracer(test: &str) -> Option<Mount> {
 /// and its inode tables, in the background, would belong to no call.
 pub fn on_demand(test: &str, device: &LoopDevice) -> Option<Mount> {
     Mount::new(test, &["-o", "commit=300,noinit_itable", &device.path])
+}
+
+/// Writes back what one filesystem holds: writing back all of them would send flushes to drives that
+/// other tests are tracing.
+pub fn write_back(mount: &Mount) {
+    system("sync", &["--file-system", mount.path.to_str().unwrap()]).unwrap();
 }
 
 /// The directories of a running flushmark's instances of the tracer.

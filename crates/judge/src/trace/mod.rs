@@ -10,6 +10,7 @@ mod scheduler;
 mod slow_flush;
 #[cfg(test)]
 mod tests;
+mod writes_of_others;
 
 use drive::BlockDevice;
 use measurement::{Anatomy, Finding};
@@ -27,6 +28,7 @@ const RULES: &[fn(&Traced<'_>) -> Option<Finding>] = &[
     slow_flush::judge,
     barriers::needless,
     journal_of_others::judge,
+    writes_of_others::judge,
     company::judge,
     scheduler::judge,
     discards::judge,

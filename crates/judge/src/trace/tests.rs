@@ -88,6 +88,16 @@ fn others_their_journal_the_scheduler_and_discards() {
 }
 
 #[test]
+fn writes_of_others() {
+    let through = sda(WriteCache::WriteThrough, "none");
+    let anatomy = |others| plain(&[(Stage::Thread, 100.0), (Stage::OtherWrites, others), WRITE[1]]);
+    let findings = found(&anatomy(400.0), &through);
+    assert_eq!(ids(&findings), ["traced-waits-for-writes"]);
+    insta::assert_snapshot!(findings[0].title, @"For 40 % of its time, fdatasync on ext4 waited for writes of other threads to sda.");
+    assert!(found(&anatomy(60.0), &through).is_empty());
+}
+
+#[test]
 fn few_commits_show_nothing() {
     let back = sda(WriteCache::WriteBack, "none");
     assert!(found(&samples::fsync_on_ext4(9), &back).is_empty());

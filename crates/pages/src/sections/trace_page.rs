@@ -86,7 +86,7 @@ fn section(anchor: &str, of_several: bool, trace: &Trace<'_>, figures: &mut Figu
 
 #[cfg(test)]
 mod tests {
-    use measurement::{TraceDocument, TraceRecord};
+    use measurement::{DriveTraffic, OperationCounts, TraceDocument, TraceRecord};
 
     use crate::{Trace, trace_report};
 
@@ -116,6 +116,32 @@ mod tests {
             assert!(page.contains(part), "`{part}` is missing");
         }
         assert!(!page.contains("writer <b>"));
+    }
+
+    #[test]
+    fn commands_that_drives_were_given_are_a_table() {
+        let mut document = document(vec![samples::fsync_on_ext4(100)]);
+        let counts = |writes, fua_writes, flushes| OperationCounts {
+            writes,
+            fua_writes,
+            flushes,
+            ..OperationCounts::default()
+        };
+        document.trace.traffic = vec![DriveTraffic {
+            device: "sdf".to_owned(),
+            asked: counts(433, 100, 101),
+            sent: counts(401, 0, 201),
+            given: OperationCounts { failed: 3, ..counts(401, 0, 201) },
+        }];
+        let page = trace_report(&[Trace { label: "writer".to_owned(), document: &document }]);
+        for part in [
+            "id=\"trace-1-commits-commands\"",
+            "<th scope=\"row\">sdf</th><td>asked of the block layer</td><td>433</td><td>100</td>\
+             <td>101</td><td>–</td></tr>",
+            "<td>given to the drive</td><td>401</td><td>0</td><td>201</td><td>3</td></tr>",
+        ] {
+            assert!(page.contains(part), "`{part}` is missing");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use measurement::{
     Anatomy, Drawn, DrawnRequest, DrawnStage, Layer, Stage, TestResult, TraceRecord,
 };
-use report::{AnatomyWords, request_words, stage_name};
+use report::{AnatomyWords, TrafficColumn, TrafficRow, request_words, stage_name};
 use workload::number::latency;
 
 use super::RunSection;
@@ -12,6 +12,7 @@ use super::overview::names;
 use crate::charts::commit_time::{self, Traced};
 use crate::charts::figure::Figures;
 use crate::heading::{Level, Look};
+use crate::table::{Table, or_dash};
 
 /// Size of a drawing in the units of its `viewBox`.
 const WIDTH: f64 = 960.0;
@@ -66,6 +67,40 @@ pub(super) fn commits(
     html! {
         @if let Some(figure) = by_part { (figures.place(figure, level)) }
         @for one in &each { (one) }
+        (commands_given(&format!("{anchor}-commands"), level, traces))
+    }
+}
+
+/// What the drives of all traces were given; nothing if no driver reports it.
+fn commands_given(anchor: &str, level: Level, traces: &[(&str, &TraceRecord)]) -> Markup {
+    let rows: Vec<(&str, TrafficRow<'_>)> = traces
+        .iter()
+        .flat_map(|(name, trace)| {
+            report::traffic_rows(&trace.traffic).into_iter().map(|row| (*name, row))
+        })
+        .collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    let counts: Vec<TrafficRow<'_>> = rows.iter().map(|(_, row)| *row).collect();
+    let columns: Vec<TrafficColumn> = TrafficColumn::of_rows(&counts).collect();
+    let mut table = Table::new(["drive", "level"]);
+    table.columns.extend(columns.iter().map(|column| column.name.to_owned()));
+    for (name, row) in &rows {
+        let drive = match *name {
+            "" => row.device.to_owned(),
+            name => format!("{name}: {}", row.device),
+        };
+        let counts = columns.iter().map(|column| or_dash(column.cell(row), |count| count));
+        table.rows.push([drive, row.level.to_owned()].into_iter().chain(counts).collect());
+    }
+    html! {
+        article.test id=(anchor) aria-labelledby={ (anchor) "-name" } {
+            (level.heading(Look::Title, Some(&format!("{anchor}-name")), &html! {
+                (report::COMMANDS_GIVEN)
+            }))
+            (table.markup(report::COMMANDS_GIVEN))
+        }
     }
 }
 
@@ -213,7 +248,7 @@ impl Scale {
 const fn ink(stage: Stage) -> &'static str {
     match stage {
         Stage::Thread | Stage::Journal => "works",
-        Stage::DataWrite | Stage::LogWrite => "writes",
+        Stage::DataWrite | Stage::LogWrite | Stage::OtherWrites => "writes",
         Stage::Flush => "flushes",
         Stage::WakeUp
         | Stage::EarlierCommit

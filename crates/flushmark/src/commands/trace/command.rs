@@ -4,12 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use crate::exit::WrongUse;
 use crate::tracing::Recording;
+
+/// The time in which a command should end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A command that runs while it is traced.
 ///
@@ -66,13 +70,20 @@ impl Traced {
         true
     }
 
-    /// Asks the command to end if it still runs, and waits for it. Returns what to say if it failed
-    /// by itself.
+    /// Asks the command to end if it still runs, and waits for it; kills it if it does not end.
+    /// Returns what to say if it was killed, or failed by itself.
     pub fn end(mut self) -> anyhow::Result<Option<String>> {
         if !self.has_ended() {
             let _ = kill_process(self.process, Signal::TERM);
-            self.ended.recv()??;
-            return Ok(None);
+            if !matches!(self.ended.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout)) {
+                return Ok(None);
+            }
+            let _ = kill_process(self.process, Signal::KILL);
+            let _ = self.ended.recv();
+            let seconds = PATIENCE.as_secs();
+            return Ok(Some(format!(
+                "the command went on for {seconds} s after SIGTERM, and was killed"
+            )));
         }
         let status = self.status.transpose()?;
         let failed = status.filter(|status| !status.success());

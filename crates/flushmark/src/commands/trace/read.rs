@@ -2,15 +2,19 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use anyhow::{Context as _, anyhow};
 use measurement::{DocumentError, TraceDocument};
-use trace::{Header, Kept, KeptError, Origin, Scope, TextTrace, Trailer};
+use trace::{Event, Header, Kept, KeptError, Origin, Scope, TextTrace, Trailer};
 
 use super::document as document_of;
 use crate::exit::WrongUse;
 use crate::tracing::Analysis;
 
+/// Events that are handed over at a time, and how many times they may wait.
+const BATCH: usize = 4096;
+const BATCHES: usize = 4;
 /// Larger texts are not read: people paste excerpts.
 const TEXT_MOST: u64 = 1 << 30;
 
@@ -50,13 +54,37 @@ pub fn document_of_file(path: &Path) -> anyhow::Result<Option<TraceDocument>> {
     }
 }
 
+/// Decodes events on one thread, and analyses them on another.
 fn of_kept(mut kept: Kept<File>) -> Result<TraceDocument, KeptError> {
     let header = kept.header.clone();
-    let mut analysis = Analysis::of_kept(&header);
+    let (sender, batches) = sync_channel::<Vec<Event>>(BATCHES);
+    let (analysis, trailer) = std::thread::scope(|scope| {
+        let mut analysis = Analysis::of_kept(&header);
+        let analysing = scope.spawn(move || {
+            for event in batches.into_iter().flatten() {
+                analysis.event(&event);
+            }
+            analysis
+        });
+        let trailer = send(&mut kept, sender).and_then(|()| kept.trailer());
+        (analysing.join(), trailer)
+    });
+    let analysis = analysis.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(document_of(&header, analysis.record(&header, &trailer?)))
+}
+
+/// Sends all events.
+fn send(kept: &mut Kept<File>, to: SyncSender<Vec<Event>>) -> Result<(), KeptError> {
+    let mut batch = Vec::with_capacity(BATCH);
     while let Some(event) = kept.event()? {
-        analysis.event(&event);
+        batch.push(event);
+        if batch.len() == BATCH {
+            // It is not received only if the analysis has panicked.
+            let _ = to.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
+        }
     }
-    Ok(document_of(&header, analysis.record(&header, &kept.trailer()?)))
+    let _ = to.send(batch);
+    Ok(())
 }
 
 fn of_text(path: &Path) -> anyhow::Result<TraceDocument> {

@@ -58,9 +58,9 @@ impl Processes {
         Ok((readings.collect(), std::mem::take(&mut self.syncs.incomplete)))
     }
 
-    /// The threads that have synced and still run, as far as that was looked up.
-    pub fn threads(&self) -> impl Iterator<Item = u32> {
-        self.threads.keys().copied()
+    /// Whether any process has synced that still runs.
+    pub fn sync(&self) -> bool {
+        !self.threads.is_empty()
     }
 
     fn take(&mut self) -> Result<(), TraceError> {

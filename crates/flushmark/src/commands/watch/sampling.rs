@@ -1,8 +1,7 @@
 //! Traces a sample of the commits, which keeps watching cheap.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Display;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use drive::{DeviceNumber, SystemRoot};
@@ -17,14 +16,11 @@ const EVENTS_PER_INTERVAL: usize = 1_000;
 /// machine records little more than is wanted.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
-/// Threads that are followed at the same time: enough for a sample on any machine.
-const FOLLOWED_MAX: usize = 1_000;
 
-/// Traces the commits of threads that are known to sync, at the beginning of each interval.
+/// Traces commits at the beginning of each interval.
 pub struct Sampler {
     live: Live,
     joiner: Joiner,
-    followed: HashSet<u32>,
     burst: Option<Burst>,
     commits: HashMap<DeviceNumber, CommitsReading>,
 }
@@ -45,24 +41,16 @@ impl Sampler {
         Ok(Sampler {
             live,
             joiner: Joiner::new(&header.scope),
-            followed: HashSet::new(),
             burst: None,
             commits: HashMap::new(),
         })
     }
 
-    /// Begins to trace these threads and those before.
-    pub fn record(&mut self, threads: impl Iterator<Item = u32>) -> Result<(), TraceError> {
-        self.followed.retain(|thread| Path::new(&format!("/proc/{thread}")).exists());
-        let room = FOLLOWED_MAX.saturating_sub(self.followed.len());
-        let new: Vec<u32> = threads.filter(|one| !self.followed.contains(one)).take(room).collect();
-        self.live.follow(&new)?;
-        self.followed.extend(new);
-        if !self.followed.is_empty() {
-            self.live.resume()?;
-            let look = Instant::now() + FIRST_LOOK;
-            self.burst = Some(Burst { look, pause: FIRST_LOOK, events: 0 });
-        }
+    /// Begins to trace.
+    pub fn record(&mut self) -> Result<(), TraceError> {
+        self.live.resume()?;
+        let look = Instant::now() + FIRST_LOOK;
+        self.burst = Some(Burst { look, pause: FIRST_LOOK, events: 0 });
         Ok(())
     }
 

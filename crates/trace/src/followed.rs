@@ -27,8 +27,8 @@ impl Followed {
         self.lowest
     }
 
-    /// True if a followed thread did this, or if it may matter whoever did. Events must come in the
-    /// order of time.
+    /// True if a followed thread did this, or if it also matters of other threads. Events must come
+    /// in the order of time.
     pub fn passes(&mut self, event: &Event) -> bool {
         match event.what {
             What::Create { thread } => {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_whoever_does_it() {
+    fn what_matters_of_all_threads() {
         let mut followed = Followed::default();
         followed.add(&[70]);
         let switch = |from, to| What::Switch { from, from_state: Left::Waiting, to };

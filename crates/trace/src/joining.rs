@@ -12,6 +12,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use crate::commits::{Commit, JournalPart, OffCpu, Own, Role};
 use crate::event::{Command, Edge, Event, Filesystem, Left, Operation, Syscall, What};
 use crate::live::Scope;
+use crate::open_files::OpenFiles;
 use crate::requests::{Phase, Request, Requests};
 
 /// The identity of an open call.
@@ -104,9 +105,7 @@ pub struct Joiner {
     linking: HashMap<u32, u64>,
     journal: VecDeque<JournalCommit>,
     commands: HashMap<u32, Command>,
-    opening: HashMap<u32, u32>,
-    /// The flags of files that were opened during the trace, by thread and number.
-    opened: HashMap<(u32, i32), u32>,
+    files: OpenFiles,
     /// The disks of each filesystem.
     filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
     /// True once the trace has shown an event of the scheduler.
@@ -127,8 +126,7 @@ impl Joiner {
             linking: HashMap::new(),
             journal: VecDeque::new(),
             commands: HashMap::new(),
-            opening: HashMap::new(),
-            opened: HashMap::new(),
+            files: OpenFiles::default(),
             filesystems: scope.filesystems.clone().into_iter().collect(),
             scheduling: false,
             incomplete_until: 0,
@@ -178,26 +176,11 @@ impl Joiner {
             What::UringComplete { request, result } => {
                 return self.uring_complete(request, at, result);
             }
-            What::Open { flags } => {
-                self.opening.insert(thread, flags);
-            }
-            What::Opened { file } => {
-                if let (Some(flags), Ok(file)) = (self.opening.remove(&thread), u32::try_from(file))
-                {
-                    self.opened.insert((thread, file as i32), flags);
-                }
-            }
-            What::Duplicate { file, into } => match self.opened.get(&(thread, file)) {
-                Some(&flags) => drop(self.opened.insert((thread, into), flags)),
-                None => drop(self.opened.remove(&(thread, into))),
-            },
-            What::Create { thread: created } => {
-                let of_creator = self.opened.iter().filter(|((by, _), _)| *by == thread);
-                let inherited: Vec<_> =
-                    of_creator.map(|(&(_, file), &flags)| ((created, file), flags)).collect();
-                self.opened.extend(inherited);
-            }
-            What::End => self.opened.retain(|(by, _), _| *by != thread),
+            What::Open { .. }
+            | What::Opened { .. }
+            | What::Duplicate { .. }
+            | What::Create { .. }
+            | What::End => self.files.event(event),
             What::SyncFile { filesystem, device } => {
                 if let Some(call) = self.syncing_for(thread, device, at) {
                     call.filesystem.get_or_insert((filesystem, device));
@@ -266,8 +249,7 @@ impl Joiner {
         self.submitting.clear();
         self.linking.clear();
         self.journal.clear();
-        self.opening.clear();
-        self.opened.clear();
+        self.files.clear();
         self.requests.clear();
     }
 
@@ -493,7 +475,7 @@ impl Joiner {
             command: self.commands.get(&thread).copied(),
             file: call.file,
             flags: call.flags,
-            opened: self.opened.get(&(thread, call.file)).copied(),
+            opened: self.files.flags(thread, call.file),
             enter,
             exit,
             result,

@@ -8,17 +8,19 @@
 //! | `traffic` | what drives were asked for, sent and given |
 //! | `requests` | the way of each bio through the block layer, with its flushes |
 //! | `commits` | a system call and all that it waited for |
+//! | `open_files` | how files were opened, as far as that was seen |
 //! | `joining` | finds what a call waited for |
 //! | `attribution` | divides the time of a commit into stages, without gaps |
 //! | `summary` | what all commits add up to |
 //! | `kept`, `text` | traces in files: our own, and those of other tools |
 //! | `inferred` | commits of a trace without system calls |
 //! | `tracefs` | instances of the kernel's tracer: created, filtered, read, removed |
+//! | `followed` | the threads whose calls a trace passes on |
 //! | `live` | a running trace |
 //! | `sync_counts` | who commits how often, without a trace |
 //! | `histogram` | the kernel's text of what it counted |
 //!
-//! Everything above `tracefs` is free of I/O, so a trace that was kept is analysed by the code that
+//! Everything above `tracefs`, and `followed`, is free of I/O, so a trace that was kept is analysed by the code that
 //! analyses a running one.
 
 mod attribution;
@@ -33,6 +35,7 @@ mod inferred;
 mod joining;
 mod kept;
 mod live;
+mod open_files;
 mod page;
 mod requests;
 mod summary;

@@ -197,7 +197,7 @@ impl Bench<'_> {
         self.commits_per_second()
     }
 
-    /// Traces a command, which prints a page of its own.
+    /// Traces a command. Its own output is in the way of the document on stdout.
     fn traced(&self, options: &[&str], command: &[&str]) -> anyhow::Result<Value> {
         let document = self.file("trace.json");
         let trace = [&["trace", "--output", &document], options, &["--"], command].concat();

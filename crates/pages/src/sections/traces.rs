@@ -71,7 +71,7 @@ pub(super) fn commits(
     }
 }
 
-/// What the drives of all traces were given; nothing if no driver reports it.
+/// The commands that drives were given in all traces; nothing if no driver reports them.
 fn commands_given(anchor: &str, level: Level, traces: &[(&str, &TraceRecord)]) -> Markup {
     let rows: Vec<(&str, TrafficRow<'_>)> = traces
         .iter()

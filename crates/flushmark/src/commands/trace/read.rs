@@ -66,7 +66,9 @@ fn of_kept(mut kept: Kept<File>) -> Result<TraceDocument, KeptError> {
             }
             analysis
         });
-        let trailer = send(&mut kept, sender).and_then(|()| kept.trailer());
+        let sent = send(&mut kept, &sender);
+        drop(sender);
+        let trailer = sent.and_then(|()| kept.trailer());
         (analysing.join(), trailer)
     });
     let analysis = analysis.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -74,7 +76,7 @@ fn of_kept(mut kept: Kept<File>) -> Result<TraceDocument, KeptError> {
 }
 
 /// Sends all events.
-fn send(kept: &mut Kept<File>, to: SyncSender<Vec<Event>>) -> Result<(), KeptError> {
+fn send(kept: &mut Kept<File>, to: &SyncSender<Vec<Event>>) -> Result<(), KeptError> {
     let mut batch = Vec::with_capacity(BATCH);
     while let Some(event) = kept.event()? {
         batch.push(event);

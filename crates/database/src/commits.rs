@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// After a request to stop, commits in flight have this long to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What to run.
+/// The clients, their statement and their time.
 pub struct Run<'a> {
     pub url: &'a ServerUrl,
     pub password: Option<&'a str>,

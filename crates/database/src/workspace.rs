@@ -91,7 +91,7 @@ fn is_ours(name: &str) -> bool {
     })
 }
 
-/// What killed runs left on the server: each schema with the statement that removes it.
+/// The schemas that killed runs left on the server, each with the statement that removes it.
 pub fn leftovers(session: &mut Session) -> Result<Vec<(String, String)>, DatabaseError> {
     let product = session.url().product();
     // A run that is alive holds the lock of its schema.

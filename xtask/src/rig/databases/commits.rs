@@ -18,8 +18,8 @@ pub type Observed = String;
 /// A finding that a server without durability must have.
 const NOT_DURABLE: &str = "database-commits-not-durable";
 /// From the creation of the schema until a test has measured something: its table, its clients, and
-/// two seconds of warm-up.
-const UNDER_WAY: Duration = Duration::from_secs(4);
+/// a second of warm-up.
+const UNDER_WAY: Duration = Duration::from_secs(3);
 
 struct Rig<'a> {
     binary: &'a Path,
@@ -88,19 +88,18 @@ impl Rig<'_> {
         Ok(format!("{one:.0} and {four:.0} commits/s (1 and 4 clients), storage {storage:.0}"))
     }
 
-    /// Starts a long run, and waits until its schema exists and rows are being committed.
+    /// Starts a run of ten seconds, and waits until its schema exists.
     fn started(
         &self,
         database: &'static dyn Database,
         session: &mut Session,
     ) -> anyhow::Result<Child> {
-        let child = self.command(&["--clients", "2", "--time", "1min", "--busy"]).spawn()?;
+        let child = self.command(&["--clients", "2", "--time", "10s", "--busy"]).spawn()?;
         let begun = Instant::now();
         while schemas(database, session)?.is_empty() {
             ensure!(begun.elapsed() < PATIENCE, "flushmark does not create its schema");
             std::thread::sleep(Duration::from_millis(50));
         }
-        std::thread::sleep(UNDER_WAY);
         Ok(child)
     }
 
@@ -110,6 +109,7 @@ impl Rig<'_> {
         session: &mut Session,
     ) -> anyhow::Result<()> {
         let child = self.started(database, session)?;
+        std::thread::sleep(UNDER_WAY);
         signal(&child, Signal::INT)?;
         let output = child.wait_with_output()?;
         let (printed, said) = texts(&output);
@@ -163,6 +163,7 @@ impl Rig<'_> {
         session: &mut Session,
     ) -> anyhow::Result<()> {
         let child = self.started(database, session)?;
+        std::thread::sleep(UNDER_WAY);
         session.lose_power();
         let output = child.wait_with_output()?;
         let (_, said) = texts(&output);

@@ -19,7 +19,7 @@ impl TlsMode {
     pub(crate) fn of_libpq(word: &str) -> Option<TlsMode> {
         Some(match word {
             "disable" => TlsMode::Disable,
-            // Trying without encryption first is no safer: an eavesdropper sees as much.
+            // Trying without encryption first is not safer: an eavesdropper sees as much.
             "allow" | "prefer" => TlsMode::Prefer,
             "require" => TlsMode::Require,
             "verify-ca" => TlsMode::VerifyCa,

@@ -9,7 +9,7 @@ use crate::look::Look;
 /// The heading of the table.
 pub const COMMANDS_GIVEN: &str = "Commands that drives were given";
 
-/// The counts at one level above a drive, or of its own commands.
+/// The counts at one level above a drive, or of the commands that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrafficRow<'a> {
     pub device: &'a str,

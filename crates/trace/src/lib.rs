@@ -10,6 +10,7 @@
 //! | `commits` | a system call and all that it waited for |
 //! | `open_files` | how files were opened, as far as that was seen |
 //! | `joining` | finds what a call waited for |
+//! | `others` | requests of other threads while a commit was under way |
 //! | `attribution` | divides the time of a commit into stages, without gaps |
 //! | `summary` | what all commits add up to |
 //! | `kept`, `text` | traces in files: our own, and those of other tools |
@@ -36,6 +37,7 @@ mod joining;
 mod kept;
 mod live;
 mod open_files;
+mod others;
 mod page;
 mod requests;
 mod summary;

@@ -100,7 +100,7 @@ impl Tracer {
 
     /// Waits until then, or until a signal asks to stop. Traces some commits meanwhile.
     fn wait(&mut self, until: Instant) {
-        // Where nothing syncs, events of other requests would be recorded in vain.
+        // If nothing syncs, no commit is among the events that would be recorded.
         if self.processes.as_ref().is_some_and(Processes::sync) {
             self.ask_sampler(Sampler::record);
         }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{AtFlags, FallocateFlags, fallocate, fsync, ftruncate, renameat, unlinkat};
 use rustix::io::{Errno, pwrite};
-use workload::{Bounds, FileSpec, Layout, Placement, Step, StepProgram};
+use workload::{Bounds, FileCursor, FileSpec, Layout, Placement, Step, StepProgram};
 
 use crate::buffers::Buffers;
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ use crate::open_flags::open_flags;
 use crate::part::Part;
 use crate::prepare::open_part;
 use crate::target::{Opened, Target};
-use workload::random::{below, generator};
+use workload::random::generator;
 
 pub struct Stepping<'a> {
     target: &'a Target,
@@ -32,10 +32,8 @@ struct OpenFile<'a> {
     spec: &'a FileSpec,
     part: &'a Part,
     handle: Option<OwnedFd>,
-    /// Offset of the next `seq` or `append`, relative to the part's start.
-    next: u64,
-    /// The layout is used up. It is renewed between two turns, so no commit pays for it.
-    used_up: bool,
+    /// Relative to the part's start.
+    cursor: FileCursor,
 }
 
 impl<'a> Stepping<'a> {
@@ -57,7 +55,12 @@ impl<'a> Stepping<'a> {
             .map_err(|_| Failure::of("allocating memory", Errno::NOMEM))?;
         let files = program.files.iter().zip(parts);
         let files = files
-            .map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false })
+            .map(|(spec, part)| OpenFile {
+                spec,
+                part,
+                handle: None,
+                cursor: FileCursor::default(),
+            })
             .collect();
         let mut stepping = Stepping { target, program, clock, job, files, buffers };
         for file in 0..stepping.files.len() {
@@ -123,7 +126,7 @@ impl<'a> Stepping<'a> {
             Step::Truncate { file, bytes } => {
                 self.handle(file)?;
                 failed("truncate", self.with_handle(file, |handle| ftruncate(handle, bytes)))?;
-                self.files[file].next = self.files[file].next.min(bytes);
+                self.files[file].cursor.truncate(bytes);
                 Ok(())
             }
             Step::Rename { from, to } => self.rename(from, to),
@@ -134,7 +137,7 @@ impl<'a> Stepping<'a> {
                     unlinkat(directory, &self.files[file].part.name, AtFlags::empty()),
                 )?;
                 self.files[file].handle = None;
-                self.files[file].next = 0;
+                self.files[file].cursor = FileCursor::default();
                 Ok(())
             }
             Step::Reopen { file } => {
@@ -164,21 +167,7 @@ impl<'a> Stepping<'a> {
     ) -> Result<(), Failure> {
         self.handle(file)?;
         let open = &mut self.files[file];
-        let length = u64::from(bytes);
-        let size = open.part.size_bytes;
-        let place = match placement {
-            Placement::Same => 0,
-            Placement::Rand => below(draws, (size / length).max(1)) * length,
-            Placement::Seq if open.next + length > size => {
-                open.used_up |= open.spec.layout == Layout::Preallocated;
-                0
-            }
-            Placement::Append | Placement::Seq => open.next,
-        };
-        if matches!(placement, Placement::Append | Placement::Seq) {
-            open.next = place + length;
-            open.used_up |= placement == Placement::Append && open.next + length > size;
-        }
+        let (place, bytes) = open.cursor.advance(placement, bytes, open.spec, draws);
         let offset = open.part.start + place;
         let block = &self.buffers.next_stamped(offset)[..bytes as usize];
         let Some(handle) = &open.handle else { return Err(Failure::Panic) };
@@ -188,7 +177,7 @@ impl<'a> Stepping<'a> {
         Failure::check("write", offset, bytes as usize, moved)?;
         tally.write.record(self.clock.ns(now.saturating_sub(begin)));
         end.writes += 1;
-        end.written_bytes += length;
+        end.written_bytes += u64::from(bytes);
         Ok(())
     }
 
@@ -198,7 +187,7 @@ impl<'a> Stepping<'a> {
         let (old, new) = (&self.files[from].part.name, &self.files[to].part.name);
         failed("rename", renameat(directory, old, directory, new))?;
         self.files[to].handle = self.files[from].handle.take();
-        self.files[to].next = std::mem::take(&mut self.files[from].next);
+        self.files[to].cursor = std::mem::take(&mut self.files[from].cursor);
         Ok(())
     }
 
@@ -234,7 +223,7 @@ impl<'a> Stepping<'a> {
     /// Durably resets used-up files, between two turns.
     fn renew(&mut self) -> Result<(), Failure> {
         for open in &mut self.files {
-            if !std::mem::take(&mut open.used_up) {
+            if !open.cursor.take_used_up() {
                 continue;
             }
             let Some(handle) = &open.handle else { continue };
@@ -245,7 +234,7 @@ impl<'a> Stepping<'a> {
                 });
             }
             failed("emptying the file", renewed.and_then(|()| fsync(handle)))?;
-            open.next = 0;
+            open.cursor = FileCursor::default();
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ mod tests {
             Which sync method is the fastest for a write-ahead log here, and does it matter whether the log
             advances?
             from: PostgreSQL, pg_test_fsync; the rows `advancing log` are flushmark's
-        commits       13 tests, 1 min 12 s
+        commits       18 tests, 1 min 39 s
             How many commits per second would PostgreSQL, InnoDB, SQLite, RocksDB, etcd, Ceph and ZFS get
             from this storage?
             from: system call traces and sources of each program; see the comments in `flushmark suites

@@ -101,7 +101,7 @@ pub use sizes::{BlockSizes, CoarseAlignment, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steady::{SteadyChange, SteadyCheck, SteadyQuantity, SteadyTotals, UntilSteady};
 pub use steady_fill::SteadyFill;
-pub use steps::{FileSpec, Placement, Step, StepError, StepProgram};
+pub use steps::{FileCursor, FileSpec, Placement, Step, StepError, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use target::TargetName;
 pub use tolerance::{ErrorKind, Tolerance};

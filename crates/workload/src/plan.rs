@@ -337,7 +337,7 @@ impl Plan {
                     }
                 }
                 Work::Steps(program) => {
-                    let least = u64::from(program.write_bytes_max());
+                    let least = program.write_bytes_max();
                     for file in &mut program.files {
                         file.size_bytes = file.size_bytes.min(SMOKE_BYTES.max(least));
                     }

@@ -5,6 +5,7 @@
 //! | step | meaning |
 //! | --- | --- |
 //! | `write FILE PATTERN SIZE [xN]` | N writes of SIZE each; PATTERN is `append`, `seq`, `rand` or `same` |
+//! | `write FILE tail SIZE/BLOCK [xN]` | a log grows by SIZE, N times; each time, the blocks that SIZE falls into are written whole |
 //! | `sync FILE fsync` or `fdatasync` | the call, on FILE's handle |
 //! | `truncate FILE SIZE` | sets the file's length |
 //! | `rename FROM TO` | FROM replaces TO |
@@ -14,16 +15,18 @@
 //!
 //! One turn of the loop is one commit.
 
+mod cursor;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Content, Jobs, Layout, Limit, WarmUp};
 use crate::size::{ByteSize, InvalidSize, format_bytes};
 use crate::sync::{OpenFlag, SyncCall};
+pub use cursor::FileCursor;
 
 /// The position of a write within its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Placement {
     /// At the end of the file, which grows. At the declared size, the file is emptied and starts
     /// over.
@@ -34,6 +37,44 @@ pub enum Placement {
     Rand,
     /// At the file's start, every time.
     Same,
+    /// Behind the last write, in whole blocks: the block that the last write ended in is written
+    /// again. Wraps around within the declared size.
+    Tail {
+        /// Bytes of a block; at least 1.
+        block_bytes: u32,
+    },
+}
+
+impl Placement {
+    /// The size that all offsets and lengths are multiples of, for a step with this size.
+    pub const fn unit_bytes(self, bytes: u32) -> u64 {
+        match self {
+            Placement::Tail { block_bytes } => block_bytes as u64,
+            _ => bytes as u64,
+        }
+    }
+
+    /// The largest single write of a step with this size.
+    pub const fn largest_write_bytes(self, bytes: u32) -> u64 {
+        let bytes = bytes as u64;
+        match self {
+            // The first byte may be the last one of its block.
+            Placement::Tail { block_bytes } => {
+                let block = block_bytes as u64;
+                ((bytes + block - 2) / block + 1) * block
+            }
+            _ => bytes,
+        }
+    }
+
+    /// The mean of the writes of a step with this size.
+    const fn mean_write_bytes(self, bytes: u32) -> u64 {
+        match self {
+            // Each byte but the first begins a new block once in `block_bytes` times.
+            Placement::Tail { block_bytes } => bytes as u64 + block_bytes as u64 - 1,
+            _ => bytes as u64,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +99,7 @@ pub enum Step {
         file: usize,
         /// Position within the file.
         placement: Placement,
-        /// Bytes of one write, 1 to 64 MiB.
+        /// Bytes of one write, 1 to 64 MiB; with [`Placement::Tail`], bytes that the log grows by.
         bytes: u32,
         /// Number of consecutive writes; at least 1.
         times: u32,
@@ -103,8 +144,8 @@ pub enum Step {
 pub enum StepError {
     /// The first word is not a known step.
     #[error(
-        "unknown step `{0}`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE \
-         fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, \
+        "unknown step `{0}`; expected one of `write FILE PATTERN SIZE [xN]`, `write FILE tail \
+         SIZE/BLOCK [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, \
          `sync-dir`"
     )]
     NoStep(String),
@@ -122,8 +163,11 @@ pub enum StepError {
         declared: String,
     },
     /// Unknown placement.
-    #[error("unknown write pattern `{0}`; expected append, seq, rand or same")]
+    #[error("unknown write pattern `{0}`; expected append, seq, rand, same or tail")]
     Placement(String),
+    /// A tail without its block size.
+    #[error("invalid size `{0}` of a tail; expected SIZE/BLOCK, such as 270B/8KiB")]
+    NoBlock(String),
     /// Unknown sync call.
     #[error(
         "unknown sync call `{0}`; expected fsync or fdatasync (to sync each write, declare the \
@@ -203,23 +247,23 @@ impl Step {
     }
 
     fn write(file: usize, placement: &str, size: &str, times: &str) -> Result<Step, StepError> {
-        let placement = match placement {
-            "append" => Placement::Append,
-            "seq" => Placement::Seq,
-            "rand" => Placement::Rand,
-            "same" => Placement::Same,
+        let in_range = |what, size: &str| match size.parse::<ByteSize>()?.0 {
+            bytes @ 1..=0x400_0000 => Ok(bytes as u32),
+            _ => Err(StepError::Range { what, range: "1 B to 64 MiB", value: size.to_owned() }),
+        };
+        let (placement, size) = match placement {
+            "append" => (Placement::Append, size),
+            "seq" => (Placement::Seq, size),
+            "rand" => (Placement::Rand, size),
+            "same" => (Placement::Same, size),
+            "tail" => {
+                let (size, block) =
+                    size.split_once('/').ok_or_else(|| StepError::NoBlock(size.to_owned()))?;
+                (Placement::Tail { block_bytes: in_range("block size", block)? }, size)
+            }
             other => return Err(StepError::Placement(other.to_owned())),
         };
-        let bytes = match size.parse::<ByteSize>()?.0 {
-            bytes @ 1..=0x400_0000 => bytes as u32,
-            _ => {
-                return Err(StepError::Range {
-                    what: "write size",
-                    range: "1 B to 64 MiB",
-                    value: size.to_owned(),
-                });
-            }
-        };
+        let bytes = in_range("write size", size)?;
         let repetition = || StepError::Range {
             what: "repetition",
             range: "x1 to x65536",
@@ -237,13 +281,15 @@ impl Step {
         let name = |file: usize| files.get(file).map_or("?", |file| file.name.as_str());
         match *self {
             Step::Write { file, placement, bytes, times } => {
-                let placement = match placement {
-                    Placement::Append => "append",
-                    Placement::Seq => "seq",
-                    Placement::Rand => "rand",
-                    Placement::Same => "same",
+                let word = |bytes: u32| format_bytes(u64::from(bytes)).replace(' ', "");
+                let (placement, block) = match placement {
+                    Placement::Append => ("append", String::new()),
+                    Placement::Seq => ("seq", String::new()),
+                    Placement::Rand => ("rand", String::new()),
+                    Placement::Same => ("same", String::new()),
+                    Placement::Tail { block_bytes } => ("tail", format!("/{}", word(block_bytes))),
                 };
-                let size = format_bytes(u64::from(bytes)).replace(' ', "");
+                let size = word(bytes) + &block;
                 let times = if times == 1 { String::new() } else { format!(" x{times}") };
                 format!("write {} {placement} {size}{times}", name(file))
             }
@@ -313,9 +359,12 @@ impl StepProgram {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
+    /// Bytes that a turn writes; the mean, where a log's tail is written again.
     pub fn turn_bytes(&self) -> u64 {
         let written = |step: &Step| match *step {
-            Step::Write { bytes, times, .. } => u64::from(bytes) * u64::from(times),
+            Step::Write { bytes, times, placement, .. } => {
+                placement.mean_write_bytes(bytes) * u64::from(times)
+            }
             _ => 0,
         };
         self.steps.iter().map(written).sum()
@@ -324,16 +373,18 @@ impl StepProgram {
     /// The largest single write to one of the files; 1 for a file that is never written.
     pub fn largest_write_bytes(&self, index: usize) -> u64 {
         let bytes = |step: &Step| match *step {
-            Step::Write { file, bytes, .. } if file == index => u64::from(bytes),
+            Step::Write { file, placement, bytes, .. } if file == index => {
+                placement.largest_write_bytes(bytes)
+            }
             _ => 1,
         };
         self.steps.iter().map(bytes).max().unwrap_or(1)
     }
 
     /// The largest single write, and so the buffer size that the program needs.
-    pub fn write_bytes_max(&self) -> u32 {
+    pub fn write_bytes_max(&self) -> u64 {
         let bytes = |step: &Step| match *step {
-            Step::Write { bytes, .. } => bytes,
+            Step::Write { placement, bytes, .. } => placement.largest_write_bytes(bytes),
             _ => 0,
         };
         self.steps.iter().map(bytes).max().unwrap_or(0)
@@ -362,6 +413,7 @@ mod tests {
             "write log append 2300B",
             "write data rand 16KiB x64",
             "write log same 8KiB",
+            "write log tail 270B/8KiB x2",
             "sync log fdatasync",
             "truncate log 0B",
             "rename log data",
@@ -376,12 +428,14 @@ mod tests {
     #[test]
     fn an_invalid_step_names_what_was_expected() {
         let error = |line| Step::parse(line, &files()).unwrap_err().to_string();
-        insta::assert_snapshot!(error("flush log"), @"unknown step `flush`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`");
+        insta::assert_snapshot!(error("flush log"), @"unknown step `flush`; expected one of `write FILE PATTERN SIZE [xN]`, `write FILE tail SIZE/BLOCK [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`");
         insta::assert_snapshot!(error("write log seq"), @"invalid step `write log seq`; expected `write FILE PATTERN SIZE [xN]`");
         insta::assert_snapshot!(error("write wal seq 4KiB"), @"unknown file `wal`; this test's files are log, data");
-        insta::assert_snapshot!(error("write log backwards 4KiB"), @"unknown write pattern `backwards`; expected append, seq, rand or same");
+        insta::assert_snapshot!(error("write log backwards 4KiB"), @"unknown write pattern `backwards`; expected append, seq, rand, same or tail");
         insta::assert_snapshot!(error("sync log o_dsync"), @r#"unknown sync call `o_dsync`; expected fsync or fdatasync (to sync each write, declare the file with open = "o_dsync")"#);
         insta::assert_snapshot!(error("write log seq 65MiB"), @"invalid write size 65MiB; expected 1 B to 64 MiB");
+        insta::assert_snapshot!(error("write log tail 270B"), @"invalid size `270B` of a tail; expected SIZE/BLOCK, such as 270B/8KiB");
+        insta::assert_snapshot!(error("write log tail 270B/0B"), @"invalid block size 0B; expected 1 B to 64 MiB");
         insta::assert_snapshot!(error("truncate log 8388608TiB"), @"invalid length 8388608TiB; expected less than 8 EiB");
         insta::assert_snapshot!(error("write log seq 4KiB x0"), @"invalid repetition x0; expected x1 to x65536");
         insta::assert_snapshot!(error("write log seq 4KiB 3"), @"invalid repetition 3; expected x1 to x65536");
@@ -391,7 +445,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_a_step_or_an_error(line in "(write|sync|truncate|rename|unlink|reopen|sync-dir| |log|data|seq|rand|x[0-9]{1,6}|[0-9]{1,6}KiB|\\PC){0,12}") {
+        fn any_line_is_a_step_or_an_error(line in "(write|sync|truncate|rename|unlink|reopen|sync-dir| |log|data|seq|rand|tail|/|x[0-9]{1,6}|[0-9]{1,6}KiB|\\PC){0,12}") {
             if let Ok(step) = Step::parse(&line, &files()) {
                 prop_assert_eq!(Step::parse(&step.notation(&files()), &files()), Ok(step));
             }

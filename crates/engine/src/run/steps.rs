@@ -69,8 +69,8 @@ impl Run<'_> {
     ) -> Result<Ready<'a>, NotRun> {
         let parts: Vec<Part> = parts.iter().copied().cloned().collect();
         for step in &program.steps {
-            if let Step::Write { file, bytes, .. } = *step {
-                self.expect_aligned(&parts[file], u64::from(bytes))?;
+            if let Step::Write { file, placement, bytes, .. } = *step {
+                self.expect_aligned(&parts[file], placement.unit_bytes(bytes))?;
             }
         }
         let mut record = WorkloadRecord::of(test);

@@ -2,9 +2,10 @@
 //! order.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use workload::random::{below, generator};
+use workload::random::generator;
 use workload::{
-    Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall,
+    Bounds, FileCursor, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram,
+    SyncCall,
 };
 
 use super::{ALONE, Job, JobIndex, SLOT_BITS, Step, World, idle};
@@ -52,6 +53,8 @@ pub struct StepJob {
     repetition: u32,
     turn_begun: Ns,
     call_begun: Ns,
+    /// Bytes of the current call, if it is a write.
+    call_bytes: u64,
     turns: u64,
     running: bool,
     stopped: bool,
@@ -61,8 +64,7 @@ pub struct StepJob {
 /// The position of the next write to a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cursor {
-    next: u64,
-    used_up: bool,
+    place: FileCursor,
     /// The file does not exist; the next write creates it.
     missing: bool,
 }
@@ -80,6 +82,7 @@ impl StepJob {
             repetition: 0,
             turn_begun: 0,
             call_begun: 0,
+            call_bytes: 0,
             turns: 0,
             running: false,
             stopped: false,
@@ -98,18 +101,19 @@ impl StepJob {
         self.call_begun = now;
         let call = match self.program.steps[self.step] {
             ProgramStep::Write { file, placement, bytes, .. } => {
-                self.write(file, placement, u64::from(bytes), world)
+                self.write(file, placement, bytes, world)
             }
             ProgramStep::Sync { file, call } => {
                 Call::Sync { file: self.file(file), data_only: call == SyncCall::Fdatasync }
             }
             ProgramStep::Truncate { file, bytes } => {
-                self.cursors[file].next = self.cursors[file].next.min(bytes);
+                self.cursors[file].place.truncate(bytes);
                 Call::Truncate { file: self.file(file), length: bytes }
             }
             ProgramStep::Rename { from, to } => {
                 world.host.swap_files(self.file(from), self.file(to));
-                self.cursors[to].next = std::mem::take(&mut self.cursors[from].next);
+                let place = std::mem::take(&mut self.cursors[from].place);
+                self.cursors[to] = Cursor { place, missing: false };
                 self.cursors[from].missing = true;
                 let base = world.host.file(self.file(from)).base;
                 world.host.replace_file(
@@ -133,32 +137,21 @@ impl StepJob {
         world.host.call(now, self.job, self.job << SLOT_BITS, call);
     }
 
-    fn write(&mut self, index: usize, placement: Placement, bytes: u64, world: &mut World) -> Call {
+    fn write(&mut self, index: usize, placement: Placement, bytes: u32, world: &mut World) -> Call {
         let spec = &self.program.files[index];
         let cursor = &mut self.cursors[index];
         if std::mem::take(&mut cursor.missing) {
             world.host.make_again(self.job as usize * self.program.files.len() + index);
         }
-        let size = spec.size_bytes;
-        let offset = match placement {
-            Placement::Same => 0,
-            Placement::Rand => below(&mut self.draws, (size / bytes).max(1)) * bytes,
-            Placement::Seq if cursor.next + bytes > size => {
-                cursor.used_up |= spec.layout == Layout::Preallocated;
-                0
-            }
-            Placement::Append | Placement::Seq => cursor.next,
-        };
-        if matches!(placement, Placement::Append | Placement::Seq) {
-            cursor.next = offset + bytes;
-            cursor.used_up |= placement == Placement::Append && cursor.next + bytes > size;
-        }
+        let (offset, bytes) = cursor.place.advance(placement, bytes, spec, &mut self.draws);
         let durable = match spec.open_flag {
             None => Durable::No,
             Some(OpenFlag::ODsync) => Durable::Data { queued: false },
             Some(OpenFlag::OSync) => Durable::All { queued: false },
         };
         self.stamp += 1;
+        let bytes = u64::from(bytes);
+        self.call_bytes = bytes;
         Call::Write(Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp })
     }
 
@@ -166,9 +159,7 @@ impl StepJob {
     fn count(&mut self, at: Ns, world: &mut World) {
         let latency = at - self.call_begun;
         match self.program.steps[self.step] {
-            ProgramStep::Write { bytes, .. } => {
-                world.tallies[ALONE].write(latency, u64::from(bytes));
-            }
+            ProgramStep::Write { .. } => world.tallies[ALONE].write(latency, self.call_bytes),
             ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tallies[ALONE].sync(latency),
             _ => {}
         }
@@ -195,14 +186,14 @@ impl StepJob {
     /// Resets used-up files between two turns, so no commit pays for it.
     fn renew(&mut self, world: &mut World) {
         for index in 0..self.cursors.len() {
-            if std::mem::take(&mut self.cursors[index].used_up) {
+            if self.cursors[index].place.take_used_up() {
                 let file = self.file(index);
                 let base = world.host.file(file).base;
                 let spec = &self.program.files[index];
                 let layout =
                     if spec.layout == Layout::Overwrite { Layout::Append } else { spec.layout };
                 world.host.replace_file(file, laid_out(&FileSpec { layout, ..spec.clone() }, base));
-                self.cursors[index].next = 0;
+                self.cursors[index].place = FileCursor::default();
             }
         }
     }

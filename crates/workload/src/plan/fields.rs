@@ -580,8 +580,10 @@ pub const FIELDS: &[Field] = &[
         Kind::Steps,
         "none",
         "A loop of steps instead of a pattern, which is how software commits: `write FILE \
-         append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, \
-         `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
+         append|seq|rand|same SIZE [xN]`, `write FILE tail SIZE/BLOCK [xN]` (a log grows by SIZE, \
+         and its last block is written again until it is full), `sync FILE fsync|fdatasync`, \
+         `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn \
+         is one commit.",
         "steps = [\"write log append 2300B\", \"sync log fdatasync\"]"
     ),
     field!(

@@ -1,7 +1,7 @@
 //! What a server does, by its own counters.
 //!
-//! A [`Meter`] reads all counters that its server has, and its user may see, as one [`Snapshot`]. The
-//! difference of two snapshots is an [`Interval`], from which the meter derives commits, syncs and
+//! A [`Meter`] reads all counters that its server has, and its user may see, as one [`Snapshot`].
+//! The difference of two snapshots is an [`Interval`], from which the meter derives commits, syncs and
 //! writes. Reading changes nothing on the server.
 //!
 //! | module | what it holds |
@@ -23,7 +23,7 @@ use crate::error::{DatabaseError, Problem};
 use crate::facts::Facts;
 use crate::session::Session;
 
-/// How long clients that have ended may take to hand over their counters.
+/// Limit on the time in which clients that have ended hand over their counters.
 const SETTLING_MAX: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -41,9 +41,7 @@ impl Meter {
     /// Finds out which counters this server has and this user may see.
     pub fn new(facts: &Facts, session: &mut Session) -> Result<Meter, DatabaseError> {
         let product = match session.url().product() {
-            crate::Product::Postgres => {
-                postgres::Meter::new(facts, session).map(Product::Postgres)
-            }
+            crate::Product::Postgres => postgres::Meter::new(facts, session).map(Product::Postgres),
             crate::Product::Mysql => mysql::Meter::new(facts, session).map(Product::Mysql),
         };
         product.map(Meter).map_err(|problem| session.error(problem))
@@ -75,7 +73,7 @@ impl Meter {
         self.read(session)
     }
 
-    /// What the counters of an interval mean.
+    /// Derives commits, syncs and writes from the counters of an interval.
     pub fn activity(&self, interval: &Interval) -> ServerActivity {
         let derived = match &self.0 {
             Product::Postgres(meter) => meter.activity(interval),

@@ -16,7 +16,7 @@ pub struct Clients<'a> {
     pub clients: u32,
     pub statement: &'a str,
     pub seen: Seen,
-    /// What the server counted from the start of the clients to their end.
+    /// The server's own counters from the start of the clients to their end.
     pub server_activity: Result<ServerActivity, String>,
     /// Processor time of this program meanwhile.
     pub cpu: CpuUse,

@@ -81,8 +81,8 @@ pub use proof::{DeviceCounts, DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, WorkloadRecord};
 pub use series::Series;
 pub use server_activity::{
-    CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerFile, ServerSeries,
-    ServerSyncs, ServerWrites,
+    CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerFile,
+    ServerSeries, ServerSyncs, ServerWrites,
 };
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};

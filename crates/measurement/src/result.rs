@@ -529,8 +529,8 @@ pub struct TestResult {
     /// asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRecord>,
-    /// What the database server did meanwhile, by its own counters; absent for other targets, and if
-    /// they could not be read.
+    /// Activity of the database server meanwhile, by its own counters; absent for other targets,
+    /// and if they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerActivity>,
     /// Processor time of the measurement.
@@ -624,7 +624,7 @@ impl TestResult {
         }
     }
 
-    /// What a watched server did. Its commits are counted and not timed, and their load is unknown.
+    /// The result of watching a server. Its commits are counted and not timed, and their load is unknown.
     pub fn watched(
         engine: &'static str,
         activity: ServerActivity,

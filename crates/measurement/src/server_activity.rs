@@ -86,7 +86,7 @@ pub struct ServerSyncs {
     /// The sum of their times in milliseconds; `null` if the server does not measure them.
     pub total_ms: Option<f64>,
     /// The highest mean time of the syncs of one second, in microseconds. Servers keep no
-    /// distribution of these times, so there is no percentile. Absent unless the server was
+    /// distribution of these times, so percentiles are unknown. Absent unless the server was
     /// watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest_mean_us: Option<f64>,
@@ -100,7 +100,7 @@ pub struct ServerWrites {
     pub bytes: Option<f64>,
 }
 
-/// How much a counter of the server increased.
+/// The increase of a counter of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCounter {
     pub name: String,

@@ -1,8 +1,8 @@
 //! Database servers that were watched.
 
 use measurement::{
-    CpuUse, DeviceCounts, Ended, FileActivity, ServerActivity, ServerCount, ServerFile, ServerSyncs,
-    ServerWrites, TestResult,
+    CpuUse, DeviceCounts, Ended, FileActivity, ServerActivity, ServerCount, ServerFile,
+    ServerSyncs, ServerWrites, TestResult,
 };
 
 /// A server with eight active clients that made so many commits in ten seconds, with so many syncs

@@ -321,7 +321,10 @@ fn directory() -> anyhow::Result<tempfile::TempDir> {
 
 fn directory_in(parent: &Path) -> anyhow::Result<tempfile::TempDir> {
     let all_may_pass = std::fs::Permissions::from_mode(0o755);
-    Ok(tempfile::Builder::new().prefix("flushmark-rig-").permissions(all_may_pass).tempdir_in(parent)?)
+    Ok(tempfile::Builder::new()
+        .prefix("flushmark-rig-")
+        .permissions(all_may_pass)
+        .tempdir_in(parent)?)
 }
 
 struct Row {

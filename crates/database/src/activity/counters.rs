@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use measurement::{CounterUnit, ServerCounter};
 
-/// How far the uptime of one server may deviate from the time between two readings: it is counted
+/// Deviation of a server's uptime from the time between two readings: it is counted
 /// in whole seconds by MariaDB and MySQL.
 const UPTIME_DEVIATION_MAX_S: f64 = 2.0;
 
@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub(super) at: Instant,
     /// Seconds since the server started.
     pub(super) uptime_s: f64,
-    /// When its statistics were last reset, as it says; empty if it does not.
+    /// The times at which it last reset its statistics; empty if it reports none.
     pub(super) resets: String,
     /// Clients that execute a statement now, without this one; `None` if the user may not know.
     pub(super) active_clients: Option<f64>,
@@ -39,7 +39,7 @@ pub struct Interval {
     increases: Vec<(Counter, f64)>,
 }
 
-/// Why two snapshots have no interval.
+/// The reason that two snapshots have no interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Break {
     /// The server was restarted, or another one took over.

@@ -1,7 +1,7 @@
 //! The counters of MariaDB and MySQL.
 //!
-//! InnoDB counts all of its syncs together (`Innodb_data_fsyncs`). They are divided by the log's own
-//! counter where there is one, by performance_schema where it is on, and otherwise by what InnoDB
+//! InnoDB counts all of its syncs together (`Innodb_data_fsyncs`). They are divided by the log's
+//! own counter where there is one, by performance_schema where it is on, and otherwise by what InnoDB
 //! does: with `innodb_flush_log_at_trx_commit = 1` each write of the log is followed by a sync
 //! (`log_write_up_to`), and each batch of the doublewrite buffer too, unless the flush method is
 //! `O_DIRECT_NO_FSYNC`.
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use measurement::{
-    CounterUnit, DatabaseRecord, FileActivity, ServerActivity, ServerCount,
-    ServerFile, ServerSyncs, ServerWrites,
+    CounterUnit, DatabaseRecord, FileActivity, ServerActivity, ServerCount, ServerFile,
+    ServerSyncs, ServerWrites,
 };
 
 use super::counters::{Counter, Interval, Snapshot};
@@ -247,7 +247,8 @@ impl Meter {
 
     fn innodb_syncs(&self, interval: &Interval, unknown: &mut Vec<String>) -> InnodbSyncs {
         let in_files = |events: &FileEvents| {
-            let (count, ms) = (interval.get(events.syncs.name)?, interval.get(events.sync_time.name)?);
+            let (count, ms) =
+                (interval.get(events.syncs.name)?, interval.get(events.sync_time.name)?);
             Some((count, ms))
         };
         let Some(all) = interval.get("Innodb_data_fsyncs") else { return InnodbSyncs::default() };
@@ -307,7 +308,8 @@ impl Meter {
         };
         let data_ms = share_ms(data.count);
         let doublewrite = doublewrite.map(|syncs| {
-            let total_ms = syncs.total_ms.or_else(|| timed_ms(&syncs.number, share_ms(syncs.number.count)));
+            let total_ms =
+                syncs.total_ms.or_else(|| timed_ms(&syncs.number, share_ms(syncs.number.count)));
             ServerSyncs { total_ms, ..syncs }
         });
         if self.files.is_ok() && log_time.is_none() {
@@ -404,8 +406,8 @@ fn readable_files(session: &mut Session) -> Result<Result<String, String>, Probl
         Err(problem) => return Err(problem),
     };
     // InnoDB opens its files at the start, which counts unless it is not instrumented.
-    let counts_data = file_values(rows)
-        .any(|(counter, value)| counter == DATA.syncs && value > 0.0);
+    let counts_data =
+        file_values(rows).any(|(counter, value)| counter == DATA.syncs && value > 0.0);
     if counts_data {
         return Ok(Ok(statement));
     }
@@ -463,7 +465,7 @@ mod tests {
         ("sync_binlog", "1"),
     ];
 
-    /// What MariaDB 10.11 counted while 2000 rows were inserted by four clients and pages were
+    /// The counters of MariaDB 10.11 while 2000 rows were inserted by four clients and pages were
     /// flushed; strace saw 1473 syncs of the log, 97 of data files and 1445 of the binary log.
     const MARIADB: [(&str, f64); 12] = [
         ("Binlog_commits", 2000.0),
@@ -574,8 +576,7 @@ mod tests {
             ("Innodb_log_writes", 600.0),
         ];
         let files = [(DATA, 150.0, 300.0), (REDO, 500.0, 800.0), (DOUBLEWRITE, 50.0, 90.0)];
-        let activity =
-            meter(&DURABLE, Ok(String::new())).activity(&interval(&status, &files));
+        let activity = meter(&DURABLE, Ok(String::new())).activity(&interval(&status, &files));
         assert_eq!(
             syncs(&activity),
             [
@@ -584,7 +585,10 @@ mod tests {
                 (ServerFile::Doublewrite, 50.0, false, Some(90.0)),
             ]
         );
-        assert_eq!((activity.commits.as_ref().unwrap().count, activity.group_size()), (1000.0, Some(2.0)));
+        assert_eq!(
+            (activity.commits.as_ref().unwrap().count, activity.group_size()),
+            (1000.0, Some(2.0))
+        );
     }
 
     #[test]

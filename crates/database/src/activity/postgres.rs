@@ -46,7 +46,8 @@ impl Meter {
         let is_unsynced = setting("fsync") == Some("off");
         let method = setting("wal_sync_method").filter(|method| method.starts_with("open_"));
         let columns = columns(version);
-        let list: String = columns.iter().map(|column| format!(", ({})::text", column.sql)).collect();
+        let list: String =
+            columns.iter().map(|column| format!(", ({})::text", column.sql)).collect();
         let clients = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = \
                        'client backend' AND state <> 'idle' AND pid <> pg_catalog.pg_backend_pid()";
         let statement = format!(
@@ -148,13 +149,12 @@ impl Meter {
     }
 
     fn data(&self, interval: &Interval, unknown: &mut Vec<String>) -> FileActivity {
-        let syncs = interval.get("fsyncs").map(|count| {
-            timed(ServerCount::counted(count, "fsyncs"), interval.get("fsync_time"))
-        });
+        let syncs = interval
+            .get("fsyncs")
+            .map(|count| timed(ServerCount::counted(count, "fsyncs"), interval.get("fsync_time")));
         match &syncs {
-            None => unknown.push(
-                "syncs of data files: the server counts them since PostgreSQL 16".to_owned(),
-            ),
+            None => unknown
+                .push("syncs of data files: the server counts them since PostgreSQL 16".to_owned()),
             Some(syncs) if syncs.total_ms.is_none() && !self.is_unsynced => unknown.push(
                 "times of syncs of data files: track_io_timing is off; a superuser can set it on \
                  and reload"
@@ -302,14 +302,9 @@ fn io(version: u32) -> String {
     format!("SELECT {}, {reset} FROM pg_catalog.pg_stat_io", sums.join(", "))
 }
 
-/// When each view was last reset, as one text.
+/// The times at which each view was last reset, as one text.
 fn resets(version: u32) -> String {
-    let views = [
-        (0, "writer"),
-        (140_000, "wal"),
-        (160_000, "io"),
-        (170_000, "checkpoints"),
-    ];
+    let views = [(0, "writer"), (140_000, "wal"), (160_000, "io"), (170_000, "checkpoints")];
     let views = views.into_iter().filter(|(since, _)| version >= *since);
     let views: Vec<String> = views.map(|(_, view)| format!("{view}.stats_reset")).collect();
     format!("concat_ws(' ', {})", views.join(", "))

@@ -67,8 +67,8 @@ pub struct CommitsArgs {
 /// Watch the commits and syncs of a running server
 ///
 /// Reads the server's own counters once a second and prints a line each time: commits, syncs by
-/// what is synced, writes, and the time spent in syncs. If the server runs on this host, the flushes
-/// that the device under its log counts are shown beside them. Writes nothing to the server. A
+/// what is synced, writes, and the time spent in syncs. If the server runs on this host, the
+/// flushes that the device under its log counts are shown beside them. Writes nothing to the server. A
 /// summary with findings follows at the end.
 #[derive(Debug, Parser)]
 #[command(after_help = "\

@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::flush_path::FlushPath;
 
 const SYNCS_MIN: f64 = 20.0;
-/// The syncs of a log follow one another, so each is a flush of its own. Flushes of other files
+/// The syncs of a log follow one another, so each is a separate flush. Flushes of other files
 /// that the kernel merges do not make them fewer.
 const ARRIVED_MAX: f64 = 0.1;
 

@@ -37,10 +37,11 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Commit more rows per transaction, let more clients commit at the same time, or put \
+        advice:
+            "Commit more rows per transaction, let more clients commit at the same time, or put \
                  the log on a drive with power-loss protection. `flushmark check` in the directory \
                  of the log shows what the drive can do."
-            .to_owned(),
+                .to_owned(),
     })
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     found
 }
 
-/// What happens to flushes between a database server on this host and its drive.
+/// The findings about flushes between a database server on this host and its drive.
 pub(crate) fn on_the_way_to_the_drive(case: &Case<'_>) -> Vec<Finding> {
     let rules = [barriers_off::judge, cache_belief_overridden::judge, flush_vanished::judge];
     rules.iter().filter_map(|judge| judge(case)).collect()

@@ -12,11 +12,8 @@ const POSTGRES: [&str; 8] = [
     "-c", "max_connections=100", "-c", "shared_buffers=64MB", "-c", "max_wal_size=1GB", "-c",
     "track_wal_io_timing=on",
 ];
-const MARIADB: [&str; 3] = [
-    "--innodb-log-file-size=256M",
-    "--innodb-buffer-pool-size=128M",
-    "--performance-schema=ON",
-];
+const MARIADB: [&str; 3] =
+    ["--innodb-log-file-size=256M", "--innodb-buffer-pool-size=128M", "--performance-schema=ON"];
 
 /// Stopped when dropped.
 pub struct RunningServer {

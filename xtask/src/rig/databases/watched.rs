@@ -15,7 +15,7 @@ use super::session::{Client, Session};
 use super::{Database, Durability, Place, trial};
 use crate::command;
 
-/// What a rig saw, in words.
+/// The counts of a rig, in words.
 pub type Observed = String;
 
 const CLIENTS: u64 = 4;
@@ -126,17 +126,16 @@ impl Rig<'_> {
     /// Transactions of several clients, each of which then disconnects.
     fn commit(&self, round: u64, each: u64) -> anyhow::Result<()> {
         let commit = |client: u64| -> anyhow::Result<()> {
-            let (_shell, mut shell) =
-                Client::connect(self.database, self.place, Durability::On)?;
+            let (_shell, mut shell) = Client::connect(self.database, self.place, Durability::On)?;
             let first = (round * CLIENTS + client) * 1_000_000;
             (first..first + each).try_for_each(|number| shell.commit(number))
         };
         std::thread::scope(|scope| {
             let running: Vec<_> =
                 (0..CLIENTS).map(|client| scope.spawn(move || commit(client))).collect();
-            running.into_iter().try_for_each(|one| {
-                one.join().unwrap_or_else(|_| bail!("a client panicked"))
-            })
+            running
+                .into_iter()
+                .try_for_each(|one| one.join().unwrap_or_else(|_| bail!("a client panicked")))
         })
     }
 

@@ -25,7 +25,8 @@ pub fn compare(bench: &Bench<'_>) -> anyhow::Result<Vec<Compared>> {
     let contestants = [Contestant::Watched, Contestant::Alone];
     let rate: fn(&f64) -> f64 = |rate| *rate;
     let samples = in_turns(bench.rounds, &contestants, rate, |&contestant| {
-        let _watch = (contestant == Contestant::Watched).then(|| Watch::start(bench)).transpose()?;
+        let _watch =
+            (contestant == Contestant::Watched).then(|| Watch::start(bench)).transpose()?;
         commits_per_second(bench)
     })?;
     let row = format!("{ROW}, {}", bench.product);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use database::{
-    Clients, DatabaseError, Facts, Load, Meter, Problem, Run, ServerUrl, Session, Snapshot, Workspace,
+    Clients, DatabaseError, Facts, Load, Meter, Problem, Run, ServerUrl, Session, Snapshot,
+    Workspace,
 };
 use drive::{HostFacts, SystemRoot};
 use measurement::{
@@ -203,7 +204,7 @@ impl Measurement<'_> {
         Ok(Outcome::Measured(Box::new(result.result())))
     }
 
-    /// What the server counted since this snapshot, for clients that committed so long.
+    /// The server's activity since this snapshot, of clients that committed for this time.
     fn activity_since(
         &mut self,
         earlier: &Snapshot,

@@ -12,20 +12,20 @@ pub struct LogDevice {
     devices: Vec<DeviceNumber>,
 }
 
-/// What all of them have done since they appeared.
+/// The counters of all of them since they appeared.
 pub type Reading = Vec<Counters>;
 
 impl LogDevice {
     /// # Errors
-    /// Why it is not known.
+    /// If it is not known, with the reason.
     pub fn of(facts: &Facts) -> Result<LogDevice, String> {
         let directory = log_directory(facts)?;
         let place = Place::of(&SystemRoot::default(), &directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
         let devices = place.block_device().map(BlockDevice::flush_counting_devices);
-        let devices = devices.filter(|devices| !devices.is_empty()).ok_or_else(|| {
-            format!("no device under {} counts its flushes", directory.display())
-        })?;
+        let devices = devices
+            .filter(|devices| !devices.is_empty())
+            .ok_or_else(|| format!("no device under {} counts its flushes", directory.display()))?;
         Ok(LogDevice { place, devices })
     }
 
@@ -36,10 +36,13 @@ impl LogDevice {
     }
 }
 
-/// What the devices did between two readings, added up.
+/// Adds up the work of the devices between two readings.
 pub fn between(earlier: &Reading, now: &Reading) -> DeviceCounts {
     let since = now.iter().zip(earlier).map(|(now, earlier)| now.since(earlier));
-    since.map(|counters| counts(&counters)).reduce(sum).unwrap_or_else(|| counts(&Counters::default()))
+    since
+        .map(|counters| counts(&counters))
+        .reduce(sum)
+        .unwrap_or_else(|| counts(&Counters::default()))
 }
 
 fn counts(counters: &Counters) -> DeviceCounts {

@@ -12,7 +12,7 @@ use crate::keeping::host_name;
 const STARTED_DIFFERENCE_MAX_S: u64 = 2;
 
 /// # Errors
-/// Why it is not known, or not here.
+/// If it is not known, or not on this host, with the reason.
 pub fn log_directory(facts: &Facts) -> Result<PathBuf, String> {
     let log = facts.log.as_ref().map_err(Clone::clone)?;
     is_here(log)?;

@@ -73,8 +73,7 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     if let Some((activity, device)) = record.finish(|total| readings.activity(total)) {
         let engine = facts.record.product.engine();
         let notes = readings.notes;
-        let result =
-            TestResult::watched(engine, activity, device.as_ref(), cpu, ended, notes);
+        let result = TestResult::watched(engine, activity, device.as_ref(), cpu, ended, notes);
         keeping.append(&result);
         document.results.push(result);
     }
@@ -157,12 +156,7 @@ struct Printer {
 
 impl Printer {
     fn new(look: Look) -> Printer {
-        Printer {
-            look,
-            lines: None,
-            is_terminal: std::io::stdout().is_terminal(),
-            since_header: 0,
-        }
+        Printer { look, lines: None, is_terminal: std::io::stdout().is_terminal(), since_header: 0 }
     }
 
     fn print(&mut self, watched: &Watched) -> anyhow::Result<()> {

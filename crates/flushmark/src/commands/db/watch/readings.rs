@@ -20,7 +20,7 @@ pub struct Readings<'a> {
     record: DatabaseRecord,
     device: Result<LogDevice, String>,
     last: Both,
-    /// What changed meanwhile.
+    /// Settings that changed during the watch.
     pub notes: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Readings<'a> {
         Ok(Step::Watched(Watched { activity: self.activity(&interval), interval, device }))
     }
 
-    /// What the counters of an interval mean.
+    /// Derives commits, syncs and writes from the counters of an interval.
     pub fn activity(&self, interval: &Interval) -> ServerActivity {
         let mut activity = self.meter.activity(interval);
         if let Err(why) = &self.device {
@@ -134,10 +134,7 @@ fn read(device: &Result<LogDevice, String>) -> Option<Reading> {
 
 /// A server that is stopped or restarted. One that has no connection left may have one soon.
 const fn is_away(problem: &Problem) -> bool {
-    matches!(
-        problem,
-        Problem::Gone(_) | Problem::Unreachable(_) | Problem::TooManyConnections(_)
-    )
+    matches!(problem, Problem::Gone(_) | Problem::Unreachable(_) | Problem::TooManyConnections(_))
 }
 
 /// Settings that are different after a reconnection, and the version.

@@ -58,9 +58,7 @@ impl Record {
         let rate = |of: fn(&ServerActivity) -> Option<f64>| activity.and_then(of);
         let series = &mut self.series;
         series.commits_per_s.push(rate(ServerActivity::commits_per_s));
-        series
-            .syncs_per_s
-            .push(rate(|activity| activity.per_second(activity.syncs_in_total()?)));
+        series.syncs_per_s.push(rate(|activity| activity.per_second(activity.syncs_in_total()?)));
         series.log_sync_mean_us.push(rate(|activity| activity.syncs(ServerFile::Log)?.mean_us()));
         series.device_flushes_per_s.push(watched.and_then(Watched::device_flushes_per_s));
     }

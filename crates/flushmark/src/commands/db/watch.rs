@@ -120,7 +120,7 @@ fn watch(
         }
         if is_whole {
             let number = (began.elapsed().as_secs_f64() / INTERVAL.as_secs_f64()).round();
-            record.add_rates(number as usize, watched.as_ref());
+            record.add_rates(number as usize, watched.as_deref());
             if let (Some(printer), Some(watched)) = (&mut printer, &watched) {
                 printer.print(watched)?;
             }

@@ -31,7 +31,7 @@ struct Both {
 
 /// The time since the reading before.
 pub enum Step {
-    Watched(Watched),
+    Watched(Box<Watched>),
     /// The counters began again, and nothing is known about this time.
     Broken(String),
 }
@@ -82,7 +82,8 @@ impl<'a> Readings<'a> {
         };
         let both = earlier.device.as_ref().zip(self.last.device.as_ref());
         let device = both.map(|(earlier, now)| log_device::between(earlier, now));
-        Ok(Step::Watched(Watched { activity: self.activity(&interval), interval, device }))
+        let activity = self.activity(&interval);
+        Ok(Step::Watched(Box::new(Watched { interval, activity, device })))
     }
 
     /// Derives commits, syncs and writes from the counters of an interval.

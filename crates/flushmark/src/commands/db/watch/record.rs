@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use database::Interval;
-use measurement::{DeviceCounts, ServerActivity, ServerFile, ServerSeries};
+use measurement::{DeviceCounts, ServerActivity, ServerFile, ServerSeries, ServerSyncs};
 
 use super::super::log_device;
 use super::readings::Watched;
@@ -12,8 +12,8 @@ use super::readings::Watched;
 #[derive(Debug)]
 pub struct Record {
     total: Option<Interval>,
-    /// `None` before the first second, `Some(None)` if it is unknown in one.
-    device: Option<Option<DeviceCounts>>,
+    /// `None` if it is unknown in one of the intervals.
+    device: Option<DeviceCounts>,
     series: ServerSeries,
     /// The highest mean time of syncs in one second, in microseconds.
     highest_means: BTreeMap<ServerFile, f64>,
@@ -27,16 +27,18 @@ impl Record {
 
     /// Adds the time since the reading before.
     pub fn add(&mut self, watched: &Watched) {
+        self.device = match &self.total {
+            Some(_) => {
+                self.device.zip(watched.device).map(|(sum, more)| log_device::sum(sum, more))
+            }
+            None => watched.device,
+        };
         self.total = Some(match &self.total {
             Some(total) => total.with(&watched.interval),
             None => watched.interval.clone(),
         });
-        self.device = Some(match self.device {
-            Some(sum) => sum.zip(watched.device).map(|(sum, device)| log_device::sum(sum, device)),
-            None => watched.device,
-        });
         for file in ServerFile::ALL {
-            let mean_us = watched.activity.syncs(file).and_then(|syncs| syncs.mean_us());
+            let mean_us = watched.activity.syncs(file).and_then(ServerSyncs::mean_us);
             if let Some(mean_us) = mean_us {
                 let highest = self.highest_means.entry(file).or_default();
                 *highest = highest.max(mean_us);
@@ -76,6 +78,6 @@ impl Record {
             }
         }
         activity.series = Some(self.series);
-        Some((activity, self.device.flatten()))
+        Some((activity, self.device))
     }
 }

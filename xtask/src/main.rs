@@ -88,6 +88,8 @@ enum Bench {
 enum Peer {
     /// ceph-gobench's method and fio's rbd engine, on a real cluster whose OSDs are in memory
     Ceph(versus::ceph::Options),
+    /// What flushmark costs PostgreSQL and MariaDB servers whose files are in memory
+    Db(versus::db::Options),
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::fio::Options),
     /// fio as a client of NBD servers
@@ -133,6 +135,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Bench { what: Bench::Web(options) } => bench::web::run(&options),
         Task::Versus { peer: Peer::Ceph(options) } => versus::ceph::run(&options),
+        Task::Versus { peer: Peer::Db(options) } => versus::db::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
         Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),

@@ -4,6 +4,7 @@
 //! A comparison fails if a program is missing or a measurement fails, not if a ratio falls short.
 
 pub mod ceph;
+pub mod db;
 pub mod fio;
 mod loop_device;
 pub mod nbd;

@@ -55,6 +55,8 @@ pub enum Finish {
 pub struct Seen {
     /// Seconds measured.
     pub elapsed_s: f64,
+    /// Seconds for which the clients committed: the warm-up and the time measured.
+    pub committing_s: f64,
     /// Latencies of all commits.
     pub all: Histogram,
     /// The same, by whole seconds.
@@ -183,6 +185,13 @@ fn gather(
         (Some(_), None) => run.time,
         (None, _) => Duration::ZERO,
     };
+    let committing = match (shared.start.get(), until) {
+        (Some(start), Some(until)) => {
+            until.saturating_duration_since(*start).min(run.warm_up + run.time)
+        }
+        (Some(_), None) => run.warm_up + run.time,
+        (None, _) => Duration::ZERO,
+    };
     let ended = match failure {
         Some((_, problem)) if measured_from.is_none() => return Err(problem),
         Some((_, problem)) => Finish::Failed(problem),
@@ -192,7 +201,13 @@ fn gather(
     // An interval that ended early is not a whole second.
     seconds.resize_with(elapsed.as_secs() as usize, Histogram::new);
     seconds.iter_mut().for_each(Histogram::compact);
-    Ok(Seen { elapsed_s: elapsed.as_secs_f64(), all, seconds, ended })
+    Ok(Seen {
+        elapsed_s: elapsed.as_secs_f64(),
+        committing_s: committing.as_secs_f64(),
+        all,
+        seconds,
+        ended,
+    })
 }
 
 /// Commits rows until the time is over, a stop is requested or the server fails.

@@ -9,7 +9,7 @@ use crate::server_url::Product;
 use crate::session::Session;
 
 /// The settings of PostgreSQL that decide about commits.
-const POSTGRES_SETTINGS: [&str; 8] = [
+const POSTGRES_SETTINGS: [&str; 10] = [
     "fsync",
     "synchronous_commit",
     "synchronous_standby_names",
@@ -18,17 +18,26 @@ const POSTGRES_SETTINGS: [&str; 8] = [
     "commit_delay",
     "commit_siblings",
     "wal_compression",
+    "track_wal_io_timing",
+    "track_io_timing",
 ];
 /// Those of MariaDB and MySQL; some exist in one of them only.
-const MYSQL_SETTINGS: [&str; 8] = [
+const MYSQL_SETTINGS: [&str; 15] = [
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
+    "innodb_log_file_buffering",
+    "innodb_log_file_write_through",
+    "innodb_data_file_buffering",
+    "innodb_data_file_write_through",
     "innodb_use_fdatasync",
     "innodb_doublewrite",
     "innodb_log_write_ahead_size",
     "log_bin",
     "sync_binlog",
     "binlog_group_commit_sync_delay",
+    "binlog_commit_wait_count",
+    "binlog_commit_wait_usec",
+    "performance_schema",
 ];
 
 /// The oldest releases whose settings are known here.

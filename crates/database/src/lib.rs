@@ -1,4 +1,5 @@
-//! Connections to database servers, what they say about durability, and commits made in them.
+//! Connections to database servers, what they say about durability and about their activity, and
+//! commits made in them.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -7,12 +8,14 @@
 //! | `connection` | a connection to either product |
 //! | `session` | a connection whose statements end within a time limit |
 //! | `facts` | product, version, settings, role, and where the log is |
+//! | `activity` | what a server does, by its own counters |
 //! | `load` | what other clients do meanwhile |
 //! | `workspace` | the schema that a run creates and drops, and those that killed runs left |
 //! | `commits` | clients that commit one row at a time, timed |
 //! | `result` | the same as a test's result |
 //! | `error`, `connect_error` | one sentence each |
 
+mod activity;
 mod commits;
 mod connect_error;
 mod connection;
@@ -27,6 +30,7 @@ mod session;
 mod tls_mode;
 mod workspace;
 
+pub use activity::{Break, Interval, Meter, Snapshot};
 pub use commits::{Finish, ROW_BYTES, Run, Seen, run};
 pub use connect_error::ConnectError;
 pub use error::{DatabaseError, Problem};

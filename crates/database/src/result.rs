@@ -1,8 +1,8 @@
 //! What clients measured, as a test's result.
 
 use measurement::{
-    CpuUse, DatabaseProduct, Ended, Histogram, Histograms, Measured, Proof, Series, TestResult,
-    WorkloadRecord, series,
+    CpuUse, DatabaseProduct, Ended, Histogram, Histograms, Measured, Proof, Series, ServerActivity,
+    TestResult, WorkloadRecord, series,
 };
 
 use crate::commits::{Finish, ROW_BYTES, Seen};
@@ -16,6 +16,8 @@ pub struct Clients<'a> {
     pub clients: u32,
     pub statement: &'a str,
     pub seen: Seen,
+    /// The server's own counters from the start of the clients to their end.
+    pub server_activity: Result<ServerActivity, String>,
     /// Processor time of this program meanwhile.
     pub cpu: CpuUse,
 }
@@ -27,7 +29,7 @@ impl Clients<'_> {
     }
 
     pub fn result(self) -> TestResult {
-        let Seen { elapsed_s, all, seconds, ended } = self.seen;
+        let Seen { elapsed_s, all, seconds, ended, .. } = self.seen;
         let commits = all.count();
         let ended = match ended {
             Finish::Complete => Ended::Limit,
@@ -46,7 +48,14 @@ impl Clients<'_> {
         };
         let proof = Proof { reads: 0, writes: 0, syncs: 0, commits, device: None };
         let histograms = Histograms { commit: Some(all), ..Histograms::default() };
-        TestResult::new(
+        let active_clients = Some(f64::from(self.clients));
+        let (server, notes) = match self.server_activity {
+            Ok(activity) => (Some(ServerActivity { active_clients, ..activity }), Vec::new()),
+            // The error that ended the run explains both.
+            Err(_) if matches!(ended, Ended::Failed { .. }) => (None, Vec::new()),
+            Err(why) => (None, vec![format!("syncs of the server are unknown: {why}")]),
+        };
+        let result = TestResult::new(
             &Clients::name(self.clients),
             Measured {
                 workload,
@@ -59,9 +68,10 @@ impl Clients<'_> {
                 proof,
                 cpu: self.cpu,
                 ended,
-                notes: Vec::new(),
+                notes,
             },
-        )
+        );
+        TestResult { server, ..result }
     }
 }
 
@@ -99,6 +109,7 @@ mod tests {
         all.record_n(2_000_000, 500);
         let seen = Seen {
             elapsed_s: 1.5,
+            committing_s: 1.7,
             all,
             seconds: vec![second],
             ended: Finish::Failed(crate::Problem::Gone("terminated".to_owned())),
@@ -109,6 +120,7 @@ mod tests {
             clients: 4,
             statement: "INSERT INTO flushmark_1.commits (client, turn) VALUES ($1, $2)",
             seen,
+            server_activity: Err("the statistics of the server were reset".to_owned()),
             cpu: CpuUse { user_s: 0.0, system_s: 0.0 },
         }
         .result();

@@ -275,7 +275,8 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
         return;
     }
     if let Some(database) = &document.target.database {
-        document.findings = judge::database(database);
+        let case = Case::new(&document.results, document.drive.as_ref(), &document.host);
+        document.findings = judge::database(database, &case);
         return;
     }
     let Judgement { findings, fitness, under_each_setting } = if let Some(source) = &document.source

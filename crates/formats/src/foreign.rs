@@ -102,6 +102,7 @@ impl ForeignTest {
             computed_s: None,
             priorities: Vec::new(),
             osd: None,
+            server: None,
             trace: None,
             cpu: self.cpu,
             ended: self.ended,

@@ -1,129 +1,97 @@
-//! What the settings of a database server say about the commits that were measured on it.
+//! What the settings, the counters and the drive of a database server say about its commits.
 
-use measurement::{Confidence, DatabaseProduct, DatabaseRecord, Evidence, Finding};
+mod group_commit;
+mod settings;
+mod syncs_lost;
+mod time_in_sync;
 
-/// The findings about a server's commits.
-pub fn database(record: &DatabaseRecord) -> Vec<Finding> {
-    let mut found: Vec<Finding> = not_durable(record).into_iter().collect();
-    found.extend(binary_log_not_synced(record));
+use measurement::{DatabaseRecord, Finding, ServerActivity, TestResult};
+
+use crate::case::Case;
+use crate::findings;
+
+/// The findings about a server, on which clients committed or which was watched. The case has its
+/// results, and the drive under its log if the server runs on this host.
+pub fn database(record: &DatabaseRecord, case: &Case<'_>) -> Vec<Finding> {
+    let mut found = settings::judge(record, case.place);
+    found.extend(findings::on_the_way_to_the_drive(case));
+    found.extend(syncs_lost::judge(case));
+    found.extend(time_in_sync::judge(case));
+    found.extend(group_commit::judge(case));
     found
 }
 
-/// A setting that lets the server acknowledge commits that a crash loses.
-struct Loss {
-    setting: &'static str,
-    /// What the loss is, after "acknowledged commits".
-    what: &'static str,
-    advice: &'static str,
-}
-
-fn loss(record: &DatabaseRecord) -> Option<Loss> {
-    let is = |name, value| record.setting(name).is_some_and(|set| set == value);
-    match record.product {
-        DatabaseProduct::Postgresql if is("fsync", "off") => Some(Loss {
-            setting: "fsync",
-            what: "are lost in a power loss, and the whole database may be damaged",
-            advice: "Set fsync = on and reload. Only a server whose data can be thrown away may \
-                     run without it.",
-        }),
-        DatabaseProduct::Postgresql if is("synchronous_commit", "off") => Some(Loss {
-            setting: "synchronous_commit",
-            what: "of the last moments are lost in a crash",
-            advice: "Set synchronous_commit = on for this role or database, or accept the loss of \
-                     up to three times wal_writer_delay.",
-        }),
-        DatabaseProduct::Postgresql => None,
-        DatabaseProduct::Mariadb | DatabaseProduct::Mysql => {
-            let value = record.setting("innodb_flush_log_at_trx_commit")?;
-            (value != "1").then_some(Loss {
-                setting: "innodb_flush_log_at_trx_commit",
-                what: "of about the last second are lost in a power loss",
-                advice: "Set innodb_flush_log_at_trx_commit = 1, or accept the loss.",
-            })
-        }
-    }
-}
-
-fn not_durable(record: &DatabaseRecord) -> Option<Finding> {
-    let Loss { setting, what, advice } = loss(record)?;
-    let value = record.setting(setting)?;
-    Some(Finding {
-        id: "database-commits-not-durable".to_owned(),
-        title: format!(
-            "These commits are not durable: with {setting} = {value}, acknowledged commits {what}."
-        ),
-        evidence: evidence(record, &[setting]),
-        confidence: Confidence::High,
-        doubt: None,
-        advice: format!("{advice} The rates above are not those of durable commits."),
-    })
-}
-
-fn binary_log_not_synced(record: &DatabaseRecord) -> Option<Finding> {
-    let sync = record.setting("sync_binlog").filter(|value| *value != "1")?;
-    record.setting("log_bin").filter(|value| matches!(*value, "ON" | "1"))?;
-    Some(Finding {
-        id: "database-binary-log-not-synced".to_owned(),
-        title: format!(
-            "The binary log is not synced at each commit (sync_binlog = {sync}): after a power \
-             loss, replicas may lack commits or have too many."
-        ),
-        evidence: evidence(record, &["log_bin", "sync_binlog"]),
-        confidence: Confidence::High,
-        doubt: None,
-        advice: "Set sync_binlog = 1 if the binary log feeds replicas or backups.".to_owned(),
-    })
-}
-
-fn evidence(record: &DatabaseRecord, names: &[&str]) -> Vec<Evidence> {
-    let settings = record.settings.iter().filter(|setting| names.contains(&&*setting.name));
-    settings
-        .map(|setting| {
-            let source = setting.source.as_deref();
-            let source = source.map(|source| format!(" (from: {source})")).unwrap_or_default();
-            Evidence::fact(setting.name.clone(), setting.value.clone() + &source)
-        })
-        .collect()
+/// The server's own load, if it was watched. Fewer commits than this show nothing.
+fn watched<'a>(case: &Case<'a>) -> Option<(&'a TestResult, &'a ServerActivity)> {
+    const COMMITS_MIN: f64 = 20.0;
+    let result = case.results.iter().find(|result| result.is_watched())?;
+    let activity = result.server.as_ref()?;
+    let commits = activity.commits.as_ref()?;
+    (commits.count >= COMMITS_MIN).then_some((result, activity))
 }
 
 #[cfg(test)]
 mod tests {
-    use measurement::ServerSetting;
+    use drive::{HostFacts, Place};
+    use measurement::DatabaseProduct;
+    use samples::activity;
 
     use super::*;
 
-    fn titles(product: DatabaseProduct, settings: &[(&str, &str)]) -> Vec<String> {
-        let setting = |(name, value): &(&str, &str)| ServerSetting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-            source: Some("default".to_owned()),
+    /// The findings about a server that was watched, whose drive counted so many flushes.
+    fn found(place: Option<&Place>, activity: ServerActivity, flushes: u64) -> String {
+        let result = samples::watched(activity, flushes);
+        let host = HostFacts::default();
+        let results = [result];
+        let record = DatabaseRecord {
+            product: DatabaseProduct::Postgresql,
+            version: "15.18".to_owned(),
+            settings: Vec::new(),
         };
-        let settings = settings.iter().map(setting).collect();
-        let found = database(&DatabaseRecord { product, version: String::new(), settings });
-        found.into_iter().map(|finding| finding.title).collect()
+        let found = database(&record, &Case::new(&results, place, &host));
+        let words = |finding: Finding| {
+            let doubt = finding.doubt.map(|doubt| format!("\n? {doubt}")).unwrap_or_default();
+            format!("{}: {}\n> {}{doubt}", finding.id, finding.title, finding.advice)
+        };
+        found.into_iter().map(words).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn durable_servers_have_no_finding() {
-        let durable = [("fsync", "on"), ("synchronous_commit", "remote_write")];
-        assert!(titles(DatabaseProduct::Postgresql, &durable).is_empty());
-        let durable =
-            [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "OFF"), ("sync_binlog", "0")];
-        assert!(titles(DatabaseProduct::Mariadb, &durable).is_empty());
+    fn a_layer_that_loses_syncs() {
+        let volatile = samples::machine::consumer_nvme();
+        let place = volatile.place.unwrap();
+        let words = found(Some(&place), activity(1000.0, 900.0, None), 3);
+        insta::assert_snapshot!(words, @"
+        database-syncs-lost: Syncs of the log are lost: the server made 900, and the device counted 3 flushes, although the kernel assumes a volatile cache.
+        > Find what drops them between the server and the drive: a preloaded library (LD_PRELOAD in /proc/PID/environ), mount options (`findmnt -no OPTIONS -T /srv/db`), or a layer such as a container's filesystem. Acknowledged commits are not durable until then.
+        ");
+        // Each sync arrived.
+        assert_eq!(found(Some(&place), activity(1000.0, 900.0, None), 905), "");
+        // The kernel sends no flushes to a drive whose cache is not volatile.
+        let protected = samples::machine::cacheless_virtual_disk().place.unwrap();
+        assert_eq!(found(Some(&protected), activity(1000.0, 900.0, None), 0), "");
     }
 
     #[test]
-    fn lost_commits() {
-        let of_postgres =
-            |settings: &[(&str, &str)]| titles(DatabaseProduct::Postgresql, settings).join("\n");
-        insta::assert_snapshot!(of_postgres(&[("fsync", "off"), ("synchronous_commit", "off")]), @"These commits are not durable: with fsync = off, acknowledged commits are lost in a power loss, and the whole database may be damaged.");
-        insta::assert_snapshot!(of_postgres(&[("fsync", "on"), ("synchronous_commit", "off")]), @"These commits are not durable: with synchronous_commit = off, acknowledged commits of the last moments are lost in a crash.");
-        let settings =
-            [("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
-        let of_mysql = titles(DatabaseProduct::Mysql, &settings).join("\n");
-        insta::assert_snapshot!(of_mysql, @"
-        These commits are not durable: with innodb_flush_log_at_trx_commit = 2, acknowledged commits of about the last second are lost in a power loss.
-        The binary log is not synced at each commit (sync_binlog = 0): after a power loss, replicas may lack commits or have too many.
+    fn time_in_syncs() {
+        let words = found(None, activity(4000.0, 1000.0, Some(9000.0)), 0);
+        insta::assert_snapshot!(words, @"
+        database-waits-for-syncs: Syncs limit the commits: 90 % of the time goes to syncs of the log, 9 ms each, at 400 commits/s.
+        > Commit more rows per transaction, let more clients commit at the same time, or put the log on a drive with power-loss protection. `flushmark check` in the directory of the log shows what the drive can do.
+        ");
+        assert_eq!(found(None, activity(4000.0, 1000.0, Some(3000.0)), 0), "");
+        assert_eq!(found(None, activity(10.0, 10.0, Some(9000.0)), 0), "");
+    }
+
+    #[test]
+    fn commits_that_share_no_syncs() {
+        let words = found(None, activity(1000.0, 980.0, Some(9500.0)), 0);
+        insta::assert_snapshot!(words, @"
+        database-waits-for-syncs: Syncs limit the commits: 95 % of the time goes to syncs of the log, 9.69 ms each, at 100 commits/s.
+        > Commit more rows per transaction, let more clients commit at the same time, or put the log on a drive with power-loss protection. `flushmark check` in the directory of the log shows what the drive can do.
+        database-commits-one-by-one: Commits do not share syncs: 8 clients are active, but a sync makes 1.02 commits durable.
+        > Look for what lets only one of them commit at a time: a lock on the same row, a queue in the application, or a single writer.
+        ? Clients that only read are active as well.
         ");
     }
 }

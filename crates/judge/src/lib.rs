@@ -13,7 +13,7 @@
 //! | [`drives()`] | where do drive, kernel and filesystems contradict each other, and is a drive healthy? |
 //! | [`cluster()`] | what is wrong with a Ceph cluster's state and layout? One file per finding under `cluster/` |
 //! | [`measured_osds()`], [`standings()`] | which OSDs of a Ceph cluster are slow, and what takes their time? |
-//! | [`database()`] | are the commits of a database server durable? |
+//! | [`database()`] | are the commits of a database server durable, and what limits them? |
 //! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
 //! | [`trace()`] | what do traced commits show? One file per subject under `trace/` |
 //! | [`nearest()`] | which published drives does the storage resemble? |

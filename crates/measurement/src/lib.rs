@@ -22,6 +22,7 @@
 //! | [`started_at`] | the start time of a run, as documents write it |
 //! | [`watch`] | what devices and processes did in an interval, and since they appeared |
 //! | `database` | a database server and its settings |
+//! | `server_activity` | what a database server did in an interval, by its own counters |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //! | [`trace_document`] | the JSON output of `flushmark trace` |
@@ -50,6 +51,7 @@ mod progress;
 mod proof;
 mod result;
 pub mod series;
+mod server_activity;
 mod sorting;
 pub mod started_at;
 mod steady_state;
@@ -78,6 +80,10 @@ pub use progress::{Headline, Progress};
 pub use proof::{DeviceCounts, DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, WorkloadRecord};
 pub use series::Series;
+pub use server_activity::{
+    CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerFile,
+    ServerSeries, ServerSyncs, ServerWrites,
+};
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::{SteadyState, Window};
 pub use target::{CephRecord, ExportRecord, OtherKind, TargetKind, TargetRecord};

@@ -17,6 +17,7 @@ use crate::priorities::PriorityLatency;
 use crate::proof::{DeviceProof, Proof};
 use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 use crate::series::Series;
+use crate::server_activity::ServerActivity;
 
 /// Why results cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -208,6 +209,7 @@ impl TestResult {
             osd: same_osd(parts),
             // Medians and drawn commits of several traces do not add up.
             trace: None,
+            server: ServerActivity::sum(parts.iter().map(|part| part.server.as_ref())),
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),

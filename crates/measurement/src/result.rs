@@ -13,8 +13,9 @@ use crate::histogram::{Histogram, LatencySummary};
 use crate::osd::OsdRecord;
 use crate::passes::Pass;
 use crate::priorities::PriorityLatency;
-use crate::proof::Proof;
+use crate::proof::{DeviceCounts, DeviceProof, Proof};
 use crate::series::Series;
+use crate::server_activity::ServerActivity;
 use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 use crate::trace_document::TraceRecord;
@@ -528,6 +529,10 @@ pub struct TestResult {
     /// asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRecord>,
+    /// Activity of the database server meanwhile, by its own counters; absent for other targets,
+    /// and if they could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerActivity>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -612,9 +617,55 @@ impl TestResult {
             priorities: Vec::new(),
             osd: None,
             trace: None,
+            server: None,
             cpu,
             ended,
             notes,
+        }
+    }
+
+    /// The result of watching a server. Its commits are counted and not timed, and their load is unknown.
+    pub fn watched(
+        engine: &'static str,
+        activity: ServerActivity,
+        device: Option<&DeviceCounts>,
+        cpu: CpuUse,
+        ended: Ended,
+        notes: Vec<String>,
+    ) -> TestResult {
+        let commits = activity.commits.as_ref().map(|commits| commits.count);
+        let whole = |count: Option<f64>| count.unwrap_or(0.0).round() as u64;
+        let bytes = activity.files.iter().filter_map(|file| file.writes.as_ref()?.bytes).sum();
+        let bytes = whole(Some(bytes));
+        let proof = Proof {
+            reads: 0,
+            writes: whole(activity.writes_in_total()),
+            syncs: whole(activity.syncs_in_total()),
+            commits: whole(commits),
+            device: device.map(|seen| DeviceProof::new(seen, whole(commits), bytes)),
+        };
+        let per_second = activity.series.iter().flat_map(|series| &series.commits_per_s);
+        let series = Series { iops: per_second.copied().flatten().collect(), ..Series::new() };
+        let elapsed_s = activity.elapsed_s;
+        let measured = Measured {
+            workload: WorkloadRecord::unknown(),
+            engine,
+            elapsed_s,
+            turns: Some(whole(commits)),
+            bytes,
+            histograms: Histograms::default(),
+            series,
+            proof,
+            cpu,
+            ended,
+            notes,
+        };
+        TestResult {
+            commits_per_s: activity.commits_per_s(),
+            // The load of others may change at any time.
+            steady_state: None,
+            server: Some(activity),
+            ..TestResult::new("watch", measured)
         }
     }
 
@@ -695,6 +746,11 @@ impl TestResult {
     /// Median of the headline latency; 0 if nothing was measured.
     pub fn p50_us(&self) -> f64 {
         self.headline_us().map_or(0.0, |summary| summary.p50)
+    }
+
+    /// True for a database server that was watched: its load was that of others.
+    pub fn is_watched(&self) -> bool {
+        self.server.is_some() && self.workload.depth == 0
     }
 
     /// Flushes counted by the device per commit; `None` without counters or commits.

@@ -31,6 +31,9 @@ pub fn database_commits_page(document: &RunDocument, look: &Look) -> String {
             let of_clients = result.workload.pattern.is_none();
             single.filter(|_| of_clients).map(|single| number(per_second(result) / single))
         })
+        .with(Column::right("syncs/commit").may_drop(1).optional(), |result| {
+            result.server.as_ref()?.syncs_per_commit().map(number)
+        })
         .with(Column::right("p50"), |result| p50(result))
         .with(Column::right("p99"), |result| p99(result))
         .with(Column::right("p99.9").may_drop(3), |result| p99_9(result))
@@ -93,7 +96,10 @@ mod tests {
         };
         let because = "max_connections of the server is 40".to_owned();
         let skipped = vec![Skipped { test: "64 clients".to_owned(), because }];
-        let findings = judge::database(&record);
+        let findings = {
+            let host = drive::HostFacts::default();
+            judge::database(&record, &judge::Case::new(&[], None, &host))
+        };
         let target = TargetRecord::new("postgres://bench@db1/shop", TargetKind::Database)
             .with_database(record);
         let results = vec![storage, of_clients(1, 1100.0), of_clients(16, 1900.0)];

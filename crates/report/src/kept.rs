@@ -1,6 +1,6 @@
 //! The runs of a store: as a list, and one run as printed when it was measured.
 
-use measurement::{RunDocument, Source};
+use measurement::{RunDocument, Source, TestResult};
 use store::{DriveName, ListDocument, State, StoredRun, Summary};
 use workload::number::latency;
 use workload::{Table, suites};
@@ -8,6 +8,7 @@ use workload::{Table, suites};
 use crate::check::check_page;
 use crate::columns::{Column, Columns};
 use crate::database::database_commits_page;
+use crate::database_watch::database_watch_page;
 use crate::findings::fitness;
 use crate::imported;
 use crate::look::{Look, paint};
@@ -99,6 +100,9 @@ fn page(document: &RunDocument, look: &Look) -> String {
     }
     if document.suite == CHECK_SUITE && document.source.is_none() {
         return check_page(document, look);
+    }
+    if document.results.iter().any(TestResult::is_watched) {
+        return database_watch_page(document, look);
     }
     if document.target.database.is_some() {
         return database_commits_page(document, look);

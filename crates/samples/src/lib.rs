@@ -8,6 +8,7 @@
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
 //! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
 //! | [`traced`](fn@traced), [`fsync_on_ext4`] | traced commits |
+//! | [`watched`](fn@watched), [`activity`] | database servers that were watched |
 //! | [`place`] | drives, directories and devices on them, and exports |
 //! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
 //!
@@ -26,8 +27,10 @@ pub mod place;
 pub mod series;
 mod suite;
 mod traced;
+mod watched;
 
 pub use document::document;
 pub use osds::osds;
 pub use suite::{quick, sorts, spread, suite};
 pub use traced::{fsync_on_ext4, traced};
+pub use watched::{activity, watched};

@@ -19,7 +19,9 @@
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
 //! | `commits` | one database server under `flushmark db commits` |
+//! | `running` | a server on files in memory, for comparisons |
 //! | `traced` | one database under load from several clients, traced |
+//! | `watched` | one database server under `flushmark db watch` |
 //! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
 
 mod commits;
@@ -28,10 +30,12 @@ mod ledger;
 mod machine;
 mod mariadb;
 mod postgres;
+pub mod running;
 mod session;
 mod sqlite;
 mod traced;
 mod trial;
+mod watched;
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
@@ -175,6 +179,14 @@ pub trait Database: Sync {
     fn schemas(&self) -> &'static str;
     /// A statement that drops such a schema.
     fn drop_schema(&self, name: &str) -> String;
+    /// Arguments with which its server keeps more statistics than by default.
+    fn more_statistics(&self) -> &'static [&'static str];
+    /// Statements that create the user `watcher`, without privileges.
+    fn make_watcher(&self) -> &'static str;
+    /// A statement that grants that user what `flushmark db watch` needs.
+    fn grant_watcher(&self) -> &'static str;
+    /// A statement that resets statistics which are read.
+    fn reset_statistics(&self) -> &'static str;
     /// Runs its consistency check; `client` is connected.
     fn check(&self, place: &Place, client: &mut Client) -> anyhow::Result<()>;
 }
@@ -212,7 +224,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
         let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
         let commits = database.log_sync().is_some() && wanted(&format!("{name}, db commits"));
-        if variants.is_empty() && log_sync.is_none() && !commits {
+        let watched = database.log_sync().is_some() && wanted(&format!("{name}, db watch"));
+        if variants.is_empty() && log_sync.is_none() && !commits && !watched {
             continue;
         }
         let template = trial::template(database, templates.path())?;
@@ -252,6 +265,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             let observed = commits::run(database, &template, &binary, options.seed);
             note(&format!("{name}, db commits"), begun, observed, &stop, &mut outcome)?;
         }
+        if watched {
+            let begun = Instant::now();
+            let observed = watched::run(database, &template, &binary, options.seed);
+            note(&format!("{name}, db watch"), begun, observed, &stop, &mut outcome)?;
+        }
         if let Some(log_sync) = log_sync {
             let begun = Instant::now();
             let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
@@ -260,7 +278,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
-        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced or commits"
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced, commits or watch"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));
@@ -298,8 +316,15 @@ fn note(
 
 /// A directory that every user can traverse, not on the emulated drive.
 fn directory() -> anyhow::Result<tempfile::TempDir> {
+    directory_in(&std::env::temp_dir())
+}
+
+fn directory_in(parent: &Path) -> anyhow::Result<tempfile::TempDir> {
     let all_may_pass = std::fs::Permissions::from_mode(0o755);
-    Ok(tempfile::Builder::new().prefix("flushmark-rig-").permissions(all_may_pass).tempdir()?)
+    Ok(tempfile::Builder::new()
+        .prefix("flushmark-rig-")
+        .permissions(all_may_pass)
+        .tempdir_in(parent)?)
 }
 
 struct Row {

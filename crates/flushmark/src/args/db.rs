@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use super::store::KeepArgs;
 use super::{DeliveryArgs, parse_time};
 
-/// Measure what commits cost on a database server
+/// Measure or watch what commits cost on a database server
 #[derive(Debug, Parser)]
 pub struct DbArgs {
     #[command(subcommand)]
@@ -17,6 +17,7 @@ pub struct DbArgs {
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
     Commits(CommitsArgs),
+    Watch(WatchArgs),
 }
 
 /// Measure how many commits per second a server makes, by number of clients
@@ -55,6 +56,42 @@ pub struct CommitsArgs {
     /// Measure although other clients use the server; it becomes slower for them meanwhile
     #[arg(long)]
     pub busy: bool,
+
+    #[command(flatten)]
+    pub delivery: DeliveryArgs,
+
+    #[command(flatten)]
+    pub keep: KeepArgs,
+}
+
+/// Watch the commits and syncs of a running server
+///
+/// Reads the server's own counters once a second and prints a line each time: commits, syncs by
+/// what is synced, writes, and the time spent in syncs. If the server runs on this host, the
+/// flushes that the device under its log counts are shown beside them. Writes nothing to the server. A
+/// summary with findings follows at the end.
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark db watch postgres://monitor@db1/postgres
+  flushmark db watch postgres://postgres@%2Frun%2Fpostgresql/postgres --for 60s
+  flushmark db watch mysql://monitor@db2/ --for 10min --format json --output watch.json
+
+Press Ctrl-C to stop; the summary is printed then. Privileges: pg_monitor (PostgreSQL); SELECT on
+performance_schema.* (MariaDB, MySQL). Passwords are found as for `flushmark db commits`.")]
+pub struct WatchArgs {
+    /// The server: postgres://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT/DATABASE; for a
+    /// unix socket, its path with %2F for each / in place of HOST
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// Stop after this time [default: run until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+
+    /// Give up if the server does not answer, or does not come back, for this long
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
+    pub timeout: Duration,
 
     #[command(flatten)]
     pub delivery: DeliveryArgs,

@@ -155,6 +155,12 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     found
 }
 
+/// The findings about flushes between a database server on this host and its drive.
+pub(crate) fn on_the_way_to_the_drive(case: &Case<'_>) -> Vec<Finding> {
+    let rules = [barriers_off::judge, cache_belief_overridden::judge, flush_vanished::judge];
+    rules.iter().filter_map(|judge| judge(case)).collect()
+}
+
 /// Returns whether a finding about a drive repeats what a rule reported under another id.
 fn is_duplicate(known: &[String], id: &str) -> bool {
     id == "kernel-sends-no-flushes" && known.iter().any(|known| known == "cache-belief-overridden")

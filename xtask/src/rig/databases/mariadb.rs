@@ -111,6 +111,24 @@ impl Database for Mariadb {
         format!("drop database {name};")
     }
 
+    fn more_statistics(&self) -> &'static [&'static str] {
+        &["--performance-schema=ON", "--performance-schema-instrument=wait/io/file/%=ON"]
+    }
+
+    fn make_watcher(&self) -> &'static str {
+        // Users exist from here on, and the shell's is that of the system.
+        "flush privileges; create user watcher@localhost; create user if not exists \
+         mysql@localhost; grant all on *.* to mysql@localhost;"
+    }
+
+    fn grant_watcher(&self) -> &'static str {
+        "grant select on performance_schema.* to watcher@localhost;"
+    }
+
+    fn reset_statistics(&self) -> &'static str {
+        "flush status; truncate table performance_schema.file_summary_by_event_name;"
+    }
+
     fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
         let printed = client.ask("check table rig.record extended;")?;
         expect("check table", &printed, |line| line.ends_with("\tOK"))

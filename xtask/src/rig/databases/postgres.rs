@@ -134,6 +134,22 @@ impl Database for Postgres {
         format!("drop schema {name} cascade;")
     }
 
+    fn more_statistics(&self) -> &'static [&'static str] {
+        &["-c", "track_wal_io_timing=on"]
+    }
+
+    fn make_watcher(&self) -> &'static str {
+        "create role watcher login;"
+    }
+
+    fn grant_watcher(&self) -> &'static str {
+        "grant pg_monitor to watcher;"
+    }
+
+    fn reset_statistics(&self) -> &'static str {
+        "do $$ begin perform pg_stat_reset_shared('wal'); end $$;"
+    }
+
     fn check(&self, place: &Place, _client: &mut Client) -> anyhow::Result<()> {
         // Every table and every index, including the system's.
         self.account().run(&words![

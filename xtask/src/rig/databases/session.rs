@@ -98,8 +98,19 @@ impl Session {
         place: &Place,
         durability: Durability,
     ) -> anyhow::Result<Session> {
+        Session::open_with(database, place, durability, &[])
+    }
+
+    /// The same with more arguments of the server, which override earlier ones.
+    pub fn open_with(
+        database: &'static dyn Database,
+        place: &Place,
+        durability: Durability,
+        arguments: &[&str],
+    ) -> anyhow::Result<Session> {
         let mut machines = Vec::new();
-        if let Some(server) = database.server(place, durability) {
+        if let Some(mut server) = database.server(place, durability) {
+            server.words.extend(arguments.iter().map(|&word| word.to_owned()));
             let (mut machine, pipes) = Machine::start(database.account(), &server.words)?;
             drain(pipes.stdout);
             machine.wait_for(server.ready)?;

@@ -82,6 +82,22 @@ impl Database for Sqlite {
         String::new()
     }
 
+    fn more_statistics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn make_watcher(&self) -> &'static str {
+        ""
+    }
+
+    fn grant_watcher(&self) -> &'static str {
+        ""
+    }
+
+    fn reset_statistics(&self) -> &'static str {
+        ""
+    }
+
     fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
         expect("pragma integrity_check", &client.ask("pragma integrity_check;")?, |line| {
             line == "ok"

@@ -193,11 +193,16 @@ pub fn lay_out(
 ) -> anyhow::Result<Place> {
     let place =
         Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
-    std::fs::create_dir(&place.elsewhere)?;
-    give(database, &place.elsewhere)?;
+    make_elsewhere(database, &place)?;
     command::output("cp", &["--archive", "--", &text(template), &text(&place.data)])?;
     drive.lay_out()?;
     Ok(place)
+}
+
+/// Creates the directory of sockets and temporary files.
+pub fn make_elsewhere(database: &dyn Database, place: &Place) -> anyhow::Result<()> {
+    std::fs::create_dir(&place.elsewhere)?;
+    give(database, &place.elsewhere)
 }
 
 /// Makes the database's user the owner of a directory.

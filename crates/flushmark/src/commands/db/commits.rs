@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use database::{Clients, DatabaseError, Facts, Load, Problem, Run, ServerUrl, Session, Workspace};
+use database::{
+    Clients, DatabaseError, Facts, Load, Meter, Problem, Run, ServerUrl, Session, Snapshot,
+    Workspace,
+};
 use drive::{HostFacts, SystemRoot};
-use measurement::{Ended, RunDocument, Skipped, TargetKind, TargetRecord, TestResult};
+use measurement::{
+    Ended, RunDocument, ServerActivity, Skipped, TargetKind, TargetRecord, TestResult,
+};
 
 use super::super::look;
 use super::connect::{Server, connect};
@@ -64,9 +69,10 @@ pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
         keeping.append(&result);
         document.results.push(result);
     }
+    let meter = Meter::new(&facts, &mut session)?;
     let workspace = created::create(&mut session)?;
     let mut measurement =
-        Measurement { server: &server, facts: &facts, session, workspace, args, warm_up };
+        Measurement { server: &server, facts: &facts, meter, session, workspace, args, warm_up };
     let mut error = None;
     for clients in counts {
         if STOP.is_requested() {
@@ -140,6 +146,7 @@ enum Outcome {
 struct Measurement<'a> {
     server: &'a Server,
     facts: &'a Facts,
+    meter: Meter,
     session: Session,
     workspace: Workspace,
     args: &'a CommitsArgs,
@@ -165,6 +172,7 @@ impl Measurement<'_> {
             time: self.args.time,
             patience: self.args.timeout,
         };
+        let counted = self.meter.read(&mut self.session)?;
         let before = engine::cpu_use();
         let seen = match database::run(&run, &|| STOP.is_requested()) {
             Ok(seen) => seen,
@@ -182,15 +190,29 @@ impl Measurement<'_> {
                 }
             };
         }
+        let cpu = engine::cpu_use_since(before);
+        let server_activity = self.activity_since(&counted, seen.committing_s);
         let result = Clients {
             server: self.server.url.to_string(),
             product: self.facts.record.product,
             clients,
             statement: &statement,
             seen,
-            cpu: engine::cpu_use_since(before),
+            server_activity,
+            cpu,
         };
         Ok(Outcome::Measured(Box::new(result.result())))
+    }
+
+    /// The server's activity since this snapshot, of clients that committed for this time.
+    fn activity_since(
+        &mut self,
+        earlier: &Snapshot,
+        committing_s: f64,
+    ) -> Result<ServerActivity, String> {
+        let now = self.meter.read_settled(&mut self.session).map_err(|error| error.to_string())?;
+        let interval = now.since(earlier).map_err(|why| why.to_string())?;
+        Ok(self.meter.activity(&interval.within(committing_s)))
     }
 }
 

@@ -103,6 +103,7 @@ impl ForeignTest {
             priorities: Vec::new(),
             osd: None,
             trace: None,
+            insert_benchmark: None,
             cpu: self.cpu,
             ended: self.ended,
             notes: self.notes,

@@ -22,6 +22,7 @@
 //! | [`started_at`] | the start time of a run, as documents write it |
 //! | [`watch`] | what devices and processes did in an interval, and since they appeared |
 //! | `database` | a database server and its settings |
+//! | `insert_benchmark` | a step of the Insert Benchmark |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //! | [`trace_document`] | the JSON output of `flushmark trace` |
@@ -41,6 +42,7 @@ pub mod drives_document;
 mod finding;
 mod histogram;
 pub mod host_document;
+mod insert_benchmark;
 mod json_schema;
 mod merging;
 mod osd;
@@ -70,6 +72,10 @@ pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
+pub use insert_benchmark::{
+    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RATE_SHARE_MIN,
+    StatementFigures, SyncCosts,
+};
 pub use merging::{FieldDifference, MergeError};
 pub use osd::{DriveCommit, DriveCommitOrigin, OsdRecord};
 pub use passes::Pass;

@@ -208,6 +208,8 @@ impl TestResult {
             osd: same_osd(parts),
             // Medians and drawn commits of several traces do not add up.
             trace: None,
+            // Rates per second of several tables do not add up.
+            insert_benchmark: None,
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),

@@ -10,6 +10,7 @@ use workload::{
 };
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::insert_benchmark::InsertBenchmarkStep;
 use crate::osd::OsdRecord;
 use crate::passes::Pass;
 use crate::priorities::PriorityLatency;
@@ -528,6 +529,9 @@ pub struct TestResult {
     /// asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRecord>,
+    /// A step of the Insert Benchmark; absent for all other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insert_benchmark: Option<InsertBenchmarkStep>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -612,6 +616,7 @@ impl TestResult {
             priorities: Vec::new(),
             osd: None,
             trace: None,
+            insert_benchmark: None,
             cpu,
             ended,
             notes,

@@ -10,6 +10,7 @@ use crate::columns::{Column, Columns};
 use crate::database::database_commits_page;
 use crate::findings::fitness;
 use crate::imported;
+use crate::insert_benchmark::insert_benchmark_page;
 use crate::look::{Look, paint};
 use crate::tables::results_page;
 use crate::target::target_header;
@@ -99,6 +100,9 @@ fn page(document: &RunDocument, look: &Look) -> String {
     }
     if document.suite == CHECK_SUITE && document.source.is_none() {
         return check_page(document, look);
+    }
+    if document.results.iter().any(|result| result.insert_benchmark.is_some()) {
+        return insert_benchmark_page(document, look);
     }
     if document.target.database.is_some() {
         return database_commits_page(document, look);

@@ -1,8 +1,10 @@
 //! `flushmark db`: one file per subcommand, and what they share.
 
+mod bench;
 mod commits;
 mod connect;
 mod created;
+mod here;
 mod storage;
 
 use crate::args::db::{DbArgs, DbCommand};
@@ -10,6 +12,7 @@ use crate::exit::ExitStatus;
 
 pub fn run(args: &DbArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
+        DbCommand::Bench(bench) => bench::run(bench),
         DbCommand::Commits(commits) => commits::run(commits),
     }
 }

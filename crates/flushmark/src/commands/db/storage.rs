@@ -1,22 +1,18 @@
 //! Commits of the storage alone, where the server's log is, if the server runs on this host.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use database::{Facts, LogPlace, Problem};
+use database::Problem;
 use drive::{Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{DatabaseProduct, DatabaseRecord, Outcome, TestResult};
 use workload::number::about_bytes;
 use workload::{Plan, SyncMethod};
 
-use crate::keeping::host_name;
+use super::here::Here;
 use crate::signals::STOP;
 
-/// Seconds between the start that a server reports and the one in its file.
-const STARTED_DIFFERENCE_MAX_S: u64 = 2;
 /// What commits can write at most: some 20,000 per second, each with its row and its log.
 const BYTES_PER_S_MAX: u64 = 16 << 20;
 /// For the log's new segments, and whatever else the server writes.
@@ -30,16 +26,9 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Finds it, for a test that is not longer than those of the clients.
-    ///
-    /// # Errors
-    /// Why commits of the storage cannot be measured.
-    pub fn of(facts: &Facts, time: Duration) -> Result<Storage, String> {
-        let log = facts.log.as_ref().map_err(Clone::clone)?;
-        is_here(log)?;
-        let directory = fs::canonicalize(&log.directory)
-            .map_err(|error| format!("{}: {error}", log.directory.display()))?;
-        Ok(Storage { directory, plan: plan(&facts.record, time) })
+    /// The log of a server on this host, for a test that is not longer than those of the clients.
+    pub fn of(here: &Here, record: &DatabaseRecord, time: Duration) -> Storage {
+        Storage { directory: here.log.clone(), plan: plan(record, time) }
     }
 
     /// The problem with its free space for commits that take this long, if there is one.
@@ -51,6 +40,7 @@ impl Storage {
             directory: self.directory.display().to_string(),
             free: about_bytes(free),
             needed: about_bytes(needed),
+            instead: "measure for a shorter --time",
         })
     }
 
@@ -75,42 +65,6 @@ impl Storage {
             None => Ok((place, None)),
         }
     }
-}
-
-/// Checks that the log in this place is that of the server: another host, or a container, may have
-/// a directory of the same name.
-fn is_here(log: &LogPlace) -> Result<(), String> {
-    if let (Some(host), Some(own)) = (&log.host, host_name())
-        && *host != own
-    {
-        return Err(format!("the server runs on the host {}", unseen::escaped(host)));
-    }
-    let shown = log.pid_file.display();
-    let text = fs::read_to_string(&log.pid_file).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => {
-            format!("this user may not read {shown}; run flushmark as root or as the server's user")
-        }
-        ErrorKind::NotFound => format!(
-            "{shown} does not exist here: the server runs on another host or in a container"
-        ),
-        _ => format!("{shown}: {error}"),
-    })?;
-    is_running(&text, log.started_s)
-        .then_some(())
-        .ok_or_else(|| format!("{shown} is not that of the server, which runs somewhere else"))
-}
-
-/// The file has the server's process ID in its first line; PostgreSQL's has the time of its start in
-/// the third.
-fn is_running(pid_file: &str, started_s: Option<u64>) -> bool {
-    let mut lines = pid_file.lines();
-    let pid = lines.next().and_then(|line| line.trim().parse::<u32>().ok());
-    let is_alive = pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists());
-    let started_here = lines.nth(1).and_then(|line| line.trim().parse::<u64>().ok());
-    let is_same = started_s.is_none_or(|started| {
-        started_here.is_some_and(|here| here.abs_diff(started) <= STARTED_DIFFERENCE_MAX_S)
-    });
-    is_alive && is_same
 }
 
 /// A write of one page of the log, made durable as the server does it.
@@ -181,15 +135,5 @@ mod tests {
         assert_eq!(name(DatabaseProduct::Mysql, &[]), "storage: 4 KiB write + fsync");
         let fdatasync = [("innodb_use_fdatasync", "ON")];
         assert_eq!(name(DatabaseProduct::Mysql, &fdatasync), "storage: 4 KiB write + fdatasync");
-    }
-
-    #[test]
-    fn another_servers_file() {
-        let own = std::process::id();
-        let file = format!("{own}\n/data\n1764190000\n5432\n");
-        assert!(is_running(&file, Some(1_764_190_001)) && is_running(&format!("{own}\n"), None));
-        assert!(!is_running(&file, Some(1_764_190_900)), "started at another time");
-        assert!(!is_running("0\n/data\n1764190000\n", Some(1_764_190_000)), "no such process");
-        assert!(!is_running("", None) && !is_running(&format!("{own}\n"), Some(1)));
     }
 }

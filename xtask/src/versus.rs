@@ -5,6 +5,7 @@
 
 pub mod ceph;
 pub mod fio;
+pub mod insert_benchmark;
 mod loop_device;
 pub mod nbd;
 pub mod nbdkit;

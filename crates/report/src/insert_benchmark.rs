@@ -1,7 +1,8 @@
 //! `flushmark db bench`: the steps of the Insert Benchmark, as its author publishes them.
 
 use measurement::{
-    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, StatementFigures, TestResult,
+    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, StatementFigures, SyncCosts,
+    TestResult,
 };
 use workload::number::{latency, number};
 
@@ -17,7 +18,7 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
         return String::new();
     }
     let sections = [
-        look.heading("Insert Benchmark: rates") + &rates(&steps, look) + &explained(&steps, look),
+        look.heading("Insert Benchmark: rates") + &table(&steps, &STEP_RATES, look) + &explained(&steps, look),
         look.heading("Latencies") + &latencies(&steps, look),
         costs(&steps, look),
         notes(&document.results, &document.skipped, look),
@@ -36,7 +37,8 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
 }
 
 /// A step.
-struct Row<'a> {
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
     result: &'a TestResult,
     step: &'a InsertBenchmarkStep,
 }
@@ -65,6 +67,14 @@ impl<'a> Row<'a> {
         }
     }
 
+    fn drives(&self, figure: fn(&DriveCosts) -> f64) -> Option<String> {
+        Some(small(figure(self.step.costs.as_ref()?.drives.as_ref()?)))
+    }
+
+    fn syncs(&self) -> Option<&'a SyncCosts> {
+        self.step.costs.as_ref()?.syncs.as_ref()
+    }
+
     /// The rate of rows or queries in the worst second.
     fn worst_second(&self) -> Option<f64> {
         let (figures, each) = self.main()?;
@@ -72,27 +82,71 @@ impl<'a> Row<'a> {
     }
 }
 
-fn rates(steps: &[Row<'_>], look: &Look) -> String {
-    Columns::<Row<'_>>::new()
-        .with(Column::left("step"), |row| row.result.test.clone())
-        .with(Column::right("time"), |row| latency(row.result.elapsed_s * 1e6))
-        .with(Column::right("rows/s"), |row| row.rows_per_s().map(number))
-        .with(Column::right("queries/s").optional(), |row| {
-            row.step.queries.as_ref().map(|queries| number(queries.per_s))
-        })
-        .with(Column::right("worst second"), |row| row.worst_second().map(number))
-        .with(Column::right("commits/s").may_drop(3), |row| row.result.commits_per_s.map(number))
-        .with(Column::right("rate wanted").may_drop(2).optional(), |row| {
-            row.step.background_rows_per_s.map(number)
-        })
-        .with(Column::right("SLA").optional(), |row| {
-            let (share, is_met) = (row.step.background_share()?, row.step.background_is_met()?);
-            let (word, style) =
-                if is_met { ("met", look.palette.good) } else { ("FAILED", look.palette.bad) };
-            let text = if is_met { word.to_owned() } else { format!("{word}, {}", percent(share)) };
-            Some(Cell::styled(text, style))
-        })
-        .of(steps, look)
+/// A column of a table with a row for each step, used for terminal and HTML.
+#[derive(Debug, Clone, Copy)]
+pub struct StepColumn {
+    pub name: &'static str,
+    /// Rank for dropping the column on a narrow terminal; highest first.
+    leaves: Option<u8>,
+    cell: fn(&Row<'_>) -> Option<String>,
+}
+
+impl StepColumn {
+    const fn new(name: &'static str, cell: fn(&Row<'_>) -> Option<String>) -> StepColumn {
+        StepColumn { name, leaves: None, cell }
+    }
+
+    const fn may_drop(self, rank: u8) -> StepColumn {
+        StepColumn { leaves: Some(rank), ..self }
+    }
+
+    /// The cell of a step; `None` if the figure does not apply, or the test is not such a step.
+    pub fn cell(&self, result: &TestResult) -> Option<String> {
+        (self.cell)(&Row::of(result)?)
+    }
+}
+
+/// How fast the steps were.
+pub const STEP_RATES: [StepColumn; 7] = [
+    StepColumn::new("time", |row| Some(latency(row.result.elapsed_s * 1e6))),
+    StepColumn::new("rows/s", |row| row.rows_per_s().map(number)),
+    StepColumn::new("queries/s", |row| Some(number(row.step.queries.as_ref()?.per_s))),
+    StepColumn::new("worst second", |row| row.worst_second().map(number)),
+    StepColumn::new("commits/s", |row| row.result.commits_per_s.map(number)).may_drop(3),
+    StepColumn::new("rate wanted", |row| row.step.background_rows_per_s.map(number)).may_drop(2),
+    StepColumn::new("SLA", |row| {
+        let share = row.step.background_share()?;
+        let is_met = row.step.background_is_met()?;
+        Some(if is_met { "met".to_owned() } else { format!("FAILED, {}", percent(share)) })
+    }),
+];
+
+/// What one operation of a step cost.
+pub const STEP_COSTS: [StepColumn; 8] = [
+    StepColumn::new("for one", |row| Some(row.step.costs.as_ref()?.operation.label().to_owned())),
+    StepColumn::new("writes", |row| row.drives(|drives| drives.writes)),
+    StepColumn::new("KiB written", |row| row.drives(|drives| drives.written_kib)),
+    StepColumn::new("reads", |row| row.drives(|drives| drives.reads)),
+    StepColumn::new("KiB read", |row| row.drives(|drives| drives.read_kib)),
+    StepColumn::new("syncs", |row| Some(small(row.syncs()?.syncs))),
+    StepColumn::new("syncs/write", |row| row.syncs()?.per_write.map(small)),
+    StepColumn::new("CPU µs", |row| row.step.costs.as_ref()?.server_cpu_us.map(number)),
+];
+
+/// The table of these columns.
+fn table(steps: &[Row<'_>], columns: &[StepColumn], look: &Look) -> String {
+    let mut table =
+        Columns::<Row<'_>>::new().with(Column::left("step"), |row| row.result.test.clone());
+    for &StepColumn { name, leaves, cell } in columns {
+        let column = Column::right(name).optional();
+        let column = leaves.into_iter().fold(column, Column::may_drop);
+        let bad = look.palette.bad;
+        table = table.with(column, move |row| {
+            let text = cell(row)?;
+            Some(if text.starts_with("FAILED") { Cell::styled(text, bad) } else { text.into() })
+        });
+    }
+    table.of(steps, look)
 }
 
 fn percent(share: f64) -> String {
@@ -165,52 +219,28 @@ fn latencies(steps: &[Row<'_>], look: &Look) -> String {
 
 /// The costs of each operation.
 fn costs(steps: &[Row<'_>], look: &Look) -> String {
-    let rows: Vec<(&str, &OperationCosts)> = steps
-        .iter()
-        .filter_map(|row| Some((row.result.test.as_str(), row.step.costs.as_ref()?)))
-        .collect();
-    if rows.is_empty() {
+    let costs: Vec<&OperationCosts> =
+        steps.iter().filter_map(|row| row.step.costs.as_ref()).collect();
+    if costs.is_empty() {
         return String::new();
     }
-    let drives = |figure: fn(&DriveCosts) -> f64| {
-        move |(_, costs): &(&str, &OperationCosts)| {
-            costs.drives.as_ref().map(|drives| small(figure(drives)))
-        }
-    };
-    let table = Columns::<(&str, &OperationCosts)>::new()
-        .with(Column::left("step"), |(step, _)| (*step).to_owned())
-        .with(Column::left("for one"), |(_, costs)| costs.operation.label())
-        .with(Column::right("writes").optional(), drives(|drives| drives.writes))
-        .with(Column::right("KiB written").optional(), drives(|drives| drives.written_kib))
-        .with(Column::right("reads").optional(), drives(|drives| drives.reads))
-        .with(Column::right("KiB read").optional(), drives(|drives| drives.read_kib))
-        .with(Column::right("syncs").optional(), |(_, costs)| {
-            costs.syncs.as_ref().map(|syncs| small(syncs.syncs))
-        })
-        .with(Column::right("syncs/write").optional(), |(_, costs)| {
-            costs.syncs.as_ref().and_then(|syncs| syncs.per_write).map(small)
-        })
-        .with(Column::right("CPU µs").optional(), |(_, costs)| costs.server_cpu_us.map(number))
-        .of(&rows, look);
     let mut remarks: Vec<String> = Vec::new();
-    if rows.iter().any(|(_, costs)| costs.operation == OperationKind::Query) {
+    if costs.iter().any(|costs| costs.operation == OperationKind::Query) {
         remarks.push(
             "A query also pays for the rows inserted and deleted meanwhile.".to_owned(),
         );
     }
-    if let Some(syncs) = rows.iter().find_map(|(_, costs)| costs.syncs.as_ref()) {
+    if let Some(syncs) = costs.iter().find_map(|costs| costs.syncs.as_ref()) {
         remarks.push(format!("Syncs are those that {} counts.", syncs.counter));
     }
-    for (_, costs) in &rows {
-        for unknown in &costs.unknown {
-            let sentence = format!("Not shown: {unknown}.");
-            if !remarks.contains(&sentence) {
-                remarks.push(sentence);
-            }
+    for unknown in costs.iter().flat_map(|costs| &costs.unknown) {
+        let sentence = format!("Not shown: {unknown}.");
+        if !remarks.contains(&sentence) {
+            remarks.push(sentence);
         }
     }
     let remarks: String = remarks.iter().map(|remark| look.hanging("  ", remark)).collect();
-    look.heading("What one operation cost") + &table + &remarks
+    look.heading("What one operation cost") + &table(steps, &STEP_COSTS, look) + &remarks
 }
 
 /// Three significant digits, also far below 1.
@@ -220,4 +250,39 @@ fn small(value: f64) -> String {
     }
     let digits = (2 - value.log10().floor() as i32).clamp(2, 6) as usize;
     format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use measurement::Skipped;
+
+    use super::*;
+
+    #[test]
+    fn the_page() {
+        let mut results = samples::insert_benchmark();
+        let costs = results[4].insert_benchmark.as_mut().and_then(|step| step.costs.as_mut());
+        let costs = costs.unwrap();
+        (costs.drives, costs.server_cpu_us) = (None, None);
+        costs.unknown.push("the requests to its drives are unknown: it is a tmpfs".to_owned());
+        let because = "the server accepts no more connections".to_owned();
+        let skipped = vec![Skipped { test: "qr2000".to_owned(), because }];
+        let document = RunDocument { skipped, ..samples::document(results) };
+        insta::assert_snapshot!(insert_benchmark_page(&document, &Look::plain()), @"");
+    }
+
+    #[test]
+    fn a_smoke_run_says_so_and_an_empty_one_nothing() {
+        let mut document = samples::document(samples::insert_benchmark());
+        document.smoke = true;
+        let page = insert_benchmark_page(&document, &Look::plain());
+        assert!(page.ends_with("its numbers are meaningless.\n"), "{page}");
+        assert_eq!(insert_benchmark_page(&samples::document(Vec::new()), &Look::plain()), "");
+    }
+
+    #[test]
+    fn digits_of_small_numbers() {
+        let written = [0.0, 0.00729, 0.0105, 0.25, 0.0000004, 3.25].map(small).join(" ");
+        insta::assert_snapshot!(written, @"");
+    }
 }

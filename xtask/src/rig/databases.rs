@@ -19,11 +19,13 @@
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
 //! | `commits` | one database server under `flushmark db commits` |
+//! | `insert_benchmark` | one database server under `flushmark db bench` |
 //! | `traced` | one database under load from several clients, traced |
 //! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
 
 mod commits;
 mod drive;
+mod insert_benchmark;
 mod ledger;
 mod machine;
 mod mariadb;
@@ -212,7 +214,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
         let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
         let commits = database.log_sync().is_some() && wanted(&format!("{name}, db commits"));
-        if variants.is_empty() && log_sync.is_none() && !commits {
+        let bench = database.log_sync().is_some() && wanted(&format!("{name}, db bench"));
+        if variants.is_empty() && log_sync.is_none() && !commits && !bench {
             continue;
         }
         let template = trial::template(database, templates.path())?;
@@ -252,6 +255,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             let observed = commits::run(database, &template, &binary, options.seed);
             note(&format!("{name}, db commits"), begun, observed, &stop, &mut outcome)?;
         }
+        if bench {
+            let begun = Instant::now();
+            let observed = insert_benchmark::run(database, &template, &binary, options.seed);
+            note(&format!("{name}, db bench"), begun, observed, &stop, &mut outcome)?;
+        }
         if let Some(log_sync) = log_sync {
             let begun = Instant::now();
             let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
@@ -260,7 +268,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
-        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced or commits"
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced, commits or bench"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));

@@ -22,10 +22,21 @@ use crate::session::Session;
 const LOOK: Duration = Duration::from_millis(50);
 /// After a request to stop, statements in flight have this long to end.
 const GRACE: Duration = Duration::from_secs(5);
-/// The server is asked for a sign of life at this interval while it creates an index.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// A statement on a whole table, such as the creation of an index, may take this long.
+/// The server ends a statement that takes too long; only if it does not, its silence is reported.
+const MARGIN: Duration = Duration::from_secs(1);
+/// The server is asked for a sign of life at least this often while it creates an index.
+const SIGN_OF_LIFE_MAX: Duration = Duration::from_secs(10);
+/// MariaDB's and MySQL's client ends a wait for an answer after this time.
 const TABLE_PATIENCE: Duration = Duration::from_hours(7 * 24);
+
+/// How long the statements of a step may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Statements {
+    /// On some rows: within the user's time.
+    Rows,
+    /// On a whole table, such as the creation of an index: as long as the server is alive.
+    Tables,
+}
 
 /// The clients of a run, each with its own table.
 pub struct Clients<'a> {
@@ -101,8 +112,8 @@ impl Clients<'_> {
             roles.extend(self.roles(step, &table).into_iter().map(|role| (table.clone(), role)));
         }
         let time = matches!(step, Step::Queries { .. }).then_some(self.time);
-        let patience = if step == Step::Index { TABLE_PATIENCE } else { self.patience };
-        self.run(roles, time, patience, number, session, is_stopped)
+        let on = if step == Step::Index { Statements::Tables } else { Statements::Rows };
+        self.run(roles, time, on, number, session, is_stopped)
     }
 
     /// Removes what the steps before left, so queries do not depend on when the server does it.
@@ -117,7 +128,7 @@ impl Clients<'_> {
             (table, Role::Execute(statements))
         };
         let roles = self.tables().map(execute).collect();
-        match self.run(roles, None, TABLE_PATIENCE, 0, session, is_stopped)?.ended {
+        match self.run(roles, None, Statements::Tables, 0, session, is_stopped)?.ended {
             Finish::Failed(problem) => return Err(problem),
             Finish::Interrupted => return Ok(None),
             Finish::Complete => {}
@@ -128,7 +139,7 @@ impl Clients<'_> {
         let first = self.tables().take(1);
         let checkpoint =
             first.map(|table| (table, Role::Execute(vec!["CHECKPOINT".to_owned()]))).collect();
-        match self.run(checkpoint, None, TABLE_PATIENCE, 0, session, is_stopped)?.ended {
+        match self.run(checkpoint, None, Statements::Tables, 0, session, is_stopped)?.ended {
             Finish::Failed(Problem::LacksPrivilege(_)) => Ok(Some(
                 "no checkpoint was made before the queries, because this user may not request \
                  one; the first steps with queries include the writes of an earlier one"
@@ -167,7 +178,7 @@ impl Clients<'_> {
         &self,
         roles: Vec<(Table, Role)>,
         time: Option<Duration>,
-        patience: Duration,
+        on: Statements,
         number: u32,
         session: &mut Session,
         is_stopped: &dyn Fn() -> bool,
@@ -179,10 +190,11 @@ impl Clients<'_> {
         for (thread, (table, role)) in roles.into_iter().enumerate() {
             let (own, sender) = (Arc::clone(&shared), sender.clone());
             let (url, password) = (self.url.clone(), self.password.map(str::to_owned));
+            let patience = self.patience;
             // No two connections of a run draw the same rows.
             let generator = generator(self.seed, number * threads_max(self.clients) + thread as u32);
             let work = move || {
-                let opened = Connection::open(&url, password.as_deref(), patience);
+                let opened = open(&url, password.as_deref(), patience, on);
                 let problem = opened.and_then(|connection| {
                     let (shared, sender) = (&*own, &sender);
                     Worker { connection, thread, table, generator, shared, sender }.work(role)
@@ -198,11 +210,29 @@ impl Clients<'_> {
         }
         drop(sender);
         let mut gathering = Gathering::new(threads, self.patience);
-        let is_of_tables = patience == TABLE_PATIENCE;
-        gathering.gather(&shared, &receiver, is_stopped, is_of_tables.then_some(&mut *session));
+        let alive = (on == Statements::Tables).then_some(&mut *session);
+        gathering.gather(&shared, &receiver, is_stopped, alive);
         shared.stop.store(true, Ordering::Relaxed);
         gathering.end_connections(session);
         gathering.seen(&shared)
+    }
+}
+
+/// The start of a client is supervised by whoever waits for it.
+fn open(
+    url: &ServerUrl,
+    password: Option<&str>,
+    patience: Duration,
+    on: Statements,
+) -> Result<Connection, Problem> {
+    match (on, url.product()) {
+        (Statements::Rows, _) => Connection::open(url, password, patience),
+        (Statements::Tables, Product::Mysql) => Connection::open(url, password, TABLE_PATIENCE),
+        (Statements::Tables, Product::Postgres) => {
+            let mut connection = Connection::open(url, password, patience)?;
+            connection.rows("SET statement_timeout = 0; SET lock_timeout = 0")?;
+            Ok(connection)
+        }
     }
 }
 
@@ -279,7 +309,7 @@ impl Gathering {
             }
             if let Some(session) = session.as_deref_mut()
                 && shared.start.get().is_some()
-                && now >= asked + SIGN_OF_LIFE
+                && now >= asked + SIGN_OF_LIFE_MAX.min(self.patience / 2)
             {
                 asked = now;
                 match session.try_rows("SELECT 1") {
@@ -288,7 +318,7 @@ impl Gathering {
                 }
             }
             // A thread that hangs in a statement sends nothing; all others wait for it in the end.
-            if now > self.heard + self.patience + LOOK {
+            if now > self.heard + self.patience + MARGIN {
                 self.fail(now, Problem::Silent(self.patience), shared);
                 break;
             }

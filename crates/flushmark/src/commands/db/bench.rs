@@ -34,7 +34,7 @@ const SUITE: &str = "db-bench";
 /// The same rows in every run.
 const SEED: u64 = 1;
 const SMOKE_ROWS: u64 = 20_000;
-const SMOKE_TIME: Duration = Duration::from_secs(2);
+const SMOKE_TIME: Duration = Duration::from_secs(1);
 
 /// What is run, from the arguments.
 struct Plan {
@@ -295,4 +295,37 @@ fn completed(document: RunDocument, error: Option<anyhow::Error>) -> Completed {
         None => ExitStatus::Done,
     };
     Completed { document, verdict, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn plan(arguments: &[&str]) -> Result<Plan, String> {
+        let all = ["bench", "postgres://h/d"].iter().chain(arguments);
+        let args = BenchArgs::try_parse_from(all).map_err(|error| error.to_string())?;
+        Plan::of(&args).map_err(|error| error.0)
+    }
+
+    #[test]
+    fn what_is_run() {
+        let usual = plan(&[]).unwrap();
+        assert_eq!((usual.steps.len(), usual.rows, usual.connections()), (10, 1_000_000, 4));
+        let some = plan(&["--steps", "l.i0,l.x, l.i2", "--rows", "100", "--clients", "3"]).unwrap();
+        assert_eq!((some.steps.len(), some.rows, some.connections()), (3, 34, 7));
+        let smoke = plan(&["--smoke", "--clients", "2"]).unwrap();
+        assert_eq!((smoke.rows, smoke.time), (10_000, Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let refusal = |arguments: &[&str]| plan(arguments).err().unwrap();
+        assert!(refusal(&["--steps", "l.i1"]).starts_with("the steps must begin with l.i0"));
+        assert!(refusal(&["--steps", "l.i0,nothing"]).starts_with("unknown step `nothing`"));
+        for invalid in [&["--smoke", "--rows", "5"][..], &["--rows", "0"], &["--clients", "0"]] {
+            assert!(plan(invalid).is_err(), "{invalid:?}");
+        }
+    }
 }

@@ -1,11 +1,17 @@
 //! What a step costs the server and its drives: counters before and after it.
 
+use std::time::Duration;
+
 use database::{DatabaseError, Session, SyncCount};
 use drive::{Counters, DeviceNumber, Place, SystemRoot};
 use measurement::{DatabaseProduct, DriveCosts, OperationCosts, OperationKind, SyncCosts};
 
 use super::super::here::Here;
 use super::server_cpu;
+
+/// A process of PostgreSQL adds what it counted to the server's statistics once a second, and when it
+/// ends, which takes a moment after its client has left.
+const LEAVING: Duration = Duration::from_millis(200);
 
 /// The counters that exist.
 pub struct Meter {
@@ -34,6 +40,7 @@ impl Meter {
     }
 
     pub fn read(&self, session: &mut Session) -> Result<Reading, DatabaseError> {
+        std::thread::sleep(LEAVING);
         let syncs = SyncCount::read(session, self.product)?;
         let source = self.here.as_ref().ok();
         let root = SystemRoot::default();

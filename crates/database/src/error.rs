@@ -71,7 +71,7 @@ pub enum Problem {
         directory: String,
         free: String,
         needed: String,
-        /// What the user can do to write less.
+        /// Advice that makes the run write less.
         instead: &'static str,
     },
 }

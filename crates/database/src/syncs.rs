@@ -11,7 +11,7 @@ pub struct SyncCount {
     /// What counts them, in the server's words.
     pub counter: &'static str,
     pub syncs: u64,
-    /// Writes to the same files; `None` if the server does not count them.
+    /// Writes to the same files; `None` if the server does not count all of them.
     pub writes: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ impl SyncCount {
     ) -> Result<Option<SyncCount>, DatabaseError> {
         let count = match product {
             DatabaseProduct::Postgresql => of_postgres(session),
-            DatabaseProduct::Mariadb | DatabaseProduct::Mysql => of_mysql(session),
+            DatabaseProduct::Mariadb | DatabaseProduct::Mysql => of_innodb(session, product),
         };
         count.map_err(|problem| session.error(problem))
     }
@@ -50,17 +50,24 @@ fn of_postgres(session: &mut Session) -> Result<Option<SyncCount>, Problem> {
     Ok(None)
 }
 
-/// InnoDB counts the syncs of its log, its data files and its doublewrite buffer together, and so
-/// the writes; the binary log is in neither.
-fn of_mysql(session: &mut Session) -> Result<Option<SyncCount>, Problem> {
+/// InnoDB counts the syncs of its log, its tables and its doublewrite buffer together; the binary log
+/// is not among them. MySQL counts the writes likewise. MariaDB counts those of the log
+/// separately: since 10.8 they bypass the functions that count.
+fn of_innodb(session: &mut Session, product: DatabaseProduct) -> Result<Option<SyncCount>, Problem> {
     const SYNCS: &str = "Innodb_data_fsyncs";
     const WRITES: &str = "Innodb_data_writes";
+    const LOG_WRITES: &str = "Innodb_log_writes";
     let rows = session.try_rows(&format!(
-        "SHOW GLOBAL STATUS WHERE Variable_name IN ('{SYNCS}', '{WRITES}')"
+        "SHOW GLOBAL STATUS WHERE Variable_name IN ('{SYNCS}', '{WRITES}', '{LOG_WRITES}')"
     ))?;
-    let value = |name: &str| {
+    let value = |name: &str| -> Option<u64> {
         let row = rows.iter().find(|row| row.first().is_some_and(|of| of.as_deref() == Some(name)));
         row?.get(1)?.as_deref()?.parse().ok()
     };
-    Ok(value(SYNCS).map(|syncs| SyncCount { counter: SYNCS, syncs, writes: value(WRITES) }))
+    let log_writes = match product {
+        DatabaseProduct::Mariadb => value(LOG_WRITES),
+        _ => Some(0),
+    };
+    let writes = value(WRITES).zip(log_writes).map(|(tables, log)| tables + log);
+    Ok(value(SYNCS).map(|syncs| SyncCount { counter: SYNCS, syncs, writes }))
 }

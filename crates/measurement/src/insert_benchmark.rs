@@ -28,7 +28,7 @@ pub struct InsertBenchmarkStep {
     /// absent if they worked as fast as they could.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_rows_per_s: Option<f64>,
-    /// What the server and its drives did for one operation.
+    /// Costs of one operation, to the server and its drives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<OperationCosts>,
 }
@@ -99,7 +99,7 @@ impl StatementFigures {
     }
 }
 
-/// What the operations of a step are, by which its costs are divided.
+/// The operations by which the costs of a step are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
@@ -125,7 +125,8 @@ impl OperationKind {
 pub struct OperationCosts {
     pub operation: OperationKind,
     pub operations: u64,
-    /// What the drives below the server counted, whoever caused it; absent if it is unknown.
+    /// Requests that the drives below the server counted, including those of other programs; absent
+    /// if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drives: Option<DriveCosts>,
     /// Syncs by the server's own count; absent if it has none.

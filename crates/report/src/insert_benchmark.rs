@@ -36,6 +36,25 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
     page
 }
 
+/// A completed step in a few words; `None` for any other test.
+pub(crate) fn step_words(result: &TestResult) -> Option<String> {
+    let row = Row::of(result)?;
+    let rate = match (&row.step.queries, row.rows_per_s()) {
+        (Some(queries), _) => format!("{} queries/s", number(queries.per_s)),
+        (None, Some(rows)) => format!("{} rows/s", number(rows)),
+        (None, None) => return Some("nothing was done".to_owned()),
+    };
+    let latencies = row.main().map(|(figures, _)| {
+        format!(", p50 {}, p99 {}", latency(figures.us.p50), latency(figures.us.p99))
+    });
+    let sla = row.step.background_share().zip(row.step.background_is_met());
+    let sla = sla.map(|(share, is_met)| match is_met {
+        true => ", SLA met".to_owned(),
+        false => format!(", SLA failed: {} of the rows", percent(share)),
+    });
+    Some(rate + &latencies.unwrap_or_default() + &sla.unwrap_or_default())
+}
+
 /// A step.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
@@ -278,6 +297,14 @@ mod tests {
         let page = insert_benchmark_page(&document, &Look::plain());
         assert!(page.ends_with("its numbers are meaningless.\n"), "{page}");
         assert_eq!(insert_benchmark_page(&samples::document(Vec::new()), &Look::plain()), "");
+    }
+
+    #[test]
+    fn steps_in_a_few_words() {
+        let words: Vec<String> =
+            samples::insert_benchmark().iter().filter_map(step_words).collect();
+        insta::assert_snapshot!(words.join("\n"), @"");
+        assert_eq!(step_words(&samples::quick()[0]), None);
     }
 
     #[test]

@@ -71,9 +71,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
         eprintln!("{row}");
         let server = Server::start(product)?;
-        let samples = in_turns(options.shared.rounds, &contestants, |load| load.rows_per_s, |who| {
-            server.load(*who, options.rows)
-        })?;
+        let samples = in_turns(
+            options.shared.rounds,
+            &contestants,
+            |load: &Load| load.rows_per_s,
+            |who| server.load(*who, options.rows),
+        )?;
         let ours = &samples[0];
         for (contestant, theirs) in contestants.iter().zip(&samples).skip(1) {
             let sides = [ours.as_slice(), theirs.as_slice()];
@@ -139,7 +142,7 @@ impl Server {
         let as_user = |words: &[String]| {
             let (user, group) = (format!("--reuid={}", ids.0), format!("--regid={}", ids.1));
             let mut command = Command::new("setpriv");
-            command.args([&user, &group, "--clear-groups", "--pdeathsig=KILL", "--"]).args(words);
+            command.args([user.as_str(), &group, "--clear-groups", "--pdeathsig=KILL", "--"]).args(words);
             command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
             command
         };

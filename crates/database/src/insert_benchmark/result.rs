@@ -28,7 +28,7 @@ pub struct StepMeasured {
 }
 
 impl StepMeasured {
-    /// What the costs of the step are divided by.
+    /// The operations by which the costs of the step are divided.
     pub fn operations(&self) -> (OperationKind, u64) {
         match self.step {
             Step::Index => (OperationKind::IndexedRow, self.rows_indexed()),

@@ -218,7 +218,7 @@ impl Clients<'_> {
     }
 }
 
-/// The start of a client is supervised by whoever waits for it.
+/// Connects, for statements of this kind.
 fn open(
     url: &ServerUrl,
     password: Option<&str>,
@@ -248,7 +248,7 @@ enum Thread {
     Ended,
 }
 
-/// What the threads reported, and when they have to be given up.
+/// Collects what the threads report, and gives up those that hang.
 struct Gathering {
     threads: Vec<Thread>,
     patience: Duration,

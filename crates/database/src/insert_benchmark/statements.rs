@@ -151,7 +151,7 @@ impl Table {
         format!("SELECT max(id) FROM {}", self.name)
     }
 
-    /// What makes queries independent of the steps before: statistics, and no dead rows.
+    /// Makes queries independent of the steps before: gathers statistics, removes dead rows.
     pub(super) fn clean_up(&self) -> String {
         match self.product {
             Product::Postgres => format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {}", self.name),

@@ -84,8 +84,9 @@ impl Rig<'_> {
             let queries = step(&document, name)?.queries.as_ref();
             let queries = queries.with_context(|| format!("{name} made no query"))?;
             let each = queries.rows as f64 / queries.histogram.count() as f64;
-            // A range may end with its index; a key may be that of a row deleted just before.
-            ensure!((9.0..=10.0).contains(&each), "a query of {name} returned {each} rows");
+            // A range may end with its index. Keys have gaps: each connection of PostgreSQL begins
+            // with another thousand.
+            ensure!((5.0..=10.0).contains(&each), "a query of {name} returned {each} rows");
             rates.push(queries.per_s);
         }
         let costs = step(&document, "l.i2")?.costs.as_ref().context("l.i2 has no costs")?;

@@ -53,7 +53,10 @@ fn of_postgres(session: &mut Session) -> Result<Option<SyncCount>, Problem> {
 /// InnoDB counts the syncs of its log, its tables and its doublewrite buffer together; the binary log
 /// is not among them. MySQL counts the writes likewise. MariaDB counts those of the log
 /// separately: since 10.8 they bypass the functions that count.
-fn of_innodb(session: &mut Session, product: DatabaseProduct) -> Result<Option<SyncCount>, Problem> {
+fn of_innodb(
+    session: &mut Session,
+    product: DatabaseProduct,
+) -> Result<Option<SyncCount>, Problem> {
     const SYNCS: &str = "Innodb_data_fsyncs";
     const WRITES: &str = "Innodb_data_writes";
     const LOG_WRITES: &str = "Innodb_log_writes";

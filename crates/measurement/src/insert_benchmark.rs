@@ -181,7 +181,10 @@ mod tests {
     #[test]
     fn the_worst_second_is_the_one_with_the_fewest_statements() {
         let figures = figures(150, &[20, 0, 10]);
-        assert_eq!((figures.worst_second(), figures.rows_per_s, figures.per_s), (Some(0), 50.0, 10.0));
+        assert_eq!(
+            (figures.worst_second(), figures.rows_per_s, figures.per_s),
+            (Some(0), 50.0, 10.0)
+        );
         assert_eq!(figures.slowest_us[1], None);
         assert_eq!(StatementFigures::new(0, 1.0, Histogram::new(), &[]), None);
     }

@@ -1,8 +1,8 @@
 //! `flushmark db bench`: the steps of the Insert Benchmark, as its author publishes them.
 
 use measurement::{
-    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, StatementFigures, SyncCosts,
-    TestResult,
+    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, StatementFigures,
+    SyncCosts, TestResult,
 };
 use workload::number::{latency, number};
 
@@ -18,14 +18,15 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
         return String::new();
     }
     let sections = [
-        look.heading("Insert Benchmark: rates") + &table(&steps, &STEP_RATES, look) + &explained(&steps, look),
+        look.heading("Insert Benchmark: rates")
+            + &table(&steps, &STEP_RATES, look)
+            + &explained(&steps, look),
         look.heading("Latencies") + &latencies(&steps, look),
         costs(&steps, look),
         notes(&document.results, &document.skipped, look),
     ];
     let sections = sections.into_iter().filter(|section| !section.is_empty());
-    let mut page: String =
-        sections.map(|section| format!("\n{}", look.finish(section))).collect();
+    let mut page: String = sections.map(|section| format!("\n{}", look.finish(section))).collect();
     let found = findings(&document.findings, look);
     if !found.is_empty() {
         page += &format!("\n{found}");
@@ -70,9 +71,11 @@ impl<'a> Row<'a> {
     /// Rows inserted per second, or indexed.
     fn rows_per_s(&self) -> Option<f64> {
         let indexed = self.step.indexed_rows.filter(|_| self.result.elapsed_s > 0.0);
-        indexed
-            .map(|rows| rows as f64 / self.result.elapsed_s)
-            .or(self.step.inserts.as_ref().map(|inserts| inserts.rows_per_s))
+        indexed.map(|rows| rows as f64 / self.result.elapsed_s).or(self
+            .step
+            .inserts
+            .as_ref()
+            .map(|inserts| inserts.rows_per_s))
     }
 
     /// What the step does as fast as it can, with the rows of each statement that its rate counts.
@@ -206,7 +209,8 @@ fn stalled(steps: &[Row<'_>]) -> Option<String> {
         row.worst_second().filter(|_| mean > 0.0).map(|worst| worst / mean)
     };
     let shares = steps.iter().filter_map(|row| Some((row, share(row)?)));
-    let (row, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share < 0.5)?;
+    let (row, share) =
+        shares.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share < 0.5)?;
     Some(format!(
         "{}: in its worst second, the rate was {} of its mean. Write-back, checkpoints and the \
          removal of deleted rows cause such stalls.",
@@ -245,9 +249,7 @@ fn costs(steps: &[Row<'_>], look: &Look) -> String {
     }
     let mut remarks: Vec<String> = Vec::new();
     if costs.iter().any(|costs| costs.operation == OperationKind::Query) {
-        remarks.push(
-            "A query also pays for the rows inserted and deleted meanwhile.".to_owned(),
-        );
+        remarks.push("A query also pays for the rows inserted and deleted meanwhile.".to_owned());
     }
     if let Some(syncs) = costs.iter().find_map(|costs| costs.syncs.as_ref()) {
         remarks.push(format!("Syncs are those that {} counts.", syncs.counter));
@@ -267,7 +269,7 @@ fn small(value: f64) -> String {
     if value == 0.0 || value >= 1.0 {
         return number(value);
     }
-    let digits = (2 - value.log10().floor() as i32).clamp(2, 6) as usize;
+    let digits = (2 - value.log10().floor() as i32).clamp(2, 9) as usize;
     format!("{value:.digits$}")
 }
 
@@ -287,7 +289,44 @@ mod tests {
         let because = "the server accepts no more connections".to_owned();
         let skipped = vec![Skipped { test: "qr2000".to_owned(), because }];
         let document = RunDocument { skipped, ..samples::document(results) };
-        insta::assert_snapshot!(insert_benchmark_page(&document, &Look::plain()), @"");
+        insta::assert_snapshot!(insert_benchmark_page(&document, &Look::plain()), @"
+        Insert Benchmark: rates
+          step     time  rows/s  queries/s  worst second  commits/s  rate wanted           SLA
+          l.i0      3 s  49,100          -        48,100        491            -             -
+          l.x     2.5 s  58,920          -             -          -            -             -
+          l.i1      3 s  10,217          -         1,050        409            -             -
+          qr100     3 s     100      7,001         6,901          4          100           met
+          qp1000    3 s     550      7,001         6,901         22        1,000  FAILED, 55 %
+          qp1000: the server did not keep up with 1,000 rows/s of inserts and deletes, but made 550. Its
+          queries/s are not comparable with those of a server that did.
+          l.i1: in its worst second, the rate was 10 % of its mean. Write-back, checkpoints and the removal
+          of deleted rows cause such stalls.
+
+        Latencies
+          step    statement  rows each     p50     p99   p99.9     max
+          l.i0    insert           100  1.5 ms  1.5 ms    6 ms    6 ms
+          l.i1    insert            50    3 ms    3 ms   12 ms   12 ms
+          l.i1    delete            50    2 ms    2 ms    8 ms    8 ms
+          qr100   insert            50    3 ms   12 ms   12 ms   12 ms
+          qr100   delete            50    2 ms    8 ms    8 ms    8 ms
+          qr100   query             10  120 µs  120 µs  120 µs  480 µs
+          qp1000  insert            50    3 ms   12 ms   12 ms   12 ms
+          qp1000  delete            50    2 ms    8 ms    8 ms    8 ms
+          qp1000  query             10  120 µs  120 µs  120 µs  480 µs
+
+        What one operation cost
+          step         for one  writes  KiB written     reads  KiB read    syncs  syncs/write  CPU µs
+          l.i0    inserted row  0.0200        0.400   0.00100    0.0160   0.0105      0.00729    12.5
+          l.x      indexed row  0.0100        0.200  0.000500   0.00800  0.00525      0.00364    6.25
+          l.i1    inserted row   0.180          3.6   0.00900     0.144   0.0945       0.0656     112
+          qr100          query  0.0600          1.2   0.00300    0.0480   0.0315       0.0219    37.5
+          qp1000         query       -            -         -         -   0.0315       0.0219       -
+          A query also pays for the rows inserted and deleted meanwhile.
+          Syncs are those that Innodb_data_fsyncs counts.
+          Not shown: the requests to its drives are unknown: it is a tmpfs.
+
+          qr2000: skipped, the server accepts no more connections
+        ");
     }
 
     #[test]
@@ -303,13 +342,19 @@ mod tests {
     fn steps_in_a_few_words() {
         let words: Vec<String> =
             samples::insert_benchmark().iter().filter_map(step_words).collect();
-        insta::assert_snapshot!(words.join("\n"), @"");
+        insta::assert_snapshot!(words.join("\n"), @"
+        49,100 rows/s, p50 1.5 ms, p99 1.5 ms
+        58,920 rows/s
+        10,217 rows/s, p50 3 ms, p99 3 ms
+        7,001 queries/s, p50 120 µs, p99 120 µs, SLA met
+        7,001 queries/s, p50 120 µs, p99 120 µs, SLA failed: 55 % of the rows
+        ");
         assert_eq!(step_words(&samples::quick()[0]), None);
     }
 
     #[test]
     fn digits_of_small_numbers() {
         let written = [0.0, 0.00729, 0.0105, 0.25, 0.0000004, 3.25].map(small).join(" ");
-        insta::assert_snapshot!(written, @"");
+        insta::assert_snapshot!(written, @"0 0.00729 0.0105 0.250 0.000000400 3.25");
     }
 }

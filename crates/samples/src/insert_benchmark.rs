@@ -48,8 +48,7 @@ fn result(name: &str, step: InsertBenchmarkStep) -> TestResult {
     let seconds = [&step.inserts, &step.queries];
     let seconds = seconds.iter().filter_map(|figures| Some(figures.as_ref()?.seconds.len())).max();
     let commits = [&step.inserts, &step.deletes];
-    let commits: f64 =
-        commits.iter().filter_map(|figures| Some(figures.as_ref()?.per_s)).sum();
+    let commits: f64 = commits.iter().filter_map(|figures| Some(figures.as_ref()?.per_s)).sum();
     TestResult {
         test: name.to_owned(),
         workload: WorkloadRecord { jobs: 1, depth: 1, ..WorkloadRecord::unknown() },

@@ -87,7 +87,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
                     let wanted = Wanted::AtLeast(2.0);
                     table.push(Compared::medians(&row, "rows a second", sides, rate, wanted));
                     let wanted = Wanted::AtMost(1.0);
-                    table.push(Compared::medians(&row, "client's CPU us a row", sides, cpu, wanted));
+                    table
+                        .push(Compared::medians(&row, "client's CPU us a row", sides, cpu, wanted));
                 }
                 Contestant::Flushmark(build) => table.push(Compared::medians(
                     &row,
@@ -142,7 +143,9 @@ impl Server {
         let as_user = |words: &[String]| {
             let (user, group) = (format!("--reuid={}", ids.0), format!("--regid={}", ids.1));
             let mut command = Command::new("setpriv");
-            command.args([user.as_str(), &group, "--clear-groups", "--pdeathsig=KILL", "--"]).args(words);
+            command
+                .args([user.as_str(), &group, "--clear-groups", "--pdeathsig=KILL", "--"])
+                .args(words);
             command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
             command
         };
@@ -243,24 +246,43 @@ impl Product {
         match self {
             Product::Postgres => (
                 owned(&[
-                    &format!("{POSTGRES_PROGRAMS}/initdb"), "--pgdata", data,
-                    "--username=postgres", "--auth=trust", "--no-sync",
+                    &format!("{POSTGRES_PROGRAMS}/initdb"),
+                    "--pgdata",
+                    data,
+                    "--username=postgres",
+                    "--auth=trust",
+                    "--no-sync",
                 ]),
                 owned(&[
-                    &format!("{POSTGRES_PROGRAMS}/postgres"), "-D", data, "-c",
-                    "listen_addresses=", "-c", &format!("unix_socket_directories={data}"), "-c",
-                    "fsync=off", "-c", "shared_buffers=256MB",
+                    &format!("{POSTGRES_PROGRAMS}/postgres"),
+                    "-D",
+                    data,
+                    "-c",
+                    "listen_addresses=",
+                    "-c",
+                    &format!("unix_socket_directories={data}"),
+                    "-c",
+                    "fsync=off",
+                    "-c",
+                    "shared_buffers=256MB",
                 ]),
             ),
             Product::Mariadb => (
                 owned(&[
-                    "mariadb-install-db", "--no-defaults", &format!("--datadir={data}"),
-                    "--auth-root-authentication-method=normal", "--skip-test-db",
+                    "mariadb-install-db",
+                    "--no-defaults",
+                    &format!("--datadir={data}"),
+                    "--auth-root-authentication-method=normal",
+                    "--skip-test-db",
                 ]),
                 owned(&[
-                    "mariadbd", "--no-defaults", &format!("--datadir={data}"),
-                    &format!("--socket={data}/socket"), "--skip-networking",
-                    "--skip-grant-tables", "--innodb-flush-log-at-trx-commit=0",
+                    "mariadbd",
+                    "--no-defaults",
+                    &format!("--datadir={data}"),
+                    &format!("--socket={data}/socket"),
+                    "--skip-networking",
+                    "--skip-grant-tables",
+                    "--innodb-flush-log-at-trx-commit=0",
                     "--innodb-buffer-pool-size=256M",
                 ]),
             ),

@@ -38,9 +38,9 @@ impl Prepared {
         values: &[Value<'_>],
     ) -> Result<u64, Problem> {
         match (self, connection) {
-            (Prepared::Postgres(statement), Connection::Postgres(client)) => client
-                .execute(statement, &of_values(values))
-                .map_err(|error| of_postgres(&error)),
+            (Prepared::Postgres(statement), Connection::Postgres(client)) => {
+                client.execute(statement, &of_values(values)).map_err(|error| of_postgres(&error))
+            }
             (Prepared::Mysql(statement), Connection::Mysql(conn)) => conn
                 .exec_drop(statement, positional(values))
                 .map(|()| conn.affected_rows())

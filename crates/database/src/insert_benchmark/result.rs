@@ -191,12 +191,15 @@ mod tests {
         assert_eq!((result.test.as_str(), result.engine.as_str()), ("qp1000", "mariadb"));
         assert_eq!((result.commits_per_s, result.workload.jobs), (Some(36.0), 2));
         assert_eq!(result.series.iops, [30.0, 30.0]);
-        assert_eq!(result.workload.steps, [
-            "read 10 rows by primary key",
-            "beside it, at 1000 rows/s:",
-            "insert 50 rows, commit",
-            "delete the 50 oldest rows, commit",
-        ]);
+        assert_eq!(
+            result.workload.steps,
+            [
+                "read 10 rows by primary key",
+                "beside it, at 1000 rows/s:",
+                "insert 50 rows, commit",
+                "delete the 50 oldest rows, commit",
+            ]
+        );
         assert!(matches!(result.ended, Ended::Failed { .. }));
         let benchmark = result.insert_benchmark.unwrap();
         assert_eq!(benchmark.background_rows_per_s, Some(2000.0));

@@ -192,7 +192,8 @@ impl Clients<'_> {
             let (url, password) = (self.url.clone(), self.password.map(str::to_owned));
             let patience = self.patience;
             // No two connections of a run draw the same rows.
-            let generator = generator(self.seed, number * threads_max(self.clients) + thread as u32);
+            let generator =
+                generator(self.seed, number * threads_max(self.clients) + thread as u32);
             let work = move || {
                 let opened = open(&url, password.as_deref(), patience, on);
                 let problem = opened.and_then(|connection| {
@@ -374,7 +375,9 @@ impl Gathering {
         for thread in &self.threads {
             if let Thread::Ready { backend } = thread {
                 let sql = match session.url().product() {
-                    Product::Postgres => format!("SELECT pg_catalog.pg_terminate_backend({backend})"),
+                    Product::Postgres => {
+                        format!("SELECT pg_catalog.pg_terminate_backend({backend})")
+                    }
                     Product::Mysql => format!("KILL {backend}"),
                 };
                 // The connection may have ended meanwhile.

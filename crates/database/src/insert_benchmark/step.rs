@@ -171,10 +171,7 @@ mod tests {
         let usual = usual_steps();
         assert_eq!(valid_order(&usual), Ok(()));
         let names: Vec<String> = usual.iter().map(Step::to_string).collect();
-        assert_eq!(
-            names.join(","),
-            "l.i0,l.x,l.i1,l.i2,qr100,qp100,qr500,qp500,qr1000,qp1000"
-        );
+        assert_eq!(names.join(","), "l.i0,l.x,l.i1,l.i2,qr100,qp100,qr500,qp500,qr1000,qp1000");
     }
 
     #[test]

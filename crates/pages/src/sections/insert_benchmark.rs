@@ -51,7 +51,13 @@ mod tests {
         let table = table(&names, &results).unwrap();
         assert_eq!(table.rows.len(), results.len());
         assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
-        insta::assert_snapshot!(table.rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(table.rows.iter().map(|row| row.join(" | ")).collect::<Vec<_>>().join("\n"), @"
+        l.i0 | 3 s | 49,100 | – | 48,100 | 491 | – | – | 1.5 ms | – | – | inserted row | 0.0200 | 0.400 | 0.00100 | 0.0160 | 0.0105 | 0.00729 | 12.5
+        l.x | 2.5 s | 58,920 | – | – | – | – | – | – | – | – | indexed row | 0.0100 | 0.200 | 0.000500 | 0.00800 | 0.00525 | 0.00364 | 6.25
+        l.i1 | 3 s | 10,217 | – | 1,050 | 409 | – | – | 3 ms | 2 ms | – | inserted row | 0.180 | 3.6 | 0.00900 | 0.144 | 0.0945 | 0.0656 | 112
+        qr100 | 3 s | 100 | 7,001 | 6,901 | 4 | 100 | met | 12 ms | 8 ms | 120 µs | query | 0.0600 | 1.2 | 0.00300 | 0.0480 | 0.0315 | 0.0219 | 37.5
+        qp1000 | 3 s | 550 | 7,001 | 6,901 | 22 | 1,000 | FAILED, 55 % | 12 ms | 8 ms | 120 µs | query | 0.0600 | 1.2 | 0.00300 | 0.0480 | 0.0315 | 0.0219 | 37.5
+        ");
         assert_eq!(super::table(&[], &[]), None);
     }
 }

@@ -48,7 +48,11 @@ impl Meter {
             let counters = disks.iter().map(|disk| Counters::read(&root, *disk).ok());
             counters.reduce(|sum, one| Some(sum?.plus(&one?))).flatten()
         });
-        Ok(Reading { disks, cpu_s: source.and_then(|source| server_cpu::seconds(source.pid)), syncs })
+        Ok(Reading {
+            disks,
+            cpu_s: source.and_then(|source| server_cpu::seconds(source.pid)),
+            syncs,
+        })
     }
 
     /// What each operation between two readings cost; `None` without operations.
@@ -115,8 +119,8 @@ impl Meter {
 fn disks(here: &Here) -> Result<Vec<DeviceNumber>, String> {
     let mut disks = Vec::new();
     for directory in [&here.log, &here.data] {
-        let place = Place::of(&SystemRoot::default(), directory)
-            .map_err(|error| error.to_string())?;
+        let place =
+            Place::of(&SystemRoot::default(), directory).map_err(|error| error.to_string())?;
         let device = place.block_device().ok_or_else(|| {
             format!("{} is not on a block device of this host", directory.display())
         })?;
@@ -164,13 +168,17 @@ mod tests {
     fn what_is_unknown_is_said() {
         let (before, after) = (reading(100, 1.0, 10, None), reading(600, 1.5, 9, None));
         let costs = meter().costs(&before, &after, (OperationKind::Query, 1)).unwrap();
-        assert_eq!((costs.syncs, costs.unknown), (None, vec![
-            "the server does not count its syncs".to_owned()
-        ]));
+        assert_eq!(
+            (costs.syncs, costs.unknown),
+            (None, vec!["the server does not count its syncs".to_owned()])
+        );
         let elsewhere = Meter { here: Err("it runs on db2".to_owned()), ..meter() };
         let unread = || Reading { disks: None, cpu_s: None, syncs: None };
         let costs = elsewhere.costs(&unread(), &unread(), (OperationKind::Query, 1)).unwrap();
-        assert_eq!(costs.unknown[0], "the server's processor time and the requests to its drives \
-            are unknown: it runs on db2");
+        assert_eq!(
+            costs.unknown[0],
+            "the server's processor time and the requests to its drives \
+            are unknown: it runs on db2"
+        );
     }
 }

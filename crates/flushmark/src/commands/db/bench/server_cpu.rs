@@ -8,7 +8,8 @@ use std::fs;
 pub fn seconds(pid: u32) -> Option<f64> {
     let mut processes = Vec::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
-        let is_process = entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
+        let is_process =
+            entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
         // A process may end meanwhile.
         if is_process && let Ok(stat) = fs::read_to_string(entry.path().join("stat")) {
             processes.extend(Process::parse(&stat));

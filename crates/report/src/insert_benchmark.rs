@@ -49,9 +49,12 @@ pub(crate) fn step_words(result: &TestResult) -> Option<String> {
         format!(", p50 {}, p99 {}", latency(figures.us.p50), latency(figures.us.p99))
     });
     let sla = row.step.background_share().zip(row.step.background_is_met());
-    let sla = sla.map(|(share, is_met)| match is_met {
-        true => ", SLA met".to_owned(),
-        false => format!(", SLA failed: {} of the rows", percent(share)),
+    let sla = sla.map(|(share, is_met)| {
+        if is_met {
+            ", SLA met".to_owned()
+        } else {
+            format!(", SLA failed: {} of the rows", percent(share))
+        }
     });
     Some(rate + &latencies.unwrap_or_default() + &sla.unwrap_or_default())
 }

@@ -106,7 +106,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     pub time: Duration,
 
-    /// Load 20000 rows and query for 1 s in each step, to see that everything works; the numbers
+    /// Load 5000 rows and query for 1 s in each step, to see that everything works; the numbers
     /// are meaningless
     #[arg(long, conflicts_with_all = ["rows", "time"])]
     pub smoke: bool,

@@ -185,10 +185,10 @@ impl Worker<'_> {
         let Some(start) = self.begin()? else { return Ok(()) };
         let mut recorder = Recorder::new(Kind::Delete, start, self.sender);
         let mut outcome = Ok(());
-        let mut deletes = 0;
+        let mut made = 0_u64;
         while outcome.is_ok() && !self.shared.is_stopped() && pending.recv().is_ok() {
-            deletes += 1;
-            let looks = deletes % DELETES_PER_LOOK == 0;
+            made += 1;
+            let looks = made % DELETES_PER_LOOK == 0;
             let mut delete = || {
                 let begun = Instant::now();
                 let deleted = statement.execute(&mut self.connection, &[Value::Key(first)])?;

@@ -44,10 +44,22 @@ pub struct Team {
     pub headline: Headline,
 }
 
+/// Which threads do a job's I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoThreads {
+    /// The job's own thread.
+    Own,
+    /// Threads of a library, which the job's thread wakes and waits for. The kernel then starts one
+    /// where the other has just stopped; a pinned job would make it wake an idle processor. Such
+    /// threads also open and close descriptors that the job's thread uses.
+    Library,
+}
+
 /// The parameters of all tests that run at the same time.
 pub struct Crew<'a> {
     /// One team per test.
     pub teams: Vec<Team>,
+    pub io_threads: IoThreads,
     pub clock: Clock,
     /// The devices whose counters are read.
     pub devices: Vec<DeviceNumber>,
@@ -147,8 +159,9 @@ impl Crew<'_> {
         let everyone = jobs.len() as u32;
         let tallies: Vec<Arc<Tally>> = jobs.iter().map(|_| Arc::new(Tally::new())).collect();
         let (gate, halts) = (Gate::default(), Halts::new(self.teams.len()));
+        let alone = self.io_threads == IoThreads::Own;
         let cpus = affinity::allowed();
-        let pins = cpus.len() > 1 && jobs.len() <= cpus.len();
+        let pins = alone && cpus.len() > 1 && jobs.len() <= cpus.len();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -166,7 +179,9 @@ impl Crew<'_> {
                 };
                 let (sender, cpu) = (sender.clone(), cpus.get(number).copied().filter(|_| pins));
                 let body = move || {
-                    affinity::unshare_descriptors();
+                    if alone {
+                        affinity::unshare_descriptors();
+                    }
                     if let Some(cpu) = cpu {
                         affinity::pin(cpu);
                     }

@@ -19,7 +19,7 @@ use workload::{EngineChoice, JobPart, Sharing, Test, Work, format_bytes};
 
 use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
-use crate::crew::{Crew, CrewEnd, Report, Stage, SystemUse, Team, TeamEnd};
+use crate::crew::{Crew, CrewEnd, IoThreads, Report, Stage, SystemUse, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::flow::flows;
 use crate::job::{Explained, IgnoredErrors, JobEnd, Stop};
@@ -263,7 +263,9 @@ impl Run<'_> {
     fn crew(&self, teams: Vec<Team>) -> Crew<'_> {
         let (clock, devices) = (Clock::calibrated(), self.target.counting_devices());
         let (wear, root) = (self.target.wear(), &self.options.root);
-        Crew { teams, clock, devices, wear, root, stop: self.stop }
+        let is_in_ceph = matches!(self.target.opened(), Opened::Ceph(_));
+        let io_threads = if is_in_ceph { IoThreads::Library } else { IoThreads::Own };
+        Crew { teams, io_threads, clock, devices, wear, root, stop: self.stop }
     }
 
     /// Leaves the target idle, so its caches can drain.

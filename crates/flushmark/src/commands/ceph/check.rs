@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ceph::{ClusterFacts, OsdFacts};
+use engine::ceph::OBJECT_BYTES;
 use measurement::ceph_document::{CHECK_SCHEMA, CheckDocument};
 use measurement::{Finding, RunDocument};
 
 use super::super::{look, print};
 use super::cluster;
-use super::osds::{Measurement, plan};
+use super::osds::{Measurement, OBJECTS, plan};
 use crate::args::Format;
 use crate::args::ceph::CheckArgs;
 use crate::exit::ExitStatus;
@@ -21,6 +22,11 @@ const TIME: Duration = Duration::from_millis(1500);
 /// With more OSDs than this, several are measured at the same time, so that the whole takes no
 /// longer.
 const ONE_BY_ONE_MAX: usize = 12;
+/// What all OSDs together are filled with. Two objects at a time, each in 60 ms, as a disk takes,
+/// need half a minute for it.
+const FILLED_BYTES_MAX: u64 = 4 << 30;
+/// Of one OSD, in two placement groups.
+const OBJECTS_MIN: usize = 2;
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     signals::listen().context("cannot handle signals")?;
@@ -34,11 +40,13 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
         show(args.format, facts, None, findings)?;
         return Ok(ExitStatus::Done);
     }
+    let objects = objects(wanted.len());
     let measurement = Measurement {
         suite: "ceph-check",
         cluster: &cluster,
         wanted: &wanted,
-        plan: &plan(TIME, None)?,
+        plan: &plan(TIME, None, objects)?,
+        objects,
         at_once: wanted.len().div_ceil(ONE_BY_ONE_MAX),
         place: &args.place,
         keep: &args.keep,
@@ -49,6 +57,13 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     kept.report(&progress);
     let ended = completed.end()?;
     shown.map(|()| ended.1)
+}
+
+/// Objects on each of this number of OSDs: as many as `ceph osds` creates, as long as the cluster is
+/// filled in half a minute.
+fn objects(osds: usize) -> usize {
+    let all = (FILLED_BYTES_MAX / OBJECT_BYTES) as usize;
+    (all / osds.max(1)).clamp(OBJECTS_MIN, OBJECTS)
 }
 
 fn show(
@@ -69,5 +84,15 @@ fn show(
             };
             print(&(serde_json::to_string_pretty(&document)? + "\n"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_clusters_get_fewer_objects_on_each_osd() {
+        assert_eq!([1, 3, 64, 128, 512, 5000].map(objects), [16, 16, 16, 8, 2, 2]);
     }
 }

@@ -23,13 +23,16 @@ use crate::keeping::{Keeping, KeptAs};
 use crate::progress::Progress;
 use crate::session::{Completed, new_document};
 use crate::signals::{self, STOP};
-use bench::{Bench, OBJECTS, benches};
+use bench::{Bench, benches};
 
 /// The name of its results.
 pub const SUITE: &str = "ceph-osds";
 /// OSDs whose objects are created at the same time. Each takes 20 MiB meanwhile, for whole objects
 /// and the library's copies of them.
 const CREATORS: usize = 2;
+/// Objects on each OSD: enough for a drive's cache not to hold them by chance, and for several
+/// placement groups.
+pub const OBJECTS: usize = 16;
 /// The passes that the time of each test is divided into.
 const PASSES: u32 = 5;
 
@@ -42,13 +45,14 @@ pub fn run(args: &OsdsArgs) -> anyhow::Result<ExitStatus> {
     let look = look();
     let progress = Progress::new(args.delivery.quiet, &look);
     choice::warn(&facts, &progress);
-    let plan = plan(args.time, args.depth)?;
+    let plan = plan(args.time, args.depth, OBJECTS)?;
     let at_once = if args.parallel { wanted.len() } else { 1 };
     let measurement = Measurement {
         suite: SUITE,
         cluster: &cluster,
         wanted: &wanted,
         plan: &plan,
+        objects: OBJECTS,
         at_once,
         place: &args.place,
         keep: &args.keep,
@@ -62,11 +66,11 @@ pub fn run(args: &OsdsArgs) -> anyhow::Result<ExitStatus> {
     delivered.map(|()| ended.1)
 }
 
-/// The tests of each OSD.
-pub fn plan(time: Duration, depth: Option<u32>) -> anyhow::Result<Plan> {
+/// The tests of each OSD, over this number of objects.
+pub fn plan(time: Duration, depth: Option<u32>, objects: usize) -> anyhow::Result<Plan> {
     let time = (time / PASSES).as_millis().max(1);
     let warm_up = (time / 4).clamp(10, 100);
-    let bytes = OBJECTS as u64 * OBJECT_BYTES;
+    let bytes = objects as u64 * OBJECT_BYTES;
     let mut text = format!(
         "[defaults]\nsize = \"{bytes}B\"\nblock = \"4KiB\"\ntime = \"{time}ms\"\nwarm_up = \
          \"{warm_up}ms\"\n"
@@ -88,6 +92,8 @@ pub struct Measurement<'a> {
     pub cluster: &'a Cluster,
     pub wanted: &'a [&'a OsdFacts],
     pub plan: &'a Plan,
+    /// Objects on each OSD.
+    pub objects: usize,
     /// OSDs that are measured at the same time.
     pub at_once: usize,
     pub place: &'a PlaceArgs,
@@ -106,7 +112,7 @@ impl Measurement<'_> {
             (None, Some(pool)) => pool.clone(),
             (None, None) => return Err(WrongUse("no pool is named".to_owned()).into()),
         };
-        let benches = benches(self.cluster, &name, self.wanted)?;
+        let benches = benches(self.cluster, &name, self.wanted, self.objects)?;
         let target = format!("rados:{name}");
         let mut keeping = Keeping::open(self.keep, &target)?;
         let drives = kept_drives::of(self.wanted, self.keep);

@@ -27,9 +27,6 @@ use super::super::{cluster, kept_drives};
 use crate::keeping::host_name;
 use crate::signals::STOP;
 
-/// Objects on each OSD: enough for a drive's cache not to hold them by chance, and for several
-/// placement groups.
-pub const OBJECTS: usize = 16;
 /// Operations without a device, whose latency is that of the way to the OSD.
 const ROUND_TRIPS: usize = 200;
 const CONNECTIONS: usize = 25;
@@ -63,18 +60,23 @@ struct Measured {
     disk: Option<Counters>,
 }
 
-/// The wanted OSDs with their objects in this pool.
+/// The wanted OSDs with this number of objects on each in this pool.
 ///
 /// # Errors
 /// If one of them is the primary of no placement group.
-pub fn benches(cluster: &Cluster, name: &str, wanted: &[&OsdFacts]) -> anyhow::Result<Vec<Bench>> {
+pub fn benches(
+    cluster: &Cluster,
+    name: &str,
+    wanted: &[&OsdFacts],
+    objects: usize,
+) -> anyhow::Result<Vec<Bench>> {
     let mut pool = cluster.pool(name).map_err(RadosError::from)?;
     let placement = cluster::placement(cluster, name, PATIENCE)?;
     let space = namespace();
     pool.set_namespace(&space).map_err(RadosError::from)?;
     let ids: Vec<u32> = wanted.iter().map(|osd| osd.id).collect();
     // One more, which is never created.
-    let mut names = placement.names_on(space.as_bytes(), &ids, OBJECTS + 1);
+    let mut names = placement.names_on(space.as_bytes(), &ids, objects + 1);
     let mut benches = Vec::new();
     let mut left_out = Vec::new();
     for osd in wanted {

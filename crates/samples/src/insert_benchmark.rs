@@ -23,8 +23,8 @@ fn statements(rows_each: u64, us: u64, seconds: &[u64]) -> Option<StatementFigur
     StatementFigures::new(rows, seconds.len() as f64, all, &seconds)
 }
 
-fn costs(operation: OperationKind, each: f64) -> Option<OperationCosts> {
-    Some(OperationCosts {
+fn costs(operation: OperationKind, each: f64) -> OperationCosts {
+    OperationCosts {
         operation,
         operations: 1000,
         drives: Some(DriveCosts {
@@ -40,7 +40,7 @@ fn costs(operation: OperationKind, each: f64) -> Option<OperationCosts> {
         }),
         server_cpu_us: Some(12.5 * each),
         unknown: Vec::new(),
-    })
+    }
 }
 
 fn result(name: &str, step: InsertBenchmarkStep) -> TestResult {
@@ -75,19 +75,19 @@ pub fn insert_benchmark() -> Vec<TestResult> {
     let load = InsertBenchmarkStep {
         rows_per_commit: 100,
         inserts: statements(100, 1500, &[500, 480, 490]),
-        costs: costs(OperationKind::InsertedRow, 1.0),
+        costs: Some(costs(OperationKind::InsertedRow, 1.0)),
         ..nothing.clone()
     };
     let index = InsertBenchmarkStep {
         rows_per_commit: 0,
         indexed_rows: Some(147_300),
-        costs: costs(OperationKind::IndexedRow, 0.5),
+        costs: Some(costs(OperationKind::IndexedRow, 0.5)),
         ..nothing.clone()
     };
     let changes = InsertBenchmarkStep {
         inserts: statements(50, 3000, &[300, 20, 290]),
         deletes: statements(50, 2000, &[300, 20, 290]),
-        costs: costs(OperationKind::InsertedRow, 9.0),
+        costs: Some(costs(OperationKind::InsertedRow, 9.0)),
         ..nothing.clone()
     };
     let beside = |wanted: f64, inserts: &[u64]| InsertBenchmarkStep {
@@ -95,7 +95,7 @@ pub fn insert_benchmark() -> Vec<TestResult> {
         deletes: statements(50, 2000, inserts),
         queries: statements(10, 120, &[7000, 7100, 6900]),
         background_rows_per_s: Some(wanted),
-        costs: costs(OperationKind::Query, 3.0),
+        costs: Some(costs(OperationKind::Query, 3.0)),
         ..nothing.clone()
     };
     vec![

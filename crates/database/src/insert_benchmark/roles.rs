@@ -188,7 +188,7 @@ impl Worker<'_> {
         let mut made = 0_u64;
         while outcome.is_ok() && !self.shared.is_stopped() && pending.recv().is_ok() {
             made += 1;
-            let looks = made % DELETES_PER_LOOK == 0;
+            let looks = made.is_multiple_of(DELETES_PER_LOOK);
             let mut delete = || {
                 let begun = Instant::now();
                 let deleted = statement.execute(&mut self.connection, &[Value::Key(first)])?;
@@ -238,13 +238,13 @@ impl Worker<'_> {
         let Some(start) = self.begin()? else { return Ok(()) };
         let mut recorder = Recorder::new(Kind::Query, start, self.sender);
         let mut outcome = Ok(());
-        let mut queries = 0;
+        let mut queries = 0_u64;
         while outcome.is_ok() && self.shared.wait_until(start) {
             let keys = Keys { first: first_key.load(Ordering::Relaxed), last };
             let values = points(&mut self.generator, keys).map(Value::Key);
             outcome = query(&mut self.connection, &statement, &values, &mut recorder);
             queries += 1;
-            if outcome.is_ok() && queries % QUERIES_PER_LOOK == 0 {
+            if outcome.is_ok() && queries.is_multiple_of(QUERIES_PER_LOOK) {
                 match number(&mut self.connection, &look) {
                     Ok(found) => last = found.unwrap_or(last),
                     Err(problem) => outcome = Err(problem),

@@ -531,7 +531,7 @@ pub struct TestResult {
     pub trace: Option<TraceRecord>,
     /// A step of the Insert Benchmark; absent for all other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub insert_benchmark: Option<InsertBenchmarkStep>,
+    pub insert_benchmark: Option<Box<InsertBenchmarkStep>>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,

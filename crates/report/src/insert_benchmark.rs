@@ -68,7 +68,7 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(result: &'a TestResult) -> Option<Row<'a>> {
-        Some(Row { result, step: result.insert_benchmark.as_ref()? })
+        Some(Row { result, step: result.insert_benchmark.as_deref()? })
     }
 
     /// Rows inserted per second, or indexed.
@@ -83,13 +83,11 @@ impl<'a> Row<'a> {
 
     /// What the step does as fast as it can, with the rows of each statement that its rate counts.
     fn main(&self) -> Option<(&'a StatementFigures, f64)> {
-        match &self.step.queries {
-            Some(queries) => Some((queries, 1.0)),
-            None => {
-                let inserts = self.step.inserts.as_ref()?;
-                Some((inserts, f64::from(self.step.rows_per_commit)))
-            }
+        if let Some(queries) = &self.step.queries {
+            return Some((queries, 1.0));
         }
+        let inserts = self.step.inserts.as_ref()?;
+        Some((inserts, f64::from(self.step.rows_per_commit)))
     }
 
     fn drives(&self, figure: fn(&DriveCosts) -> f64) -> Option<String> {

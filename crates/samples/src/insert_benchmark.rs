@@ -55,7 +55,7 @@ fn result(name: &str, step: InsertBenchmarkStep) -> TestResult {
         engine: "mariadb".to_owned(),
         elapsed_s: seconds.map_or(2.5, |seconds| seconds as f64),
         commits_per_s: (step.indexed_rows.is_none()).then_some(commits),
-        insert_benchmark: Some(step),
+        insert_benchmark: Some(Box::new(step)),
         ..measured
     }
 }

@@ -114,7 +114,7 @@ impl StepMeasured {
                 notes: Vec::new(),
             },
         );
-        TestResult { insert_benchmark: Some(insert_benchmark), ..result }
+        TestResult { insert_benchmark: Some(Box::new(insert_benchmark)), ..result }
     }
 }
 

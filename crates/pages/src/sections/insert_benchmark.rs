@@ -19,15 +19,15 @@ const STATEMENTS: [Statements; 3] = [
 pub(super) fn table(names: &[String], results: &[TestResult]) -> Option<Table> {
     let steps = names.iter().zip(results);
     let steps: Vec<_> = steps
-        .filter_map(|(name, result)| Some((name, result, result.insert_benchmark.as_ref()?)))
+        .filter_map(|(name, result)| Some((name, result, result.insert_benchmark.as_deref()?)))
         .collect();
     let mut table = Table::new(["step"]);
     table.columns.extend(STEP_RATES.map(|column| column.name.to_owned()));
     table.columns.extend(STATEMENTS.map(|(name, _)| name.to_owned()));
     table.columns.extend(STEP_COSTS.map(|column| column.name.to_owned()));
-    table.note = "The last columns are what one operation cost the server and its drives; a query \
-                  also pays for the rows inserted and deleted meanwhile."
-        .to_owned();
+    "The last columns are what one operation cost the server and its drives; a query also pays for \
+     the rows inserted and deleted meanwhile."
+        .clone_into(&mut table.note);
     for (name, result, step) in &steps {
         let dashed = |cell: Option<String>| or_dash(cell, |text| text);
         let p99 = |figures: &StatementFigures| latency(figures.us.p99);

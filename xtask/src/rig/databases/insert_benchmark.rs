@@ -181,6 +181,6 @@ fn document(output: &Output, status: i32) -> anyhow::Result<RunDocument> {
 
 fn step<'a>(document: &'a RunDocument, name: &str) -> anyhow::Result<&'a InsertBenchmarkStep> {
     let result = document.results.iter().find(|result| result.test == name);
-    let step = result.and_then(|result| result.insert_benchmark.as_ref());
+    let step = result.and_then(|result| result.insert_benchmark.as_deref());
     step.with_context(|| format!("{name} was not measured"))
 }

@@ -265,17 +265,17 @@ impl Benchmark<'_> {
             cpu: engine::cpu_use_since(cpu),
         };
         let operations = measured.operations();
-        let result = measured.result();
+        let mut result = measured.result();
         if is_empty && !is_complete && !matches!(result.ended, Ended::Failed { .. }) {
             return Ok(Outcome::Nothing);
         }
         // After a failure the server may be gone; what was measured counts.
         let after = self.meter.read(&mut self.session).ok();
         let costs = after.and_then(|after| self.meter.costs(&before, &after, operations));
-        let benchmark = result.insert_benchmark.clone();
-        let insert_benchmark =
-            benchmark.map(|step| measurement::InsertBenchmarkStep { costs, ..step });
-        Ok(Outcome::Measured(Box::new(TestResult { insert_benchmark, ..result })))
+        if let Some(benchmark) = &mut result.insert_benchmark {
+            benchmark.costs = costs;
+        }
+        Ok(Outcome::Measured(Box::new(result)))
     }
 }
 

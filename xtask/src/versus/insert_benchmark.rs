@@ -23,7 +23,7 @@ const PACKAGES: [&str; 4] =
     ["postgresql-15", "mariadb-server", "python3-psycopg2", "python3-mysqldb"];
 const POSTGRES_PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// How long a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -80,8 +80,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let ours = &samples[0];
         for (contestant, theirs) in contestants.iter().zip(&samples).skip(1) {
             let sides = [ours.as_slice(), theirs.as_slice()];
-            let (rate, cpu): (fn(&Load) -> f64, fn(&Load) -> f64) =
-                (|load| load.rows_per_s, |load| load.cpu_us);
+            let rate: fn(&Load) -> f64 = |load| load.rows_per_s;
+            let cpu: fn(&Load) -> f64 = |load| load.cpu_us;
             match contestant {
                 Contestant::Python => {
                     let wanted = Wanted::AtLeast(2.0);

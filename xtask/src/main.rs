@@ -92,6 +92,8 @@ enum Peer {
     Db(versus::db::Options),
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::fio::Options),
+    /// The load step of `db bench` compared with the method of the published client
+    InsertBenchmark(versus::insert_benchmark::Options),
     /// fio as a client of NBD servers
     Nbd(versus::nbd::Options),
     /// nbdkit from the system's packages: served drives, and crash states compared with copied
@@ -137,6 +139,9 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Versus { peer: Peer::Ceph(options) } => versus::ceph::run(&options),
         Task::Versus { peer: Peer::Db(options) } => versus::db::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
+        Task::Versus { peer: Peer::InsertBenchmark(options) } => {
+            versus::insert_benchmark::run(&options)
+        }
         Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),

@@ -65,13 +65,20 @@ pub enum Problem {
     Busy(String),
     #[error(
         "has {free} free in {directory}, but this run may write {needed}: free some space, or \
-         measure for a shorter --time"
+         {instead}"
     )]
-    WouldFill { directory: String, free: String, needed: String },
+    WouldFill {
+        directory: String,
+        free: String,
+        needed: String,
+        /// Advice that makes the run write less.
+        instead: &'static str,
+    },
 }
 
 const PRIVILEGE: &str = "`db commits` needs CREATE on the database (PostgreSQL), or CREATE, DROP \
-                         and INSERT on `flushmark\\_%`.* (MariaDB, MySQL)";
+                         and INSERT on `flushmark\\_%`.* (MariaDB, MySQL); `db bench` there also \
+                         needs SELECT, DELETE, ALTER and INDEX";
 
 impl DatabaseError {
     pub const fn blame(&self) -> Blame {

@@ -61,6 +61,8 @@ pub struct Facts {
 pub struct LogPlace {
     /// The directory of the log's files.
     pub directory: PathBuf,
+    /// The directory of the tables.
+    pub data: PathBuf,
     /// The file in which a running server leaves its process ID.
     pub pid_file: PathBuf,
     /// When the server started, in seconds since 1970; `None` if it does not say.
@@ -116,7 +118,7 @@ fn of_postgres(session: &mut Session) -> Result<Facts, Problem> {
             let data = only(rows, "data_directory")?;
             let data = Path::new(&data);
             let (directory, pid_file) = (data.join("pg_wal"), data.join("postmaster.pid"));
-            Ok(LogPlace { directory, pid_file, started_s, host: None })
+            Ok(LogPlace { directory, data: data.to_owned(), pid_file, started_s, host: None })
         }
         Err(Problem::LacksPrivilege(_)) => Err("the server does not show its data directory to \
                                                this user, who needs pg_read_all_settings"
@@ -191,6 +193,7 @@ fn of_mysql(session: &mut Session) -> Result<Facts, Problem> {
         // Both may be relative to the data directory.
         directory: data.join(group),
         pid_file: data.join(pid_file),
+        data: data.to_owned(),
         started_s: None,
         host,
     };

@@ -13,6 +13,8 @@
 //! | `workspace` | the schema that a run creates and drops, and those that killed runs left |
 //! | `commits` | clients that commit one row at a time, timed |
 //! | `result` | the same as a test's result |
+//! | [`insert_benchmark`] | the Insert Benchmark: its steps, their clients, their results |
+//! | `syncs` | the server's own count of syncs |
 //! | `error`, `connect_error` | one sentence each |
 
 mod activity;
@@ -21,12 +23,14 @@ mod connect_error;
 mod connection;
 mod error;
 mod facts;
+pub mod insert_benchmark;
 mod load;
 mod mysql;
 mod postgres;
 mod result;
 mod server_url;
 mod session;
+mod syncs;
 mod tls_mode;
 mod workspace;
 
@@ -40,4 +44,5 @@ pub use postgres::{connect as connect_postgres, said};
 pub use result::Clients;
 pub use server_url::{InvalidUrl, Product, ServerUrl};
 pub use session::Session;
+pub use syncs::SyncCount;
 pub use workspace::{Workspace, leftovers};

@@ -83,7 +83,7 @@ fn without_names(statement: &str) -> String {
     format!("INSERT INTO commits {}", &columns[..end])
 }
 
-fn series_of(seconds: &[Histogram]) -> Series {
+pub(crate) fn series_of(seconds: &[Histogram]) -> Series {
     let quantile = |second: &Histogram, share| {
         (!second.is_empty()).then(|| second.quantile_ns(share) as f64 / 1e3)
     };

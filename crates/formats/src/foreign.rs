@@ -104,6 +104,7 @@ impl ForeignTest {
             osd: None,
             server: None,
             trace: None,
+            insert_benchmark: None,
             cpu: self.cpu,
             ended: self.ended,
             notes: self.notes,

@@ -23,6 +23,7 @@
 //! | [`watch`] | what devices and processes did in an interval, and since they appeared |
 //! | `database` | a database server and its settings |
 //! | `server_activity` | what a database server did in an interval, by its own counters |
+//! | `insert_benchmark` | a step of the Insert Benchmark |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //! | [`trace_document`] | the JSON output of `flushmark trace` |
@@ -42,6 +43,7 @@ pub mod drives_document;
 mod finding;
 mod histogram;
 pub mod host_document;
+mod insert_benchmark;
 mod json_schema;
 mod merging;
 mod osd;
@@ -72,6 +74,10 @@ pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
+pub use insert_benchmark::{
+    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RATE_SHARE_MIN,
+    StatementFigures, SyncCosts,
+};
 pub use merging::{FieldDifference, MergeError};
 pub use osd::{DriveCommit, DriveCommitOrigin, OsdRecord};
 pub use passes::Pass;

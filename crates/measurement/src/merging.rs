@@ -210,6 +210,8 @@ impl TestResult {
             // Medians and drawn commits of several traces do not add up.
             trace: None,
             server: ServerActivity::sum(parts.iter().map(|part| part.server.as_ref())),
+            // Rates per second of several tables do not add up.
+            insert_benchmark: None,
             cpu: CpuUse {
                 user_s: sum(|part| part.cpu.user_s),
                 system_s: sum(|part| part.cpu.system_s),

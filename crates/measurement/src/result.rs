@@ -10,6 +10,7 @@ use workload::{
 };
 
 use crate::histogram::{Histogram, LatencySummary};
+use crate::insert_benchmark::InsertBenchmarkStep;
 use crate::osd::OsdRecord;
 use crate::passes::Pass;
 use crate::priorities::PriorityLatency;
@@ -533,6 +534,9 @@ pub struct TestResult {
     /// and if they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerActivity>,
+    /// A step of the Insert Benchmark; absent for all other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub insert_benchmark: Option<Box<InsertBenchmarkStep>>,
     /// Processor time of the measurement.
     pub cpu: CpuUse,
     pub ended: Ended,
@@ -618,6 +622,7 @@ impl TestResult {
             osd: None,
             trace: None,
             server: None,
+            insert_benchmark: None,
             cpu,
             ended,
             notes,

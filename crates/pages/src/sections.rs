@@ -2,6 +2,7 @@
 
 mod facts;
 mod findings;
+mod insert_benchmark;
 mod osds;
 mod overlay;
 mod overview;

@@ -11,6 +11,7 @@ use crate::database::database_commits_page;
 use crate::database_watch::database_watch_page;
 use crate::findings::fitness;
 use crate::imported;
+use crate::insert_benchmark::insert_benchmark_page;
 use crate::look::{Look, paint};
 use crate::tables::results_page;
 use crate::target::target_header;
@@ -103,6 +104,9 @@ fn page(document: &RunDocument, look: &Look) -> String {
     }
     if document.results.iter().any(TestResult::is_watched) {
         return database_watch_page(document, look);
+    }
+    if document.results.iter().any(|result| result.insert_benchmark.is_some()) {
+        return insert_benchmark_page(document, look);
     }
     if document.target.database.is_some() {
         return database_commits_page(document, look);

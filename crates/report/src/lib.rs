@@ -12,6 +12,7 @@
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
 //! | [`database_commits_page`] | commits on a database server, by number of clients |
 //! | [`ServerLines`], [`database_watch_page`] | what a watched database server does |
+//! | [`insert_benchmark_page`], [`STEP_RATES`], [`STEP_COSTS`] | the steps of the Insert Benchmark |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
 //! | [`WatchLines`], [`Shown`], [`flushes_not_counted`] | a watched machine |
@@ -53,6 +54,7 @@ mod fit;
 mod host;
 mod import;
 mod imported;
+mod insert_benchmark;
 mod kept;
 mod look;
 mod markdown;
@@ -89,6 +91,7 @@ pub use fit::{FitRow, fit_page};
 pub use host::host_page;
 pub use import::{ImportedFile, copied_line, import_page};
 pub use imported::disk_sentences;
+pub use insert_benchmark::{STEP_COSTS, STEP_RATES, StepColumn, insert_benchmark_page};
 pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
 pub use markdown::markdown;

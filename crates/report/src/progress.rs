@@ -5,6 +5,7 @@ use std::time::Duration;
 use measurement::{Ended, TestResult};
 use workload::number::{latency, number, span};
 
+use crate::insert_benchmark::step_words;
 use crate::look::Look;
 
 /// Live figures next to a progress bar: operations and commit p99 of the last second, and the
@@ -39,7 +40,8 @@ pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
         Ended::Interrupted => ", interrupted".to_owned(),
         Ended::Failed { error } => format!(", failed: {error}"),
     };
-    look.finish(format!("{position} {}: {rate}{latencies}{end}", result.test))
+    let words = step_words(result).unwrap_or_else(|| rate + &latencies);
+    look.finish(format!("{position} {}: {words}{end}", result.test))
 }
 
 #[cfg(test)]

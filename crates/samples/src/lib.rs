@@ -7,6 +7,7 @@
 //! | [`series`] | results whose latency varies from second to second |
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
 //! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
+//! | [`insert_benchmark`](fn@insert_benchmark) | steps of the Insert Benchmark |
 //! | [`traced`](fn@traced), [`fsync_on_ext4`] | traced commits |
 //! | [`watched`](fn@watched), [`activity`] | database servers that were watched |
 //! | [`place`] | drives, directories and devices on them, and exports |
@@ -20,6 +21,7 @@
 #![allow(clippy::return_self_not_must_use, reason = "an unused sample is harmless")]
 
 pub mod document;
+mod insert_benchmark;
 pub mod machine;
 mod measured;
 mod osds;
@@ -30,6 +32,7 @@ mod traced;
 mod watched;
 
 pub use document::document;
+pub use insert_benchmark::insert_benchmark;
 pub use osds::osds;
 pub use suite::{quick, sorts, spread, suite};
 pub use traced::{fsync_on_ext4, traced};

@@ -19,6 +19,7 @@
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
 //! | `commits` | one database server under `flushmark db commits` |
+//! | `insert_benchmark` | one database server under `flushmark db bench` |
 //! | `running` | a server on files in memory, for comparisons |
 //! | `traced` | one database under load from several clients, traced |
 //! | `watched` | one database server under `flushmark db watch` |
@@ -26,6 +27,7 @@
 
 mod commits;
 mod drive;
+mod insert_benchmark;
 mod ledger;
 mod machine;
 mod mariadb;
@@ -225,7 +227,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
         let commits = database.log_sync().is_some() && wanted(&format!("{name}, db commits"));
         let watched = database.log_sync().is_some() && wanted(&format!("{name}, db watch"));
-        if variants.is_empty() && log_sync.is_none() && !commits && !watched {
+        let bench = database.log_sync().is_some() && wanted(&format!("{name}, db bench"));
+        if variants.is_empty() && log_sync.is_none() && !commits && !watched && !bench {
             continue;
         }
         let template = trial::template(database, templates.path())?;
@@ -270,6 +273,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             let observed = watched::run(database, &template, &binary, options.seed);
             note(&format!("{name}, db watch"), begun, observed, &stop, &mut outcome)?;
         }
+        if bench {
+            let begun = Instant::now();
+            let observed = insert_benchmark::run(database, &template, &binary, options.seed);
+            note(&format!("{name}, db bench"), begun, observed, &stop, &mut outcome)?;
+        }
         if let Some(log_sync) = log_sync {
             let begun = Instant::now();
             let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
@@ -278,7 +286,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
-        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, traced, commits or watch"
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, \
+         traced, commits, watch or bench"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));

@@ -30,6 +30,11 @@ struct Row {
 
 const ROWS: [Row; 1] = [Row { name: watch::ROW, compare: watch::compare }];
 
+type Start = fn() -> anyhow::Result<RunningServer>;
+
+const SERVERS: [(&str, Start); 2] =
+    [("PostgreSQL", RunningServer::postgres), ("MariaDB", RunningServer::mariadb)];
+
 /// One server under comparison.
 struct Bench<'a> {
     /// Its product, as rows name it.
@@ -45,10 +50,8 @@ struct Bench<'a> {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     packages::install(&PACKAGES)?;
     let flushmark = build::flushmark()?;
-    let servers: [(&str, fn() -> anyhow::Result<RunningServer>); 2] =
-        [("PostgreSQL", RunningServer::postgres), ("MariaDB", RunningServer::mariadb)];
     let mut table = Vec::new();
-    for (product, start) in servers {
+    for (product, start) in SERVERS {
         let wanted = |row: &&Row| options.shared.wants(&format!("{}, {product}", row.name));
         let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
         if rows.is_empty() {

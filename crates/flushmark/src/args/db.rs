@@ -17,6 +17,7 @@ pub struct DbArgs {
 #[derive(Debug, Subcommand)]
 pub enum DbCommand {
     Commits(CommitsArgs),
+    Bench(BenchArgs),
     Watch(WatchArgs),
 }
 
@@ -48,6 +49,68 @@ pub struct CommitsArgs {
     /// The time measured for each number of clients, such as 60s
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "20s")]
     pub time: Duration,
+
+    /// Give up if the server does not answer for this long
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
+    pub timeout: Duration,
+
+    /// Measure although other clients use the server; it becomes slower for them meanwhile
+    #[arg(long)]
+    pub busy: bool,
+
+    #[command(flatten)]
+    pub delivery: DeliveryArgs,
+
+    #[command(flatten)]
+    pub keep: KeepArgs,
+}
+
+/// Run the Insert Benchmark on a server
+///
+/// Each client has a table, which is loaded in key order (l.i0), gets three secondary indexes (l.x),
+/// has rows inserted and deleted in big and small transactions (l.i1, l.i2), and is then queried by
+/// range (qrN) and by key (qpN) while N rows per second are inserted and deleted. All of it is in a
+/// schema flushmark_ID that is created for the run and dropped at its end. If the server runs on
+/// this host, its processor time and the requests to its drives are counted per row and per query.
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark db bench postgres://bench@db1/shop --smoke
+  flushmark db bench mysql://bench@db2/ --rows 10000000 --clients 4 --time 10min
+  flushmark db bench postgres://bench@db1/shop --steps l.i0,l.x,l.i1
+
+Passwords: PGPASSWORD, PGPASSFILE or ~/.pgpass; ~/.my.cnf or MYSQL_PWD; otherwise you are asked
+on a terminal. The URL must not contain one.")]
+pub struct BenchArgs {
+    /// The server: postgres://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT/DATABASE; for a
+    /// unix socket, its path with %2F for each / in place of HOST
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// Rows to load, by all clients together; as many are inserted and deleted afterwards, four
+    /// fifths of them in l.i1
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    pub rows: u64,
+
+    /// Clients, each with a table of its share of the rows
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub clients: u32,
+
+    /// The steps, in this order: l.i0, l.x, l.i1, l.i2, qrN and qpN for N rows per second of each
+    /// client [default: l.i0,l.x,l.i1,l.i2,qr100,qp100,qr500,qp500,qr1000,qp1000]
+    #[arg(long, value_name = "STEP,...", value_delimiter = ',')]
+    pub steps: Option<Vec<String>>,
+
+    /// The time of each step with queries, such as 10min
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    pub time: Duration,
+
+    /// Load 5000 rows and query for 1 s in each step, to see that everything works; the numbers
+    /// are meaningless
+    #[arg(long, conflicts_with_all = ["rows", "time"])]
+    pub smoke: bool,
 
     /// Give up if the server does not answer for this long
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]

@@ -1,10 +1,11 @@
 //! `flushmark db`: one file per subcommand, and what they share.
 
+mod bench;
 mod commits;
 mod connect;
 mod created;
+mod here;
 mod log_device;
-mod log_directory;
 mod storage;
 mod watch;
 
@@ -13,6 +14,7 @@ use crate::exit::ExitStatus;
 
 pub fn run(args: &DbArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
+        DbCommand::Bench(bench) => bench::run(bench),
         DbCommand::Commits(commits) => commits::run(commits),
         DbCommand::Watch(watch) => watch::run(watch),
     }

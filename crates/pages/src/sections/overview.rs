@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use measurement::TestResult;
 use workload::number::{latency, number, throughput};
 
-use super::{RunSection, osds};
+use super::{RunSection, insert_benchmark, osds};
 use crate::charts::figure::Figures;
 use crate::charts::{glance, sort_time};
 use crate::table::{Table, or_dash};
@@ -46,6 +46,8 @@ fn every_test(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     html! {
         @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
         @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
+        @if let Some(steps) = insert_benchmark::table(&names, results) { (steps.markup("Every step of \
+            the Insert Benchmark")) }
         @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's \
             numbers")) }
     }

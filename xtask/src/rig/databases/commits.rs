@@ -187,7 +187,10 @@ impl Rig<'_> {
 }
 
 /// The schemas of runs that exist.
-fn schemas(database: &'static dyn Database, session: &mut Session) -> anyhow::Result<Vec<String>> {
+pub fn schemas(
+    database: &'static dyn Database,
+    session: &mut Session,
+) -> anyhow::Result<Vec<String>> {
     session.ask(database.schemas())
 }
 

@@ -15,6 +15,7 @@ use measurement::{
 use super::super::look;
 use super::connect::{Server, connect};
 use super::created;
+use super::here::Here;
 use super::storage::Storage;
 use crate::args::db::CommitsArgs;
 use crate::args::export::PrintFormat;
@@ -37,7 +38,7 @@ pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
     signals::listen().context("cannot handle signals")?;
     let (server, mut session) = connect(url, args.timeout)?;
     let facts = Facts::read(&mut session)?;
-    let storage = Storage::of(&facts, args.time);
+    let storage = Here::of(&facts).map(|here| Storage::of(&here, &facts.record, args.time));
     let warm_up = (args.time / 10).clamp(Duration::from_millis(200), Duration::from_secs(2));
     let counts = distinct(&args.clients);
     let total = (args.time + warm_up) * counts.len() as u32;

@@ -4,7 +4,7 @@ use database::Facts;
 use drive::{BlockDevice, Counters, DeviceNumber, Place, SystemRoot};
 use measurement::DeviceCounts;
 
-use super::log_directory::log_directory;
+use super::here::Here;
 
 /// The drives that count the flushes of the log.
 pub struct LogDevice {
@@ -19,7 +19,7 @@ impl LogDevice {
     /// # Errors
     /// If it is not known, with the reason.
     pub fn of(facts: &Facts) -> Result<LogDevice, String> {
-        let directory = log_directory(facts)?;
+        let directory = Here::of(facts)?.log;
         let place = Place::of(&SystemRoot::default(), &directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
         let devices = place.block_device().map(BlockDevice::flush_counting_devices);

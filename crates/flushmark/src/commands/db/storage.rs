@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use database::{Facts, Problem};
+use database::Problem;
 use drive::{Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{DatabaseProduct, DatabaseRecord, Outcome, TestResult};
 use workload::number::about_bytes;
 use workload::{Plan, SyncMethod};
 
-use super::log_directory::log_directory;
+use super::here::Here;
 use crate::signals::STOP;
 
 /// What commits can write at most: some 20,000 per second, each with its row and its log.
@@ -26,13 +26,9 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Finds it, for a test that is not longer than those of the clients.
-    ///
-    /// # Errors
-    /// Why commits of the storage cannot be measured.
-    pub fn of(facts: &Facts, time: Duration) -> Result<Storage, String> {
-        let directory = log_directory(facts)?;
-        Ok(Storage { directory, plan: plan(&facts.record, time) })
+    /// The log of a server on this host, for a test that is not longer than those of the clients.
+    pub fn of(here: &Here, record: &DatabaseRecord, time: Duration) -> Storage {
+        Storage { directory: here.log.clone(), plan: plan(record, time) }
     }
 
     /// The problem with its free space for commits that take this long, if there is one.
@@ -44,6 +40,7 @@ impl Storage {
             directory: self.directory.display().to_string(),
             free: about_bytes(free),
             needed: about_bytes(needed),
+            instead: "measure for a shorter --time",
         })
     }
 

@@ -1,4 +1,4 @@
-//! The directory of a server's log, if the server runs on this host.
+//! A server that runs on this host: its directories and its process.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,18 +11,33 @@ use crate::keeping::host_name;
 /// Seconds between the start that a server reports and the one in its file.
 const STARTED_DIFFERENCE_MAX_S: u64 = 2;
 
-/// # Errors
-/// If it is not known, or not on this host, with the reason.
-pub fn log_directory(facts: &Facts) -> Result<PathBuf, String> {
-    let log = facts.log.as_ref().map_err(Clone::clone)?;
-    is_here(log)?;
-    fs::canonicalize(&log.directory)
-        .map_err(|error| format!("{}: {error}", log.directory.display()))
+pub struct Here {
+    /// The directory of the log.
+    pub log: PathBuf,
+    /// The directory of the tables.
+    pub data: PathBuf,
+    /// The server's process, or the first of them.
+    pub pid: u32,
+}
+
+impl Here {
+    /// Finds the server on this host.
+    ///
+    /// # Errors
+    /// Why it is not known to run here.
+    pub fn of(facts: &Facts) -> Result<Here, String> {
+        let place = facts.log.as_ref().map_err(Clone::clone)?;
+        let pid = process(place)?;
+        let directory = |path: &Path| {
+            fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        Ok(Here { log: directory(&place.directory)?, data: directory(&place.data)?, pid })
+    }
 }
 
 /// Checks that the log in this place is that of the server: another host, or a container, may have
 /// a directory of the same name.
-fn is_here(log: &LogPlace) -> Result<(), String> {
+fn process(log: &LogPlace) -> Result<u32, String> {
     if let (Some(host), Some(own)) = (&log.host, host_name())
         && *host != own
     {
@@ -38,22 +53,21 @@ fn is_here(log: &LogPlace) -> Result<(), String> {
         ),
         _ => format!("{shown}: {error}"),
     })?;
-    is_running(&text, log.started_s)
-        .then_some(())
+    running(&text, log.started_s)
         .ok_or_else(|| format!("{shown} is not that of the server, which runs somewhere else"))
 }
 
 /// The file has the server's process ID in its first line; PostgreSQL's has the time of its start in
 /// the third.
-fn is_running(pid_file: &str, started_s: Option<u64>) -> bool {
+fn running(pid_file: &str, started_s: Option<u64>) -> Option<u32> {
     let mut lines = pid_file.lines();
-    let pid = lines.next().and_then(|line| line.trim().parse::<u32>().ok());
-    let is_alive = pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists());
+    let pid = lines.next().and_then(|line| line.trim().parse::<u32>().ok())?;
+    let is_alive = Path::new(&format!("/proc/{pid}")).exists();
     let started_here = lines.nth(1).and_then(|line| line.trim().parse::<u64>().ok());
     let is_same = started_s.is_none_or(|started| {
         started_here.is_some_and(|here| here.abs_diff(started) <= STARTED_DIFFERENCE_MAX_S)
     });
-    is_alive && is_same
+    (is_alive && is_same).then_some(pid)
 }
 
 #[cfg(test)]
@@ -64,9 +78,11 @@ mod tests {
     fn another_servers_file() {
         let own = std::process::id();
         let file = format!("{own}\n/data\n1764190000\n5432\n");
-        assert!(is_running(&file, Some(1_764_190_001)) && is_running(&format!("{own}\n"), None));
-        assert!(!is_running(&file, Some(1_764_190_900)), "started at another time");
-        assert!(!is_running("0\n/data\n1764190000\n", Some(1_764_190_000)), "no such process");
-        assert!(!is_running("", None) && !is_running(&format!("{own}\n"), Some(1)));
+        assert_eq!(running(&file, Some(1_764_190_001)), Some(own));
+        assert_eq!(running(&format!("{own}\n"), None), Some(own));
+        assert_eq!(running(&file, Some(1_764_190_900)), None, "started at another time");
+        assert_eq!(running("0\n/data\n1764190000\n", Some(1_764_190_000)), None, "no such process");
+        assert_eq!(running("", None), None);
+        assert_eq!(running(&format!("{own}\n"), Some(1)), None);
     }
 }

@@ -14,7 +14,6 @@
 //! | `commits` | clients that commit one row at a time, timed |
 //! | `result` | the same as a test's result |
 //! | [`insert_benchmark`] | the Insert Benchmark: its steps, their clients, their results |
-//! | `syncs` | the server's own count of syncs |
 //! | `error`, `connect_error` | one sentence each |
 
 mod activity;
@@ -30,7 +29,6 @@ mod postgres;
 mod result;
 mod server_url;
 mod session;
-mod syncs;
 mod tls_mode;
 mod workspace;
 
@@ -44,5 +42,4 @@ pub use postgres::{connect as connect_postgres, said};
 pub use result::Clients;
 pub use server_url::{InvalidUrl, Product, ServerUrl};
 pub use session::Session;
-pub use syncs::SyncCount;
 pub use workspace::{Workspace, leftovers};

@@ -22,7 +22,7 @@ fn help() {
     Measure:
       check      Measure what a commit costs here, in under a minute
       run        Run a suite, a plan, a fio job file or a fio command
-      db         Measure what commits cost on a database server
+      db         Measure or watch what commits cost on a database server
       suites     List the built-in suites, or print one as a plan
 
     Inspect:

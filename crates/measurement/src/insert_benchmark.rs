@@ -129,9 +129,6 @@ pub struct OperationCosts {
     /// if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drives: Option<DriveCosts>,
-    /// Syncs by the server's own count; absent if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub syncs: Option<SyncCosts>,
     /// Processor time of the server's processes, in microseconds; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_us: Option<f64>,
@@ -148,18 +145,6 @@ pub struct DriveCosts {
     pub written_kib: f64,
     pub reads: f64,
     pub read_kib: f64,
-}
-
-/// Syncs for one operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SyncCosts {
-    pub syncs: f64,
-    /// Syncs per write, by the server's count of both; absent if it does not count the writes of
-    /// all its files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_write: Option<f64>,
-    /// The server's counter, such as `Innodb_data_fsyncs`.
-    pub counter: String,
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
 pub use insert_benchmark::{
     DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RATE_SHARE_MIN,
-    StatementFigures, SyncCosts,
+    StatementFigures,
 };
 pub use merging::{FieldDifference, MergeError};
 pub use osd::{DriveCommit, DriveCommitOrigin, OsdRecord};

@@ -176,6 +176,16 @@ impl ServerActivity {
         total(self.files.iter().filter_map(|file| file.writes.as_ref()).map(|of| of.number.count))
     }
 
+    /// Syncs of the kinds of files whose writes are counted as well, per write; `None` without such
+    /// a kind, or without writes.
+    pub fn syncs_per_write(&self) -> Option<f64> {
+        let both = self.files.iter().filter_map(|file| {
+            Some((file.syncs.as_ref()?.number.count, file.writes.as_ref()?.number.count))
+        });
+        let (syncs, writes) = both.fold((0.0, 0.0), |sum, file| (sum.0 + file.0, sum.1 + file.1));
+        (writes > 0.0).then(|| syncs / writes)
+    }
+
     pub fn commits_per_s(&self) -> Option<f64> {
         self.per_second(self.commits.as_ref()?.count)
     }
@@ -321,7 +331,11 @@ mod tests {
         assert_eq!(activity.share_in_sync(ServerFile::Log), Some(0.75));
         assert_eq!(activity.syncs(ServerFile::Log).unwrap().mean_us(), Some(6000.0));
         assert_eq!(activity.share_in_sync(ServerFile::Data), None);
-        assert_eq!(activity.writes_in_total(), None);
+        assert_eq!((activity.writes_in_total(), activity.syncs_per_write()), (None, None));
+        let mut activity = activity;
+        let number = ServerCount::counted(1000.0, "wal_write");
+        activity.files[0].writes = Some(ServerWrites { number, bytes: None });
+        assert_eq!(activity.syncs_per_write(), Some(0.25));
     }
 
     #[test]

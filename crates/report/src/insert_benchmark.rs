@@ -1,8 +1,8 @@
 //! `flushmark db bench`: the steps of the Insert Benchmark, as its author publishes them.
 
 use measurement::{
-    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, StatementFigures,
-    SyncCosts, TestResult,
+    DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RunDocument, ServerActivity,
+    StatementFigures, TestResult,
 };
 use workload::number::{latency, number};
 
@@ -94,8 +94,11 @@ impl<'a> Row<'a> {
         Some(small(figure(self.step.costs.as_ref()?.drives.as_ref()?)))
     }
 
-    fn syncs(&self) -> Option<&'a SyncCosts> {
-        self.step.costs.as_ref()?.syncs.as_ref()
+    /// Syncs of one operation, by the server's own counters.
+    fn syncs(&self) -> Option<f64> {
+        let operations = self.step.costs.as_ref()?.operations;
+        let syncs = self.result.server.as_ref()?.syncs_in_total()?;
+        (operations > 0).then(|| syncs / operations as f64)
     }
 
     /// The rate of rows or queries in the worst second.
@@ -151,8 +154,8 @@ pub const STEP_COSTS: [StepColumn; 8] = [
     StepColumn::new("KiB written", |row| row.drives(|drives| drives.written_kib)),
     StepColumn::new("reads", |row| row.drives(|drives| drives.reads)),
     StepColumn::new("KiB read", |row| row.drives(|drives| drives.read_kib)),
-    StepColumn::new("syncs", |row| Some(small(row.syncs()?.syncs))),
-    StepColumn::new("syncs/write", |row| row.syncs()?.per_write.map(small)),
+    StepColumn::new("syncs", |row| row.syncs().map(small)),
+    StepColumn::new("syncs/write", |row| row.result.server.as_ref()?.syncs_per_write().map(small)),
     StepColumn::new("CPU µs", |row| row.step.costs.as_ref()?.server_cpu_us.map(number)),
 ];
 
@@ -241,6 +244,17 @@ fn latencies(steps: &[Row<'_>], look: &Look) -> String {
         .of(&rows, look)
 }
 
+/// The kinds of files whose syncs the server counts; `None` if there are none.
+fn counted(server: &ServerActivity) -> Option<String> {
+    let kinds = server.files.iter().filter(|file| file.syncs.is_some());
+    let kinds: Vec<&str> = kinds.map(|file| file.file.label()).collect();
+    let (last, others) = kinds.split_last()?;
+    Some(match others {
+        [] => (*last).to_owned(),
+        others => format!("{} and {last}", others.join(", ")),
+    })
+}
+
 /// The costs of each operation.
 fn costs(steps: &[Row<'_>], look: &Look) -> String {
     let costs: Vec<&OperationCosts> =
@@ -252,10 +266,12 @@ fn costs(steps: &[Row<'_>], look: &Look) -> String {
     if costs.iter().any(|costs| costs.operation == OperationKind::Query) {
         remarks.push("A query also pays for the rows inserted and deleted meanwhile.".to_owned());
     }
-    if let Some(syncs) = costs.iter().find_map(|costs| costs.syncs.as_ref()) {
-        remarks.push(format!("Syncs are those that {} counts.", syncs.counter));
+    let servers = || steps.iter().filter_map(|row| row.result.server.as_ref());
+    if let Some(counted) = servers().find_map(counted) {
+        remarks.push(format!("Syncs by the server's own count: {counted}."));
     }
-    for unknown in costs.iter().flat_map(|costs| &costs.unknown) {
+    let unknown = costs.iter().flat_map(|costs| &costs.unknown);
+    for unknown in unknown.chain(servers().flat_map(|server| &server.unknown)) {
         let sentence = format!("Not shown: {unknown}.");
         if !remarks.contains(&sentence) {
             remarks.push(sentence);
@@ -316,14 +332,14 @@ mod tests {
           qp1000  query             10  120 µs  120 µs  120 µs  480 µs
 
         What one operation cost
-          step         for one  writes  KiB written     reads  KiB read    syncs  syncs/write  CPU µs
-          l.i0    inserted row  0.0200        0.400   0.00100    0.0160   0.0105      0.00729    12.5
-          l.x      indexed row  0.0100        0.200  0.000500   0.00800  0.00525      0.00364    6.25
-          l.i1    inserted row   0.180          3.6   0.00900     0.144   0.0945       0.0656     112
-          qr100          query  0.0600          1.2   0.00300    0.0480   0.0315       0.0219    37.5
-          qp1000         query       -            -         -         -   0.0315       0.0219       -
+          step         for one  writes  KiB written     reads  KiB read   syncs  syncs/write  CPU µs
+          l.i0    inserted row  0.0200        0.400   0.00100    0.0160  0.0105            1    12.5
+          l.x      indexed row  0.0100        0.200  0.000500   0.00800  0.0105            1    6.25
+          l.i1    inserted row   0.180          3.6   0.00900     0.144  0.0105            1     112
+          qr100          query  0.0600          1.2   0.00300    0.0480  0.0105            1    37.5
+          qp1000         query       -            -         -         -  0.0105            1       -
           A query also pays for the rows inserted and deleted meanwhile.
-          Syncs are those that Innodb_data_fsyncs counts.
+          Syncs by the server's own count: log.
           Not shown: the requests to its drives are unknown: it is a tmpfs.
 
           qr2000: skipped, the server accepts no more connections

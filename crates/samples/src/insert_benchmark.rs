@@ -2,7 +2,7 @@
 
 use measurement::{
     DriveCosts, Histogram, InsertBenchmarkStep, OperationCosts, OperationKind, StatementFigures,
-    SyncCosts, TestResult, WorkloadRecord,
+    TestResult, WorkloadRecord,
 };
 use workload::SyncMethod;
 
@@ -33,11 +33,6 @@ fn costs(operation: OperationKind, each: f64) -> OperationCosts {
             reads: 0.001 * each,
             read_kib: 0.016 * each,
         }),
-        syncs: Some(SyncCosts {
-            syncs: 0.0105 * each,
-            per_write: Some(0.00729 * each),
-            counter: "Innodb_data_fsyncs".to_owned(),
-        }),
         server_cpu_us: Some(12.5 * each),
         unknown: Vec::new(),
     }
@@ -55,6 +50,7 @@ fn result(name: &str, step: InsertBenchmarkStep) -> TestResult {
         engine: "mariadb".to_owned(),
         elapsed_s: seconds.map_or(2.5, |seconds| seconds as f64),
         commits_per_s: (step.indexed_rows.is_none()).then_some(commits),
+        server: Some(crate::watched::activity(1000.0, 10.5, None)),
         insert_benchmark: Some(Box::new(step)),
         ..measured
     }

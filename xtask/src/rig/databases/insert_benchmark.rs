@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use measurement::{InsertBenchmarkStep, RunDocument};
+use measurement::{InsertBenchmarkStep, RunDocument, ServerActivity};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::commits::{Observed, schemas};
@@ -91,7 +91,10 @@ impl Rig<'_> {
         }
         let costs = step(&document, "l.i2")?.costs.as_ref().context("l.i2 has no costs")?;
         ensure!(costs.unknown.is_empty(), "unknown costs: {:?}", costs.unknown);
-        let (drives, syncs) = (costs.drives, costs.syncs.as_ref().map(|syncs| syncs.syncs));
+        let (drives, rows) = (costs.drives, costs.operations as f64);
+        let small = document.results.iter().find(|result| result.test == "l.i2");
+        let server = small.and_then(|result| result.server.as_ref());
+        let syncs = server.and_then(ServerActivity::syncs_in_total).map(|syncs| syncs / rows);
         // Five rows are a commit, and so are five deletes; clients may share a sync.
         ensure!(syncs.is_some_and(|syncs| (0.05..2.0).contains(&syncs)), "{syncs:?} syncs per row");
         ensure!(drives.is_some_and(|drives| drives.writes > 0.05), "{drives:?} for a row");

@@ -9,9 +9,11 @@ use anyhow::Context as _;
 use database::insert_benchmark::{
     self as benchmark, Clients, Step, StepMeasured, usual_steps, valid_order,
 };
-use database::{DatabaseError, Facts, Finish, Load, Problem, ServerUrl, Session};
+use database::{DatabaseError, Facts, Finish, Load, Meter, Problem, ServerUrl, Session, Snapshot};
 use drive::{HostFacts, Place, SystemRoot};
-use measurement::{Ended, RunDocument, Skipped, TargetKind, TargetRecord, TestResult};
+use measurement::{
+    Ended, RunDocument, ServerActivity, Skipped, TargetKind, TargetRecord, TestResult,
+};
 use workload::number::about_bytes;
 
 use super::super::look;
@@ -27,7 +29,7 @@ use crate::keeping::Keeping;
 use crate::progress::Progress;
 use crate::session::{Completed, judge, new_document};
 use crate::signals::{self, STOP};
-use costs::Meter;
+use costs::HostMeter;
 
 /// The name of its results.
 const SUITE: &str = "db-bench";
@@ -113,8 +115,9 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
         patience: args.timeout,
         seed: SEED,
     };
-    let meter = Meter::new(&here, facts.record.product);
-    let mut benchmark = Benchmark { server: &server, facts: &facts, clients, meter, session };
+    let (host_meter, meter) = (HostMeter::new(&here), Meter::new(&facts, &mut session)?);
+    let mut benchmark =
+        Benchmark { server: &server, facts: &facts, clients, meter, host_meter, session };
     let error = benchmark.run(&plan.steps, |result, skipped| {
         result.iter().for_each(|result| progress.measured(result));
         skipped.iter().for_each(|skipped| progress.skipped(skipped));
@@ -190,6 +193,7 @@ struct Benchmark<'a> {
     facts: &'a Facts,
     clients: Clients<'a>,
     meter: Meter,
+    host_meter: HostMeter,
     session: Session,
 }
 
@@ -242,7 +246,7 @@ impl Benchmark<'_> {
     }
 
     fn step(&mut self, step: Step, number: u32) -> Result<Outcome, DatabaseError> {
-        let before = self.meter.read(&mut self.session)?;
+        let before = (self.meter.read_settled(&mut self.session)?, self.host_meter.read());
         let cpu = engine::cpu_use();
         let seen = self.clients.step(step, number, &mut self.session, &|| STOP.is_requested());
         let seen = match seen {
@@ -270,12 +274,22 @@ impl Benchmark<'_> {
             return Ok(Outcome::Nothing);
         }
         // After a failure the server may be gone; what was measured counts.
-        let after = self.meter.read(&mut self.session).ok();
-        let costs = after.and_then(|after| self.meter.costs(&before, &after, operations));
+        match self.activity_since(&before.0) {
+            Ok(activity) => result.server = Some(activity),
+            Err(_) if matches!(result.ended, Ended::Failed { .. }) => {}
+            Err(why) => result.notes.push(format!("syncs of the server are unknown: {why}")),
+        }
         if let Some(benchmark) = &mut result.insert_benchmark {
-            benchmark.costs = costs;
+            let after = self.host_meter.read();
+            benchmark.costs = self.host_meter.costs(&before.1, &after, operations);
         }
         Ok(Outcome::Measured(Box::new(result)))
+    }
+
+    fn activity_since(&mut self, earlier: &Snapshot) -> Result<ServerActivity, String> {
+        let now = self.meter.read_settled(&mut self.session).map_err(|error| error.to_string())?;
+        let interval = now.since(earlier).map_err(|why| why.to_string())?;
+        Ok(self.meter.activity(&interval))
     }
 }
 

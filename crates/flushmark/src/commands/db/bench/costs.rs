@@ -1,23 +1,13 @@
-//! What a step costs the server and its drives: counters before and after it.
+//! What a step costs the server's host and its drives: counters before and after it.
 
-use std::time::Duration;
-
-use database::{DatabaseError, Session, SyncCount};
 use drive::{Counters, DeviceNumber, Place, SystemRoot};
-use measurement::{DatabaseProduct, DriveCosts, OperationCosts, OperationKind, SyncCosts};
+use measurement::{DriveCosts, OperationCosts, OperationKind};
 
 use super::super::here::Here;
 use super::server_cpu;
 
-/// A process of PostgreSQL adds what it counted to the server's statistics once a second, and when it
-/// ends, which takes a moment after its client has left.
-const LEAVING: Duration = Duration::from_millis(200);
-
-/// The counters that exist.
-pub struct Meter {
-    product: DatabaseProduct,
-    here: Result<Source, String>,
-}
+/// The counters that exist, if the server runs on this host.
+pub struct HostMeter(Result<Source, String>);
 
 /// Of a server on this host.
 struct Source {
@@ -30,29 +20,22 @@ struct Source {
 pub struct Reading {
     disks: Option<Counters>,
     cpu_s: Option<f64>,
-    syncs: Option<SyncCount>,
 }
 
-impl Meter {
-    pub fn new(here: &Result<Here, String>, product: DatabaseProduct) -> Meter {
+impl HostMeter {
+    pub fn new(here: &Result<Here, String>) -> HostMeter {
         let source = |here: &Here| Source { disks: disks(here), pid: here.pid };
-        Meter { product, here: here.as_ref().map(source).map_err(Clone::clone) }
+        HostMeter(here.as_ref().map(source).map_err(Clone::clone))
     }
 
-    pub fn read(&self, session: &mut Session) -> Result<Reading, DatabaseError> {
-        std::thread::sleep(LEAVING);
-        let syncs = SyncCount::read(session, self.product)?;
-        let source = self.here.as_ref().ok();
+    pub fn read(&self) -> Reading {
+        let source = self.0.as_ref().ok();
         let root = SystemRoot::default();
         let disks = source.and_then(|source| source.disks.as_ref().ok()).and_then(|disks| {
             let counters = disks.iter().map(|disk| Counters::read(&root, *disk).ok());
             counters.reduce(|sum, one| Some(sum?.plus(&one?))).flatten()
         });
-        Ok(Reading {
-            disks,
-            cpu_s: source.and_then(|source| server_cpu::seconds(source.pid)),
-            syncs,
-        })
+        Reading { disks, cpu_s: source.and_then(|source| server_cpu::seconds(source.pid)) }
     }
 
     /// What each operation between two readings cost; `None` without operations.
@@ -75,25 +58,10 @@ impl Meter {
                 read_kib: each(counted.read_bytes) / 1024.0,
             }
         });
-        let syncs = match (&before.syncs, &after.syncs) {
-            // A server that was restarted begins again.
-            (Some(before), Some(after)) => after.syncs.checked_sub(before.syncs).map(|syncs| {
-                let writes = before.writes.zip(after.writes);
-                let writes = writes.and_then(|(before, after)| after.checked_sub(before));
-                SyncCosts {
-                    syncs: each(syncs),
-                    per_write: writes
-                        .filter(|&writes| writes > 0)
-                        .map(|writes| syncs as f64 / writes as f64),
-                    counter: after.counter.to_owned(),
-                }
-            }),
-            _ => None,
-        };
         let cpu_s = before.cpu_s.zip(after.cpu_s).map(|(before, after)| after - before);
         let server_cpu_us = cpu_s.map(|cpu_s| cpu_s.max(0.0) * 1e6 / operations as f64);
         let mut unknown = Vec::new();
-        match &self.here {
+        match &self.0 {
             Err(because) => unknown.push(format!(
                 "the server's processor time and the requests to its drives are unknown: {because}"
             )),
@@ -108,10 +76,7 @@ impl Meter {
                 }
             }
         }
-        if syncs.is_none() {
-            unknown.push("the server does not count its syncs".to_owned());
-        }
-        Some(OperationCosts { operation, operations, drives, syncs, server_cpu_us, unknown })
+        Some(OperationCosts { operation, operations, drives, server_cpu_us, unknown })
     }
 }
 
@@ -136,49 +101,32 @@ fn disks(here: &Here) -> Result<Vec<DeviceNumber>, String> {
 mod tests {
     use super::*;
 
-    fn reading(writes: u64, cpu_s: f64, syncs: u64, data_writes: Option<u64>) -> Reading {
+    fn reading(writes: u64, cpu_s: f64) -> Reading {
         let stat = format!("4 0 16 1 {writes} 0 {} 2 0 3 3 0 0 0 0 12 480", writes * 8);
-        let counter = "Innodb_data_fsyncs";
-        Reading {
-            disks: Counters::parse(&stat),
-            cpu_s: Some(cpu_s),
-            syncs: Some(SyncCount { counter, syncs, writes: data_writes }),
-        }
-    }
-
-    fn meter() -> Meter {
-        let source = Source { disks: Ok(Vec::new()), pid: 1 };
-        Meter { product: DatabaseProduct::Mariadb, here: Ok(source) }
+        Reading { disks: Counters::parse(&stat), cpu_s: Some(cpu_s) }
     }
 
     #[test]
     fn costs_are_differences_by_operation() {
-        let (before, after) = (reading(100, 1.0, 10, Some(50)), reading(600, 1.5, 35, Some(150)));
-        let costs = meter().costs(&before, &after, (OperationKind::InsertedRow, 1000)).unwrap();
+        let meter = HostMeter(Ok(Source { disks: Ok(Vec::new()), pid: 1 }));
+        let (before, after) = (reading(100, 1.0), reading(600, 1.5));
+        let costs = meter.costs(&before, &after, (OperationKind::InsertedRow, 1000)).unwrap();
         let drives = costs.drives.unwrap();
         assert_eq!((drives.writes, drives.written_kib, drives.reads), (0.5, 2.0, 0.0));
         assert_eq!(costs.server_cpu_us, Some(500.0));
-        let syncs = costs.syncs.unwrap();
-        assert_eq!((syncs.syncs, syncs.per_write), (0.025, Some(0.25)));
         assert!(costs.unknown.is_empty(), "{:?}", costs.unknown);
-        assert_eq!(meter().costs(&before, &after, (OperationKind::Query, 0)), None);
+        assert_eq!(meter.costs(&before, &after, (OperationKind::Query, 0)), None);
     }
 
     #[test]
     fn what_is_unknown_is_said() {
-        let (before, after) = (reading(100, 1.0, 10, None), reading(600, 1.5, 9, None));
-        let costs = meter().costs(&before, &after, (OperationKind::Query, 1)).unwrap();
-        assert_eq!(
-            (costs.syncs, costs.unknown),
-            (None, vec!["the server does not count its syncs".to_owned()])
-        );
-        let elsewhere = Meter { here: Err("it runs on db2".to_owned()), ..meter() };
-        let unread = || Reading { disks: None, cpu_s: None, syncs: None };
+        let elsewhere = HostMeter(Err("it runs on db2".to_owned()));
+        let unread = || Reading { disks: None, cpu_s: None };
         let costs = elsewhere.costs(&unread(), &unread(), (OperationKind::Query, 1)).unwrap();
         assert_eq!(
-            costs.unknown[0],
-            "the server's processor time and the requests to its drives \
-            are unknown: it runs on db2"
+            costs.unknown,
+            ["the server's processor time and the requests to its drives are unknown: it runs \
+                on db2"]
         );
     }
 }

@@ -267,11 +267,15 @@ fn costs(steps: &[Row<'_>], look: &Look) -> String {
         remarks.push("A query also pays for the rows inserted and deleted meanwhile.".to_owned());
     }
     let servers = || steps.iter().filter_map(|row| row.result.server.as_ref());
-    if let Some(counted) = servers().find_map(counted) {
-        remarks.push(format!("Syncs by the server's own count: {counted}."));
-    }
-    let unknown = costs.iter().flat_map(|costs| &costs.unknown);
-    for unknown in unknown.chain(servers().flat_map(|server| &server.unknown)) {
+    let counted = servers().find_map(counted);
+    let uncounted: Vec<&String> = match &counted {
+        Some(kinds) => {
+            remarks.push(format!("Syncs by the server's own count: {kinds}."));
+            Vec::new()
+        }
+        None => servers().flat_map(|server| &server.unknown).collect(),
+    };
+    for unknown in costs.iter().flat_map(|costs| &costs.unknown).chain(uncounted) {
         let sentence = format!("Not shown: {unknown}.");
         if !remarks.contains(&sentence) {
             remarks.push(sentence);

@@ -66,7 +66,11 @@ pub(crate) fn divide(commit: &Commit) -> Vec<Part> {
         let (activity, from, to) = parts[index];
         let stage = match activity {
             Activity::Stage(stage) => stage,
-            Activity::OffCpu => why_off_cpu(&parts, index),
+            Activity::OffCpu => {
+                let off_cpu = commit.off_cpu.iter().flatten();
+                let is_back = off_cpu.map(|off| off.waking).any(|back| back == to);
+                why_off_cpu(&parts, index, is_back)
+            }
         };
         parts[index].0 = Activity::Stage(stage);
         known.push(Part { stage, from, to });
@@ -156,8 +160,10 @@ fn sweep(commit: &Commit) -> Vec<(Activity, u64, u64)> {
     parts
 }
 
-/// The stage of a thread that waits, judged by what happens before and after.
-fn why_off_cpu(parts: &[(Activity, u64, u64)], index: usize) -> Stage {
+/// The stage of a thread that waits, judged by what happens before and after. `is_back`: it runs
+/// again afterwards. If the next work begins at the same time, the thread itself has begun it, and
+/// the switch to the thread was not recorded (see `Joiner::event`).
+fn why_off_cpu(parts: &[(Activity, u64, u64)], index: usize, is_back: bool) -> Stage {
     let is_work = |part: &(Activity, u64, u64)| {
         !matches!(part.0, Activity::OffCpu | Activity::Stage(Stage::Thread | Stage::WakeUp))
     };
@@ -165,7 +171,7 @@ fn why_off_cpu(parts: &[(Activity, u64, u64)], index: usize) -> Stage {
     match parts.get(index + 1) {
         Some((Activity::Stage(Stage::Journal | Stage::LogQueue), ..)) => Stage::JournalStart,
         // Its work is done, and nothing else begins until it runs: it is about to be woken.
-        Some(after) if before && !is_work(after) => Stage::WakeUp,
+        Some(after) if before && (is_back || !is_work(after)) => Stage::WakeUp,
         None if before => Stage::WakeUp,
         _ => Stage::Unexplained,
     }

@@ -314,6 +314,32 @@ fn a_thread_that_waits_for_nothing_known_is_unexplained() {
 }
 
 #[test]
+fn a_thread_whose_switch_is_missing_was_woken_before_it_went_on() {
+    let [off, ..] = off_cpu([115, 0, 0]);
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &[off],
+        &flush([180, 181, 260], WRITER),
+        &off_cpu([185, 262, 265]),
+        &[back(275)],
+    ]);
+    assert_eq!(
+        stages(&commit),
+        [
+            (Stage::Thread, 10),
+            (Stage::DataQueue, 2),
+            (Stage::DataWrite, 38),
+            (Stage::WakeUp, 30),
+            (Stage::FlushQueue, 1),
+            (Stage::Flush, 79),
+            (Stage::WakeUp, 5),
+            (Stage::Thread, 10),
+        ]
+    );
+}
+
+#[test]
 fn without_the_scheduler_gaps_between_requests_are_unexplained() {
     let commit = one(&[
         &[enter(100, Syscall::Fsync)],

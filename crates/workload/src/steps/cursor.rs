@@ -141,7 +141,8 @@ mod tests {
             let block = u64::from(block);
             let mut end = 0;
             for (offset, length) in places(tail, bytes, &log, 200) {
-                if offset == 0 {
+                // The first block may be written several times before the log moves on.
+                if offset == 0 && end >= block {
                     end = 0;
                 }
                 prop_assert!(offset % block == 0 && u64::from(length) % block == 0);

@@ -141,13 +141,14 @@ impl Rig<'_> {
 
     /// The watch agrees with the clients about commits, and with the drive about flushes.
     fn load(&self, round: u64) -> anyhow::Result<Observed> {
-        let watch = self.started(&[])?;
+        // The server also syncs by itself, before and after the transactions.
         let before = self.drive.flushes()?;
+        let watch = self.started(&[])?;
         self.commit(round, EACH)?;
-        let flushes = self.drive.flushes()? - before;
         // The processes of the clients hand over their counters when they end.
         std::thread::sleep(Duration::from_millis(1500));
         let (document, said) = self.ended(watch, Some(Signal::INT), 0)?;
+        let flushes = self.drive.flushes()? - before;
         let result = result(&document)?;
         let activity = result.server.as_ref().context("no activity")?;
         let commits = activity.commits.as_ref().context("no commits")?.count;

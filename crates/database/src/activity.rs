@@ -73,6 +73,20 @@ impl Meter {
         self.read(session)
     }
 
+    /// The activity since a snapshot, of clients of this program that have ended.
+    ///
+    /// # Errors
+    /// Why it is unknown.
+    pub fn activity_since(
+        &self,
+        earlier: &Snapshot,
+        session: &mut Session,
+    ) -> Result<ServerActivity, String> {
+        let now = self.read_settled(session).map_err(|error| error.to_string())?;
+        let interval = now.since(earlier).map_err(|why| why.to_string())?;
+        Ok(self.activity(&interval))
+    }
+
     /// Derives commits, syncs and writes from the counters of an interval.
     pub fn activity(&self, interval: &Interval) -> ServerActivity {
         let derived = match &self.0 {

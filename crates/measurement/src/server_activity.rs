@@ -83,6 +83,9 @@ pub struct FileActivity {
 pub struct ServerSyncs {
     #[serde(flatten)]
     pub number: ServerCount,
+    /// True if they are writes, each of which is durable by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_writes: bool,
     /// The sum of their times in milliseconds; `null` if the server does not measure them.
     pub total_ms: Option<f64>,
     /// The highest mean time of the syncs of one second, in microseconds. Servers keep no
@@ -146,6 +149,13 @@ impl ServerCount {
 }
 
 impl ServerSyncs {
+    /// Syncs with their times, as the server counts both. Where it does not measure times, its sum
+    /// stays as it is.
+    pub fn timed(number: ServerCount, total_ms: Option<f64>) -> ServerSyncs {
+        let total_ms = total_ms.filter(|ms| *ms > 0.0 || number.count <= 0.0);
+        ServerSyncs { number, by_writes: false, total_ms, highest_mean_us: None }
+    }
+
     /// True if their times are known.
     pub const fn is_timed(&self) -> bool {
         self.total_ms.is_some()
@@ -243,6 +253,7 @@ impl ServerActivity {
                 file: ours.file,
                 syncs: syncs.map(|(ours, theirs)| ServerSyncs {
                     number: both(&ours.number, &theirs.number),
+                    by_writes: ours.by_writes || theirs.by_writes,
                     total_ms: plus(ours.total_ms, theirs.total_ms),
                     highest_mean_us: ours
                         .highest_mean_us
@@ -301,11 +312,8 @@ mod tests {
     use super::*;
 
     fn activity(commits: f64, log_syncs: f64, total_ms: Option<f64>) -> ServerActivity {
-        let syncs = ServerSyncs {
-            number: ServerCount::counted(log_syncs, "wal_sync"),
-            total_ms,
-            highest_mean_us: None,
-        };
+        let number = ServerCount::counted(log_syncs, "wal_sync");
+        let syncs = ServerSyncs::timed(number, total_ms);
         ServerActivity {
             elapsed_s: 2.0,
             commits: Some(ServerCount::counted(commits, "xids")),

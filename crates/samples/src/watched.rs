@@ -9,8 +9,10 @@ use measurement::{
 /// of its log.
 pub fn activity(commits: f64, log_syncs: f64, total_ms: Option<f64>) -> ServerActivity {
     let number = |name: &str| ServerCount::counted(log_syncs, name);
-    let syncs =
-        ServerSyncs { number: number("wal_sync"), total_ms, highest_mean_us: Some(12_500.0) };
+    let syncs = ServerSyncs {
+        highest_mean_us: Some(12_500.0),
+        ..ServerSyncs::timed(number("wal_sync"), total_ms)
+    };
     let writes = ServerWrites { number: number("wal_write"), bytes: Some(8192.0 * log_syncs) };
     ServerActivity {
         elapsed_s: 10.0,

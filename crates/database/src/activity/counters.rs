@@ -113,12 +113,6 @@ impl Interval {
         }
     }
 
-    /// The same increases, of clients that were active for part of the time only.
-    #[must_use]
-    pub fn within(self, elapsed_s: f64) -> Interval {
-        Interval { elapsed_s, ..self }
-    }
-
     pub const fn elapsed_s(&self) -> f64 {
         self.elapsed_s
     }

@@ -276,22 +276,22 @@ impl Meter {
                     .to_owned(),
             );
             let from = "Innodb_data_fsyncs, with those of log and doublewrite";
-            let data = timed(ServerCount::counted(all, from), None);
+            let data = ServerSyncs::timed(ServerCount::counted(all, from), None);
             return InnodbSyncs { data: Some(data), ..InnodbSyncs::default() };
         };
         let rest = if log_is_durable { all } else { (all - log.count).max(0.0) };
         let doublewrite = match in_files(&DOUBLEWRITE) {
             Some((count, ms)) => {
                 let number = ServerCount::counted(count, DOUBLEWRITE.syncs.name);
-                Some(timed(number, Some(ms)))
+                Some(ServerSyncs::timed(number, Some(ms)))
             }
             None if self.is("innodb_flush_method", "O_DIRECT_NO_FSYNC") => {
                 let from = "none: innodb_flush_method is O_DIRECT_NO_FSYNC";
-                Some(timed(ServerCount::inferred(0.0, from), Some(0.0)))
+                Some(ServerSyncs::timed(ServerCount::inferred(0.0, from), Some(0.0)))
             }
             None => interval.get("Innodb_dblwr_writes").map(|batches| {
                 let from = "Innodb_dblwr_writes: each is followed by a sync";
-                timed(ServerCount::inferred(batches.min(rest), from), None)
+                ServerSyncs::timed(ServerCount::inferred(batches.min(rest), from), None)
             }),
         };
         let doublewrite = doublewrite.filter(|_| self.has_doublewrite());
@@ -308,9 +308,11 @@ impl Meter {
         };
         let data_ms = share_ms(data.count);
         let doublewrite = doublewrite.map(|syncs| {
-            let total_ms =
-                syncs.total_ms.or_else(|| timed_ms(&syncs.number, share_ms(syncs.number.count)));
-            ServerSyncs { total_ms, ..syncs }
+            if syncs.total_ms.is_some() {
+                return syncs;
+            }
+            let ms = share_ms(syncs.number.count);
+            ServerSyncs::timed(syncs.number, ms)
         });
         if self.files.is_ok() && log_time.is_none() {
             unknown.push(
@@ -320,8 +322,11 @@ impl Meter {
             );
         }
         InnodbSyncs {
-            log: Some(timed(log, log_time)),
-            data: Some(timed(data, data_ms)),
+            log: Some(ServerSyncs {
+                by_writes: log_is_durable && log_writes.is_some(),
+                ..ServerSyncs::timed(log, log_time)
+            }),
+            data: Some(ServerSyncs::timed(data, data_ms)),
             doublewrite,
         }
     }
@@ -331,15 +336,15 @@ impl Meter {
         let syncs = match interval.get(BINLOG.syncs.name) {
             Some(count) => {
                 let number = ServerCount::counted(count, BINLOG.syncs.name);
-                Some(timed(number, interval.get(BINLOG.sync_time.name)))
+                Some(ServerSyncs::timed(number, interval.get(BINLOG.sync_time.name)))
             }
             None if self.is("sync_binlog", "0") => {
                 let number = ServerCount::inferred(0.0, "none: sync_binlog is 0");
-                Some(timed(number, None))
+                Some(ServerSyncs::timed(number, None))
             }
             None => interval.get("Binlog_group_commits").filter(|_| syncs_each).map(|groups| {
                 let from = "Binlog_group_commits: each is synced (sync_binlog = 1)";
-                timed(ServerCount::inferred(groups, from), None)
+                ServerSyncs::timed(ServerCount::inferred(groups, from), None)
             }),
         };
         if syncs.is_none() {
@@ -360,16 +365,6 @@ struct InnodbSyncs {
     log: Option<ServerSyncs>,
     data: Option<ServerSyncs>,
     doublewrite: Option<ServerSyncs>,
-}
-
-fn timed(number: ServerCount, total_ms: Option<f64>) -> ServerSyncs {
-    let total_ms = timed_ms(&number, total_ms);
-    ServerSyncs { number, total_ms, highest_mean_us: None }
-}
-
-/// The sum of times stays as it is where an instrument is not timed.
-fn timed_ms(number: &ServerCount, total_ms: Option<f64>) -> Option<f64> {
-    total_ms.filter(|ms| *ms > 0.0 || number.count <= 0.0)
 }
 
 fn status_statement() -> String {

@@ -132,7 +132,10 @@ impl Meter {
             let count = interval.get("wal_sync");
             (count.map(|count| ServerCount::counted(count, "wal_sync")), "wal_sync_time")
         };
-        let syncs = number.map(|number| timed(number, interval.get(time)));
+        let syncs = number.map(|number| ServerSyncs {
+            by_writes: self.durable_writes.is_some(),
+            ..ServerSyncs::timed(number, interval.get(time))
+        });
         match &syncs {
             None => unknown.push(
                 "syncs and writes of the log: the server counts them since PostgreSQL 14"
@@ -149,9 +152,9 @@ impl Meter {
     }
 
     fn data(&self, interval: &Interval, unknown: &mut Vec<String>) -> FileActivity {
-        let syncs = interval
-            .get("fsyncs")
-            .map(|count| timed(ServerCount::counted(count, "fsyncs"), interval.get("fsync_time")));
+        let syncs = interval.get("fsyncs").map(|count| {
+            ServerSyncs::timed(ServerCount::counted(count, "fsyncs"), interval.get("fsync_time"))
+        });
         match &syncs {
             None => unknown
                 .push("syncs of data files: the server counts them since PostgreSQL 16".to_owned()),
@@ -177,13 +180,6 @@ impl Meter {
         };
         FileActivity { file: ServerFile::Data, syncs, writes }
     }
-}
-
-/// Without timing, the server's sum of times stays as it is.
-fn timed(number: ServerCount, total_ms: Option<f64>) -> ServerSyncs {
-    let is_timed = |ms: &f64| *ms > 0.0 || number.count <= 0.0;
-    let total_ms = total_ms.filter(is_timed);
-    ServerSyncs { number, total_ms, highest_mean_us: None }
 }
 
 struct Column {
@@ -385,7 +381,10 @@ mod tests {
         let open = [("fsync", "on"), ("wal_sync_method", "open_datasync")];
         let activity = activity(&meter(150_000, &open));
         let syncs = activity.syncs(ServerFile::Log).unwrap();
-        assert_eq!((syncs.number.count, syncs.number.inferred), (10.0, true));
+        assert_eq!(
+            (syncs.number.count, syncs.number.inferred, syncs.by_writes),
+            (10.0, true, true)
+        );
         assert_eq!(syncs.number.from, "wal_write: each is durable by itself (open_datasync)");
     }
 

@@ -6,6 +6,7 @@ mod connect;
 mod created;
 mod here;
 mod log_device;
+mod refusals;
 mod storage;
 mod watch;
 

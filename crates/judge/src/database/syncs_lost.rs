@@ -23,8 +23,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let syncs = activity.syncs(ServerFile::Log)?;
     let from = &syncs.number.from;
     // Writes that are durable by themselves may have FUA instead of a flush.
-    let by_writes = from.contains("durable by itself");
-    if by_writes && case.drives().iter().any(|drive| drive.queue.fua == Some(true)) {
+    if syncs.by_writes && case.drives().iter().any(|drive| drive.queue.fua == Some(true)) {
         return None;
     }
     let flushes = result.proof.device?.flushes? as f64;

@@ -65,7 +65,7 @@ impl FileCursor {
         self.next = self.next.min(length);
     }
 
-    /// True once after the layout was used up. It is renewed between two turns, so that no commit
+    /// True once after the layout was used up. It is renewed between two turns, so no commit
     /// pays for it.
     pub fn take_used_up(&mut self) -> bool {
         std::mem::take(&mut self.used_up)

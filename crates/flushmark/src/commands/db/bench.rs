@@ -9,17 +9,15 @@ use anyhow::Context as _;
 use database::insert_benchmark::{
     self as benchmark, Clients, Step, StepMeasured, usual_steps, valid_order,
 };
-use database::{DatabaseError, Facts, Finish, Load, Meter, Problem, ServerUrl, Session, Snapshot};
+use database::{DatabaseError, Facts, Finish, Meter, Problem, ServerUrl, Session};
 use drive::{HostFacts, Place, SystemRoot};
-use measurement::{
-    Ended, RunDocument, ServerActivity, Skipped, TargetKind, TargetRecord, TestResult,
-};
-use workload::number::about_bytes;
+use measurement::{Ended, RunDocument, Skipped, TargetKind, TargetRecord, TestResult};
 
 use super::super::look;
 use super::connect::{Server, connect};
 use super::created;
 use super::here::Here;
+use super::refusals::{expect_idle, expect_writable, too_small};
 use crate::args::db::BenchArgs;
 use crate::args::export::PrintFormat;
 use crate::commands::measure::{deliver, expect_output};
@@ -148,9 +146,7 @@ fn expect_fit(
     here: Option<&Here>,
     session: &mut Session,
 ) -> anyhow::Result<()> {
-    if let Some(why) = facts.read_only {
-        return Err(session.error(Problem::ReadOnly(why.to_owned())).into());
-    }
+    expect_writable(facts, session)?;
     let connections = plan.connections();
     if let Some(most) = facts.connections_max.filter(|most| connections > *most) {
         return Err(WrongUse(format!(
@@ -164,10 +160,7 @@ fn expect_fit(
         return Err(session.error(problem).into());
     }
     if !args.busy {
-        let load = Load::watch(session)?;
-        if let Some(problem) = load.objection(session.url().product()) {
-            return Err(session.error(problem).into());
-        }
+        expect_idle(session)?;
     }
     Ok(())
 }
@@ -175,17 +168,8 @@ fn expect_fit(
 /// The problem with the free space of tables or log, if there is one.
 fn would_fill(here: &Here, plan: &Plan) -> Option<Problem> {
     let needed = benchmark::bytes_needed(&plan.steps, plan.clients, plan.rows, plan.time);
-    let problem = |directory: &std::path::PathBuf| {
-        let place = Place::of(&SystemRoot::default(), directory).ok()?;
-        let free = place.space?.available_bytes;
-        (free < needed).then(|| Problem::WouldFill {
-            directory: directory.display().to_string(),
-            free: about_bytes(free),
-            needed: about_bytes(needed),
-            instead: "load fewer --rows",
-        })
-    };
-    [&here.data, &here.log].into_iter().find_map(problem)
+    let directories = [&here.data, &here.log];
+    directories.into_iter().find_map(|directory| too_small(directory, needed, "load fewer --rows"))
 }
 
 struct Benchmark<'a> {
@@ -274,7 +258,7 @@ impl Benchmark<'_> {
             return Ok(Outcome::Nothing);
         }
         // After a failure the server may be gone; what was measured counts.
-        match self.activity_since(&before.0) {
+        match self.meter.activity_since(&before.0, &mut self.session) {
             Ok(activity) => result.server = Some(activity),
             Err(_) if matches!(result.ended, Ended::Failed { .. }) => {}
             Err(why) => result.notes.push(format!("syncs of the server are unknown: {why}")),
@@ -284,12 +268,6 @@ impl Benchmark<'_> {
             benchmark.costs = self.host_meter.costs(&before.1, &after, operations);
         }
         Ok(Outcome::Measured(Box::new(result)))
-    }
-
-    fn activity_since(&mut self, earlier: &Snapshot) -> Result<ServerActivity, String> {
-        let now = self.meter.read_settled(&mut self.session).map_err(|error| error.to_string())?;
-        let interval = now.since(earlier).map_err(|why| why.to_string())?;
-        Ok(self.meter.activity(&interval))
     }
 }
 

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use database::{
-    Clients, DatabaseError, Facts, Load, Meter, Problem, Run, ServerUrl, Session, Snapshot,
-    Workspace,
-};
+use database::{Clients, DatabaseError, Facts, Meter, Problem, Run, ServerUrl, Session, Workspace};
 use drive::{HostFacts, SystemRoot};
 use measurement::{
     Ended, RunDocument, ServerActivity, Skipped, TargetKind, TargetRecord, TestResult,
@@ -16,6 +13,7 @@ use super::super::look;
 use super::connect::{Server, connect};
 use super::created;
 use super::here::Here;
+use super::refusals::{expect_idle, expect_writable};
 use super::storage::Storage;
 use crate::args::db::CommitsArgs;
 use crate::args::export::PrintFormat;
@@ -122,17 +120,12 @@ fn expect_fit(
     total: Duration,
     session: &mut Session,
 ) -> Result<(), DatabaseError> {
-    if let Some(why) = facts.read_only {
-        return Err(session.error(Problem::ReadOnly(why.to_owned())));
-    }
+    expect_writable(facts, session)?;
     if let Some(problem) = storage.and_then(|storage| storage.would_fill(total)) {
         return Err(session.error(problem));
     }
     if !args.busy {
-        let load = Load::watch(session)?;
-        if let Some(problem) = load.objection(session.url().product()) {
-            return Err(session.error(problem));
-        }
+        expect_idle(session)?;
     }
     Ok(())
 }
@@ -192,7 +185,10 @@ impl Measurement<'_> {
             };
         }
         let cpu = engine::cpu_use_since(before);
-        let server_activity = self.activity_since(&counted, seen.committing_s);
+        let activity = self.meter.activity_since(&counted, &mut self.session);
+        // Nothing was committed while the clients started and ended.
+        let elapsed_s = seen.committing_s;
+        let server_activity = activity.map(|activity| ServerActivity { elapsed_s, ..activity });
         let result = Clients {
             server: self.server.url.to_string(),
             product: self.facts.record.product,
@@ -203,17 +199,6 @@ impl Measurement<'_> {
             cpu,
         };
         Ok(Outcome::Measured(Box::new(result.result())))
-    }
-
-    /// The server's activity since this snapshot, of clients that committed for this time.
-    fn activity_since(
-        &mut self,
-        earlier: &Snapshot,
-        committing_s: f64,
-    ) -> Result<ServerActivity, String> {
-        let now = self.meter.read_settled(&mut self.session).map_err(|error| error.to_string())?;
-        let interval = now.since(earlier).map_err(|why| why.to_string())?;
-        Ok(self.meter.activity(&interval.within(committing_s)))
     }
 }
 

@@ -7,10 +7,10 @@ use database::Problem;
 use drive::{Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{DatabaseProduct, DatabaseRecord, Outcome, TestResult};
-use workload::number::about_bytes;
 use workload::{Plan, SyncMethod};
 
 use super::here::Here;
+use super::refusals::too_small;
 use crate::signals::STOP;
 
 /// What commits can write at most: some 20,000 per second, each with its row and its log.
@@ -33,15 +33,8 @@ impl Storage {
 
     /// The problem with its free space for commits that take this long, if there is one.
     pub fn would_fill(&self, time: Duration) -> Option<Problem> {
-        let place = Place::of(&SystemRoot::default(), &self.directory).ok()?;
-        let free = place.space?.available_bytes;
         let needed = BYTES_MIN + time.as_secs().saturating_mul(BYTES_PER_S_MAX);
-        (free < needed).then(|| Problem::WouldFill {
-            directory: self.directory.display().to_string(),
-            free: about_bytes(free),
-            needed: about_bytes(needed),
-            instead: "measure for a shorter --time",
-        })
+        too_small(&self.directory, needed, "measure for a shorter --time")
     }
 
     /// Measures; without a result if the user interrupted it.

@@ -9,6 +9,7 @@ pub fn write() -> anyhow::Result<()> {
         |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
     let run = serde_json::to_value(measurement::document::json_schema())?;
     let files = [
+        ("crates/catalogue/adjustments.toml", simdrive::adjustments()),
         ("docs/plan.md", workload::plan::reference()),
         ("docs/fio.md", workload::fio::reference()),
         ("docs/models.md", crate::reproduce::page()?),
@@ -39,6 +40,7 @@ pub fn write() -> anyhow::Result<()> {
             "schemas/results-1.json",
             pretty(&serde_json::to_value(store::list_document::json_schema())?)?,
         ),
+        ("schemas/db-predict-1.json", pretty(&serde_json::to_value(predict::json_schema())?)?),
         ("schemas/verify-1.json", pretty(&serde_json::to_value(verify::document::json_schema())?)?),
         (
             "schemas/trace-1.json",

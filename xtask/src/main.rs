@@ -5,6 +5,7 @@ mod build;
 mod command;
 mod docs;
 mod fit;
+mod kernel_workers;
 mod mutants;
 mod packages;
 mod reproduce;
@@ -88,12 +89,11 @@ enum Bench {
 enum Peer {
     /// ceph-gobench's method and fio's rbd engine, on a real cluster whose OSDs are in memory
     Ceph(versus::ceph::Options),
-    /// What flushmark costs PostgreSQL and MariaDB servers whose files are in memory
+    /// What flushmark costs PostgreSQL and MariaDB servers whose files are in memory, and how it
+    /// compares with pgbench, sysbench and the published client of the Insert Benchmark
     Db(versus::db::Options),
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::fio::Options),
-    /// The load step of `db bench` compared with the method of the published client
-    InsertBenchmark(versus::insert_benchmark::Options),
     /// fio as a client of NBD servers
     Nbd(versus::nbd::Options),
     /// nbdkit from the system's packages: served drives, and crash states compared with copied
@@ -139,9 +139,6 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Versus { peer: Peer::Ceph(options) } => versus::ceph::run(&options),
         Task::Versus { peer: Peer::Db(options) } => versus::db::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::fio::run(&options),
-        Task::Versus { peer: Peer::InsertBenchmark(options) } => {
-            versus::insert_benchmark::run(&options)
-        }
         Task::Versus { peer: Peer::Nbd(options) } => versus::nbd::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),

@@ -28,6 +28,9 @@ pub enum Rig {
     /// A real Ceph cluster on this machine, and the tests that need one. Needs root only for
     /// installing packages
     Ceph(ceph::Options),
+    /// PostgreSQL and MariaDB on one emulated drive after the other, compared with what `flushmark
+    /// db predict` predicts from the first. Needs root, and a quiet machine of two processors
+    Predict(databases::predicted::Options),
     /// Emulated drives measured by fio, compared with their models and with published rows. Needs
     /// root, and a quiet machine
     Latency(latency::Options),
@@ -49,6 +52,10 @@ impl Rig {
             Rig::Databases(options) => {
                 packages::install(&databases::PACKAGES)?;
                 databases::run(options)
+            }
+            Rig::Predict(options) => {
+                packages::install(&databases::PACKAGES)?;
+                databases::predicted::run(options)
             }
             Rig::Latency(options) => {
                 packages::install(&latency::PACKAGES)?;

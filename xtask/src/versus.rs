@@ -6,7 +6,6 @@
 pub mod ceph;
 pub mod db;
 pub mod fio;
-pub mod insert_benchmark;
 mod loop_device;
 pub mod nbd;
 pub mod nbdkit;

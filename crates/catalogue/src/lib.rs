@@ -12,6 +12,7 @@
 //! | `file` | the TOML format of a drive, one file each under `drives/` |
 //! | [`model`] | the parameters of a modelled drive |
 //! | [`mod@models`] | the built-in models, one file each under `models/` |
+//! | `adjustments` | the changes of class models for drives with few published rows |
 //! | `names` | finding a drive or model by name, with suggestions for unknown names |
 //!
 //! To add a drive, write `drives/NAME.toml` in the style of the others and name it in the list in
@@ -24,6 +25,7 @@
 //! # Ok::<(), catalogue::NoSuchDrive>(())
 //! ```
 
+mod adjustments;
 mod drive;
 mod embedded;
 mod file;
@@ -33,6 +35,7 @@ mod names;
 mod row;
 mod table;
 
+pub use adjustments::{Adjustment, adjustment};
 pub use drive::{Array, ArrayLevel, Class, Controller, Drive, PowerLossProtection};
 pub use file::drives;
 pub use model::Model;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 
 /// The schema of a document whose field `schema` is `name`. Unknown keys are allowed because new
 /// fields are compatible.
-pub(crate) fn of<T: JsonSchema>(what: &str, name: &str) -> schemars::Schema {
+pub fn of<T: JsonSchema>(what: &str, name: &str) -> schemars::Schema {
     let mut schema = schemars::schema_for!(T);
     schema.insert("title".to_owned(), format!("flushmark {what} document, {name}").into());
     if let Some(own) =

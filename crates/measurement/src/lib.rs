@@ -44,7 +44,7 @@ mod finding;
 mod histogram;
 pub mod host_document;
 mod insert_benchmark;
-mod json_schema;
+pub mod json_schema;
 mod merging;
 mod osd;
 mod passes;
@@ -87,7 +87,7 @@ pub use proof::{DeviceCounts, DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, WorkloadRecord};
 pub use series::Series;
 pub use server_activity::{
-    CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerFile,
+    CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerCpu, ServerFile,
     ServerSeries, ServerSyncs, ServerWrites,
 };
 pub use sorting::{SortFigures, SortRecord};

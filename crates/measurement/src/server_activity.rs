@@ -15,6 +15,9 @@ pub struct ServerActivity {
     pub groups: Option<ServerCount>,
     /// Clients that executed a statement, the mean of all readings; `null` if unknown.
     pub active_clients: Option<f64>,
+    /// Processor time of the server; absent if it runs on another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<ServerCpu>,
     /// Syncs and writes by what was synced and written.
     pub files: Vec<FileActivity>,
     /// The increase of each counter, as the server names it.
@@ -25,6 +28,15 @@ pub struct ServerActivity {
     /// The same second by second; absent unless the server was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<ServerSeries>,
+}
+
+/// Processor time of a server's processes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerCpu {
+    /// Seconds, of all processors together.
+    pub seconds: f64,
+    /// Processors that the server may use.
+    pub processors: u32,
 }
 
 /// A number of events.
@@ -279,6 +291,10 @@ impl ServerActivity {
             commits: pair(self.commits.as_ref(), other.commits.as_ref()),
             groups: pair(self.groups.as_ref(), other.groups.as_ref()),
             active_clients: weighted,
+            cpu: self.cpu.zip(other.cpu).map(|(ours, theirs)| ServerCpu {
+                seconds: ours.seconds + theirs.seconds,
+                processors: ours.processors.max(theirs.processors),
+            }),
             files: files.collect(),
             counters: counters.collect(),
             unknown,

@@ -10,6 +10,7 @@ use crate::columns::{Cell, Column, Columns};
 use crate::findings::findings;
 use crate::look::Look;
 use crate::notes::notes;
+use crate::tables::{max, p50, p99, per_second};
 
 /// The page.
 pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
@@ -23,6 +24,7 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
             + &explained(&steps, look),
         look.heading("Latencies") + &latencies(&steps, look),
         costs(&steps, look),
+        storage_alone(&document.results, look),
         notes(&document.results, &document.skipped, look),
     ];
     let sections = sections.into_iter().filter(|section| !section.is_empty());
@@ -35,6 +37,23 @@ pub fn insert_benchmark_page(document: &RunDocument, look: &Look) -> String {
         page += "\nA smoke run: it shows that everything works; its numbers are meaningless.\n";
     }
     page
+}
+
+/// Commits of the storage under the server's log; empty if they were not measured.
+fn storage_alone(results: &[TestResult], look: &Look) -> String {
+    let alone: Vec<&TestResult> =
+        results.iter().filter(|result| result.workload.pattern.is_some()).collect();
+    if alone.is_empty() {
+        return String::new();
+    }
+    let table = Columns::<&TestResult>::new()
+        .with(Column::left("test"), |result| result.test.clone())
+        .with(Column::right("commits/s"), |result| number(per_second(result)))
+        .with(Column::right("p50"), |result| p50(result))
+        .with(Column::right("p99"), |result| p99(result))
+        .with(Column::right("max").may_drop(1), |result| max(result))
+        .of(&alone, look);
+    look.heading("Commits of the storage alone") + &table
 }
 
 /// A completed step in a few words; `None` for any other test.

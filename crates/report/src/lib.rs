@@ -12,6 +12,7 @@
 //! | [`ceph_osds_page`] | the OSDs of a Ceph cluster, each by itself |
 //! | [`database_commits_page`] | commits on a database server, by number of clients |
 //! | [`ServerLines`], [`database_watch_page`] | what a watched database server does |
+//! | [`database_prediction_page`] | what a server would commit on other storage |
 //! | [`insert_benchmark_page`], [`STEP_RATES`], [`STEP_COSTS`] | the steps of the Insert Benchmark |
 //! | [`ceph_tell_bench_page`] | the OSDs' own benchmark beside what a commit costs |
 //! | [`trace_page`], [`stage_name`] | where traced commits spent their time |
@@ -43,6 +44,7 @@ mod columns;
 mod compare;
 mod crash;
 mod database;
+mod database_prediction;
 mod database_watch;
 mod demo;
 mod distribution;
@@ -81,6 +83,7 @@ pub use check::check_page;
 pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare_page, failure};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use database::database_commits_page;
+pub use database_prediction::database_prediction_page;
 pub use database_watch::{ServerLines, ServerSecond, database_watch_page};
 pub use demo::{demo_cycle, demo_intro, demo_outro};
 pub use drive_traffic::{COMMANDS_GIVEN, TrafficColumn, TrafficRow, traffic_rows};

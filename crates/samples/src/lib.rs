@@ -9,6 +9,7 @@
 //! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
 //! | [`insert_benchmark`](fn@insert_benchmark) | steps of the Insert Benchmark |
 //! | [`traced`](fn@traced), [`fsync_on_ext4`] | traced commits |
+//! | [`server_commits`](fn@server_commits) | a database server with 1, 4 and 16 clients |
 //! | [`watched`](fn@watched), [`activity`] | database servers that were watched |
 //! | [`place`] | drives, directories and devices on them, and exports |
 //! | [`document`](mod@document) | run documents: stored ones of version 1, and one with given results |
@@ -27,6 +28,7 @@ mod measured;
 mod osds;
 pub mod place;
 pub mod series;
+mod server_commits;
 mod suite;
 mod traced;
 mod watched;
@@ -34,6 +36,7 @@ mod watched;
 pub use document::document;
 pub use insert_benchmark::insert_benchmark;
 pub use osds::osds;
+pub use server_commits::server_commits;
 pub use suite::{quick, sorts, spread, suite};
 pub use traced::{fsync_on_ext4, traced};
 pub use watched::{activity, watched};

@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 
 use catalogue::model::{Array, Bytes, Level, Parameters};
-use catalogue::{ArrayLevel, Class, Controller, Drive, Model, NoSuchModel, PowerLossProtection};
+use catalogue::{
+    Adjustment, ArrayLevel, Class, Controller, Drive, Model, NoSuchModel, PowerLossProtection,
+};
 
 use crate::fit::knobs::KNOBS;
 use crate::published::{self, PublishedTest};
@@ -34,6 +36,8 @@ const CHANGE_MAX: f64 = 5.0;
 /// A difference that does not matter, as the logarithm of a factor.
 const CLOSE: f64 = 0.005;
 const STEPS_MAX: u32 = 8;
+/// Changes are rounded to this part of one.
+const PRECISION: f64 = 1e4;
 /// A commit of which hardly anything depends on these costs.
 const SLOPE_MAX: f64 = -0.05;
 /// Tests of a drive that are adjusted to; a class model has one degree of freedom.
@@ -56,13 +60,41 @@ pub fn model(name: &str) -> Result<Cow<'static, Model>, NoSuchModel> {
 /// The model of a drive's class, adjusted to the drive's commits; `None` if it can run none of
 /// them.
 fn adjusted(drive: &Drive) -> Option<Model> {
+    let adjustment = catalogue::adjustment(&drive.name)?;
+    let class = catalogue::find_model(&adjustment.model).ok()?;
+    Some(scaled(&of_drive(class, drive, &adjusted_to(drive)), adjustment.change))
+}
+
+/// Finds the class model that commits like a drive with the smallest change; `None` if the model
+/// can run none of its tests.
+pub fn adjustment(drive: &Drive) -> Option<Adjustment> {
     let tests = adjusted_to(drive);
     let candidates = class_models(drive).into_iter().filter_map(|name| {
         let start = of_drive(catalogue::find_model(name).ok()?, drive, &tests);
         let (change, remains) = change(&start, &tests).ok()?;
-        Some((change.abs() + REMAINS_WEIGHT * remains.abs(), scaled(&start, change)))
+        Some((change.abs() + REMAINS_WEIGHT * remains.abs(), name, change))
     });
-    candidates.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, model)| model)
+    let (_, model, change) = candidates.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (drive, model) = (drive.name.clone(), model.to_owned());
+    Some(Adjustment { drive, model, change: (change * PRECISION).round() / PRECISION })
+}
+
+/// The contents of the catalogue's `adjustments.toml`: every drive without a model of its own.
+pub fn adjustments() -> String {
+    let mut text =
+        "# Changes of class models. Written by `cargo xtask docs`; a test compares some.\n"
+            .to_owned();
+    for drive in catalogue::drives() {
+        if catalogue::find_model(&drive.name).is_ok() {
+            continue;
+        }
+        if let Some(Adjustment { drive, model, change }) = adjustment(drive) {
+            text += &format!(
+                "\n[[adjustment]]\ndrive = \"{drive}\"\nmodel = \"{model}\"\nchange = {change:.4}\n"
+            );
+        }
+    }
+    text
 }
 
 /// The tests that a drive's class model is adjusted to: commits, those of one writer and without
@@ -205,6 +237,17 @@ mod tests {
                 assert_eq!((model.class, &model.label), (drive.class, &drive.label));
                 let off = too_fast(&model, &adjusted_to(drive)).unwrap();
                 assert!((off.exp() - 1.0).abs() < ERROR_MAX, "{}: {off:.3}", drive.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_adjustments_of_the_catalogue_are_those_found() {
+        // Some, because each is a search; `cargo xtask docs` writes all of them.
+        for drive in catalogue::drives().iter().step_by(9) {
+            if catalogue::find_model(&drive.name).is_err() {
+                let found = adjustment(drive);
+                assert_eq!(found.as_ref(), catalogue::adjustment(&drive.name), "{}", drive.name);
             }
         }
     }

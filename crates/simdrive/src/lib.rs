@@ -67,7 +67,7 @@ mod time;
 mod volume;
 pub mod write_hole;
 pub use assembly::{Assembly, Impossible, assemble};
-pub use class_model::{adjusted_to, model};
+pub use class_model::{adjusted_to, adjustments, model};
 pub use device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 pub use run::{Machine, run, run_alone};
 pub use slab::Slab;

@@ -20,7 +20,10 @@
 //! | `trial` | one database under a series of power cuts |
 //! | `commits` | one database server under `flushmark db commits` |
 //! | `insert_benchmark` | one database server under `flushmark db bench` |
+//! | `refused` | database servers that `flushmark db` must refuse, or give up on |
 //! | `running` | a server on files in memory, for comparisons |
+//! | `patterns` | the calls of database servers, compared with the suite `commits` |
+//! | `predicted` | servers on one drive after the other, compared with `flushmark db predict` |
 //! | `traced` | one database under load from several clients, traced |
 //! | `watched` | one database server under `flushmark db watch` |
 //! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
@@ -31,7 +34,10 @@ mod insert_benchmark;
 mod ledger;
 mod machine;
 mod mariadb;
+mod patterns;
 mod postgres;
+pub mod predicted;
+mod refused;
 pub mod running;
 mod session;
 mod sqlite;
@@ -51,12 +57,13 @@ use anyhow::ensure;
 use super::Outcome;
 use crate::build;
 use machine::Account;
+use patterns::LogPattern;
 use session::Client;
 use trial::{Findings, Trial};
 
 /// Debian packages of the databases, and of what they run on.
-pub const PACKAGES: [&str; 6] =
-    ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "util-linux"];
+pub const PACKAGES: [&str; 7] =
+    ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "strace", "util-linux"];
 
 /// Limit on any single step of a database.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -92,6 +99,15 @@ pub enum Durability {
     On,
     /// An acknowledged transaction may be lost.
     Off,
+}
+
+/// The size of a server's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogSize {
+    /// The smallest possible, so that power cuts fall on checkpoints.
+    Smallest,
+    /// As in production, so that checkpoints are rare.
+    Usual,
 }
 
 /// The expected result of a trial.
@@ -162,7 +178,7 @@ pub trait Database: Sync {
     /// The setting that disables syncing.
     fn without_durability(&self) -> &'static str;
     /// Initialises a new data directory.
-    fn lay_out(&self, directory: &Path) -> anyhow::Result<()>;
+    fn lay_out(&self, directory: &Path, log: LogSize) -> anyhow::Result<()>;
     /// Its server, if it has one.
     fn server(&self, place: &Place, durability: Durability) -> Option<Server>;
     /// The command of its shell, which reads statements and stops at the first error.
@@ -187,6 +203,14 @@ pub trait Database: Sync {
     fn make_watcher(&self) -> &'static str;
     /// A statement that grants that user what `flushmark db watch` needs.
     fn grant_watcher(&self) -> &'static str;
+    /// Makes the user `watcher`, who exists, log in with this password. Returns the statements.
+    fn give_password(&self, place: &Place, password: &str) -> anyhow::Result<String>;
+    /// Makes a server that is not running a replica. Returns its arguments.
+    fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]>;
+    /// The suite's test of its log, if there is one.
+    fn log_pattern(&self) -> Option<LogPattern>;
+    /// Arguments that decide how pages are flushed, each with whether tables are synced.
+    fn page_flushing(&self) -> &'static [(&'static str, bool)];
     /// A statement that resets statistics which are read.
     fn reset_statistics(&self) -> &'static str;
     /// Runs its consistency check; `client` is connected.
@@ -200,6 +224,22 @@ macro_rules! words {
     ($($word:expr),* $(,)?) => { [$($word.to_string()),*] };
 }
 use words;
+
+/// What is done with each database that has a server.
+struct Observation {
+    name: &'static str,
+    /// With a data directory to copy, flushmark and a seed; returns what was seen, in words.
+    observe: fn(&'static dyn Database, &Path, &Path, u64) -> anyhow::Result<String>,
+}
+
+const OBSERVATIONS: [Observation; 6] = [
+    Observation { name: "db commits", observe: commits::run },
+    Observation { name: "db watch", observe: watched::run },
+    Observation { name: "db bench", observe: insert_benchmark::run },
+    Observation { name: "db refused", observe: refused::run },
+    Observation { name: "patterns", observe: patterns::run },
+    Observation { name: "traced", observe: traced::run },
+];
 
 /// Runs every variant of every database, and prints the table.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -224,14 +264,15 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let mut variants =
             VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
         variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
-        let log_sync = database.log_sync().filter(|_| wanted(&format!("{name}, traced")));
-        let commits = database.log_sync().is_some() && wanted(&format!("{name}, db commits"));
-        let watched = database.log_sync().is_some() && wanted(&format!("{name}, db watch"));
-        let bench = database.log_sync().is_some() && wanted(&format!("{name}, db bench"));
-        if variants.is_empty() && log_sync.is_none() && !commits && !watched && !bench {
+        let is_server = database.log_sync().is_some();
+        let observations: Vec<&Observation> = OBSERVATIONS
+            .iter()
+            .filter(|observation| is_server && wanted(&format!("{name}, {}", observation.name)))
+            .collect();
+        if variants.is_empty() && observations.is_empty() {
             continue;
         }
-        let template = trial::template(database, templates.path())?;
+        let template = trial::template(database, templates.path(), LogSize::Smallest)?;
         for (variant, label) in variants {
             let begun = Instant::now();
             let trial =
@@ -263,31 +304,16 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             }) += 1;
             table.push(row);
         }
-        if commits {
+        for Observation { name: what, observe } in observations {
             let begun = Instant::now();
-            let observed = commits::run(database, &template, &binary, options.seed);
-            note(&format!("{name}, db commits"), begun, observed, &stop, &mut outcome)?;
-        }
-        if watched {
-            let begun = Instant::now();
-            let observed = watched::run(database, &template, &binary, options.seed);
-            note(&format!("{name}, db watch"), begun, observed, &stop, &mut outcome)?;
-        }
-        if bench {
-            let begun = Instant::now();
-            let observed = insert_benchmark::run(database, &template, &binary, options.seed);
-            note(&format!("{name}, db bench"), begun, observed, &stop, &mut outcome)?;
-        }
-        if let Some(log_sync) = log_sync {
-            let begun = Instant::now();
-            let observed = traced::run(database, &log_sync, &template, &binary, options.seed);
-            note(&format!("{name}, traced"), begun, observed, &stop, &mut outcome)?;
+            let observed = observe(database, &template, &binary, options.seed);
+            note(&format!("{name}, {what}"), begun, observed, &stop, &mut outcome)?;
         }
     }
     ensure!(
         outcome.passed + outcome.failed > 0,
         "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, \
-         traced, commits, watch or bench"
+         traced, commits, watch, bench, patterns or refused"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));
@@ -304,7 +330,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
 fn note(
     what: &str,
     begun: Instant,
-    observed: anyhow::Result<impl fmt::Display>,
+    observed: anyhow::Result<String>,
     stop: &AtomicBool,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {

@@ -7,7 +7,6 @@
 
 mod bare;
 mod job_files;
-mod kernel_workers;
 mod ours;
 mod peer;
 mod rigs;
@@ -23,12 +22,12 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use self::bare::BareLoop;
-use self::kernel_workers::KernelWorkers;
 use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
 use super::{Compared, Shared, Wanted, and_build, in_turns, median, print};
 use crate::build;
 use crate::command::{is_there, output, shown};
+use crate::kernel_workers::KernelWorkers;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use super::store::KeepArgs;
-use super::{DeliveryArgs, parse_time};
+use super::{DeliveryArgs, Format, parse_time};
 
 /// Measure or watch what commits cost on a database server
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ pub enum DbCommand {
     Commits(CommitsArgs),
     Bench(BenchArgs),
     Watch(WatchArgs),
+    Predict(PredictArgs),
 }
 
 /// Measure how many commits per second a server makes, by number of clients
@@ -158,6 +159,63 @@ pub struct WatchArgs {
 
     #[command(flatten)]
     pub delivery: DeliveryArgs,
+
+    #[command(flatten)]
+    pub keep: KeepArgs,
+}
+
+/// Predict what a server would commit on another drive, or with other settings
+///
+/// Starts from a result of `db commits` or `db bench` with the server's storage measured beside it,
+/// or measures a server for two minutes. The syncs of another storage, modelled or measured, then
+/// take the place of those measured, in a simulation of the server's group commit.
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark db predict last                          (on every drive of the catalogue)
+  flushmark db predict last --on sim:consumer-nvme --on sim:samsung-pm9a3-ext4
+  flushmark db predict commits.json --on new-drive.json --clients 8,32
+  flushmark db predict postgres://bench@db1/shop --set wal_sync_method=open_datasync")]
+pub struct PredictArgs {
+    /// A result of `db commits` or `db bench` (a number from `results list`, last, last~1, a file),
+    /// or a server to measure: postgres://USER@HOST:PORT/DATABASE or mysql://...
+    #[arg(value_name = "RESULT|URL")]
+    pub source: String,
+
+    /// The storage to predict for: sim:MODEL, or a result with commits of one writer on it
+    /// [default: all drives of the catalogue, and the storage that was measured]
+    #[arg(long, value_name = "STORAGE")]
+    pub on: Vec<String>,
+
+    /// Assume another value of a setting, such as wal_sync_method=open_datasync or
+    /// innodb_flush_method=O_DIRECT_NO_FSYNC
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+
+    /// Numbers of clients, up to the largest that was measured [default: those measured]
+    #[arg(long, value_name = "N,...", value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub clients: Vec<u32>,
+
+    /// With a URL: the time measured for each of 1, 4, 16 and 64 clients
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "20s")]
+    pub time: Duration,
+
+    /// With a URL: give up if the server does not answer for this long
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
+    pub timeout: Duration,
+
+    /// With a URL: measure although other clients use the server; it becomes slower for them
+    #[arg(long)]
+    pub busy: bool,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Show no progress on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
 
     #[command(flatten)]
     pub keep: KeepArgs,

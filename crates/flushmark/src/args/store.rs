@@ -3,7 +3,7 @@
 use store::Location;
 
 /// For verbs that measure.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct KeepArgs {
     /// Keep the run in this store: a file, or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE", value_parser = parse_store, long_help = "\

@@ -5,8 +5,11 @@ mod commits;
 mod connect;
 mod created;
 mod here;
+mod host_meter;
 mod log_device;
+mod predict;
 mod refusals;
+mod server_cpu;
 mod storage;
 mod watch;
 
@@ -17,6 +20,7 @@ pub fn run(args: &DbArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
         DbCommand::Bench(bench) => bench::run(bench),
         DbCommand::Commits(commits) => commits::run(commits),
+        DbCommand::Predict(predict) => predict::run(predict),
         DbCommand::Watch(watch) => watch::run(watch),
     }
 }

@@ -46,8 +46,20 @@ pub struct EmulatedDrive {
 }
 
 impl EmulatedDrive {
-    /// Serves a drive with an empty ext4 on it. All of its files are under `directory`.
+    /// Serves a drive without power-loss protection, with an empty ext4 on it. All of its files are
+    /// under `directory`.
     pub fn start(
+        binary: &Path,
+        directory: &Path,
+        lie: Option<&str>,
+        seed: u64,
+    ) -> anyhow::Result<EmulatedDrive> {
+        EmulatedDrive::of_model(MODEL, binary, directory, lie, seed)
+    }
+
+    /// The same with a drive of this model, such as `enterprise-nvme,capacity=4GiB`.
+    pub fn of_model(
+        model: &str,
         binary: &Path,
         directory: &Path,
         lie: Option<&str>,
@@ -59,7 +71,7 @@ impl EmulatedDrive {
         let mut command = Command::new(binary);
         command.args([
             "emulate",
-            MODEL,
+            model,
             "--fs",
             "ext4",
             "--quiet",

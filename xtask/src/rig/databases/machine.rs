@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::PATIENCE;
 
@@ -122,6 +123,24 @@ impl Machine {
         Ok(())
     }
 
+    /// The program itself, the first process of its namespace.
+    pub fn first_process(&self) -> anyhow::Result<u32> {
+        children(self.outside.id())?.first().copied().context("it has ended")
+    }
+
+    /// Stops everything that it started, until it is switched off.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        let mut parents = vec![self.outside.id()];
+        while let Some(parent) = parents.pop() {
+            for child in children(parent)? {
+                let pid = Pid::from_raw(child as i32).context("a process has no number")?;
+                kill_process(pid, Signal::STOP)?;
+                parents.push(child);
+            }
+        }
+        Ok(())
+    }
+
     /// Kills it and everything that it started, without warning. They are gone when this returns.
     pub fn switch_off(&mut self) {
         let _ = self.outside.kill();
@@ -137,6 +156,13 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.switch_off();
     }
+}
+
+/// The processes that a process started.
+fn children(parent: u32) -> anyhow::Result<Vec<u32>> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let children = std::fs::read_to_string(&path).context(path)?;
+    children.split_whitespace().map(|child| Ok(child.parse()?)).collect()
 }
 
 /// The last lines of a log.

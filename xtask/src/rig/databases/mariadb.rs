@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::machine::Account;
+use super::patterns::LogPattern;
 use super::session::{Client, expect};
-use super::{Database, Durability, LogSync, Place, Server, words};
+use super::{Database, Durability, LogSize, LogSync, Place, Server, words};
 
 /// MariaDB 10.11, as Debian 12 has it.
 pub struct Mariadb;
@@ -12,6 +13,8 @@ pub struct Mariadb;
 /// The minimum size of the redo log: recovery may have to read all of it, and the smaller it is,
 /// the more cuts fall on checkpoints.
 const REDO_LOG: &str = "--innodb-log-file-size=4M";
+/// Large enough for comparisons.
+pub const USUAL_REDO_LOG: &str = "--innodb-log-file-size=96M";
 
 impl Database for Mariadb {
     fn name(&self) -> &'static str {
@@ -26,14 +29,18 @@ impl Database for Mariadb {
         "innodb_flush_log_at_trx_commit=0"
     }
 
-    fn lay_out(&self, directory: &Path) -> anyhow::Result<()> {
+    fn lay_out(&self, directory: &Path, log: LogSize) -> anyhow::Result<()> {
+        let size = match log {
+            LogSize::Smallest => REDO_LOG,
+            LogSize::Usual => USUAL_REDO_LOG,
+        };
         self.account().run(&words![
             "mariadb-install-db",
             "--no-defaults",
             format!("--datadir={}", directory.display()),
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
-            REDO_LOG,
+            size,
         ])
     }
 
@@ -123,6 +130,27 @@ impl Database for Mariadb {
 
     fn grant_watcher(&self) -> &'static str {
         "grant select on performance_schema.* to watcher@localhost;"
+    }
+
+    fn give_password(&self, _place: &Place, password: &str) -> anyhow::Result<String> {
+        Ok(format!("alter user watcher@localhost identified by '{password}';"))
+    }
+
+    fn make_replica(&self, _place: &Place) -> anyhow::Result<&'static [&'static str]> {
+        Ok(&["--read-only"])
+    }
+
+    fn log_pattern(&self) -> Option<LogPattern> {
+        let arguments =
+            &["--innodb-use-native-aio=0", "--innodb-buffer-pool-size=64M", USUAL_REDO_LOG];
+        Some(LogPattern { files: "/ib_logfile", test: "innodb-redo", arguments })
+    }
+
+    fn page_flushing(&self) -> &'static [(&'static str, bool)] {
+        &[
+            ("--innodb-flush-method=O_DIRECT", true),
+            ("--innodb-flush-method=O_DIRECT_NO_FSYNC", false),
+        ]
     }
 
     fn reset_statistics(&self) -> &'static str {

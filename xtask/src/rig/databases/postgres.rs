@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::machine::Account;
+use super::patterns::LogPattern;
 use super::session::Client;
-use super::{Database, Durability, LogSync, Place, Server, words};
+use super::{Database, Durability, LogSize, LogSync, Place, Server, words};
 
 /// PostgreSQL 15, as Debian 12 has it.
 pub struct Postgres;
@@ -50,9 +51,13 @@ impl Database for Postgres {
         "fsync=off"
     }
 
-    fn lay_out(&self, directory: &Path) -> anyhow::Result<()> {
+    fn lay_out(&self, directory: &Path, log: LogSize) -> anyhow::Result<()> {
         let initdb = format!("{PROGRAMS}/initdb");
         let user = format!("--username={ADMINISTRATOR}");
+        let segment = match log {
+            LogSize::Smallest => "--wal-segsize=1",
+            LogSize::Usual => "--wal-segsize=16",
+        };
         self.account().run(&words![
             initdb,
             "--pgdata",
@@ -63,7 +68,7 @@ impl Database for Postgres {
             "--no-locale",
             "--encoding=UTF8",
             "--data-checksums",
-            "--wal-segsize=1",
+            segment,
         ])
     }
 
@@ -144,6 +149,29 @@ impl Database for Postgres {
 
     fn grant_watcher(&self) -> &'static str {
         "grant pg_monitor to watcher;"
+    }
+
+    fn give_password(&self, place: &Place, password: &str) -> anyhow::Result<String> {
+        let rules = place.data.join("pg_hba.conf");
+        let all_are_trusted = std::fs::read_to_string(&rules)?;
+        std::fs::write(&rules, format!("local all watcher scram-sha-256\n{all_are_trusted}"))?;
+        Ok(format!(
+            "alter role watcher password '{password}'; do $$ begin perform pg_reload_conf(); end $$;"
+        ))
+    }
+
+    fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]> {
+        std::fs::write(place.data.join("standby.signal"), "")?;
+        // Of a primary that allows replicas; the last setting counts.
+        Ok(&["-c", "restore_command=false"])
+    }
+
+    fn log_pattern(&self) -> Option<LogPattern> {
+        Some(LogPattern { files: "/pg_wal/", test: "postgres-wal", arguments: &[] })
+    }
+
+    fn page_flushing(&self) -> &'static [(&'static str, bool)] {
+        &[]
     }
 
     fn reset_statistics(&self) -> &'static str {

@@ -181,6 +181,16 @@ impl Session {
         self.machines.iter_mut().for_each(Machine::switch_off);
     }
 
+    /// The process of the server, or the first of them.
+    pub fn server_pid(&self) -> anyhow::Result<u32> {
+        self.machines.first().context("nothing is running")?.first_process()
+    }
+
+    /// Stops all processes of the server: it holds its connections, and says nothing.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        self.machines.first().context("nothing is running")?.freeze()
+    }
+
     /// The last messages of its processes.
     pub fn logs(&self) -> String {
         self.machines.iter().map(|machine| end_of(&machine.said())).collect::<Vec<_>>().join("\n")

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::machine::Account;
+use super::patterns::LogPattern;
 use super::session::{Client, expect};
-use super::{Database, Durability, LogSync, Place, Server, words};
+use super::{Database, Durability, LogSize, LogSync, Place, Server, words};
 
 /// SQLite, with a write-ahead log.
 pub struct Sqlite;
@@ -22,7 +23,7 @@ impl Database for Sqlite {
         "synchronous=OFF"
     }
 
-    fn lay_out(&self, _directory: &Path) -> anyhow::Result<()> {
+    fn lay_out(&self, _directory: &Path, _log: LogSize) -> anyhow::Result<()> {
         // The shell creates the file.
         Ok(())
     }
@@ -92,6 +93,22 @@ impl Database for Sqlite {
 
     fn grant_watcher(&self) -> &'static str {
         ""
+    }
+
+    fn give_password(&self, _place: &Place, _password: &str) -> anyhow::Result<String> {
+        Ok(String::new())
+    }
+
+    fn make_replica(&self, _place: &Place) -> anyhow::Result<&'static [&'static str]> {
+        Ok(&[])
+    }
+
+    fn log_pattern(&self) -> Option<LogPattern> {
+        None
+    }
+
+    fn page_flushing(&self) -> &'static [(&'static str, bool)] {
+        &[]
     }
 
     fn reset_statistics(&self) -> &'static str {

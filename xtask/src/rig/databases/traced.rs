@@ -43,11 +43,11 @@ impl fmt::Display for Observed {
 /// Commits for some seconds, and compares the trace with what the clients and the drive counted.
 pub fn run(
     database: &'static dyn Database,
-    log_sync: &LogSync,
     template: &Path,
     binary: &Path,
     seed: u64,
-) -> anyhow::Result<Observed> {
+) -> anyhow::Result<String> {
+    let log_sync = database.log_sync().context("the database has no server")?;
     let directory = super::directory()?;
     let drive = EmulatedDrive::start(binary, directory.path(), None, seed)?;
     let place = trial::lay_out(database, template, &drive, directory.path())?;
@@ -65,7 +65,8 @@ pub fn run(
     let transactions = commit(&mut clients, 1, LOAD)?;
     let flushes = drive.flushes()? - before;
     let trace = tracer.finish()?.trace;
-    judge(&trace, log_sync, transactions, flushes)
+    judge(&trace, &log_sync, transactions, flushes)
+        .map(|observed| observed.to_string())
         .with_context(|| format!("{transactions} transactions, {flushes} flushes: {trace:#?}"))
 }
 

@@ -13,7 +13,7 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 use super::drive::{Cut, EmulatedDrive, Plug, Testimony};
 use super::ledger::Ledger;
 use super::session::Session;
-use super::{Database, Expectation, PATIENCE, Place, Variant};
+use super::{Database, Expectation, LogSize, PATIENCE, Place, Variant};
 use crate::command;
 
 /// When the power is cut after the first transaction: evenly distributed, and long enough for some
@@ -176,11 +176,17 @@ impl std::fmt::Display for MemorySurvived {
 impl std::error::Error for MemorySurvived {}
 
 /// A new data directory of that database, to be copied.
-pub fn template(database: &'static dyn Database, directory: &Path) -> anyhow::Result<PathBuf> {
+pub fn template(
+    database: &'static dyn Database,
+    directory: &Path,
+    log: LogSize,
+) -> anyhow::Result<PathBuf> {
     let template = directory.join(database.name());
     std::fs::create_dir(&template)?;
     give(database, &template)?;
-    database.lay_out(&template).with_context(|| format!("{} cannot be set up", database.name()))?;
+    database
+        .lay_out(&template, log)
+        .with_context(|| format!("{} cannot be set up", database.name()))?;
     Ok(template)
 }
 
@@ -194,7 +200,12 @@ pub fn lay_out(
     let place =
         Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
     make_elsewhere(database, &place)?;
-    command::output("cp", &["--archive", "--", &text(template), &text(&place.data)])?;
+    // Every block is written, as in a log that has been used once: ext4 has nothing to add to its
+    // journal when such a block is overwritten.
+    command::output(
+        "cp",
+        &["--archive", "--sparse=never", "--", &text(template), &text(&place.data)],
+    )?;
     drive.lay_out()?;
     Ok(place)
 }

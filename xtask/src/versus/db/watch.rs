@@ -1,12 +1,13 @@
 //! Commits of a server that is watched, and of the same server alone.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 use measurement::RunDocument;
 
 use super::super::{Compared, Wanted, in_turns};
-use super::Bench;
+use super::{Bench, Contestant};
 use crate::command::output;
 
 pub const ROW: &str = "watch at 1 Hz";
@@ -15,23 +16,17 @@ const CLIENTS: u32 = 4;
 /// A watch may cost 1 % of the commits.
 const SHARE_MIN: f64 = 0.99;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contestant {
-    Watched,
-    Alone,
-}
-
-pub fn compare(bench: &Bench<'_>) -> anyhow::Result<Vec<Compared>> {
-    let contestants = [Contestant::Watched, Contestant::Alone];
+/// The peer is the server alone.
+pub fn compare(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Compared>> {
     let rate: fn(&f64) -> f64 = |rate| *rate;
-    let samples = in_turns(bench.rounds, &contestants, rate, |&contestant| {
-        let _watch =
-            (contestant == Contestant::Watched).then(|| Watch::start(bench)).transpose()?;
+    let samples = in_turns(bench.rounds, &bench.contestants(), rate, |contestant| {
+        let _watch = match contestant {
+            Contestant::Flushmark(program) => Some(Watch::start(bench, program)?),
+            Contestant::Peer => None,
+        };
         commits_per_second(bench)
     })?;
-    let row = format!("{ROW}, {}", bench.product);
-    let both = [&samples[0][..], &samples[1]];
-    Ok(vec![Compared::medians(&row, "commits/s", both, rate, Wanted::AtLeast(SHARE_MIN))])
+    Ok(bench.rows(ROW, &samples, &[("commits/s", rate, Wanted::AtLeast(SHARE_MIN))]))
 }
 
 fn commits_per_second(bench: &Bench<'_>) -> anyhow::Result<f64> {
@@ -39,8 +34,8 @@ fn commits_per_second(bench: &Bench<'_>) -> anyhow::Result<f64> {
     let text = output(
         &bench.flushmark.to_string_lossy(),
         &[
-            "db", "commits", bench.url, "--busy", "--no-store", "--quiet", "--format", "json",
-            "--clients", &clients, "--time", &time,
+            "db", "commits", &bench.server.url, "--busy", "--no-store", "--quiet", "--format",
+            "json", "--clients", &clients, "--time", &time,
         ],
     )?;
     let document = RunDocument::from_json(&text)?;
@@ -52,9 +47,9 @@ fn commits_per_second(bench: &Bench<'_>) -> anyhow::Result<f64> {
 struct Watch(Child);
 
 impl Watch {
-    fn start(bench: &Bench<'_>) -> anyhow::Result<Watch> {
-        let mut command = Command::new(bench.flushmark);
-        command.args(["db", "watch", bench.url, "--no-store"]);
+    fn start(bench: &Bench<'_>, program: &Path) -> anyhow::Result<Watch> {
+        let mut command = Command::new(program);
+        command.args(["db", "watch", &bench.server.url, "--no-store"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Watch(command.spawn().context("cannot start flushmark")?))
     }

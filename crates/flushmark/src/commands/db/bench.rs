@@ -1,8 +1,5 @@
 //! `flushmark db bench`: the Insert Benchmark on a server.
 
-mod costs;
-mod server_cpu;
-
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,13 +8,17 @@ use database::insert_benchmark::{
 };
 use database::{DatabaseError, Facts, Finish, Meter, Problem, ServerUrl, Session};
 use drive::{HostFacts, Place, SystemRoot};
-use measurement::{Ended, RunDocument, Skipped, TargetKind, TargetRecord, TestResult};
+use measurement::{
+    Ended, RunDocument, ServerActivity, Skipped, TargetKind, TargetRecord, TestResult,
+};
 
 use super::super::look;
 use super::connect::{Server, connect};
 use super::created;
 use super::here::Here;
+use super::host_meter::HostMeter;
 use super::refusals::{expect_idle, expect_writable, too_small};
+use super::storage::{self, Storage};
 use crate::args::db::BenchArgs;
 use crate::args::export::PrintFormat;
 use crate::commands::measure::{deliver, expect_output};
@@ -27,7 +28,6 @@ use crate::keeping::Keeping;
 use crate::progress::Progress;
 use crate::session::{Completed, judge, new_document};
 use crate::signals::{self, STOP};
-use costs::HostMeter;
 
 /// The name of its results.
 const SUITE: &str = "db-bench";
@@ -35,6 +35,8 @@ const SUITE: &str = "db-bench";
 const SEED: u64 = 1;
 const SMOKE_ROWS: u64 = 5_000;
 const SMOKE_TIME: Duration = Duration::from_secs(1);
+/// Of the storage alone.
+const STORAGE_TIME: Duration = Duration::from_secs(2);
 
 /// What is run, from the arguments.
 struct Plan {
@@ -90,18 +92,24 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     let target = TargetRecord::new(server.url.to_string(), TargetKind::Database)
         .with_database(facts.record.clone());
     let root = SystemRoot::default();
-    let drive = here.as_ref().ok().and_then(|here| Place::of(&root, &here.data).ok());
+    let storage = here
+        .as_ref()
+        .map_err(Clone::clone)
+        .map(|here| Storage::of(here, &facts.record, STORAGE_TIME));
     let began = Some(jiff::Timestamp::now());
     let mut document = RunDocument {
         smoke: args.smoke,
         host: HostFacts::read(&root),
-        drive,
         ..new_document(SUITE, target, began)
     };
+    let alone = storage::measured(storage, &mut document);
+    // The tables may be on another drive than the log.
+    document.drive = here.as_ref().ok().and_then(|here| Place::of(&root, &here.data).ok());
     if args.delivery.format == PrintFormat::Text {
         print(&report::target_header(&document, None, &look))?;
     }
     keeping.begin(&document)?;
+    alone.iter().for_each(|result| progress.measured(result));
     let workspace = created::create(&mut session)?;
     let clients = Clients {
         url: &server.url,
@@ -125,6 +133,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
         }
         document.skipped.extend(skipped);
     });
+    storage::append(alone, &mut document, &mut keeping);
     created::remove(&workspace, benchmark.session, &server);
 
     judge(&mut document, None);
@@ -258,13 +267,17 @@ impl Benchmark<'_> {
             return Ok(Outcome::Nothing);
         }
         // After a failure the server may be gone; what was measured counts.
-        match self.meter.activity_since(&before.0, &mut self.session) {
-            Ok(activity) => result.server = Some(activity),
+        let activity = self.meter.activity_since(&before.0, &mut self.session);
+        let after = self.host_meter.read();
+        match activity {
+            Ok(activity) => {
+                let cpu = self.host_meter.cpu(&before.1, &after);
+                result.server = Some(ServerActivity { cpu, ..activity });
+            }
             Err(_) if matches!(result.ended, Ended::Failed { .. }) => {}
             Err(why) => result.notes.push(format!("syncs of the server are unknown: {why}")),
         }
         if let Some(benchmark) = &mut result.insert_benchmark {
-            let after = self.host_meter.read();
             benchmark.costs = self.host_meter.costs(&before.1, &after, operations);
         }
         Ok(Outcome::Measured(Box::new(result)))
@@ -283,10 +296,15 @@ fn completed(document: RunDocument, error: Option<anyhow::Error>) -> Completed {
     let verdict = match signals::received() {
         Some(signal) => ExitStatus::Interrupted(signal),
         None if failed => ExitStatus::Failed,
-        None if error.is_none() && document.results.is_empty() => ExitStatus::NothingRan,
+        None if error.is_none() && !document.results.iter().any(is_step) => ExitStatus::NothingRan,
         None => ExitStatus::Done,
     };
     Completed { document, verdict, error }
+}
+
+/// Not the storage alone.
+fn is_step(result: &TestResult) -> bool {
+    result.insert_benchmark.is_some()
 }
 
 #[cfg(test)]

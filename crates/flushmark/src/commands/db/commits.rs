@@ -13,8 +13,11 @@ use super::super::look;
 use super::connect::{Server, connect};
 use super::created;
 use super::here::Here;
+use super::host_meter::HostMeter;
 use super::refusals::{expect_idle, expect_writable};
-use super::storage::Storage;
+use super::storage::{self, Storage};
+use report::Look;
+
 use crate::args::db::CommitsArgs;
 use crate::args::export::PrintFormat;
 use crate::commands::measure::{deliver, expect_output};
@@ -27,16 +30,28 @@ use crate::signals::{self, STOP};
 
 /// The name of its results.
 const SUITE: &str = "db-commits";
-/// The test of the storage alone, where it is skipped.
-const STORAGE: &str = "storage";
 
 pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
     expect_output(&args.delivery)?;
+    let (completed, delivered) = measured(args, |document, look| {
+        deliver(document, &args.delivery, |document| report::database_commits_page(document, look))
+    })?;
+    let ended = completed.end()?;
+    delivered.map(|()| ended.1)
+}
+
+/// Measures the server, and delivers the result before what became of it is said.
+pub fn measured(
+    args: &CommitsArgs,
+    delivered: impl FnOnce(&RunDocument, &Look) -> anyhow::Result<()>,
+) -> anyhow::Result<(Completed, anyhow::Result<()>)> {
     let url: ServerUrl = args.url.parse().map_err(|error| WrongUse(format!("{error}")))?;
     signals::listen().context("cannot handle signals")?;
     let (server, mut session) = connect(url, args.timeout)?;
     let facts = Facts::read(&mut session)?;
-    let storage = Here::of(&facts).map(|here| Storage::of(&here, &facts.record, args.time));
+    let here = Here::of(&facts);
+    let host_meter = HostMeter::new(&here);
+    let storage = here.map(|here| Storage::of(&here, &facts.record, args.time));
     let warm_up = (args.time / 10).clamp(Duration::from_millis(200), Duration::from_secs(2));
     let counts = distinct(&args.clients);
     let total = (args.time + warm_up) * counts.len() as u32;
@@ -51,27 +66,24 @@ pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
     let host = HostFacts::read(&SystemRoot::default());
     let began = Some(jiff::Timestamp::now());
     let mut document = RunDocument { host, ..new_document(SUITE, target, began) };
-    let (place, alone) = match storage.and_then(|storage| storage.measure()) {
-        Ok(measured) => measured,
-        Err(because) => {
-            document.skipped.push(Skipped { test: STORAGE.to_owned(), because });
-            (None, None)
-        }
-    };
-    document.drive = place;
+    let alone = storage::measured(storage, &mut document);
     if args.delivery.format == PrintFormat::Text {
         print(&report::target_header(&document, None, &look))?;
     }
     keeping.begin(&document)?;
-    if let Some(result) = alone {
-        progress.measured(&result);
-        keeping.append(&result);
-        document.results.push(result);
-    }
+    alone.iter().for_each(|result| progress.measured(result));
     let meter = Meter::new(&facts, &mut session)?;
     let workspace = created::create(&mut session)?;
-    let mut measurement =
-        Measurement { server: &server, facts: &facts, meter, session, workspace, args, warm_up };
+    let mut measurement = Measurement {
+        server: &server,
+        facts: &facts,
+        meter,
+        host_meter,
+        session,
+        workspace,
+        args,
+        warm_up,
+    };
     let mut error = None;
     for clients in counts {
         if STOP.is_requested() {
@@ -98,18 +110,16 @@ pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
             }
         }
     }
+    storage::append(alone, &mut document, &mut keeping);
     let Measurement { workspace, session, .. } = measurement;
     created::remove(&workspace, session, &server);
 
     judge(&mut document, None);
     let completed = completed(document, error);
     let kept = keeping.finish(&completed);
-    let delivered = deliver(&completed.document, &args.delivery, |document| {
-        report::database_commits_page(document, &look)
-    });
+    let delivered = delivered(&completed.document, &look);
     kept.report(&progress);
-    let ended = completed.end()?;
-    delivered.map(|()| ended.1)
+    Ok((completed, delivered))
 }
 
 /// Refuses a server that would be disturbed, or would disturb the measurement.
@@ -141,6 +151,7 @@ struct Measurement<'a> {
     server: &'a Server,
     facts: &'a Facts,
     meter: Meter,
+    host_meter: HostMeter,
     session: Session,
     workspace: Workspace,
     args: &'a CommitsArgs,
@@ -167,6 +178,7 @@ impl Measurement<'_> {
             patience: self.args.timeout,
         };
         let counted = self.meter.read(&mut self.session)?;
+        let host = self.host_meter.read();
         let before = engine::cpu_use();
         let seen = match database::run(&run, &|| STOP.is_requested()) {
             Ok(seen) => seen,
@@ -188,7 +200,9 @@ impl Measurement<'_> {
         let activity = self.meter.activity_since(&counted, &mut self.session);
         // Nothing was committed while the clients started and ended.
         let elapsed_s = seen.committing_s;
-        let server_activity = activity.map(|activity| ServerActivity { elapsed_s, ..activity });
+        let server_cpu = self.host_meter.cpu(&host, &self.host_meter.read());
+        let server_activity =
+            activity.map(|activity| ServerActivity { elapsed_s, cpu: server_cpu, ..activity });
         let result = Clients {
             server: self.server.url.to_string(),
             product: self.facts.record.product,

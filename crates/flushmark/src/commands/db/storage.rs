@@ -6,18 +6,27 @@ use std::time::Duration;
 use database::Problem;
 use drive::{Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
-use measurement::{DatabaseProduct, DatabaseRecord, Outcome, TestResult};
-use workload::{Plan, SyncMethod};
+use measurement::{DatabaseRecord, Outcome, RunDocument, Skipped, TestResult};
+use predict::LogWrite;
+use workload::{Plan, format_bytes};
 
 use super::here::Here;
 use super::refusals::too_small;
+use crate::keeping::Keeping;
 use crate::signals::STOP;
 
 /// What commits can write at most: some 20,000 per second, each with its row and its log.
 const BYTES_PER_S_MAX: u64 = 16 << 20;
 /// For the log's new segments, and whatever else the server writes.
 const BYTES_MIN: u64 = 256 << 20;
-const TIME_MAX: Duration = Duration::from_secs(3);
+/// For each size.
+const TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The test of the storage alone, where it is skipped.
+const STORAGE: &str = "storage";
+
+/// What a large transaction of the Insert Benchmark writes to the log, about.
+const LARGE_BYTES: u64 = 128 << 10;
 
 /// The directory of the log, as seen from here.
 pub struct Storage {
@@ -28,7 +37,9 @@ pub struct Storage {
 impl Storage {
     /// The log of a server on this host, for a test that is not longer than those of the clients.
     pub fn of(here: &Here, record: &DatabaseRecord, time: Duration) -> Storage {
-        Storage { directory: here.log.clone(), plan: plan(record, time) }
+        let ms = time.min(TIME_MAX).as_millis().max(1);
+        let limit = format!("time = \"{ms}ms\"\nwarm_up = \"300ms\"");
+        Storage { directory: here.log.clone(), plan: plan(LogWrite::of(record), &limit) }
     }
 
     /// The problem with its free space for commits that take this long, if there is one.
@@ -37,96 +48,102 @@ impl Storage {
         too_small(&self.directory, needed, "measure for a shorter --time")
     }
 
-    /// Measures; without a result if the user interrupted it.
+    /// Measures; with fewer results if the user interrupted it.
     ///
     /// # Errors
     /// Why it cannot be measured.
-    pub fn measure(&self) -> Result<(Option<Place>, Option<TestResult>), String> {
+    fn measure(&self) -> Result<(Option<Place>, Vec<TestResult>), String> {
         let given = self.directory.display().to_string();
         let intent = Intent::of(&self.plan, false);
         let target = Target::open(&SystemRoot::default(), &given, intent)
             .map_err(|error| error.to_string())?;
         let place = target.place().cloned();
-        let tests = &self.plan.tests;
-        let outcomes = match engine::run(tests, &target, &Options::default(), &STOP, &mut |_| {}) {
-            Err(EngineError::Interrupted) => return Ok((place, None)),
-            outcomes => outcomes.map_err(|error| error.to_string())?,
-        };
-        match outcomes.into_iter().next() {
-            Some(Outcome::Measured(result)) => Ok((place, Some(*result))),
-            Some(Outcome::Skipped(skipped)) => Err(skipped.because),
-            None => Ok((place, None)),
-        }
-    }
-}
-
-/// A write of one page of the log, made durable as the server does it.
-fn plan(record: &DatabaseRecord, time: Duration) -> Plan {
-    let (kib, sync) = log_write(record);
-    let (sync, ms) = (sync.name(), time.min(TIME_MAX).as_millis().max(1));
-    let text = format!(
-        "[[test]]\nname = \"storage: {kib} KiB write + {sync}\"\npattern = \"write\"\nblock = \
-         \"{kib}KiB\"\nsync = \"{sync}\"\ndirect = false\nsize = \"16MiB\"\ntime = \
-         \"{ms}ms\"\nwarm_up = \"300ms\"\n"
-    );
-    // The text is made here, and a test reads each form of it.
-    Plan::from_toml("db commits", &text).unwrap_or_else(|error| unreachable!("{error}"))
-}
-
-/// The size of a page of the log in KiB, and how it is synced. PostgreSQL writes pages of 8 KiB.
-/// InnoDB writes whole blocks of the drive, and syncs its log with fdatasync (MariaDB) or fsync
-/// (MySQL, unless innodb_use_fdatasync is on).
-fn log_write(record: &DatabaseRecord) -> (u32, SyncMethod) {
-    match record.product {
-        DatabaseProduct::Postgresql => {
-            let sync = match record.setting("wal_sync_method") {
-                Some("fsync" | "fsync_writethrough") => SyncMethod::Fsync,
-                Some("open_datasync") => SyncMethod::ODsync,
-                Some("open_sync") => SyncMethod::OSync,
-                _ => SyncMethod::Fdatasync,
+        let mut results = Vec::new();
+        for test in &self.plan.tests {
+            let test = std::slice::from_ref(test);
+            let outcomes = match engine::run(test, &target, &Options::default(), &STOP, &mut |_| {})
+            {
+                Err(EngineError::Interrupted) => break,
+                outcomes => outcomes.map_err(|error| error.to_string())?,
             };
-            (8, sync)
+            for outcome in outcomes {
+                match outcome {
+                    Outcome::Measured(result) => results.push(*result),
+                    Outcome::Skipped(skipped) => return Err(skipped.because),
+                }
+            }
         }
-        _ if record.setting("innodb_flush_method") == Some("O_DSYNC") => (4, SyncMethod::ODsync),
-        DatabaseProduct::Mariadb => (4, SyncMethod::Fdatasync),
-        DatabaseProduct::Mysql => match record.setting("innodb_use_fdatasync") {
-            Some("ON") => (4, SyncMethod::Fdatasync),
-            _ => (4, SyncMethod::Fsync),
-        },
+        Ok((place, results))
     }
+}
+
+/// Measures the storage, and enters its place into the document, or why it was not measured.
+pub fn measured(storage: Result<Storage, String>, document: &mut RunDocument) -> Vec<TestResult> {
+    match storage.and_then(|storage| storage.measure()) {
+        Ok((place, results)) => {
+            document.drive = place;
+            results
+        }
+        Err(because) => {
+            document.skipped.push(Skipped { test: STORAGE.to_owned(), because });
+            Vec::new()
+        }
+    }
+}
+
+/// Adds the results after those of the clients, which are what lists of runs show.
+pub fn append(results: Vec<TestResult>, document: &mut RunDocument, keeping: &mut Keeping) {
+    for result in results {
+        keeping.append(&result);
+        document.results.push(result);
+    }
+}
+
+/// The writes of [`Storage`] for a model, long enough for a mean.
+pub fn plan_of_model(log_write: LogWrite) -> Plan {
+    plan(log_write, "count = 1000")
+}
+
+/// Writes to the log that are made durable as the server does it, of a page and larger; and those
+/// of a page past the page cache, which show how long write and flush take.
+fn plan(log_write: LogWrite, limit: &str) -> Plan {
+    let LogWrite { page_bytes, sync, direct, .. } = log_write;
+    let sync = sync.name();
+    let test = |bytes: u64, direct: bool, how: &str| {
+        let size = format_bytes(bytes);
+        format!(
+            "[[test]]\nname = \"storage: {size} {how}write + {sync}\"\npattern = \"write\"\nblock = \
+             \"{bytes}B\"\nsync = \"{sync}\"\ndirect = {direct}\nsize = \"16MiB\"\n{limit}\n"
+        )
+    };
+    let mut plan = test(page_bytes, direct, "") + &test(LARGE_BYTES, direct, "");
+    if !direct {
+        plan += &test(page_bytes, true, "direct ");
+    }
+    // The text is made here, and a test reads each form of it.
+    Plan::from_toml("db commits", &plan).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use measurement::ServerSetting;
+    use measurement::{DatabaseProduct, ServerSetting};
 
     use super::*;
 
-    fn name(product: DatabaseProduct, settings: &[(&str, &str)]) -> String {
-        let setting = |(name, value): &(&str, &str)| ServerSetting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-            source: None,
-        };
-        let settings = settings.iter().map(setting).collect();
-        let record = DatabaseRecord { product, version: String::new(), settings };
-        let plan = plan(&record, Duration::from_micros(1));
-        plan.tests[0].name.clone()
-    }
-
     #[test]
-    fn the_log_is_written_as_the_server_writes_it() {
-        let of_postgres =
-            |method| name(DatabaseProduct::Postgresql, &[("wal_sync_method", method)]);
-        assert_eq!(of_postgres("fdatasync"), "storage: 8 KiB write + fdatasync");
-        assert_eq!(of_postgres("fsync"), "storage: 8 KiB write + fsync");
-        assert_eq!(of_postgres("open_datasync"), "storage: 8 KiB write + o_dsync");
-        assert_eq!(of_postgres("open_sync"), "storage: 8 KiB write + o_sync");
-        assert_eq!(name(DatabaseProduct::Mariadb, &[]), "storage: 4 KiB write + fdatasync");
-        let o_dsync = [("innodb_flush_method", "O_DSYNC")];
-        assert_eq!(name(DatabaseProduct::Mariadb, &o_dsync), "storage: 4 KiB write + o_dsync");
-        assert_eq!(name(DatabaseProduct::Mysql, &[]), "storage: 4 KiB write + fsync");
-        let fdatasync = [("innodb_use_fdatasync", "ON")];
-        assert_eq!(name(DatabaseProduct::Mysql, &fdatasync), "storage: 4 KiB write + fdatasync");
+    fn each_form_of_the_plan_is_read() {
+        for (product, name) in [
+            (DatabaseProduct::Postgresql, "storage: 8 KiB write + fdatasync"),
+            (DatabaseProduct::Mariadb, "storage: 4 KiB write + fdatasync"),
+            (DatabaseProduct::Mysql, "storage: 4 KiB write + fsync"),
+        ] {
+            let value = ["ON", "OFF"][usize::from(product == DatabaseProduct::Mariadb)].to_owned();
+            let name_of_setting = "innodb_log_file_buffering".to_owned();
+            let settings = vec![ServerSetting { name: name_of_setting, value, source: None }];
+            let record = DatabaseRecord { product, version: String::new(), settings };
+            let plan = plan_of_model(LogWrite::of(&record));
+            let tests = if product == DatabaseProduct::Mariadb { 2 } else { 3 };
+            assert_eq!((plan.tests.len(), plan.tests[0].name.as_str()), (tests, name));
+        }
     }
 }

@@ -19,6 +19,18 @@ pub fn seconds(pid: u32) -> Option<f64> {
     Some(of_tree(&processes, pid)? as f64 / per_second as f64)
 }
 
+/// The number of processors that a process may run on; `None` if it is gone.
+pub fn processors(pid: u32) -> Option<u32> {
+    allowed(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+/// Parses the line `Cpus_allowed` of `/proc/PID/status`: a mask in hexadecimal, by words.
+fn allowed(status: &str) -> Option<u32> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?.trim();
+    let words = mask.split(',').map(|word| u32::from_str_radix(word, 16).ok());
+    words.map(|word| word.map(u32::count_ones)).sum()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     pid: u32,
@@ -71,6 +83,16 @@ mod tests {
         let all = [process(1, 0, 1000), process(5, 1, 10), process(6, 5, 4), process(7, 6, 2)];
         assert_eq!(of_tree(&all, 5), Some(16));
         assert_eq!(of_tree(&all, 9), None);
+    }
+
+    #[test]
+    fn the_processors_of_a_mask() {
+        let status =
+            |mask: &str| format!("Name:\tpostgres\nCpus_allowed:\t{mask}\nMems_allowed:\t1\n");
+        assert_eq!(allowed(&status("3")), Some(2));
+        assert_eq!(allowed(&status("ff,00000001")), Some(9));
+        assert_eq!((allowed(&status("x")), allowed("Name:\tpostgres\n")), (None, None));
+        assert!(processors(std::process::id()).is_some_and(|processors| processors >= 1));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! What a step costs the server's host and its drives: counters before and after it.
+//! What a test costs the server's host and its drives: counters before and after it.
 
 use drive::{Counters, DeviceNumber, Place, SystemRoot};
-use measurement::{DriveCosts, OperationCosts, OperationKind};
+use measurement::{DriveCosts, OperationCosts, OperationKind, ServerCpu};
 
-use super::super::here::Here;
+use super::here::Here;
 use super::server_cpu;
 
 /// The counters that exist, if the server runs on this host.
@@ -38,6 +38,13 @@ impl HostMeter {
         Reading { disks, cpu_s: source.and_then(|source| server_cpu::seconds(source.pid)) }
     }
 
+    /// The server's processor time between two readings; `None` if it is unknown.
+    pub fn cpu(&self, before: &Reading, after: &Reading) -> Option<ServerCpu> {
+        let source = self.0.as_ref().ok()?;
+        let seconds = (after.cpu_s? - before.cpu_s?).max(0.0);
+        Some(ServerCpu { seconds, processors: server_cpu::processors(source.pid)? })
+    }
+
     /// What each operation between two readings cost; `None` without operations.
     pub fn costs(
         &self,
@@ -58,8 +65,8 @@ impl HostMeter {
                 read_kib: each(counted.read_bytes) / 1024.0,
             }
         });
-        let cpu_s = before.cpu_s.zip(after.cpu_s).map(|(before, after)| after - before);
-        let server_cpu_us = cpu_s.map(|cpu_s| cpu_s.max(0.0) * 1e6 / operations as f64);
+        let cpu = self.cpu(before, after);
+        let server_cpu_us = cpu.map(|cpu| cpu.seconds * 1e6 / operations as f64);
         let mut unknown = Vec::new();
         match &self.0 {
             Err(because) => unknown.push(format!(
@@ -108,12 +115,14 @@ mod tests {
 
     #[test]
     fn costs_are_differences_by_operation() {
-        let meter = HostMeter(Ok(Source { disks: Ok(Vec::new()), pid: 1 }));
+        let meter = HostMeter(Ok(Source { disks: Ok(Vec::new()), pid: std::process::id() }));
         let (before, after) = (reading(100, 1.0), reading(600, 1.5));
         let costs = meter.costs(&before, &after, (OperationKind::InsertedRow, 1000)).unwrap();
         let drives = costs.drives.unwrap();
         assert_eq!((drives.writes, drives.written_kib, drives.reads), (0.5, 2.0, 0.0));
         assert_eq!(costs.server_cpu_us, Some(500.0));
+        let cpu = meter.cpu(&before, &after).unwrap();
+        assert!((cpu.seconds - 0.5).abs() < 1e-9 && cpu.processors >= 1, "{cpu:?}");
         assert!(costs.unknown.is_empty(), "{:?}", costs.unknown);
         assert_eq!(meter.costs(&before, &after, (OperationKind::Query, 0)), None);
     }

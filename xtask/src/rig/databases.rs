@@ -205,6 +205,8 @@ pub trait Database: Sync {
     fn grant_watcher(&self) -> &'static str;
     /// Makes the user `watcher`, who exists, log in with this password. Returns the statements.
     fn give_password(&self, place: &Place, password: &str) -> anyhow::Result<String>;
+    /// Arguments of a server that can become a replica.
+    fn as_primary(&self) -> &'static [&'static str];
     /// Makes a server that is not running a replica. Returns its arguments.
     fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]>;
     /// The suite's test of its log, if there is one.

@@ -136,6 +136,10 @@ impl Database for Mariadb {
         Ok(format!("alter user watcher@localhost identified by '{password}';"))
     }
 
+    fn as_primary(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn make_replica(&self, _place: &Place) -> anyhow::Result<&'static [&'static str]> {
         Ok(&["--read-only"])
     }

@@ -82,7 +82,7 @@ impl Database for Postgres {
         for setting in SETTINGS.into_iter().chain([fsync, &sockets]) {
             words.extend(["-c".to_owned(), setting.to_owned()]);
         }
-        Some(Server { words, ready: "database system is ready to accept connections" })
+        Some(Server { words, ready: "database system is ready to accept" })
     }
 
     fn shell(&self, place: &Place) -> Vec<String> {
@@ -160,14 +160,19 @@ impl Database for Postgres {
         ))
     }
 
+    fn as_primary(&self) -> &'static [&'static str] {
+        &["-c", "wal_level=replica"]
+    }
+
     fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]> {
         std::fs::write(place.data.join("standby.signal"), "")?;
-        // Of a primary that allows replicas; the last setting counts.
-        Ok(&["-c", "restore_command=false"])
+        Ok(&["-c", "wal_level=replica", "-c", "restore_command=false"])
     }
 
     fn log_pattern(&self) -> Option<LogPattern> {
-        Some(LogPattern { files: "/pg_wal/", test: "postgres-wal", arguments: &[] })
+        // Without the images of pages that are changed for the first time.
+        let arguments = &["-c", "full_page_writes=off", "-c", "max_wal_size=1GB"];
+        Some(LogPattern { files: "/pg_wal/", test: "postgres-wal", arguments })
     }
 
     fn page_flushing(&self) -> &'static [(&'static str, bool)] {

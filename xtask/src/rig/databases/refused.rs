@@ -40,7 +40,7 @@ pub fn run(
     let url = database.url(&place).context("the database has no server")?;
     let rig = Rig { database, binary, url };
 
-    let mut session = Session::open(database, &place, Durability::On)?;
+    let mut session = Session::open_with(database, &place, Durability::On, database.as_primary())?;
     rig.busy(&mut session).context("a server with other clients")?;
     session.ask(database.make_watcher())?;
     session.ask(&database.give_password(&place, "right")?)?;

@@ -99,6 +99,10 @@ impl Database for Sqlite {
         Ok(String::new())
     }
 
+    fn as_primary(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn make_replica(&self, _place: &Place) -> anyhow::Result<&'static [&'static str]> {
         Ok(&[])
     }

@@ -95,7 +95,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     let storage = here
         .as_ref()
         .map_err(Clone::clone)
-        .map(|here| Storage::of(here, &facts.record, STORAGE_TIME));
+        .map(|here| Storage::of(here, &facts.record, plan.time.min(STORAGE_TIME)));
     let began = Some(jiff::Timestamp::now());
     let mut document = RunDocument {
         smoke: args.smoke,

@@ -15,12 +15,12 @@ const ROUNDS: u64 = 1;
 const BUSY: f64 = 0.9;
 /// The part of the time in which a sync is under way from which on it decides the rate.
 const SYNCING: f64 = 0.5;
-/// How far the processors may be busier than when they were measured.
+/// The processors may be busier than when they were measured by this factor.
 const BUSIER_MAX: f64 = 1.25;
-/// How far a rate may exceed the measured one if the processor time is unknown.
+/// A rate may exceed the measured one by this factor if the processor time is unknown.
 const FASTER_MAX: f64 = 1.25;
 /// Uncertainty of all that is not a sync.
-const WORK_UNCERTAINTY: f64 = 0.15;
+const WORK_UNCERTAINTY: f64 = 0.25;
 
 /// Storage to predict a server on.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +46,8 @@ impl Basis {
     /// Uncertainty of the mean time of a sync, as a part of it.
     pub const fn uncertainty(self) -> f64 {
         match self {
-            Basis::Measured => 0.05,
-            Basis::Modelled => 0.1,
+            Basis::Measured => 0.1,
+            Basis::Modelled => 0.2,
         }
     }
 }

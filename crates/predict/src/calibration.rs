@@ -5,6 +5,9 @@ use measurement::{DatabaseRecord, RunDocument, ServerActivity, ServerFile, TestR
 use crate::log_write::LogWrite;
 use crate::storage::Storage;
 
+/// The name under which a result says that its server's storage was not measured.
+pub const SKIPPED_STORAGE: &str = "storage";
+
 /// A server on the storage on which it was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
@@ -69,16 +72,21 @@ pub enum NotACalibration {
          its drive; measure it with settings that make them durable"
     )]
     NotDurable,
+}
+
+/// Numbers of clients that cannot be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadClients {
     #[error(
         "{asked} clients are more than were measured ({most}), and nothing is known about them; \
          measure that many, or predict for fewer"
     )]
-    TooManyClients { asked: u32, most: u32 },
+    TooMany { asked: u32, most: u32 },
     #[error(
         "the result has steps of the Insert Benchmark, whose clients are those of the run; leave \
          out --clients"
     )]
-    ClientsOfSteps,
+    OfSteps,
 }
 
 impl Calibration {
@@ -93,7 +101,7 @@ impl Calibration {
             return Err(NotACalibration::NoLoad);
         }
         let storage = Storage::of(&document.results).map_err(|_| {
-            let skipped = document.skipped.iter().find(|skipped| skipped.test == "storage");
+            let skipped = document.skipped.iter().find(|skipped| skipped.test == SKIPPED_STORAGE);
             let because = skipped.map_or_else(String::new, |it| format!(" ({})", it.because));
             NotACalibration::NoStorage { because }
         })?;
@@ -105,20 +113,18 @@ impl Calibration {
         let loads = loads.into_iter().map(|(_, load)| load).collect();
         Ok(Calibration { server, storage, loads, processors })
     }
-}
 
-impl Calibration {
     /// The loads with these numbers of clients, interpolated where they were not measured; all of
     /// them if none is given.
     ///
     /// # Errors
     /// If there are more clients than were measured.
-    pub fn loads_of(&self, clients: &[u32]) -> Result<Vec<Load>, NotACalibration> {
+    pub fn loads_of(&self, clients: &[u32]) -> Result<Vec<Load>, BadClients> {
         if clients.is_empty() {
             return Ok(self.loads.clone());
         }
         if self.loads.iter().any(|load| load.rows_per_s.is_some()) {
-            return Err(NotACalibration::ClientsOfSteps);
+            return Err(BadClients::OfSteps);
         }
         let mut measured: Vec<&Load> = self.loads.iter().collect();
         measured.sort_by_key(|load| load.connections);
@@ -127,10 +133,10 @@ impl Calibration {
 }
 
 /// The load of this many clients, from those measured on both sides of it.
-fn between(measured: &[&Load], clients: u32) -> Result<Load, NotACalibration> {
+fn between(measured: &[&Load], clients: u32) -> Result<Load, BadClients> {
     let above = measured.iter().position(|load| load.connections >= clients);
     let most = measured.last().map_or(0, |load| load.connections);
-    let above = above.ok_or(NotACalibration::TooManyClients { asked: clients, most })?;
+    let above = above.ok_or(BadClients::TooMany { asked: clients, most })?;
     let (high, low) = (measured[above], measured[above.saturating_sub(1)]);
     if high.connections == clients {
         return Ok(high.clone());
@@ -156,7 +162,7 @@ fn between(measured: &[&Load], clients: u32) -> Result<Load, NotACalibration> {
     })
 }
 
-/// The load of a test; `None` if it is no closed loop of commits.
+/// The load of a test; `None` if it is not a closed loop of commits.
 fn load(result: &TestResult) -> Option<Load> {
     if result.workload.pattern.is_some() {
         return None;

@@ -3,7 +3,7 @@
 //! A server is measured once, with the commits of its storage alone beside it ([`Calibration`]).
 //! Clients, server and drive then become a closed loop in virtual time, in which commits share
 //! syncs as they do in the server. What a commit takes besides its sync is fitted so that the loop
-//! makes the rate that was measured ([`ServerModel`]), and the syncs of another storage take the
+//! makes the rate that was measured, and the syncs of another storage take the
 //! place of the measured ones ([`Predictor`]).
 //!
 //! | module | what it holds |
@@ -32,14 +32,13 @@ mod simulation;
 mod storage;
 mod sync_times;
 
-pub use calibration::{Calibration, Load, NotACalibration};
+pub use calibration::{BadClients, Calibration, Load, NotACalibration, SKIPPED_STORAGE};
 pub use document::{
     CalibratedLoad, CalibrationRecord, ChangedSetting, DrivePrediction, Limit, LoadPrediction,
     PredictionDocument, Rate, Refusal, SCHEMA, json_schema,
 };
 pub use log_write::LogWrite;
 pub use prediction::{Basis, Candidate, Predictor};
-pub use server_model::{Change, ServerModel};
 pub use settings::{BadSetting, Settings};
 pub use storage::{NoStorage, Storage};
 pub use sync_times::SyncTimes;

@@ -6,7 +6,7 @@ use crate::calibration::{Calibration, Load};
 use crate::document::{DrivePrediction, Limit, LoadPrediction, Rate, Refusal};
 use crate::log_write::LogWrite;
 use crate::server_model::{Change, ServerModel};
-use crate::settings::Settings;
+use crate::settings::{Settings, syncs_tables};
 use crate::storage::Storage;
 
 /// Rounds of syncs of a prediction.
@@ -58,29 +58,26 @@ pub struct Predictor<'a> {
     models: Vec<ServerModel>,
     /// The use of the processors under each load, as calibrated.
     busy: f64,
-    log_write: LogWrite,
-    others: bool,
+    settings: &'a Settings,
 }
 
 impl<'a> Predictor<'a> {
-    /// Fits all loads. `log_write` and `others` are those of the settings to predict: whether tables are
-    /// synced.
+    /// Fits all loads; the predictions assume these settings.
     pub fn new(
         calibration: &'a Calibration,
         loads: &[Load],
-        log_write: LogWrite,
-        others: bool,
+        settings: &'a Settings,
     ) -> Predictor<'a> {
         let models: Vec<ServerModel> =
             loads.iter().map(|load| ServerModel::of(calibration, load)).collect();
         let as_measured = Change::to(&calibration.storage, LogWrite::of(&calibration.server));
         let used = models.iter().map(|model| model.outcome(as_measured, ROUNDS).processors_used);
         let busy = used.fold(0.0, f64::max);
-        Predictor { calibration, models, busy, log_write, others }
+        Predictor { calibration, models, busy, settings }
     }
 
     /// What the predictions leave out, in words.
-    pub fn notes(&self, settings: &Settings) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.calibration.processors.is_none() {
             notes.push(
@@ -89,23 +86,25 @@ impl<'a> Predictor<'a> {
                     .to_owned(),
             );
         }
-        if self.log_write.serial_syncs == 0 {
+        if self.settings.log_write().serial_syncs == 0 {
             notes.push("With these settings commits are not durable.".to_owned());
         }
         let known = self.models.iter().filter_map(|model| model.load().others);
         let most = known.map(|others| others.syncs_per_commit).fold(0.0, f64::max);
-        if !settings.syncs_tables() && self.others_were_synced() && most > 0.0 {
-            notes.push(format!(
+        match (syncs_tables(&self.calibration.server), self.settings.syncs_tables()) {
+            (true, false) if most > 0.0 => notes.push(format!(
                 "O_DIRECT_NO_FSYNC saves up to {} syncs of tables and their copies per commit; those \
                  of growing files remain, and are left out here.",
                 number(most)
-            ));
+            )),
+            (false, true) => notes.push(
+                "The server did not sync its tables when it was measured, so the syncs that it \
+                 would add are unknown, and left out here."
+                    .to_owned(),
+            ),
+            _ => {}
         }
         notes
-    }
-
-    fn others_were_synced(&self) -> bool {
-        self.calibration.server.setting("innodb_flush_method") != Some("O_DIRECT_NO_FSYNC")
     }
 
     pub fn on(&self, candidate: &Candidate) -> DrivePrediction {
@@ -121,8 +120,8 @@ impl<'a> Predictor<'a> {
 
     fn load(&self, model: &ServerModel, candidate: &Candidate) -> LoadPrediction {
         let load = model.load();
-        let change =
-            Change { others: self.others, ..Change::to(&candidate.storage, self.log_write) };
+        let as_set = Change::to(&candidate.storage, self.settings.log_write());
+        let change = Change { others: self.settings.syncs_tables(), ..as_set };
         let outcome = model.outcome(change, ROUNDS);
         let limit = if outcome.processors_used >= BUSY && self.calibration.processors.is_some() {
             Limit::Processors
@@ -182,8 +181,8 @@ mod tests {
     #[test]
     fn slower_syncs_make_fewer_commits() {
         let calibration = calibration();
-        let log_write = LogWrite::of(&calibration.server);
-        let predictor = Predictor::new(&calibration, &calibration.loads, log_write, true);
+        let settings = Settings::changed(&calibration.server, &[]).unwrap();
+        let predictor = Predictor::new(&calibration, &calibration.loads, &settings);
         let [fast, same, slow] =
             [250.0, 500.0, 4000.0].map(|us| predictor.on(&candidate(us, Basis::Modelled)));
         for (at, load) in calibration.loads.iter().enumerate() {
@@ -207,14 +206,14 @@ mod tests {
             ..calibration.loads[1].clone()
         }];
         calibration.storage = storage(1000.0);
-        let log_write = LogWrite::of(&calibration.server);
-        let predictor = Predictor::new(&calibration, &calibration.loads, log_write, true);
+        let settings = Settings::changed(&calibration.server, &[]).unwrap();
+        let predictor = Predictor::new(&calibration, &calibration.loads, &settings);
         let fast = predictor.on(&candidate(20.0, Basis::Modelled));
         assert_eq!(fast.loads[0].refused, Some(Refusal::ProcessorBound));
         assert_eq!(fast.loads[0].commits_per_s, None);
 
         calibration.loads[0].server_cpu_us = None;
-        let predictor = Predictor::new(&calibration, &calibration.loads, log_write, true);
+        let predictor = Predictor::new(&calibration, &calibration.loads, &settings);
         let fast = predictor.on(&candidate(500.0, Basis::Modelled));
         assert_eq!(fast.loads[0].refused, Some(Refusal::ProcessorTimeUnknown));
         let slow = predictor.on(&candidate(2000.0, Basis::Modelled));
@@ -227,8 +226,8 @@ mod tests {
         let settings =
             |given: &str| Settings::changed(&calibration.server, &[given.to_owned()]).unwrap();
         let off = settings("synchronous_commit=off");
-        let predictor = Predictor::new(&calibration, &calibration.loads, off.log_write(), true);
-        assert_eq!(predictor.notes(&off), ["With these settings commits are not durable."]);
+        let predictor = Predictor::new(&calibration, &calibration.loads, &off);
+        assert_eq!(predictor.notes(), ["With these settings commits are not durable."]);
         let same = predictor.on(&candidate(500.0, Basis::Measured));
         let rates = expected(&same);
         assert!(same.loads[0].refused.is_some() || rates[0] > 5000.0, "{same:?}");

@@ -92,14 +92,13 @@ impl Settings {
     }
 
     /// Whether InnoDB syncs tables and the copies of their pages.
-    pub fn syncs_tables(&self) -> bool {
-        self.server.setting("innodb_flush_method") != Some("O_DIRECT_NO_FSYNC")
+    pub(crate) fn syncs_tables(&self) -> bool {
+        syncs_tables(&self.server)
     }
+}
 
-    /// The server as it would be.
-    pub const fn server(&self) -> &DatabaseRecord {
-        &self.server
-    }
+pub(crate) fn syncs_tables(server: &DatabaseRecord) -> bool {
+    server.setting("innodb_flush_method") != Some("O_DIRECT_NO_FSYNC")
 }
 
 #[cfg(test)]

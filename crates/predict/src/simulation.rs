@@ -1,9 +1,9 @@
 //! A closed loop of clients that commit in groups, in virtual time.
 //!
 //! Each client sends a statement, the server executes it and writes its log record, and the client
-//! waits until that is durable. A sync covers the records that were there when it began; whoever
-//! finds none under way begins the next one. Clients and server share processors, first come, first
-//! served.
+//! waits until that is durable. A sync covers the records that were there when it began; a client
+//! that finds none under way begins the next one. Clients and server share processors, first come,
+//! first served.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,7 +21,7 @@ type Ns = u64;
 pub struct Work {
     /// The server's processor time from the statement's arrival to its log record.
     pub execute: f64,
-    /// Processor time to begin a sync, by whoever begins it.
+    /// Processor time to begin a sync, of the client that begins it.
     pub begin_sync: f64,
     /// The server's processor time from durability to its answer.
     pub answer: f64,
@@ -52,8 +52,8 @@ pub struct Loop<'a> {
     pub serial_syncs: u32,
     /// Without the processor time to begin it.
     pub sync: &'a SyncTimes,
-    /// The part of a sync that writes. Whoever leads it then needs a processor again, to send the
-    /// flush; 1 if the drive gets none.
+    /// The part of a sync that writes. The client that leads it then needs a processor again, to
+    /// send the flush; 1 if the drive gets none.
     pub write_part: f64,
     /// Syncs of other files on the same drive, which no commit waits for.
     pub others: Option<OtherSyncs<'a>>,

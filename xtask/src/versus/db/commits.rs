@@ -33,9 +33,12 @@ pub fn compare(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Compared>> {
     let filler = "x".repeat(FILLER);
     let (tables, text) = match bench.product {
         Product::Postgres => (
-            "create schema peer; create table peer.commits (client bigint not null, turn bigserial \
+            "create schema peer; create table peer.commits (client bigint not null, turn bigint \
              not null, filler text not null, primary key (client, turn));",
-            format!("insert into peer.commits (client, filler) values (:client_id, '{filler}');\n"),
+            format!(
+                "\\set turn :turn + 1\ninsert into peer.commits (client, turn, filler) values \
+                 (:client_id, :turn, '{filler}');\n"
+            ),
         ),
         Product::Mariadb => (
             "create database peer; create table peer.commits (client bigint not null, turn bigint \
@@ -103,8 +106,8 @@ fn pgbench(bench: &Bench<'_>, clients: u32, script: &str) -> anyhow::Result<Samp
     let (clients, time) = (clients.to_string(), bench.seconds.to_string());
     let socket = bench.server.socket.display().to_string();
     let words = [
-        "--no-vacuum", "--protocol=prepared", "--file", script, "--client", &clients, "--time",
-        &time, "--host", &socket, "--username=postgres", "postgres",
+        "--no-vacuum", "--protocol=prepared", "--define=turn=0", "--file", script, "--client",
+        &clients, "--time", &time, "--host", &socket, "--username=postgres", "postgres",
     ];
     peer(bench, PGBENCH, &words, |text| {
         let line = text.lines().find_map(|line| line.strip_prefix("tps = "))?;

@@ -38,7 +38,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<ExitStatus> {
     } else {
         args.on.iter().map(|on| candidate(on, log_write, args)).collect::<anyhow::Result<_>>()?
     };
-    let predictor = Predictor::new(&calibration, &loads, log_write, settings.syncs_tables());
+    let predictor = Predictor::new(&calibration, &loads, &settings);
     let mut predictions: Vec<DrivePrediction> =
         candidates.par_iter().map(|candidate| predictor.on(candidate)).collect();
     if args.on.is_empty() {
@@ -51,7 +51,7 @@ pub fn run(args: &PredictArgs) -> anyhow::Result<ExitStatus> {
         schema: SCHEMA.to_owned(),
         flushmark: env!("CARGO_PKG_VERSION").to_owned(),
         calibration: record(&calibration, &args.source, &document),
-        notes: predictor.notes(&settings),
+        notes: predictor.notes(),
         settings: settings.changed,
         server: calibration.server.clone(),
         predictions,
@@ -107,7 +107,7 @@ fn candidate(on: &str, log_write: LogWrite, args: &PredictArgs) -> anyhow::Resul
     Ok(Candidate { on: on.to_owned(), label, storage, basis: Basis::Measured })
 }
 
-/// Every drive of the catalogue, by the model of its own or of its class, and the generic ones.
+/// Every drive of the catalogue, by its own model or that of its class, and the generic ones.
 fn catalogue_drives(log_write: LogWrite) -> Vec<Candidate> {
     let models = catalogue::models().iter();
     let fitted: BTreeSet<&str> =

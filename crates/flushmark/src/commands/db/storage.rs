@@ -7,7 +7,7 @@ use database::Problem;
 use drive::{Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{DatabaseRecord, Outcome, RunDocument, Skipped, TestResult};
-use predict::LogWrite;
+use predict::{LogWrite, SKIPPED_STORAGE};
 use workload::{Plan, format_bytes};
 
 use super::here::Here;
@@ -22,10 +22,7 @@ const BYTES_MIN: u64 = 256 << 20;
 /// For each size.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
-/// The test of the storage alone, where it is skipped.
-const STORAGE: &str = "storage";
-
-/// What a large transaction of the Insert Benchmark writes to the log, about.
+/// About as much as a large transaction of the Insert Benchmark writes to the log.
 const LARGE_BYTES: u64 = 128 << 10;
 
 /// The directory of the log, as seen from here.
@@ -85,7 +82,7 @@ pub fn measured(storage: Result<Storage, String>, document: &mut RunDocument) ->
             results
         }
         Err(because) => {
-            document.skipped.push(Skipped { test: STORAGE.to_owned(), because });
+            document.skipped.push(Skipped { test: SKIPPED_STORAGE.to_owned(), because });
             Vec::new()
         }
     }

@@ -3,8 +3,8 @@
 //! A server is measured once, with the commits of its storage alone beside it ([`Calibration`]).
 //! Clients, server and drive then become a closed loop in virtual time, in which commits share
 //! syncs as they do in the server. What a commit takes besides its sync is fitted so that the loop
-//! makes the rate that was measured, and the syncs of another storage take the
-//! place of the measured ones ([`Predictor`]).
+//! makes the rate that was measured, and the syncs of another storage take the place of the
+//! measured ones ([`Predictor`]).
 //!
 //! | module | what it holds |
 //! | --- | --- |

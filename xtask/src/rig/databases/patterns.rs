@@ -26,6 +26,11 @@ const PAGE: u64 = 16 << 10;
 /// Pages of one batch, as in the suite.
 const BATCH: u64 = 128;
 
+const KEEP_DIRTY: &str = "set global innodb_max_dirty_pages_pct_lwm=90; set global \
+                          innodb_max_dirty_pages_pct=99;";
+const FLUSH_DIRTY: &str = "set global innodb_max_dirty_pages_pct_lwm=0; set global \
+                           innodb_max_dirty_pages_pct=0;";
+
 /// What a server's log is called, and the suite's test of it.
 pub struct LogPattern {
     /// A part of the path of its files.
@@ -193,33 +198,39 @@ fn pages(
     is_synced: bool,
 ) -> anyhow::Result<String> {
     let mut session = Session::open_with(database, place, Durability::On, arguments)?;
-    session.ask(
-        "drop database if exists pages; create database pages; use pages; set global \
-         innodb_max_dirty_pages_pct_lwm=90; set global innodb_max_dirty_pages_pct=99;",
-    )?;
+    session.ask("drop database if exists pages; create database pages; use pages;")?;
+    session.ask(KEEP_DIRTY)?;
     for table in ["one", "two"] {
         session.ask(&format!(
-            "create table {table} (id int primary key, content varchar(500)) engine=innodb; \
-             insert into {table} select seq, repeat('x', 400) from seq_1_to_12000;"
+            "create table {table} (id int primary key, turn int, content varchar(500)) \
+             engine=innodb; insert into {table} select seq, 0, repeat('x', 400) from \
+             seq_1_to_12000;"
         ))?;
     }
-    let flush = "set global innodb_max_dirty_pages_pct_lwm=0; set global \
-                 innodb_max_dirty_pages_pct=0;";
-    let calls = traced(&session, directory, || {
-        let (_shell, mut other) = Client::connect(database, place, Durability::On)?;
-        other.ask(flush)?;
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let dirty = other.ask("show global status like 'Innodb_buffer_pool_pages_dirty';")?;
-            if dirty.first().is_some_and(|line| line.ends_with("\t0")) {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        anyhow::bail!("the pages are not flushed")
-    })?;
+    // Pages that were never written need no copies: InnoDB writes them at once.
+    flush_pages(database, place)?;
+    session.ask(KEEP_DIRTY)?;
+    for table in ["one", "two"] {
+        session.ask(&format!("update {table} set turn = 1;"))?;
+    }
+    let calls = traced(&session, directory, || flush_pages(database, place))?;
     let batches = batches(&calls, is_synced)?;
     Ok(format!("{batches} batches of pages"))
+}
+
+/// Lets the server write its dirty pages, and waits until it has.
+fn flush_pages(database: &'static dyn Database, place: &Place) -> anyhow::Result<()> {
+    let (_shell, mut client) = Client::connect(database, place, Durability::On)?;
+    client.ask(FLUSH_DIRTY)?;
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let dirty = client.ask("show global status like 'Innodb_buffer_pool_pages_dirty';")?;
+        if dirty.first().is_some_and(|line| line.ends_with("\t0")) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    anyhow::bail!("the pages are not flushed")
 }
 
 /// Counts the batches, and checks what follows each.
@@ -252,7 +263,11 @@ fn batches(calls: &[Call], is_synced: bool) -> anyhow::Result<usize> {
             let sync_of_copies = batch.iter().position(|call| {
                 call.path == calls[start].path && matches!(call.what, What::Sync(_))
             });
-            ensure!(sync_of_copies < first.or(Some(usize::MAX)), "pages before their copies");
+            ensure!(
+                sync_of_copies < first.or(Some(usize::MAX)),
+                "pages before their copies: {:?}",
+                &batch[..batch.len().min(8)]
+            );
             for path in written {
                 ensure!(synced(path) == 1, "{path} is synced {} times in a batch", synced(path));
             }

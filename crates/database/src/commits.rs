@@ -1,10 +1,12 @@
 //! Clients that commit one row at a time, timed.
 //!
-//! Each client is a thread with one connection and a prepared statement. The next commit begins
-//! when the last one is acknowledged, so at any moment each client has one in flight. A commit
-//! counts if its acknowledgement falls into the measured time, so the rate is exact. Clients hand
-//! over their latencies once a second and share nothing meanwhile.
+//! Each client has one connection and a prepared statement. The next commit begins when the last one
+//! is acknowledged, so at any moment each client has one in flight. A commit counts if its
+//! acknowledgement falls into the measured time, so the rate is exact. Clients hand over their
+//! latencies once a second and share nothing meanwhile. Where the connections allow it, clients
+//! share threads, so that fewer of them have to be woken up.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -13,9 +15,10 @@ use std::time::{Duration, Instant};
 use measurement::Histogram;
 use mysql::prelude::Queryable as _;
 
-use crate::connection::{Connection, of_mysql, of_postgres};
+use crate::connection::{Connection, of_connecting, of_mysql, of_postgres, timeouts_of_postgres};
 use crate::error::Problem;
-use crate::server_url::ServerUrl;
+use crate::postgres::{connect_sharing, while_driving};
+use crate::server_url::{Product, ServerUrl};
 use crate::workspace::FILLER;
 
 /// Bytes of data in one row: two integers and a text.
@@ -24,6 +27,9 @@ pub const ROW_BYTES: u64 = 16 + FILLER as u64;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The request to stop is checked at this interval.
 const LOOK: Duration = Duration::from_millis(50);
+/// Clients of PostgreSQL that share a thread, at most. MariaDB's and MySQL's have one each, because
+/// their connections block.
+const SHARING_MAX: u32 = 16;
 /// After a request to stop, commits in flight have this long to end.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -89,22 +95,24 @@ pub fn run(run: &Run<'_>, is_stopped: &dyn Fn() -> bool) -> Result<Seen, Problem
         time: run.time,
     });
     let (sender, receiver) = channel();
-    for client in 0..run.clients {
-        let (own, sender) = (Arc::clone(&shared), sender.clone());
-        let (url, statement) = (run.url.clone(), run.statement.to_owned());
-        let (password, patience) = (run.password.map(str::to_owned), run.patience);
-        let work = move || {
-            let opened = Connection::open(&url, password.as_deref(), patience);
-            let ended = opened.and_then(|connection| {
-                let _ = sender.send(Message::Connected);
-                commit(connection, &statement, client, &own, &sender)
-            });
-            let _ = sender.send(Message::Ended(Instant::now(), ended.err()));
+    for clients in threads(run) {
+        let crew = Crew {
+            url: run.url.clone(),
+            password: run.password.map(str::to_owned),
+            statement: run.statement.to_owned(),
+            patience: run.patience,
+            shared: Arc::clone(&shared),
+            sender: sender.clone(),
         };
-        let spawned = std::thread::Builder::new().name(format!("client {client}")).spawn(work);
+        let name = format!("client {}", clients.start);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let spawned = runtime.and_then(|runtime| {
+            let work = move || runtime.block_on(crew.work(clients));
+            std::thread::Builder::new().name(name.clone()).spawn(work)
+        });
         if let Err(error) = spawned {
             shared.stop.store(true, Ordering::Relaxed);
-            return Err(Problem::Refused(format!("cannot start client {client}: {error}")));
+            return Err(Problem::Refused(format!("cannot start {name}: {error}")));
         }
     }
     drop(sender);
@@ -210,75 +218,142 @@ fn gather(
     })
 }
 
-/// Commits rows until the time is over, a stop is requested or the server fails.
-fn commit(
-    mut connection: Connection,
-    statement: &str,
-    client: u32,
-    shared: &Shared,
-    sender: &Sender<Message>,
-) -> Result<(), Problem> {
-    match &mut connection {
-        Connection::Postgres(conn) => {
-            let prepared = conn.prepare(statement).map_err(|error| of_postgres(&error))?;
+/// The clients of each thread.
+fn threads(run: &Run<'_>) -> Vec<Range<u32>> {
+    let threads = match run.url.product() {
+        Product::Postgres => run.clients.div_ceil(SHARING_MAX),
+        Product::Mysql => run.clients,
+    };
+    let first = |thread| (u64::from(thread) * u64::from(run.clients) / u64::from(threads)) as u32;
+    (0..threads).map(|thread| first(thread)..first(thread + 1)).collect()
+}
+
+/// What the clients of a thread have in common.
+struct Crew {
+    url: ServerUrl,
+    password: Option<String>,
+    statement: String,
+    patience: Duration,
+    shared: Arc<Shared>,
+    sender: Sender<Message>,
+}
+
+impl Crew {
+    async fn work(self, clients: Range<u32>) {
+        let crew = Arc::new(self);
+        let clients: Vec<_> =
+            clients.map(|client| tokio::spawn(Arc::clone(&crew).client(client))).collect();
+        for client in clients {
+            let _ = client.await;
+        }
+    }
+
+    async fn client(self: Arc<Self>, client: u32) {
+        let ended = match self.url.product() {
+            Product::Postgres => self.commit_in_postgres(client).await,
+            Product::Mysql => self.commit_in_mysql(client).await,
+        };
+        let _ = self.sender.send(Message::Ended(Instant::now(), ended.err()));
+    }
+
+    /// Commits rows until the time is over, a stop is requested or the server fails.
+    async fn commit_in_postgres(&self, client: u32) -> Result<(), Problem> {
+        let connected = connect_sharing(self.url.text(), self.password.as_deref(), self.patience);
+        let refused = |error| of_connecting(error, self.url.product());
+        let (conn, connection) = connected.await.map_err(refused)?;
+        let work = async {
+            conn.batch_execute(&timeouts_of_postgres(self.patience)).await?;
+            let prepared = conn.prepare(&self.statement).await?;
+            let Some(mut turns) = self.begin().await else { return Ok(()) };
             let client = i64::from(client);
-            turns(shared, sender, |turn| {
+            let mut turn = 0_i64;
+            loop {
                 let values: [&(dyn postgres::types::ToSql + Sync); 2] = [&client, &turn];
-                conn.execute(&prepared, &values).map(drop).map_err(|error| of_postgres(&error))
-            })
+                let committed = conn.execute(&prepared, &values).await;
+                if !turns.goes_on_after(committed.is_ok()) {
+                    return committed.map(drop);
+                }
+                turn += 1;
+            }
+        };
+        while_driving(connection, work).await.map_err(|error| of_postgres(&error))
+    }
+
+    /// The same; blocks the thread.
+    async fn commit_in_mysql(&self, client: u32) -> Result<(), Problem> {
+        let opened = Connection::open_mysql(&self.url, self.password.as_deref(), self.patience);
+        let mut conn = opened?;
+        let prepared = conn.prep(&self.statement).map_err(|error| of_mysql(&error))?;
+        let Some(mut turns) = self.begin().await else { return Ok(()) };
+        let mut turn = 0_i64;
+        loop {
+            let committed = conn.exec_drop(&prepared, (client, turn));
+            if !turns.goes_on_after(committed.is_ok()) {
+                return committed.map_err(|error| of_mysql(&error));
+            }
+            turn += 1;
         }
-        Connection::Mysql(conn) => {
-            let prepared = conn.prep(statement).map_err(|error| of_mysql(&error))?;
-            turns(shared, sender, |turn| {
-                conn.exec_drop(&prepared, (client, turn)).map_err(|error| of_mysql(&error))
-            })
-        }
+    }
+
+    /// Waits until all clients are connected; `None` if they are to stop.
+    async fn begin(&self) -> Option<Turns<'_>> {
+        let _ = self.sender.send(Message::Connected);
+        let start = loop {
+            match self.shared.start.get() {
+                Some(start) => break *start,
+                None if self.shared.stop.load(Ordering::Relaxed) => return None,
+                None => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        };
+        let measured = start + self.shared.warm_up;
+        Some(Turns {
+            crew: self,
+            measured,
+            end: measured + self.shared.time,
+            interval: 0,
+            next_interval: measured + INTERVAL,
+            latencies: Histogram::new(),
+            begun: Instant::now(),
+        })
     }
 }
 
-/// The loop of a client, around one commit.
-fn turns(
-    shared: &Shared,
-    sender: &Sender<Message>,
-    mut commit: impl FnMut(i64) -> Result<(), Problem>,
-) -> Result<(), Problem> {
-    let start = loop {
-        match shared.start.get() {
-            Some(start) => break *start,
-            None if shared.stop.load(Ordering::Relaxed) => return Ok(()),
-            None => std::thread::sleep(Duration::from_millis(1)),
-        }
-    };
-    let measured = start + shared.warm_up;
-    let end = measured + shared.time;
-    let mut interval = 0;
-    let mut next_interval = measured + INTERVAL;
-    let mut latencies = Histogram::new();
-    let hand_over = |interval, mut latencies: Histogram| {
-        latencies.compact();
-        let _ = sender.send(Message::Interval(interval, latencies));
-    };
-    let mut begun = Instant::now();
-    let mut outcome = Ok(());
-    for turn in 0.. {
-        outcome = commit(turn);
+/// The commits of a client, one after another.
+struct Turns<'a> {
+    crew: &'a Crew,
+    measured: Instant,
+    end: Instant,
+    interval: usize,
+    next_interval: Instant,
+    latencies: Histogram,
+    /// When the commit in flight began.
+    begun: Instant,
+}
+
+impl Turns<'_> {
+    /// Counts a commit that has just ended, unless it failed. False if it was the last one.
+    fn goes_on_after(&mut self, is_acknowledged: bool) -> bool {
         let now = Instant::now();
-        if outcome.is_err() || now >= end {
-            break;
-        }
-        if now >= measured {
-            while now >= next_interval {
-                hand_over(interval, std::mem::take(&mut latencies));
-                interval += 1;
-                next_interval += INTERVAL;
+        let is_in_time = is_acknowledged && now < self.end;
+        if is_in_time && now >= self.measured {
+            while now >= self.next_interval {
+                self.hand_over();
+                self.interval += 1;
+                self.next_interval += INTERVAL;
             }
-            latencies.record((now - begun).as_nanos() as u64);
+            self.latencies.record((now - self.begun).as_nanos() as u64);
         }
-        if shared.stop.load(Ordering::Relaxed) {
-            break;
+        self.begun = now;
+        let goes_on = is_in_time && !self.crew.shared.stop.load(Ordering::Relaxed);
+        if !goes_on {
+            self.hand_over();
         }
-        begun = now;
+        goes_on
     }
-    hand_over(interval, latencies);
-    outcome
+
+    fn hand_over(&mut self) {
+        let mut latencies = std::mem::take(&mut self.latencies);
+        latencies.compact();
+        let _ = self.crew.sender.send(Message::Interval(self.interval, latencies));
+    }
 }

@@ -24,28 +24,31 @@ impl Connection {
         password: Option<&str>,
         wait: Duration,
     ) -> Result<Connection, Problem> {
-        let mut connection = match url.product() {
+        match url.product() {
             Product::Postgres => {
-                let client = postgres_client::connect(url.text(), password, wait)
+                let mut client = postgres_client::connect(url.text(), password, wait)
                     .map_err(|error| of_connecting(error, url.product()))?;
-                Connection::Postgres(Box::new(client))
+                let set = client.batch_execute(&timeouts_of_postgres(wait));
+                set.map_err(|error| of_postgres(&error))?;
+                Ok(Connection::Postgres(Box::new(client)))
             }
             Product::Mysql => {
-                let address = mysql_client::Address::read(url.rest());
-                let connected =
-                    address.and_then(|address| mysql_client::connect(&address, password, wait));
-                let conn = connected.map_err(|error| of_connecting(error, url.product()))?;
-                Connection::Mysql(Box::new(conn))
+                Connection::open_mysql(url, password, wait).map(Box::new).map(Connection::Mysql)
             }
-        };
-        if let Connection::Postgres(_) = connection {
-            let ms = wait.as_millis();
-            connection.rows(&format!("SET statement_timeout = {ms}; SET lock_timeout = {ms}"))?;
-        } else {
-            // A commit per statement, whatever the server's default is.
-            connection.rows("SET SESSION autocommit = 1")?;
         }
-        Ok(connection)
+    }
+
+    pub(crate) fn open_mysql(
+        url: &ServerUrl,
+        password: Option<&str>,
+        wait: Duration,
+    ) -> Result<mysql::Conn, Problem> {
+        let address = mysql_client::Address::read(url.rest());
+        let connected = address.and_then(|address| mysql_client::connect(&address, password, wait));
+        let mut conn = connected.map_err(|error| of_connecting(error, url.product()))?;
+        // A commit per statement, whatever the server's default is.
+        conn.query_drop("SET SESSION autocommit = 1").map_err(|error| of_mysql(&error))?;
+        Ok(conn)
     }
 
     /// Executes a statement and returns its rows.
@@ -79,7 +82,13 @@ impl Connection {
     }
 }
 
-fn of_connecting(error: ConnectError, product: Product) -> Problem {
+/// A statement ends within this time.
+pub(crate) fn timeouts_of_postgres(wait: Duration) -> String {
+    let ms = wait.as_millis();
+    format!("SET statement_timeout = {ms}; SET lock_timeout = {ms}")
+}
+
+pub(crate) fn of_connecting(error: ConnectError, product: Product) -> Problem {
     match error {
         ConnectError::Url(why) => Problem::Url(why),
         ConnectError::Tls(why) => Problem::Tls(why),

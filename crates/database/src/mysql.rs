@@ -3,6 +3,8 @@
 mod address;
 mod option_file;
 
+use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
@@ -97,6 +99,13 @@ fn why_not_connected(error: &mysql::Error) -> ConnectError {
         mysql::Error::TlsError(_) | mysql::Error::DriverError(DriverError::TlsNotSupported) => {
             ConnectError::Tls(said(error))
         }
+        // A certificate that is not accepted is found in the first exchange of data.
+        _ if of_system(error)
+            .and_then(io::Error::get_ref)
+            .is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>) =>
+        {
+            ConnectError::Tls(said(error))
+        }
         mysql::Error::DriverError(
             DriverError::UnknownAuthPlugin(_)
             | DriverError::OldMysqlPasswordDisabled
@@ -106,14 +115,40 @@ fn why_not_connected(error: &mysql::Error) -> ConnectError {
     }
 }
 
+fn of_system(error: &mysql::Error) -> Option<&io::Error> {
+    match error {
+        mysql::Error::IoError(error) => Some(error),
+        mysql::Error::CodecError(error) => error.source()?.downcast_ref(),
+        _ => None,
+    }
+}
+
 /// The message of the server or the system, without the client's text around it.
 pub(crate) fn said(error: &mysql::Error) -> String {
+    if let Some(cause) = of_system(error) {
+        return cause.to_string();
+    }
     match error {
         mysql::Error::MySqlError(refusal) => refusal.message.clone(),
-        mysql::Error::IoError(cause) => cause.to_string(),
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, why, _)))) => why.clone(),
         mysql::Error::DriverError(cause) => cause.to_string(),
         mysql::Error::TlsError(cause) => cause.to_string(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_that_are_not_accepted() {
+        let cause = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let error = io::Error::new(io::ErrorKind::InvalidData, cause);
+        let error = mysql::Error::CodecError(error.into());
+        assert!(matches!(why_not_connected(&error), ConnectError::Tls(_)));
+        insta::assert_snapshot!(said(&error), @"invalid peer certificate: UnknownIssuer");
+        let closed = mysql::Error::IoError(io::ErrorKind::ConnectionReset.into());
+        assert!(matches!(why_not_connected(&closed), ConnectError::Unreachable(_)));
     }
 }

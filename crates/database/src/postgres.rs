@@ -5,11 +5,14 @@ mod encryption;
 mod password_file;
 
 use std::error::Error as _;
-use std::path::PathBuf;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
-use postgres::error::SqlState;
-use postgres::{Client, Config, NoTls, config};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Error};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::connect_error::ConnectError;
 use crate::tls_mode::TlsMode;
@@ -17,64 +20,110 @@ pub(crate) use address::Address;
 
 /// Connects to the database of a URL, within `wait` unless the URL gives a time. Without a password
 /// in the URL or in `password`, it is looked up where libpq looks.
-pub fn connect(url: &str, password: Option<&str>, wait: Duration) -> Result<Client, ConnectError> {
-    let Address { mut config, ssl_mode, ssl_root_cert, pass_file } = Address::read(url)?;
-    let mut passed_over = None;
-    if let Some(password) = password {
-        config.password(password);
-    } else if config.get_password().is_none_or(<[u8]>::is_empty) {
-        let found = password_file::look_up(&config, pass_file);
-        found.password.map(|password| config.password(password));
-        passed_over = found.passed_over;
+pub fn connect(
+    url: &str,
+    password: Option<&str>,
+    wait: Duration,
+) -> Result<postgres::Client, ConnectError> {
+    let access = Access::read(url, password, wait)?;
+    let connect = |config: Config| postgres::Config::from(config).connect(access.connector.clone());
+    let connected = connect(access.config.clone());
+    let connected = access.plainly(&connected).map(connect).unwrap_or(connected);
+    connected.map_err(|error| access.why_not(&error))
+}
+
+/// Connects a client that shares its thread with others. Its statements end only while the
+/// connection, which is returned as well, is driven.
+pub(crate) async fn connect_sharing(
+    url: &str,
+    password: Option<&str>,
+    wait: Duration,
+) -> Result<(tokio_postgres::Client, impl Future<Output = Result<(), Error>>), ConnectError> {
+    let access = Access::read(url, password, wait)?;
+    let mut connected = access.config.connect(access.connector.clone()).await;
+    if let Some(config) = access.plainly(&connected) {
+        connected = config.connect(access.connector.clone()).await;
     }
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(wait);
+    connected.map_err(|error| access.why_not(&error))
+}
+
+/// Drives a connection until the work with its client is done: in the task of that work, because
+/// waking another one would cost as much processor time as the statement.
+pub(crate) async fn while_driving<T>(
+    connection: impl Future<Output = Result<(), Error>>,
+    work: impl Future<Output = T>,
+) -> T {
+    let (mut connection, mut work) = (pin!(connection), pin!(work));
+    let mut is_open = true;
+    poll_fn(|context| {
+        // What ends a connection also ends the client's next statement.
+        is_open = is_open && connection.as_mut().poll(context).is_pending();
+        work.as_mut().poll(context)
+    })
+    .await
+}
+
+/// What a connection is made with.
+struct Access {
+    config: Config,
+    connector: MakeRustlsConnect,
+    /// A password file that was not used, and why.
+    passed_over: Option<String>,
+}
+
+impl Access {
+    fn read(url: &str, password: Option<&str>, wait: Duration) -> Result<Access, ConnectError> {
+        let Address { mut config, ssl_mode, ssl_root_cert, pass_file } = Address::read(url)?;
+        let mut passed_over = None;
+        if let Some(password) = password {
+            config.password(password);
+        } else if config.get_password().is_none_or(<[u8]>::is_empty) {
+            let found = password_file::look_up(&config, pass_file);
+            found.password.map(|password| config.password(password));
+            passed_over = found.passed_over;
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(wait);
+        }
+        // A server that disappears without closing the connection, such as after a power loss, is
+        // noticed within this time.
+        config.tcp_user_timeout(wait).keepalives_idle(wait);
+        if config.get_application_name().is_none() {
+            config.application_name("flushmark");
+        }
+        config.ssl_mode(match ssl_mode {
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
+        });
+        let connector = encryption::connector(ssl_mode, ssl_root_cert)?;
+        Ok(Access { config, connector, passed_over })
     }
-    // A server that disappears without closing the connection, such as after a power loss, is
-    // noticed within this time.
-    config.tcp_user_timeout(wait).keepalives_idle(wait);
-    if config.get_application_name().is_none() {
-        config.application_name("flushmark");
+
+    /// How to connect again without encryption, if it was preferred and failed.
+    fn plainly<T>(&self, connected: &Result<T, Error>) -> Option<Config> {
+        let error = connected.as_ref().err()?;
+        let is_preferred = self.config.get_ssl_mode() == SslMode::Prefer;
+        (is_preferred && is_of_encryption(error))
+            .then(|| self.config.clone().ssl_mode(SslMode::Disable).clone())
     }
-    encrypted_as_wanted(&mut config, ssl_mode, ssl_root_cert).map_err(|error| {
-        match (error, passed_over) {
+
+    fn why_not(&self, error: &Error) -> ConnectError {
+        match (why_not_connected(error), &self.passed_over) {
             (ConnectError::NotAdmitted(said), Some(why)) => {
                 ConnectError::NotAdmitted(format!("{said}; {why}"))
             }
             (error, _) => error,
         }
-    })
-}
-
-fn encrypted_as_wanted(
-    config: &mut Config,
-    mode: TlsMode,
-    root_cert: Option<PathBuf>,
-) -> Result<Client, ConnectError> {
-    let plainly = |config: &mut Config| config.ssl_mode(config::SslMode::Disable).connect(NoTls);
-    let connected =
-        match mode {
-            TlsMode::Disable => plainly(config),
-            TlsMode::Prefer => {
-                let connector = encryption::connector(mode, root_cert)?;
-                let encrypted = config.ssl_mode(config::SslMode::Prefer).connect(connector);
-                encrypted.or_else(|error| {
-                    if is_of_encryption(&error) { plainly(config) } else { Err(error) }
-                })
-            }
-            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => config
-                .ssl_mode(config::SslMode::Require)
-                .connect(encryption::connector(mode, root_cert)?),
-        };
-    connected.map_err(|error| why_not_connected(&error))
+    }
 }
 
 /// The client does not expose the kinds of its errors, only their text.
-fn is_of_encryption(error: &postgres::Error) -> bool {
+fn is_of_encryption(error: &Error) -> bool {
     error.to_string().starts_with("error performing TLS handshake")
 }
 
-fn why_not_connected(error: &postgres::Error) -> ConnectError {
+fn why_not_connected(error: &Error) -> ConnectError {
     match error.code() {
         Some(
             &SqlState::INVALID_PASSWORD
@@ -93,7 +142,7 @@ fn why_not_connected(error: &postgres::Error) -> ConnectError {
 }
 
 /// The message of the server or the system, without the client's text around it.
-pub fn said(error: &postgres::Error) -> String {
+pub fn said(error: &Error) -> String {
     match (error.as_db_error(), error.source()) {
         (Some(refusal), _) => refusal.message().to_owned(),
         (None, Some(cause)) => cause.to_string(),

@@ -120,17 +120,18 @@ impl Meter {
     }
 
     fn log(&self, interval: &Interval, unknown: &mut Vec<String>) -> FileActivity {
-        let writes = interval.get("wal_write").map(|count| ServerWrites {
-            number: ServerCount::counted(count, "wal_write"),
-            bytes: interval.get("WAL write_bytes").or_else(|| interval.get("wal_bytes")),
+        let names = LogCounters::of(self.version);
+        let writes = interval.get(names.writes).map(|count| ServerWrites {
+            number: ServerCount::counted(count, names.writes),
+            bytes: interval.get(names.bytes),
         });
         let (number, time) = if let Some(method) = &self.durable_writes {
-            let from = format!("wal_write: each is durable by itself ({method})");
-            let count = interval.get("wal_write");
-            (count.map(|count| ServerCount::inferred(count, from)), "wal_write_time")
+            let from = format!("{}: each is durable by itself ({method})", names.writes);
+            let count = interval.get(names.writes);
+            (count.map(|count| ServerCount::inferred(count, from)), names.write_time)
         } else {
-            let count = interval.get("wal_sync");
-            (count.map(|count| ServerCount::counted(count, "wal_sync")), "wal_sync_time")
+            let count = interval.get(names.syncs);
+            (count.map(|count| ServerCount::counted(count, names.syncs)), names.sync_time)
         };
         let syncs = number.map(|number| ServerSyncs {
             by_writes: self.durable_writes.is_some(),
@@ -182,6 +183,37 @@ impl Meter {
     }
 }
 
+/// What a release calls its counters of the log.
+struct LogCounters {
+    writes: &'static str,
+    bytes: &'static str,
+    syncs: &'static str,
+    write_time: &'static str,
+    sync_time: &'static str,
+}
+
+impl LogCounters {
+    const fn of(version: u32) -> LogCounters {
+        if version >= 180_000 {
+            LogCounters {
+                writes: "writes of wal",
+                bytes: "write_bytes of wal",
+                syncs: "fsyncs of wal",
+                write_time: "write_time of wal",
+                sync_time: "fsync_time of wal",
+            }
+        } else {
+            LogCounters {
+                writes: "wal_write",
+                bytes: "wal_bytes",
+                syncs: "wal_sync",
+                write_time: "wal_write_time",
+                sync_time: "wal_sync_time",
+            }
+        }
+    }
+}
+
 struct Column {
     counter: Counter,
     sql: String,
@@ -211,18 +243,19 @@ fn columns(version: u32) -> Vec<Column> {
         add("wal_bytes", "pg_stat_wal", Bytes, "wal.wal_bytes");
         add("wal_buffers_full", "pg_stat_wal", Events, "wal.wal_buffers_full");
     }
+    let log = LogCounters::of(version);
     if (140_000..180_000).contains(&version) {
-        add("wal_write", "pg_stat_wal", Events, "wal.wal_write");
-        add("wal_sync", "pg_stat_wal", Events, "wal.wal_sync");
-        add("wal_write_time", "pg_stat_wal", Ms, "wal.wal_write_time");
-        add("wal_sync_time", "pg_stat_wal", Ms, "wal.wal_sync_time");
+        add(log.writes, "pg_stat_wal", Events, "wal.wal_write");
+        add(log.syncs, "pg_stat_wal", Events, "wal.wal_sync");
+        add(log.write_time, "pg_stat_wal", Ms, "wal.wal_write_time");
+        add(log.sync_time, "pg_stat_wal", Ms, "wal.wal_sync_time");
     }
     if version >= 180_000 {
-        add("wal_write", "pg_stat_io, object wal", Events, "io.wal_writes");
-        add("wal_sync", "pg_stat_io, object wal", Events, "io.wal_fsyncs");
-        add("wal_write_time", "pg_stat_io, object wal", Ms, "io.wal_write_time");
-        add("wal_sync_time", "pg_stat_io, object wal", Ms, "io.wal_fsync_time");
-        add("WAL write_bytes", "pg_stat_io, object wal", Bytes, "io.wal_write_bytes");
+        add(log.writes, "pg_stat_io, object wal", Events, "io.wal_writes");
+        add(log.syncs, "pg_stat_io, object wal", Events, "io.wal_fsyncs");
+        add(log.write_time, "pg_stat_io, object wal", Ms, "io.wal_write_time");
+        add(log.sync_time, "pg_stat_io, object wal", Ms, "io.wal_fsync_time");
+        add(log.bytes, "pg_stat_io, object wal", Bytes, "io.wal_write_bytes");
     }
     if version >= 160_000 {
         add("writes", "pg_stat_io", Events, "io.writes");

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
-use postgres::Config;
-use postgres::config::Host;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use super::said;
 use crate::connect_error::ConnectError;
@@ -56,7 +56,7 @@ impl Address {
             format!("{place}?{}", others.join("&"))
         };
         let config: Config =
-            known.parse().map_err(|error: postgres::Error| unread(&said(&error)))?;
+            known.parse().map_err(|error: tokio_postgres::Error| unread(&said(&error)))?;
         // Like libpq: a local socket needs no encryption.
         let is_local = config.get_hostaddrs().is_empty()
             && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));

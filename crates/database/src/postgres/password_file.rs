@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use postgres::Config;
-use postgres::config::Host;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 /// libpq's directories for sockets, Debian's and upstream's. The password file calls them
 /// `localhost`.

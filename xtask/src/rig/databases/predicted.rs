@@ -1,11 +1,14 @@
 //! `cargo xtask rig predict`: is what `flushmark db predict` predicts what the servers do?
 //!
 //! Each server is measured on one emulated drive, and its rates on five others are predicted from
-//! that and the drives' models. Then the server runs on each of the five.
+//! that and the drives' models. Then the server runs on each of the five. A second prediction starts
+//! from the storage as it is measured there, without the server: what an emulated drive differs from
+//! its model by is no error of the second.
 //!
 //! The drive is served on one processor, server and clients have another. A real drive takes no
 //! processor from its server, so the emulated one must not either.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, ensure};
 use measurement::RunDocument;
-use predict::{Calibration, Load, PredictionDocument, Rate};
+use predict::{Calibration, Load, LoadPrediction, PredictionDocument, Rate};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -84,24 +87,38 @@ struct Measured {
     loads: Vec<Load>,
 }
 
-/// A prediction beside what was measured.
+/// What a server did on a drive, beside the predictions.
 struct Compared {
     server: &'static str,
     drive: &'static str,
     load: String,
     measured: f64,
-    predicted: Option<Rate>,
+    predicted: Predicted,
 }
+
+/// `None` where a prediction is refused.
+struct Predicted {
+    /// From the drive's model.
+    modelled: Option<Rate>,
+    /// From commits of the drive alone.
+    measured: Option<Rate>,
+}
+
+/// Chooses one of the predictions.
+type Basis = fn(&Predicted) -> Option<Rate>;
+
+const BASES: [(&str, Basis); 2] =
+    [("model", |it| it.modelled), ("measured storage", |it| it.measured)];
 
 impl Compared {
     /// The error as a part of what was measured.
-    fn error(&self) -> Option<f64> {
-        Some(self.predicted?.expected / self.measured - 1.0)
+    fn error(&self, basis: Basis) -> Option<f64> {
+        Some(basis(&self.predicted)?.expected / self.measured - 1.0)
     }
 
-    fn is_inside(&self) -> Option<bool> {
-        let Rate { low, high, .. } = self.predicted?;
-        Some((low..=high).contains(&self.measured))
+    fn is_inside(&self, basis: Basis) -> bool {
+        basis(&self.predicted)
+            .is_some_and(|Rate { low, high, .. }| (low..=high).contains(&self.measured))
     }
 }
 
@@ -133,10 +150,14 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             server.on(drive, &template, binary, options).with_context(|| format!("{name}, {drive}"))
         };
         let calibrated = on(CALIBRATED_ON)?;
-        let predictions = predictions(binary, &calibrated)?;
         for drive in PREDICTED {
+            let modelled = calibrated.predicted_on(&format!("sim:{drive}"), binary)?;
             let measured = on(drive)?;
-            compared.extend(compare(name, drive, &measured, &predictions));
+            let mut on_measured = Vec::new();
+            for (source, storage) in calibrated.documents.iter().zip(&measured.documents) {
+                on_measured.extend(predictions(binary, source.path(), storage.path().as_os_str())?);
+            }
+            compared.extend(compare(name, drive, &measured.loads, &modelled, &on_measured));
         }
     }
     ensure!(!compared.is_empty(), "no server has that name; expected postgresql or mariadb");
@@ -189,41 +210,49 @@ fn document(binary: &Path, arguments: &[&str]) -> anyhow::Result<tempfile::Named
     Ok(file)
 }
 
-/// The predictions for all drives, of both documents.
-fn predictions(binary: &Path, calibrated: &Measured) -> anyhow::Result<Vec<PredictionDocument>> {
-    let predicted = calibrated.documents.iter().map(|file| {
-        let mut command = Command::new(binary);
-        command.args(["db", "predict", "--format", "json"]).arg(file.path());
-        for drive in PREDICTED {
-            command.args(["--on", &format!("sim:{drive}")]);
+impl Measured {
+    /// What both documents predict.
+    fn predicted_on(&self, on: &str, binary: &Path) -> anyhow::Result<Vec<LoadPrediction>> {
+        let mut loads = Vec::new();
+        for source in &self.documents {
+            loads.extend(predictions(binary, source.path(), OsStr::new(on))?);
         }
-        let output = command.output().context("cannot start flushmark")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}: {said}", output.status);
-        Ok(serde_json::from_slice(&output.stdout)?)
-    });
-    predicted.collect()
+        Ok(loads)
+    }
+}
+
+/// What a document predicts for its loads on a model or the storage of another document.
+fn predictions(binary: &Path, source: &Path, on: &OsStr) -> anyhow::Result<Vec<LoadPrediction>> {
+    let mut command = Command::new(binary);
+    command.args(["db", "predict", "--format", "json"]).arg(source).arg("--on").arg(on);
+    let output = command.output().context("cannot start flushmark")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {said}", output.status);
+    let document: PredictionDocument = serde_json::from_slice(&output.stdout)?;
+    // The first is the server on its own storage.
+    let last = document.predictions.into_iter().next_back().context("nothing is predicted")?;
+    Ok(last.loads)
 }
 
 fn compare(
     server: &'static str,
     drive: &'static str,
-    measured: &Measured,
-    predictions: &[PredictionDocument],
+    loads: &[Load],
+    modelled: &[LoadPrediction],
+    measured: &[LoadPrediction],
 ) -> Vec<Compared> {
-    let on = format!("sim:{drive}");
-    let of_drive = predictions.iter().flat_map(|document| &document.predictions);
-    let predicted: Vec<_> =
-        of_drive.filter(|prediction| prediction.on == on).flat_map(|it| &it.loads).collect();
-    let compared = measured.loads.iter().filter_map(|load| {
-        let prediction = predicted.iter().find(|prediction| prediction.load == load.name)?;
-        Some(Compared {
+    let compared = loads.iter().map(|load| {
+        let rate = |predictions: &[LoadPrediction]| {
+            let found = predictions.iter().find(|prediction| prediction.load == load.name)?;
+            found.rows_per_s.or(found.commits_per_s)
+        };
+        Compared {
             server,
             drive,
             load: load.name.clone(),
             measured: load.rows_per_s.unwrap_or(load.commits_per_s),
-            predicted: prediction.rows_per_s.or(prediction.commits_per_s),
-        })
+            predicted: Predicted { modelled: rate(modelled), measured: rate(measured) },
+        }
     });
     compared.collect()
 }
@@ -231,30 +260,43 @@ fn compare(
 fn page(compared: &[Compared]) -> String {
     let mut page = format!(
         "calibrated on {CALIBRATED_ON}; commits/s, and rows/s of l.i0 and l.i1\n\n\
-         | server | load | drive | measured | predicted | interval | error |\n\
-         | --- | --- | --- | --- | --- | --- | --- |\n"
+         | server | load | drive | measured | from the model | interval | error | from the measured \
+         storage | error |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     for row in compared {
-        let Compared { server, drive, load, measured, .. } = row;
-        let cells = row.predicted.zip(row.error()).map_or_else(
-            || "refused | - | -".to_owned(),
-            |(Rate { expected, low, high }, error)| {
-                format!("{expected:.0} | {low:.0}-{high:.0} | {:+.1} %", error * 100.0)
-            },
-        );
-        page += &format!("| {server} | {load} | {drive} | {measured:.0} | {cells} |\n");
+        let Compared { server, drive, load, measured, predicted } = row;
+        page += &format!("| {server} | {load} | {drive} | {measured:.0} |");
+        for (at, (_, basis)) in BASES.into_iter().enumerate() {
+            let cells = basis(predicted).zip(row.error(basis)).map(|(rate, error)| {
+                let Rate { expected, low, high } = rate;
+                let interval =
+                    if at == 0 { format!(" {low:.0}-{high:.0} |") } else { String::new() };
+                format!(" {expected:.0} |{interval} {:+.1} % |", error * 100.0)
+            });
+            let refused = || [" refused | - | - |", " refused | - |"][at].to_owned();
+            page += &cells.unwrap_or_else(refused);
+        }
+        page += "\n";
     }
-    let mut errors: Vec<f64> = compared.iter().filter_map(|row| Some(row.error()?.abs())).collect();
+    for (name, basis) in BASES {
+        page += &format!("\nfrom the {name}\n{}", summary(compared, basis));
+    }
+    page
+}
+
+fn summary(compared: &[Compared], basis: Basis) -> String {
+    let mut errors: Vec<f64> =
+        compared.iter().filter_map(|row| Some(row.error(basis)?.abs())).collect();
     errors.sort_by(f64::total_cmp);
     let refused = compared.len() - errors.len();
-    let inside = compared.iter().filter(|row| row.is_inside() == Some(true)).count();
+    let inside = compared.iter().filter(|row| row.is_inside(basis)).count();
     let (Some(worst), Some(median)) = (errors.last(), errors.get(errors.len() / 2)) else {
-        return page + "\nnothing was predicted\n";
+        return "nothing was predicted\n".to_owned();
     };
     let verdict = |is_met: bool| if is_met { "ok" } else { "SHORT" };
-    let wrong = wrong_orders(compared);
-    page += &format!(
-        "\nmedian error {:.1} %  wanted <= 10 %  {}\nworst error {:.1} %  wanted <= 25 %  {}\n\
+    let wrong = wrong_orders(compared, basis);
+    format!(
+        "median error {:.1} %  wanted <= 10 %  {}\nworst error {:.1} %  wanted <= 25 %  {}\n\
          pairs of drives in the wrong order: {wrong}  wanted 0  {}\n\
          inside the interval: {inside} of {}; refused: {refused}\n",
         median * 100.0,
@@ -263,12 +305,11 @@ fn page(compared: &[Compared]) -> String {
         verdict(*worst <= WORST_MAX),
         verdict(wrong == 0),
         errors.len(),
-    );
-    page
+    )
 }
 
 /// Pairs of drives whose measured rates differ, and whose predicted ones are the other way round.
-fn wrong_orders(compared: &[Compared]) -> usize {
+fn wrong_orders(compared: &[Compared], basis: Basis) -> usize {
     let pairs = compared.iter().enumerate().flat_map(|(at, one)| {
         let same = |other: &&Compared| other.server == one.server && other.load == one.load;
         compared[at + 1..].iter().filter(same).map(move |other| (one, other))
@@ -276,7 +317,7 @@ fn wrong_orders(compared: &[Compared]) -> usize {
     let is_wrong = |(one, other): &(&Compared, &Compared)| {
         let (slow, fast) = if one.measured < other.measured { (one, other) } else { (other, one) };
         let differ = fast.measured > slow.measured * DIFFERENT;
-        let expected = |of: &Compared| of.predicted.map(|rate| rate.expected);
+        let expected = |of: &Compared| basis(&of.predicted).map(|rate| rate.expected);
         differ && expected(slow).zip(expected(fast)).is_some_and(|(slow, fast)| slow > fast)
     };
     pairs.filter(is_wrong).count()
@@ -307,7 +348,8 @@ mod tests {
     use super::*;
 
     fn row(drive: &'static str, measured: f64, expected: f64) -> Compared {
-        let predicted = Some(Rate { expected, low: expected * 0.9, high: expected * 1.1 });
+        let rate = Rate { expected, low: expected * 0.9, high: expected * 1.1 };
+        let predicted = Predicted { modelled: Some(rate), measured: None };
         Compared { server: "s", drive, load: "1 client".to_owned(), measured, predicted }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use database::Problem;
-use drive::{Place, SystemRoot};
+use drive::SystemRoot;
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{DatabaseRecord, Outcome, RunDocument, Skipped, TestResult};
 use predict::{LogWrite, SKIPPED_STORAGE};
@@ -45,16 +45,17 @@ impl Storage {
         too_small(&self.directory, needed, "measure for a shorter --time")
     }
 
-    /// Measures; with fewer results if the user interrupted it.
+    /// Measures, and enters the place and what was left out into the document; fewer results if the
+    /// user interrupted it.
     ///
     /// # Errors
     /// Why it cannot be measured.
-    fn measure(&self) -> Result<(Option<Place>, Vec<TestResult>), String> {
+    fn measure(&self, document: &mut RunDocument) -> Result<Vec<TestResult>, String> {
         let given = self.directory.display().to_string();
         let intent = Intent::of(&self.plan, false);
         let target = Target::open(&SystemRoot::default(), &given, intent)
             .map_err(|error| error.to_string())?;
-        let place = target.place().cloned();
+        document.drive = target.place().cloned();
         let mut results = Vec::new();
         for test in &self.plan.tests {
             let test = std::slice::from_ref(test);
@@ -66,26 +67,23 @@ impl Storage {
             for outcome in outcomes {
                 match outcome {
                     Outcome::Measured(result) => results.push(*result),
-                    Outcome::Skipped(skipped) => return Err(skipped.because),
+                    Outcome::Skipped(skipped) => {
+                        let test = SKIPPED_STORAGE.to_owned();
+                        document.skipped.push(Skipped { test, because: skipped.because });
+                    }
                 }
             }
         }
-        Ok((place, results))
+        Ok(results)
     }
 }
 
 /// Measures the storage, and enters its place into the document, or why it was not measured.
 pub fn measured(storage: Result<Storage, String>, document: &mut RunDocument) -> Vec<TestResult> {
-    match storage.and_then(|storage| storage.measure()) {
-        Ok((place, results)) => {
-            document.drive = place;
-            results
-        }
-        Err(because) => {
-            document.skipped.push(Skipped { test: SKIPPED_STORAGE.to_owned(), because });
-            Vec::new()
-        }
-    }
+    storage.and_then(|storage| storage.measure(document)).unwrap_or_else(|because| {
+        document.skipped.push(Skipped { test: SKIPPED_STORAGE.to_owned(), because });
+        Vec::new()
+    })
 }
 
 /// Adds the results after those of the clients, which are what lists of runs show.

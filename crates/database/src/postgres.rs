@@ -7,6 +7,7 @@ mod password_file;
 use std::error::Error as _;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio_postgres::config::SslMode;
@@ -48,19 +49,25 @@ pub(crate) async fn connect_sharing(
 }
 
 /// Drives a connection until the work with its client is done: in the task of that work, because
-/// waking another one would cost as much processor time as the statement.
+/// waking another one takes processor time. If the connection fails, so does the work.
 pub(crate) async fn while_driving<T>(
     connection: impl Future<Output = Result<(), Error>>,
-    work: impl Future<Output = T>,
-) -> T {
-    let (mut connection, mut work) = (pin!(connection), pin!(work));
-    let mut is_open = true;
-    poll_fn(|context| {
-        // What ends a connection also ends the client's next statement.
-        is_open = is_open && connection.as_mut().poll(context).is_pending();
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let mut connection = Some(Box::pin(connection));
+    let mut work = pin!(work);
+    let mut failure = None;
+    let done = poll_fn(|context| {
+        let ended = connection.as_mut().map(|open| open.as_mut().poll(context));
+        if let Some(Poll::Ready(ended)) = ended {
+            failure = ended.err();
+            // Statements in flight wait until it is dropped.
+            connection = None;
+        }
         work.as_mut().poll(context)
-    })
-    .await
+    });
+    let done = done.await;
+    done.map_err(|error| failure.unwrap_or(error))
 }
 
 /// What a connection is made with.

@@ -4,7 +4,7 @@
 //! is acknowledged, so at any moment each client has one in flight. A commit counts if its
 //! acknowledgement falls into the measured time, so the rate is exact. Clients hand over their
 //! latencies once a second and share nothing meanwhile. Where the connections allow it, clients
-//! share threads, so that fewer of them have to be woken up.
+//! share threads, and fewer of these have to be woken up.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! Each server is measured on one emulated drive, and its rates on five others are predicted from
 //! that and the drives' models. Then the server runs on each of the five. A second prediction starts
-//! from the storage as it is measured there, without the server: what an emulated drive differs from
-//! its model by is no error of the second.
+//! from the storage as it is measured there, without the server, and does not contain the difference
+//! between an emulated drive and its model.
 //!
 //! The drive is served on one processor, server and clients have another. A real drive takes no
 //! processor from its server, so the emulated one must not either.

@@ -268,7 +268,7 @@ impl Crew {
             let client = i64::from(client);
             let mut turn = 0_i64;
             loop {
-                let values: [&(dyn postgres::types::ToSql + Sync); 2] = [&client, &turn];
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&client, &turn];
                 let committed = conn.execute(&prepared, &values).await;
                 if !turns.goes_on_after(committed.is_ok()) {
                     return committed.map(drop);

@@ -156,3 +156,23 @@ pub fn said(error: &Error) -> String {
         (None, None) => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_connection_ends_the_work_and_says_why() {
+        let error = |option: &str| format!("{option}=1").parse::<Config>().unwrap_err();
+        let (held, waits) = tokio::sync::oneshot::channel::<()>();
+        // Like a connection, it holds what the work waits for until it is dropped.
+        let connection = poll_fn(move |_| {
+            assert!(!held.is_closed());
+            Poll::Ready(Err(error("connection")))
+        });
+        let work = async { waits.await.map_err(|_| error("work")) };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ended = runtime.block_on(while_driving(connection, work));
+        assert_eq!(said(&ended.unwrap_err()), "unknown option `connection`");
+    }
+}

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, ensure};
 use measurement::RunDocument;
-use predict::{Calibration, Load, LoadPrediction, PredictionDocument, Rate};
+use predict::{Basis, Calibration, Load, LoadPrediction, PredictionDocument, Rate};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -93,31 +93,30 @@ struct Compared {
     drive: &'static str,
     load: String,
     measured: f64,
-    predicted: Predicted,
+    /// From the drive's model; `None` if refused.
+    from_model: Option<Rate>,
+    /// From commits of the drive alone; `None` if refused.
+    from_storage: Option<Rate>,
 }
 
-/// `None` where a prediction is refused.
-struct Predicted {
-    /// From the drive's model.
-    modelled: Option<Rate>,
-    /// From commits of the drive alone.
-    measured: Option<Rate>,
-}
-
-/// Chooses one of the predictions.
-type Basis = fn(&Predicted) -> Option<Rate>;
-
-const BASES: [(&str, Basis); 2] =
-    [("model", |it| it.modelled), ("measured storage", |it| it.measured)];
+const BASES: [(Basis, &str); 2] =
+    [(Basis::Modelled, "the model"), (Basis::Measured, "the measured storage")];
 
 impl Compared {
+    fn predicted(&self, basis: Basis) -> Option<Rate> {
+        match basis {
+            Basis::Modelled => self.from_model,
+            Basis::Measured => self.from_storage,
+        }
+    }
+
     /// The error as a part of what was measured.
     fn error(&self, basis: Basis) -> Option<f64> {
-        Some(basis(&self.predicted)?.expected / self.measured - 1.0)
+        Some(self.predicted(basis)?.expected / self.measured - 1.0)
     }
 
     fn is_inside(&self, basis: Basis) -> bool {
-        basis(&self.predicted)
+        self.predicted(basis)
             .is_some_and(|Rate { low, high, .. }| (low..=high).contains(&self.measured))
     }
 }
@@ -151,13 +150,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         };
         let calibrated = on(CALIBRATED_ON)?;
         for drive in PREDICTED {
-            let modelled = calibrated.predicted_on(&format!("sim:{drive}"), binary)?;
             let measured = on(drive)?;
-            let mut on_measured = Vec::new();
-            for (source, storage) in calibrated.documents.iter().zip(&measured.documents) {
-                on_measured.extend(predictions(binary, source.path(), storage.path().as_os_str())?);
-            }
-            compared.extend(compare(name, drive, &measured.loads, &modelled, &on_measured));
+            let model = format!("sim:{drive}");
+            let from_model = calibrated.predict(binary, [model.as_ref(); 2])?;
+            let from_storage = calibrated.predict(binary, measured.paths().map(Path::as_os_str))?;
+            compared.extend(compare(name, drive, &measured.loads, &from_model, &from_storage));
         }
     }
     ensure!(!compared.is_empty(), "no server has that name; expected postgresql or mariadb");
@@ -211,17 +208,20 @@ fn document(binary: &Path, arguments: &[&str]) -> anyhow::Result<tempfile::Named
 }
 
 impl Measured {
-    /// What both documents predict.
-    fn predicted_on(&self, on: &str, binary: &Path) -> anyhow::Result<Vec<LoadPrediction>> {
+    fn paths(&self) -> [&Path; 2] {
+        self.documents.each_ref().map(tempfile::NamedTempFile::path)
+    }
+
+    /// What the documents predict, each on a model or on the storage of another document.
+    fn predict(&self, binary: &Path, on: [&OsStr; 2]) -> anyhow::Result<Vec<LoadPrediction>> {
         let mut loads = Vec::new();
-        for source in &self.documents {
-            loads.extend(predictions(binary, source.path(), OsStr::new(on))?);
+        for (source, on) in self.paths().into_iter().zip(on) {
+            loads.extend(predictions(binary, source, on)?);
         }
         Ok(loads)
     }
 }
 
-/// What a document predicts for its loads on a model or the storage of another document.
 fn predictions(binary: &Path, source: &Path, on: &OsStr) -> anyhow::Result<Vec<LoadPrediction>> {
     let mut command = Command::new(binary);
     command.args(["db", "predict", "--format", "json"]).arg(source).arg("--on").arg(on);
@@ -238,8 +238,8 @@ fn compare(
     server: &'static str,
     drive: &'static str,
     loads: &[Load],
-    modelled: &[LoadPrediction],
-    measured: &[LoadPrediction],
+    from_model: &[LoadPrediction],
+    from_storage: &[LoadPrediction],
 ) -> Vec<Compared> {
     let compared = loads.iter().map(|load| {
         let rate = |predictions: &[LoadPrediction]| {
@@ -251,7 +251,8 @@ fn compare(
             drive,
             load: load.name.clone(),
             measured: load.rows_per_s.unwrap_or(load.commits_per_s),
-            predicted: Predicted { modelled: rate(modelled), measured: rate(measured) },
+            from_model: rate(from_model),
+            from_storage: rate(from_storage),
         }
     });
     compared.collect()
@@ -260,26 +261,27 @@ fn compare(
 fn page(compared: &[Compared]) -> String {
     let mut page = format!(
         "calibrated on {CALIBRATED_ON}; commits/s, and rows/s of l.i0 and l.i1\n\n\
-         | server | load | drive | measured | from the model | interval | error | from the measured \
-         storage | error |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+         | server | load | drive | measured |"
     );
+    for (_, name) in BASES {
+        page += &format!(" from {name} | interval | error |");
+    }
+    page += &format!("\n|{}\n", " --- |".repeat(4 + 3 * BASES.len()));
     for row in compared {
-        let Compared { server, drive, load, measured, predicted } = row;
+        let Compared { server, drive, load, measured, .. } = row;
         page += &format!("| {server} | {load} | {drive} | {measured:.0} |");
-        for (at, (_, basis)) in BASES.into_iter().enumerate() {
-            let cells = basis(predicted).zip(row.error(basis)).map(|(rate, error)| {
-                let Rate { expected, low, high } = rate;
-                let interval =
-                    if at == 0 { format!(" {low:.0}-{high:.0} |") } else { String::new() };
-                format!(" {expected:.0} |{interval} {:+.1} % |", error * 100.0)
-            });
-            let refused = || [" refused | - | - |", " refused | - |"][at].to_owned();
-            page += &cells.unwrap_or_else(refused);
+        for (basis, _) in BASES {
+            page += &row.predicted(basis).zip(row.error(basis)).map_or_else(
+                || " refused | - | - |".to_owned(),
+                |(Rate { expected, low, high }, error)| {
+                    format!(" {expected:.0} | {low:.0}-{high:.0} | {:+.1} % |", error * 100.0)
+                },
+            );
         }
         page += "\n";
     }
-    for (name, basis) in BASES {
-        page += &format!("\nfrom the {name}\n{}", summary(compared, basis));
+    for (basis, name) in BASES {
+        page += &format!("\nfrom {name}\n{}", summary(compared, basis));
     }
     page
 }
@@ -317,7 +319,7 @@ fn wrong_orders(compared: &[Compared], basis: Basis) -> usize {
     let is_wrong = |(one, other): &(&Compared, &Compared)| {
         let (slow, fast) = if one.measured < other.measured { (one, other) } else { (other, one) };
         let differ = fast.measured > slow.measured * DIFFERENT;
-        let expected = |of: &Compared| basis(&of.predicted).map(|rate| rate.expected);
+        let expected = |of: &Compared| of.predicted(basis).map(|rate| rate.expected);
         differ && expected(slow).zip(expected(fast)).is_some_and(|(slow, fast)| slow > fast)
     };
     pairs.filter(is_wrong).count()
@@ -349,8 +351,8 @@ mod tests {
 
     fn row(drive: &'static str, measured: f64, expected: f64) -> Compared {
         let rate = Rate { expected, low: expected * 0.9, high: expected * 1.1 };
-        let predicted = Predicted { modelled: Some(rate), measured: None };
-        Compared { server: "s", drive, load: "1 client".to_owned(), measured, predicted }
+        let load = "1 client".to_owned();
+        Compared { server: "s", drive, load, measured, from_model: Some(rate), from_storage: None }
     }
 
     #[test]

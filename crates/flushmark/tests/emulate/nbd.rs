@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use ::emulate::Order;
 use nbd::wire::command;
 use serde_json::Value;
 
@@ -164,8 +165,8 @@ fn fio_verifies_what_it_wrote_at_depth() {
 }
 
 /// A consumer drive that loses power soon after two pages were written, the first of them flushed.
-/// The firmware writes out volatile data after 10 ms, and a busy machine may need longer to start
-/// the command that cuts; such a try is discarded.
+/// The firmware writes out volatile data after 10 ms, in which a busy machine may not even start a
+/// process: the order is sent from this one, and a try that was too slow is discarded.
 fn cut_in_time(more: &[&str]) -> (Served, UnixStream, Value) {
     const LINGER: Duration = Duration::from_millis(10);
     for _ in 0..100 {
@@ -177,12 +178,12 @@ fn cut_in_time(more: &[&str]) -> (Served, UnixStream, Value) {
         assert_eq!(write(&mut client, 4096, &[2; 4096]), 0);
         // Both can be read while the power is on.
         assert_eq!(read(&mut client, 0, 8192), [[1; 4096], [2; 4096]].concat());
-        let cut = served.ctl(&["cut"]).document();
+        let cut = Order::Cut.send(&served.path("ctl")).unwrap();
         if begun.elapsed() < LINGER || cut["last_cut"]["lost_unflushed"] == 1 {
             return (served, client, cut);
         }
     }
-    panic!("no command in a hundred was done within {LINGER:?}");
+    panic!("no order in a hundred was done within {LINGER:?}");
 }
 
 #[test]

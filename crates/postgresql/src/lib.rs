@@ -15,18 +15,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use testbed::{Certificate, is_root};
+
 /// Where Debian installs the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Password of this cluster's superuser.
 pub const PASSWORD: &str = "p@ss:word";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aword";
 
+/// The port that encrypts.
+struct Encrypted {
+    port: u16,
+    certificate: Certificate,
+}
+
 /// A server that is stopped on drop.
 pub struct Server {
     directory: tempfile::TempDir,
     process: Option<Child>,
-    /// TCP port, if it listens on one.
-    port: Option<u16>,
+    /// If it also listens on a TCP port.
+    encrypted: Option<Encrypted>,
 }
 
 impl Server {
@@ -52,10 +60,15 @@ impl Server {
             return None;
         }
         let mut server = Server::set_up(test)?;
-        server.certify();
+        let certificate = Certificate::make(server.directory.path());
+        if is_root() {
+            let files = [&certificate.certificate, &certificate.key];
+            done(Command::new("chown").arg("postgres:postgres").args(files));
+        }
         // The port was free a moment ago; if it is taken in the meantime, the server reports it and
         // the test fails.
-        server.port = Some(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        server.encrypted = Some(Encrypted { port, certificate });
         server.up();
         Some(server)
     }
@@ -78,7 +91,7 @@ impl Server {
         if is_root() {
             done(Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory.path()));
         }
-        let server = Server { directory, process: None, port: None };
+        let server = Server { directory, process: None, encrypted: None };
         done(
             as_owner("initdb")
                 .arg("--pgdata")
@@ -93,41 +106,12 @@ impl Server {
         Some(server)
     }
 
-    /// Creates a CA, and the server's certificate signed by it.
-    fn certify(&self) {
-        let file = |name: &str| self.directory.path().join(name).display().to_string();
-        let openssl = |words: &[&str]| done(Command::new("openssl").args(words));
-        let (authority, key) = (file("authority.crt"), file("authority.key"));
-        let new = [
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-        ];
-        openssl(
-            &[&new[..], &["-subj", "/CN=authority", "-keyout", &key, "-out", &authority]].concat(),
-        );
-        let (own, own_key) = (file("server.crt"), file("server.key"));
-        let signed = ["-CA", &authority, "-CAkey", &key, "-addext", "subjectAltName=DNS:localhost"];
-        let leaf = ["-addext", "basicConstraints=critical,CA:FALSE", "-subj", "/CN=localhost"];
-        openssl(&[&new[..], &signed, &leaf, &["-keyout", &own_key, "-out", &own]].concat());
-        if is_root() {
-            done(Command::new("chown").arg("postgres:postgres").args([&own, &own_key]));
-        }
-    }
-
-    /// The certificate of the server's CA.
-    pub fn authority(&self) -> PathBuf {
-        self.directory.path().join("authority.crt")
-    }
-
-    pub fn certificate(&self) -> PathBuf {
-        self.directory.path().join("server.crt")
+    /// The certificate with which it encrypts.
+    ///
+    /// # Panics
+    /// If the server was not started with a port.
+    pub fn certificate(&self) -> &Certificate {
+        &self.encrypted.as_ref().unwrap().certificate
     }
 
     /// The TCP port.
@@ -135,7 +119,7 @@ impl Server {
     /// # Panics
     /// If the server was not started with a port.
     pub fn port(&self) -> u16 {
-        self.port.unwrap()
+        self.encrypted.as_ref().unwrap().port
     }
 
     fn data(&self) -> PathBuf {
@@ -150,15 +134,14 @@ impl Server {
         let sockets = format!("unix_socket_directories={}", self.directory.path().display());
         let mut postgres = as_owner("postgres");
         postgres.arg("-D").arg(self.data());
-        let file = |name: &str| self.directory.path().join(name).display().to_string();
-        let listening = match self.port {
+        let listening = match &self.encrypted {
             None => vec!["listen_addresses=".to_owned()],
-            Some(port) => vec![
+            Some(Encrypted { port, certificate }) => vec![
                 "listen_addresses=127.0.0.1".to_owned(),
                 format!("port={port}"),
                 "ssl=on".to_owned(),
-                format!("ssl_cert_file={}", file("server.crt")),
-                format!("ssl_key_file={}", file("server.key")),
+                format!("ssl_cert_file={}", certificate.certificate.display()),
+                format!("ssl_key_file={}", certificate.key.display()),
             ],
         };
         let settings = [
@@ -212,7 +195,8 @@ impl Server {
     /// The URL of a database with another password.
     pub fn url_with(&self, password: &str, database: &str) -> String {
         let host = self.directory.path().display().to_string().replace('/', "%2F");
-        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        let port = self.encrypted.as_ref().map(|encrypted| format!(":{}", encrypted.port));
+        let port = port.unwrap_or_default();
         format!("postgres://postgres:{password}@{host}{port}/{database}")
     }
 
@@ -248,7 +232,10 @@ impl Server {
             .arg(self.directory.path())
             .args(["-d", database, "-c", statement])
             .env("PGPASSWORD", PASSWORD);
-        psql.env("PGPORT", self.port.unwrap_or(5432).to_string());
+        psql.env(
+            "PGPORT",
+            self.encrypted.as_ref().map_or(5432, |encrypted| encrypted.port).to_string(),
+        );
         done(&mut psql)
     }
 }
@@ -257,10 +244,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.down();
     }
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
 fn account_exists() -> bool {

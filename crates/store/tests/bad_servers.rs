@@ -48,7 +48,8 @@ fn connections_are_encrypted_as_the_url_asks() {
                     .replace(&server.directory().display().to_string(), "SERVER")
             })
     };
-    let files = [server.authority(), server.certificate()]
+    let certificate = server.certificate();
+    let files = [&certificate.authority, &certificate.certificate]
         .map(|path| path.display().to_string().replace('/', "%2F"));
     let [authority, own] = files.each_ref();
     for mode in ["prefer", "require"] {
@@ -66,7 +67,7 @@ fn connections_are_encrypted_as_the_url_asks() {
     insta::assert_snapshot!(by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={authority}")).unwrap_err(), @r#"cannot be connected to with this sslmode: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")"#);
     // Another CA, also if only encryption was requested.
     let stranger = Server::start_encrypting("connections_are_encrypted_as_the_url_asks").unwrap();
-    let stranger = stranger.authority().display().to_string();
+    let stranger = stranger.certificate().authority.display().to_string();
     for mode in ["require", "verify-ca", "verify-full"] {
         let untrusted =
             by("localhost", &format!("?sslmode={mode}&sslrootcert={stranger}")).unwrap_err();

@@ -1,10 +1,11 @@
-//! Runs of programs, loop devices, mounts and an unprivileged user, for tests.
+//! Runs of programs, loop devices, mounts, certificates and an unprivileged user, for tests.
 //!
 //! What the machine or its user cannot do is skipped, with the line `skipped: TEST: REASON` on
 //! stderr.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
+mod certificate;
 mod loop_device;
 mod mount;
 mod nobody;
@@ -12,6 +13,7 @@ mod run;
 mod shared_directory;
 mod system;
 
+pub use certificate::Certificate;
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use nobody::{NOBODY, Nobody, install_program};

@@ -19,6 +19,7 @@
 //! | `ledger` | the acknowledged transactions, and which of them survived |
 //! | `trial` | one database under a series of power cuts |
 //! | `commits` | one database server under `flushmark db commits` |
+//! | `encrypted` | database servers that encrypt connections |
 //! | `insert_benchmark` | one database server under `flushmark db bench` |
 //! | `refused` | database servers that `flushmark db` must refuse, or give up on |
 //! | `running` | a server on files in memory, for comparisons |
@@ -30,6 +31,7 @@
 
 mod commits;
 mod drive;
+mod encrypted;
 mod insert_benchmark;
 mod ledger;
 mod machine;
@@ -54,16 +56,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
+use testbed::Certificate;
+
 use super::Outcome;
 use crate::build;
+use encrypted::Verification;
 use machine::Account;
 use patterns::LogPattern;
 use session::Client;
 use trial::{Findings, Trial};
 
 /// Debian packages of the databases, and of what they run on.
-pub const PACKAGES: [&str; 7] =
-    ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "strace", "util-linux"];
+pub const PACKAGES: [&str; 9] = [
+    "sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "strace", "util-linux",
+    "openssl", "bsdutils",
+];
 
 /// Limit on any single step of a database.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -155,6 +162,8 @@ pub struct Place {
     data: PathBuf,
     /// Not on the drive: sockets, temporary files.
     elsewhere: PathBuf,
+    /// A port of 127.0.0.1 on which the server listens as well.
+    port: Option<u16>,
 }
 
 pub struct Server {
@@ -193,6 +202,16 @@ pub trait Database: Sync {
     fn say(&self, word: &str) -> String;
     /// Its server as `flushmark db` names it, if it has one; a database's name may follow.
     fn url(&self, place: &Place) -> Option<String>;
+    /// Arguments with which its server encrypts.
+    fn encrypting(&self, certificate: &Certificate) -> Vec<String>;
+    /// Its server, if it has one that listens on a port.
+    fn url_over_tls(
+        &self,
+        place: &Place,
+        host: &str,
+        verification: Verification,
+        authority: &Path,
+    ) -> Option<String>;
     /// A statement that lists the schemas of `flushmark db`.
     fn schemas(&self) -> &'static str;
     /// A statement that drops such a schema.
@@ -207,6 +226,8 @@ pub trait Database: Sync {
     fn give_password(&self, place: &Place, password: &str) -> anyhow::Result<String>;
     /// Arguments of a server that can become a replica.
     fn as_primary(&self) -> &'static [&'static str];
+    /// Arguments with which its server says that it is an old release, if it can.
+    fn as_old_release(&self) -> &'static [&'static str];
     /// Makes a server that is not running a replica. Returns its arguments.
     fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]>;
     /// The suite's test of its log, if there is one.
@@ -234,11 +255,12 @@ struct Observation {
     observe: fn(&'static dyn Database, &Path, &Path, u64) -> anyhow::Result<String>,
 }
 
-const OBSERVATIONS: [Observation; 6] = [
+const OBSERVATIONS: [Observation; 7] = [
     Observation { name: "db commits", observe: commits::run },
     Observation { name: "db watch", observe: watched::run },
     Observation { name: "db bench", observe: insert_benchmark::run },
     Observation { name: "db refused", observe: refused::run },
+    Observation { name: "db encrypted", observe: encrypted::run },
     Observation { name: "patterns", observe: patterns::run },
     Observation { name: "traced", observe: traced::run },
 ];
@@ -315,7 +337,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     ensure!(
         outcome.passed + outcome.failed > 0,
         "no trial has that name; expected part of sqlite, postgresql or mariadb, of a variant, \
-         traced, commits, watch, bench, patterns or refused"
+         traced, commits, watch, bench, patterns, refused or encrypted"
     );
     if !table.is_empty() {
         print!("\n{}", page(&table));

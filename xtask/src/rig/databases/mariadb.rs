@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use testbed::Certificate;
+
+use super::encrypted::Verification;
 use super::machine::Account;
 use super::patterns::LogPattern;
 use super::session::{Client, expect};
@@ -50,14 +53,13 @@ impl Database for Mariadb {
             Durability::On => "--innodb-flush-log-at-trx-commit=1",
             Durability::Off => "--innodb-flush-log-at-trx-commit=0",
         };
-        let words = words![
+        let mut words = words![
             "mariadbd",
             "--no-defaults",
             format!("--datadir={}", place.data.display()),
             format!("--socket={elsewhere}/mariadb.sock"),
             format!("--pid-file={elsewhere}/mariadb.pid"),
             format!("--tmpdir={elsewhere}"),
-            "--skip-networking",
             // No other user can reach the socket.
             "--skip-grant-tables",
             "--performance-schema=OFF",
@@ -68,6 +70,12 @@ impl Database for Mariadb {
             flush,
         ]
         .to_vec();
+        match place.port {
+            Some(port) => {
+                words.extend(words!["--bind-address=127.0.0.1", format!("--port={port}")]);
+            }
+            None => words.push("--skip-networking".to_owned()),
+        }
         Some(Server { words, ready: "ready for connections" })
     }
 
@@ -109,6 +117,31 @@ impl Database for Mariadb {
         Some(format!("mysql://root@{}/", socket.replace('/', "%2F")))
     }
 
+    fn encrypting(&self, Certificate { certificate, key, .. }: &Certificate) -> Vec<String> {
+        words![
+            format!("--ssl-cert={}", certificate.display()),
+            format!("--ssl-key={}", key.display())
+        ]
+        .to_vec()
+    }
+
+    fn url_over_tls(
+        &self,
+        place: &Place,
+        host: &str,
+        verification: Verification,
+        authority: &Path,
+    ) -> Option<String> {
+        let port = place.port?;
+        let verified = format!("&ssl-ca={}", authority.display());
+        let query = match verification {
+            Verification::Nothing => "REQUIRED".to_owned(),
+            Verification::Authority => format!("VERIFY_CA{verified}"),
+            Verification::Name => format!("VERIFY_IDENTITY{verified}"),
+        };
+        Some(format!("mysql://root@{host}:{port}/?ssl-mode={query}"))
+    }
+
     fn schemas(&self) -> &'static str {
         "select schema_name from information_schema.schemata where schema_name like \
          'flushmark\\_%' order by 1;"
@@ -138,6 +171,10 @@ impl Database for Mariadb {
 
     fn as_primary(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    fn as_old_release(&self) -> &'static [&'static str] {
+        &["--version=10.4.34-MariaDB"]
     }
 
     fn make_replica(&self, _place: &Place) -> anyhow::Result<&'static [&'static str]> {

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use testbed::Certificate;
+
+use super::encrypted::Verification;
 use super::machine::Account;
 use super::patterns::LogPattern;
 use super::session::Client;
@@ -13,6 +16,8 @@ pub struct Postgres;
 /// Debian's directory of the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 const ADMINISTRATOR: &str = "postgres";
+/// The usual port, which also names the socket.
+const PORT: u16 = 5432;
 
 /// Small, so recovery has little to read, and with a checkpoint every few hundred transactions, so
 /// cuts fall on those, too.
@@ -82,6 +87,9 @@ impl Database for Postgres {
         for setting in SETTINGS.into_iter().chain([fsync, &sockets]) {
             words.extend(["-c".to_owned(), setting.to_owned()]);
         }
+        if let Some(port) = place.port {
+            words.extend(words!["-c", "listen_addresses=127.0.0.1", "-c", format!("port={port}")]);
+        }
         Some(Server { words, ready: "database system is ready to accept" })
     }
 
@@ -96,6 +104,8 @@ impl Database for Postgres {
             "--set=ON_ERROR_STOP=1",
             "--host",
             place.elsewhere.display(),
+            "--port",
+            place.port.unwrap_or(PORT),
             "--username",
             ADMINISTRATOR,
             "postgres",
@@ -131,6 +141,32 @@ impl Database for Postgres {
         Some(format!("postgres://{ADMINISTRATOR}@{directory}/postgres"))
     }
 
+    fn encrypting(&self, Certificate { certificate, key, .. }: &Certificate) -> Vec<String> {
+        let settings = [
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", certificate.display()),
+            format!("ssl_key_file={}", key.display()),
+        ];
+        settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
+    }
+
+    fn url_over_tls(
+        &self,
+        place: &Place,
+        host: &str,
+        verification: Verification,
+        authority: &Path,
+    ) -> Option<String> {
+        let port = place.port?;
+        let verified = format!("&sslrootcert={}", authority.display());
+        let query = match verification {
+            Verification::Nothing => "require".to_owned(),
+            Verification::Authority => format!("verify-ca{verified}"),
+            Verification::Name => format!("verify-full{verified}"),
+        };
+        Some(format!("postgres://{ADMINISTRATOR}@{host}:{port}/postgres?sslmode={query}"))
+    }
+
     fn schemas(&self) -> &'static str {
         "select nspname from pg_namespace where nspname like 'flushmark\\_%' order by 1;"
     }
@@ -162,6 +198,10 @@ impl Database for Postgres {
 
     fn as_primary(&self) -> &'static [&'static str] {
         &["-c", "wal_level=replica"]
+    }
+
+    fn as_old_release(&self) -> &'static [&'static str] {
+        &[]
     }
 
     fn make_replica(&self, place: &Place) -> anyhow::Result<&'static [&'static str]> {

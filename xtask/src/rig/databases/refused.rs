@@ -1,5 +1,6 @@
 //! Servers that `flushmark db` must refuse, or give up on, each a real one.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +27,8 @@ struct Rig<'a> {
     url: String,
 }
 
-/// A server with other clients, one that rejects the password, a full drive, a replica, and one that
-/// does not answer.
+/// A server with other clients, one that wants a password, a full drive, one that does not answer, a
+/// replica, and an old release.
 pub fn run(
     database: &'static dyn Database,
     template: &Path,
@@ -45,6 +46,7 @@ pub fn run(
     session.ask(database.make_watcher())?;
     session.ask(&database.give_password(&place, "right")?)?;
     rig.wrong_password().context("a wrong password")?;
+    rig.asked_for().context("a password that is asked for")?;
     rig.no_space(drive.mounted()).context("a drive with too little space")?;
     session.freeze()?;
     rig.silent().context("a server that does not answer")?;
@@ -52,9 +54,17 @@ pub fn run(
     drop(session);
 
     let arguments = database.make_replica(&place)?;
-    let _session = Session::open_with(database, &place, Durability::On, arguments)?;
+    let session = Session::open_with(database, &place, Durability::On, arguments)?;
     rig.replica().context("a replica")?;
-    Ok("busy, wrong password, too little space, silent, a replica".to_owned())
+    drop(session);
+
+    let arguments = database.as_old_release();
+    if !arguments.is_empty() {
+        let _session = Session::open_with(database, &place, Durability::On, arguments)?;
+        rig.too_old().context("an old release")?;
+    }
+    let old = if arguments.is_empty() { "" } else { ", an old release" };
+    Ok(format!("busy, wrong password, too little space, silent, a replica{old}"))
 }
 
 impl Rig<'_> {
@@ -84,10 +94,14 @@ impl Rig<'_> {
         Ok(())
     }
 
-    fn wrong_password(&self) -> anyhow::Result<()> {
+    fn watchers_url(&self) -> anyhow::Result<String> {
         let (before, after) = self.url.split_once("://").context("no URL")?;
         let (_, place) = after.split_once('@').context("no user in the URL")?;
-        let url = format!("{before}://{WATCHER}@{place}");
+        Ok(format!("{before}://{WATCHER}@{place}"))
+    }
+
+    fn wrong_password(&self) -> anyhow::Result<()> {
+        let url = self.watchers_url()?;
         let mut wrong = self.command(&url, "commits", &["--clients", "1", "--time", "1s"]);
         wrong.env("PGPASSWORD", "wrong-1234").env("MYSQL_PWD", "wrong-1234");
         let output = wrong.output()?;
@@ -100,6 +114,44 @@ impl Rig<'_> {
         let mut right = self.command(&url, "watch", &["--for", "1s"]);
         right.env("PGPASSWORD", "right").env("MYSQL_PWD", "right");
         expect(right, 0, "")
+    }
+
+    /// At a terminal.
+    fn asked_for(&self) -> anyhow::Result<()> {
+        let url = self.watchers_url()?;
+        for (typed, code, words) in
+            [("right", 0, "commits"), ("wrong-1234", WRONG_USE, "rejected the login")]
+        {
+            let mut script = Command::new("script");
+            let line = format!("'{}' db watch '{url}' --no-store --for 1s", self.binary.display());
+            script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+            script.env_remove("PGPASSWORD").env_remove("MYSQL_PWD");
+            script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = script.spawn().context("cannot start script")?;
+            let mut screen = child.stdout.take().context("script has no output")?;
+            let mut said = Vec::new();
+            let mut byte = [0];
+            while !said.ends_with(format!("Password for {url}: ").as_bytes()) {
+                let read = screen.read(&mut byte)?;
+                ensure!(read > 0, "it does not ask: {}", String::from_utf8_lossy(&said));
+                said.extend(byte);
+            }
+            let mut keyboard = child.stdin.take().context("script has no input")?;
+            keyboard.write_all(format!("{typed}\n").as_bytes())?;
+            screen.read_to_end(&mut said)?;
+            let (status, said) = (child.wait()?, String::from_utf8_lossy(&said));
+            ensure!(status.code() == Some(code), "{status:?}: {said}");
+            ensure!(said.contains(words), "no `{words}` in {said}");
+            ensure!(!said.contains(typed), "the password can be read: {said}");
+        }
+        Ok(())
+    }
+
+    fn too_old(&self) -> anyhow::Result<()> {
+        for verb in ["commits", "bench", "watch"] {
+            expect(self.command(&self.url, verb, &[]), WRONG_USE, "which is too old: expected")?;
+        }
+        Ok(())
     }
 
     fn no_space(&self, mounted: &Path) -> anyhow::Result<()> {

@@ -48,7 +48,7 @@ impl RunningServer {
     ) -> anyhow::Result<RunningServer> {
         let directory = super::directory_in(Path::new("/dev/shm"))?;
         let data = trial::template(database, directory.path(), LogSize::Usual)?;
-        let place = Place { data, elsewhere: directory.path().join("elsewhere") };
+        let place = Place { data, elsewhere: directory.path().join("elsewhere"), port: None };
         trial::make_elsewhere(database, &place)?;
         let session = Session::open_with(database, &place, durability, arguments)?;
         let url = database.url(&place).context("the database has no server")?;

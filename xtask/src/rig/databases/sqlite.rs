@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use testbed::Certificate;
+
+use super::encrypted::Verification;
 use super::machine::Account;
 use super::patterns::LogPattern;
 use super::session::{Client, expect};
@@ -75,6 +78,20 @@ impl Database for Sqlite {
         None
     }
 
+    fn encrypting(&self, _certificate: &Certificate) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn url_over_tls(
+        &self,
+        _place: &Place,
+        _host: &str,
+        _verification: Verification,
+        _authority: &Path,
+    ) -> Option<String> {
+        None
+    }
+
     fn schemas(&self) -> &'static str {
         ""
     }
@@ -100,6 +117,10 @@ impl Database for Sqlite {
     }
 
     fn as_primary(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn as_old_release(&self) -> &'static [&'static str] {
         &[]
     }
 

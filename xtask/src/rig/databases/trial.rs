@@ -197,8 +197,11 @@ pub fn lay_out(
     drive: &EmulatedDrive,
     directory: &Path,
 ) -> anyhow::Result<Place> {
-    let place =
-        Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
+    let place = Place {
+        data: drive.mounted().join("data"),
+        elsewhere: directory.join("elsewhere"),
+        port: None,
+    };
     make_elsewhere(database, &place)?;
     // Every block is written, as in a log that has been used once: ext4 has nothing to add to its
     // journal when such a block is overwritten.
@@ -216,11 +219,11 @@ pub fn make_elsewhere(database: &dyn Database, place: &Place) -> anyhow::Result<
     give(database, &place.elsewhere)
 }
 
-/// Makes the database's user the owner of a directory.
-fn give(database: &dyn Database, directory: &Path) -> anyhow::Result<()> {
+/// Makes the database's user the owner of a directory and of all that is in it.
+pub fn give(database: &dyn Database, directory: &Path) -> anyhow::Result<()> {
     let account = database.account();
     let owner = format!("{}:{}", account.user, account.group);
-    command::output("chown", &[&owner, "--", &text(directory)])?;
+    command::output("chown", &["--recursive", &owner, "--", &text(directory)])?;
     // PostgreSQL refuses a data directory that others can read.
     command::output("chmod", &["700", "--", &text(directory)]).map(drop)
 }

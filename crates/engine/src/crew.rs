@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::{CpuUse, Headline, Progress};
@@ -18,6 +18,7 @@ use crate::cpu_time::{cpu_use, cpu_use_since};
 use crate::error::EngineError;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::wait_until;
+use crate::start_line::StartLine;
 use crate::target::read_counters;
 use crate::watch::Watch;
 use crate::wear::WearMeter;
@@ -67,6 +68,8 @@ pub struct Crew<'a> {
     pub wear: &'a WearMeter,
     /// The root of procfs and sysfs.
     pub root: &'a SystemRoot,
+    /// Others that begin at the same moment.
+    pub start_line: Option<&'a StartLine>,
     /// The user's request to stop.
     pub stop: &'a Stop,
 }
@@ -218,13 +221,23 @@ impl Crew<'_> {
                     halts.request();
                 }
             }
+            let agreed = self.start_line.and_then(|line| line.arrive(self.stop));
+            if self.start_line.is_some() && agreed.is_none() {
+                halts.request();
+            }
             // The drives answer while nothing is in flight, and before the kernel's counters are
             // read, which show what the test sent.
             let wear_before = self.wear.read();
             let counters_before = read_counters(self.root, &self.devices);
             let cpu_before = cpu_use();
+            if let Some(moment) = agreed {
+                std::thread::sleep(moment.saturating_duration_since(Instant::now()));
+            }
             let begun = clock.ticks();
             gate.open(begun);
+            if let (Some(line), Some(_)) = (self.start_line, agreed) {
+                line.begun(Instant::now());
+            }
 
             let mut teams = self.watched(&tallies, &halts, begun);
             self.follow(&mut teams, &receiver, &halts, observe);

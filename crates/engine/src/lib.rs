@@ -11,6 +11,7 @@
 //! | checks system limits | `limits` |
 //! | the part of the target that each job works on, written once beforehand | `part`, `prepare` |
 //! | threads that start together and are sampled once a second | `crew`, `watch`, `affinity` |
+//! | the moment at which they start, if others start with them | `start_line` |
 //! | the drives' counters of what they write to flash, before and after | `wear` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
 //! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`); `export` (both, over the connection to an NBD server), `ceph` (both, through Ceph's client libraries) |
@@ -63,6 +64,7 @@ mod seal;
 mod space;
 mod spilling;
 mod stamp;
+mod start_line;
 mod stepping;
 mod target;
 mod uring;
@@ -77,5 +79,6 @@ pub use error::EngineError;
 pub use job::Stop;
 pub use open_flags::open_flags;
 pub use run::{Options, run};
+pub use start_line::StartLine;
 pub use target::{Intent, Target};
 pub use uring::DurableWrites;

@@ -27,6 +27,7 @@ use crate::limits;
 use crate::part::{Part, PartSpec};
 use crate::placement::Placement;
 use crate::prepare::{Preparation, Prepared, prepare};
+use crate::start_line::StartLine;
 use crate::target::{Opened, Target};
 use crate::writers::Writers;
 
@@ -42,6 +43,8 @@ pub struct Options {
     pub prepare_time_max: Option<Duration>,
     /// The root of procfs and sysfs.
     pub root: SystemRoot,
+    /// Where the tests wait for others that begin at the same moment.
+    pub start_line: Option<StartLine>,
 }
 
 /// Runs one test, or several at the same time, and returns their outcomes in order. `observe` is
@@ -263,9 +266,10 @@ impl Run<'_> {
     fn crew(&self, teams: Vec<Team>) -> Crew<'_> {
         let (clock, devices) = (Clock::calibrated(), self.target.counting_devices());
         let (wear, root) = (self.target.wear(), &self.options.root);
+        let start_line = self.options.start_line.as_ref();
         let is_in_ceph = matches!(self.target.opened(), Opened::Ceph(_));
         let io_threads = if is_in_ceph { IoThreads::Library } else { IoThreads::Own };
-        Crew { teams, io_threads, clock, devices, wear, root, stop: self.stop }
+        Crew { teams, io_threads, clock, devices, wear, root, start_line, stop: self.stop }
     }
 
     /// Leaves the target idle, so its caches can drain.

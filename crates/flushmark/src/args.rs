@@ -7,6 +7,8 @@ pub mod db;
 pub mod emulate;
 pub mod export;
 pub mod fio;
+pub mod fleet;
+pub mod group;
 pub mod report;
 pub mod results;
 pub mod store;
@@ -65,6 +67,7 @@ pub enum Command {
     Report(report::ReportArgs),
     Web(web::WebArgs),
     Ceph(ceph::CephArgs),
+    Fleet(fleet::FleetArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }
@@ -105,6 +108,9 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
     pub fail_on: Vec<FailOn>,
 
     #[command(flatten)]
+    pub group: group::GroupArgs,
+
+    #[command(flatten)]
     pub common: CommonArgs,
 
     #[command(flatten)]
@@ -116,6 +122,8 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
 #[command(after_help = "\
 Examples:
   flushmark run journal --target /var/lib/ceph
+  flushmark run ceph-disk --target /dev/sdx --target /dev/sdy --destroy-data
+  flushmark run plan.toml --target /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
   flushmark run slog --target /dev/sdx --destroy-data
   flushmark run write-cache --target sim:micron-5100-eco-960gb
   flushmark run my-plan.toml --target . --format json > result.json
@@ -134,11 +142,11 @@ pub struct RunArgs {
     #[command(flatten)]
     pub fio_options: FioOptions,
 
-    /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
+    /// Where to run; given several times, on all at once. A directory, a file, a device under /dev, a modelled drive sim:MODEL (see
     /// `flushmark models`), an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in
     /// a Ceph pool rados:POOL, or null:
     #[arg(long, short, value_name = "TARGET")]
-    pub target: Option<String>,
+    pub target: Vec<String>,
 
     /// Shorten every timed test to this, such as 30s or 250ms
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -156,6 +164,9 @@ pub struct RunArgs {
     /// and are not kept
     #[arg(long, conflicts_with = "store")]
     pub smoke: bool,
+
+    #[command(flatten)]
+    pub group: group::GroupArgs,
 
     #[command(flatten)]
     pub common: CommonArgs,

@@ -1,7 +1,7 @@
 //! The target of a plan: storage of this machine, or a model.
 
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
-use engine::{EngineError, Intent, Options, Target};
+use engine::{EngineError, Intent, Options, StartLine, Target};
 use measurement::{Outcome, Progress, TargetKind, TargetRecord};
 use simdrive::{Machine, SimTarget};
 use workload::{Plan, Room, TargetName, Test, WriteCache};
@@ -151,18 +151,19 @@ impl Bench {
         }
     }
 
-    /// Runs a test, or several in parallel. Returns an outcome for each, or `None` if the user
-    /// interrupted the run before anything was measured.
+    /// Runs a test, or several in parallel, on real storage from a start line on. Returns an outcome
+    /// for each, or `None` if the user interrupted the run before anything was measured.
     ///
     /// # Errors
     /// If nothing could be measured at all.
     pub fn run(
         &mut self,
         tests: &[Test],
+        start_line: Option<StartLine>,
         observe: &mut dyn FnMut(&Progress),
     ) -> anyhow::Result<Option<Vec<Outcome>>> {
         match self {
-            Bench::Storage(storage) => storage.run(tests, observe),
+            Bench::Storage(storage) => storage.run(tests, start_line, observe),
             Bench::Model(model) => {
                 let mut look = |progress: &Progress| {
                     observe(progress);
@@ -206,6 +207,7 @@ impl Storage {
     fn run(
         &mut self,
         tests: &[Test],
+        start_line: Option<StartLine>,
         observe: &mut dyn FnMut(&Progress),
     ) -> anyhow::Result<Option<Vec<Outcome>>> {
         let asked = tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache);
@@ -215,7 +217,8 @@ impl Storage {
         };
         let tests: Vec<Test> =
             tests.iter().map(|test| Test { write_cache, ..test.clone() }).collect();
-        let mut outcomes = match engine::run(&tests, &self.target, &self.options, &STOP, observe) {
+        let options = Options { start_line, ..self.options.clone() };
+        let mut outcomes = match engine::run(&tests, &self.target, &options, &STOP, observe) {
             Err(EngineError::Interrupted) => return Ok(None),
             outcomes => outcomes?,
         };

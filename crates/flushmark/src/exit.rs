@@ -11,6 +11,7 @@ use emulate::EmulateError;
 use engine::EngineError;
 use rados::RadosError;
 use store::StoreError;
+use together::GroupError;
 use trace::TraceError;
 use verify::VerifyError;
 use wholefile::ReplaceError;
@@ -30,6 +31,20 @@ pub enum ExitStatus {
     NothingRan,
     /// A signal ended the run; what was measured before it has been printed.
     Interrupted(i32),
+}
+
+impl ExitStatus {
+    /// Of two runs that were made at once: the worse one.
+    pub fn of_both(self, other: ExitStatus) -> ExitStatus {
+        let rank = |status: ExitStatus| match status {
+            ExitStatus::Done => 0,
+            ExitStatus::Unfit => 1,
+            ExitStatus::NothingRan => 2,
+            ExitStatus::Failed => 3,
+            ExitStatus::Interrupted(_) => 4,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
 }
 
 const PROGRAM: Program = Program::named("flushmark");
@@ -70,5 +85,6 @@ fn blame_of_crates(error: &anyhow::Error) -> Option<Blame> {
         .or_else(|| error.downcast_ref().map(RadosError::blame))
         .or_else(|| error.downcast_ref().map(TraceError::blame))
         .or_else(|| error.downcast_ref().map(DatabaseError::blame))
+        .or_else(|| error.downcast_ref().map(GroupError::blame))
         .or_else(|| error.downcast_ref().map(DriveError::blame))
 }

@@ -39,9 +39,9 @@ fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
     }
 }
 
-/// Writes the metrics of a run atomically: a collector reads either the old file or the new one.
-pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
-    let text = formats::openmetrics::text(std::slice::from_ref(document));
+/// Writes the metrics of runs atomically: a collector reads either the old file or the new one.
+pub fn write_metrics(documents: &[RunDocument], path: &Path) -> anyhow::Result<()> {
+    let text = formats::openmetrics::text(documents);
     wholefile::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))
         .with_context(|| format!("cannot write the metrics to {}", path.display()))
 }

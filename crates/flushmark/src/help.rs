@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["check", "run", "db", "suites"]),
     ("Inspect", &["drives", "host", "cache", "trace", "watch", "catalogue"]),
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
-    ("Plan", &["ceph"]),
+    ("Clusters and fleets", &["ceph", "fleet"]),
     ("Prove", &["verify", "crash"]),
     ("Keep and share", &["results", "report", "web"]),
     ("Other", &["help"]),

@@ -2,8 +2,8 @@
 //! finishes with the findings.
 //!
 //! Storing must never cost a result. A store that the user named and that cannot be opened is
-//! refused before anything is measured. If it fails later, the run continues and its document is
-//! saved to a file.
+//! refused before anything is measured, unless it is on a server that does not answer. If it fails
+//! then or later, the run continues and its document is saved to a file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::args::store::{KeepArgs, StoreArgs};
 use crate::exit::{self, ExitStatus, WrongUse};
 use crate::progress::Progress;
 use crate::session::Completed;
+use crate::unsent;
 use workload::TargetName;
 
 /// Names the store if no option does.
@@ -112,6 +113,14 @@ pub fn existing_store(args: &KeepArgs) -> Option<Store> {
     }
 }
 
+/// The store that the user named for a run, by option or variable.
+pub fn named(args: &KeepArgs) -> Result<Option<Location>, WrongUse> {
+    Ok(match choose(args.store.as_ref())? {
+        StoreChoice::Named(location) if !args.no_store => Some(location),
+        _ => None,
+    })
+}
+
 /// Opens the store to which a verb adds documents.
 pub fn writing(args: &StoreArgs) -> anyhow::Result<Store> {
     Ok(Store::open(&location(args)?)?)
@@ -131,6 +140,8 @@ pub struct Keeping {
 
 enum Step {
     Off,
+    /// The server of the store that the user named did not answer.
+    Unreachable(StoreError),
     /// `named` if the user named the store.
     Opened {
         store: Store,
@@ -171,7 +182,13 @@ impl Keeping {
         };
         match choose(args.store.as_ref())? {
             StoreChoice::Disabled => Ok(Keeping::off()),
-            StoreChoice::Named(location) => Ok(opened(&location, true)?),
+            StoreChoice::Named(location) => match opened(&location, true) {
+                Err(error) if matches!(error.problem, Problem::Unreachable(_)) => {
+                    complain_unreachable(&error);
+                    Ok(Keeping { step: Step::Unreachable(error), option })
+                }
+                opened => Ok(opened?),
+            },
             StoreChoice::Own(location) => Ok(opened(&location, false).unwrap_or_else(|error| {
                 unkept(&error.to_string());
                 Keeping::off()
@@ -188,8 +205,12 @@ impl Keeping {
     /// # Errors
     /// If the user named the store and it does not accept the run.
     pub fn begin(&mut self, document: &RunDocument) -> Result<(), StoreError> {
-        let Step::Opened { mut store, named } = std::mem::replace(&mut self.step, Step::Off) else {
-            return Ok(());
+        let (mut store, named) = match std::mem::replace(&mut self.step, Step::Off) {
+            Step::Opened { store, named } => (store, named),
+            other => {
+                self.step = other;
+                return Ok(());
+            }
         };
         let host = (document.target.kind != TargetKind::Model).then(host_name).flatten();
         match store.begin(document, &Origin { host }) {
@@ -204,7 +225,7 @@ impl Keeping {
     pub fn run(&self) -> Option<(RunId, &Location)> {
         match &self.step {
             Step::Begun { store, run, .. } => Some((*run, store.location())),
-            Step::Off | Step::Opened { .. } => None,
+            Step::Off | Step::Unreachable(_) | Step::Opened { .. } => None,
         }
     }
 
@@ -217,8 +238,15 @@ impl Keeping {
     }
 
     pub fn finish(self, completed: &Completed) -> KeptAs {
-        let Step::Begun { mut store, run, .. } = self.step else { return KeptAs::Nothing };
         let document = &completed.document;
+        let (mut store, run) = match self.step {
+            Step::Begun { store, run, .. } => (store, run),
+            Step::Unreachable(error) if !document.results.is_empty() => {
+                let file = unsent::save(document);
+                return KeptAs::File { file, error, option: self.option };
+            }
+            Step::Off | Step::Unreachable(_) | Step::Opened { .. } => return KeptAs::Nothing,
+        };
         if document.results.is_empty() {
             // The run is empty. If it cannot be removed, it stays in the list as interrupted.
             let _ = store.abandon(run);
@@ -237,9 +265,15 @@ impl Keeping {
         });
         match finished {
             Ok(()) => KeptAs::Run { run, option: self.option },
-            Err(error) => KeptAs::File { file: save(document), error, option: self.option },
+            Err(error) => KeptAs::File { file: unsent::save(document), error, option: self.option },
         }
     }
+}
+
+fn complain_unreachable(error: &StoreError) {
+    exit::complain(&format!(
+        "{error}. This run will be saved to a file, and `flushmark results push` keeps it later"
+    ));
 }
 
 fn unkept(cause: &str) {
@@ -272,9 +306,9 @@ impl KeptAs {
                     .line(&format!("kept as run {run} (`flushmark results show {run}{option}`)"));
             }
             KeptAs::File { file: Ok(file), error, option } => exit::complain(&format!(
-                "{error}. This run was saved to {file}; run `flushmark results import \
-                 {file}{option}` to keep it",
-                file = file.display()
+                "{error}. This run was saved to {}; run `flushmark results {}{option}` to keep it",
+                file.display(),
+                unsent::verb(file)
             )),
             KeptAs::File { file: Err(cause), error, .. } => exit::complain(&format!(
                 "{error}, and it could not be saved to a file either: {cause}. This run exists \
@@ -282,27 +316,4 @@ impl KeptAs {
             )),
         }
     }
-}
-
-/// Writes a document to the user's state directory, or else to the directory for temporary files.
-fn save(document: &RunDocument) -> std::io::Result<PathBuf> {
-    let absolute =
-        |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    let name = format!("flushmark-{}-", document.started_at.replace(':', ""));
-    let json = report::json(document);
-    let write = |directory: &Path| {
-        // A random name: in a directory that others can write to, a predictable one could be a
-        // trap.
-        let mut file =
-            tempfile::Builder::new().prefix(&name).suffix(".json").tempfile_in(directory)?;
-        std::io::Write::write_all(&mut file, json.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.keep().map(|(_, path)| path).map_err(std::io::Error::from)
-    };
-    let in_state = state.map(|state| state.join("flushmark")).and_then(|directory| {
-        std::fs::create_dir_all(&directory).and_then(|()| write(&directory)).ok()
-    });
-    in_state.map_or_else(|| write(&std::env::temp_dir()), Ok)
 }

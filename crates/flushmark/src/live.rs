@@ -47,16 +47,16 @@ pub struct Live {
 }
 
 impl Live {
-    /// Publishes a run that begins, and where it is kept.
-    pub fn of(document: &RunDocument, kept: Option<(RunId, &Location)>) -> Live {
-        let mut live =
-            Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document);
+    /// Publishes a run that begins, the one with this `number` of the process, and where it is kept.
+    pub fn of(document: &RunDocument, number: usize, kept: Option<(RunId, &Location)>) -> Live {
+        let directories = emulate::runtime::in_memory();
+        let mut live = Live::within(directories.first().map(PathBuf::as_path), number, document);
         live.content.running.run = kept.map(|(run, _)| run.number());
         live.content.running.store = kept.map(|(_, location)| location.to_string());
         live
     }
 
-    fn within(directory: Option<&Path>, document: &RunDocument) -> Live {
+    fn within(directory: Option<&Path>, number: usize, document: &RunDocument) -> Live {
         let pid = std::process::id();
         let running = Running {
             process: pid,
@@ -74,7 +74,8 @@ impl Live {
             commit_p99_us: None,
             history: History::default(),
         };
-        let file = directory.map(|directory| directory.join(format!("{PREFIX}{pid}{ENDING}")));
+        let file =
+            directory.map(|directory| directory.join(format!("{PREFIX}{pid}-{number}{ENDING}")));
         Live { file, content: Content { writer: process::this(), running }, written: None }
     }
 
@@ -205,7 +206,7 @@ mod tests {
     fn a_run_is_published_until_its_end() {
         let directory = tempfile::tempdir().unwrap();
         let plan = workload::suites::named("quick").unwrap();
-        let mut live = Live::within(Some(directory.path()), &modelled());
+        let mut live = Live::within(Some(directory.path()), 0, &modelled());
         assert!(running_in(directory.path()).is_empty());
         live.begin(&plan, 1..2);
         let mode = fs::metadata(&files(directory.path())[0]).unwrap().permissions().mode();
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn only_files_of_ended_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let mut live = Live::within(Some(directory.path()), &modelled());
+        let mut live = Live::within(Some(directory.path()), 0, &modelled());
         live.begin(&workload::suites::named("quick").unwrap(), 0..1);
         let content = fs::read_to_string(&files(directory.path())[0]).unwrap();
         let place = |name: &str| directory.path().join(name);
@@ -268,7 +269,7 @@ mod tests {
         let plan = workload::suites::named("quick").unwrap();
         let directory = tempfile::tempdir().unwrap();
         for place in [None, Some(directory.path().join("gone"))] {
-            let mut live = Live::within(place.as_deref(), &modelled());
+            let mut live = Live::within(place.as_deref(), 0, &modelled());
             live.begin(&plan, 0..1);
             live.see(&seen(1.0));
         }

@@ -18,7 +18,9 @@ mod progress;
 mod selection;
 mod session;
 mod signals;
+mod start_line;
 mod tracing;
+mod unsent;
 mod write_cache;
 
 use clap::FromArgMatches as _;
@@ -46,6 +48,7 @@ fn main() {
         args::Command::Results(results) => commands::results::run(&results),
         args::Command::Web(web) => commands::web::run(&web),
         args::Command::Ceph(ceph) => commands::ceph::run(&ceph),
+        args::Command::Fleet(fleet) => commands::fleet::run(&fleet),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),

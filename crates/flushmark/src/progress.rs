@@ -13,6 +13,8 @@ use workload::Plan;
 pub struct Progress {
     look: Look,
     display: Display,
+    /// Before each line, if lines of several runs are mixed.
+    label: String,
     test: Running,
 }
 
@@ -40,6 +42,16 @@ impl Progress {
             (false, true) => Display::Bar(bar()),
             (false, false) => Display::Lines,
         };
+        Progress::shown(display, look, String::new())
+    }
+
+    /// Of one run among several: lines that begin with its target.
+    pub fn among_others(quiet: bool, look: &Look, target: &str) -> Progress {
+        let display = if quiet { Display::Quiet } else { Display::Lines };
+        Progress::shown(display, look, format!("{}: ", unseen::escaped(target)))
+    }
+
+    fn shown(display: Display, look: &Look, label: String) -> Progress {
         let test = Running {
             name: String::new(),
             position: String::new(),
@@ -48,7 +60,7 @@ impl Progress {
             later: Duration::ZERO,
             begun: None,
         };
-        Progress { look: *look, display, test }
+        Progress { look: *look, display, label, test }
     }
 
     /// The next group of tests begins, usually a single test.
@@ -110,7 +122,7 @@ impl Progress {
     /// Prints a permanent line.
     pub fn line(&self, line: &str) {
         // Ignore write errors (`2>&1 | head`); the run continues.
-        let write = || drop(writeln!(std::io::stderr(), "{line}"));
+        let write = || drop(writeln!(std::io::stderr(), "{}{line}", self.label));
         match &self.display {
             Display::Quiet => {}
             Display::Bar(bar) => bar.suspend(write),

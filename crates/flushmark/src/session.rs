@@ -4,12 +4,13 @@ use std::ops::RangeInclusive;
 
 use judge::{Case, Judgement};
 use measurement::{Ended, Outcome, RunDocument, Skipped, TargetRecord, TestResult};
+use together::Runner;
 use workload::{Plan, Test};
 
 use crate::bench::{Bench, TargetOptions};
 use crate::exit::{self, ExitStatus};
 use crate::live::Live;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::signals::{self, STOP};
 use crate::tracing::TestTracer;
 
@@ -103,10 +104,12 @@ impl Session {
         self.bench.notes()
     }
 
-    /// Runs the tests in order. Calls `done` after each, because a later one may fail.
+    /// Runs the tests in order, with a `runner` each one together with others. Calls `done` after
+    /// each, because a later one may fail.
     pub fn run(
         mut self,
         plan: &Plan,
+        runner: Option<Runner>,
         progress: &mut Progress,
         mut live: Live,
         mut done: impl FnMut(&TestResult),
@@ -116,7 +119,7 @@ impl Session {
         let mut failed = false;
         let mut begun = 0;
         let mut measured: Vec<&Test> = Vec::new();
-        for group_tests in plan.groups() {
+        for (number, group_tests) in plan.groups().enumerate() {
             if STOP.is_requested() || failed {
                 break;
             }
@@ -143,7 +146,9 @@ impl Session {
                 progress.live(seen);
                 live.see(seen);
             };
-            let mut outcomes = match self.bench.run(&tests, &mut observe) {
+            let start_line =
+                runner.as_ref().map(|runner| runner.test(number, &progress::names(&tests)));
+            let mut outcomes = match self.bench.run(&tests, start_line, &mut observe) {
                 Ok(Some(outcomes)) => outcomes,
                 Ok(None) => break,
                 Err(cause) => {
@@ -159,6 +164,7 @@ impl Session {
                 failed |= self.take(outcome, progress, &mut done);
             }
         }
+        self.document.group = runner.map(Runner::finish);
         progress.finish();
         drop(live);
         let found_on = self.bench.found_on();
@@ -197,7 +203,7 @@ impl Session {
         progress.tracing();
         let bench = &mut self.bench;
         let tests = TestTracer::shortened(tests);
-        match tracer.trace(|observe| bench.run(&tests, observe).map(drop)) {
+        match tracer.trace(|observe| bench.run(&tests, None, observe).map(drop)) {
             Ok(Some(trace)) => {
                 if committing.next().is_some() {
                     result.notes.push(TRACED_TOGETHER.to_owned());
@@ -248,6 +254,7 @@ pub fn new_document(
         started_at: measurement::started_at::write(began),
         source: None,
         merged_runs: None,
+        group: None,
         suite: suite.to_owned(),
         smoke: false,
         target,

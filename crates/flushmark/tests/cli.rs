@@ -39,8 +39,9 @@ fn help() {
       emulate    Serve a modelled drive over NBD, FUSE or a block device
       explain    Show step by step on models how storage loses data
 
-    Plan:
+    Clusters and fleets:
       ceph       Examine and measure a Ceph cluster, or size a planned one
+      fleet      Compare the drives of many hosts
 
     Prove:
       verify     Prove that acknowledged writes survive a power loss
@@ -122,6 +123,23 @@ fn help_of_check() {
               times.
               Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.
 
+          --group <NAME>
+              Begin each test at the same moment as the other hosts of this group; they meet in the
+              PostgreSQL store
+
+          --hosts <N>
+              The number of hosts in the group
+
+          --group-wait <TIME>
+              How long to wait for hosts of the group that are missing or not ready; then the others go
+              on
+              
+              [default: 2min]
+
+          --start-at <TIME>
+              Begin the first test at this time, such as 2026-12-01T03:00:00Z, and the others at times
+              that follow from it: without a store, hosts begin together as well as their clocks agree
+
           --destroy-data
               Allow overwriting the content of the target file or device
 
@@ -198,9 +216,10 @@ fn help_of_run() {
 
     Options:
       -t, --target <TARGET>
-              Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-              `flushmark models`), an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects
-              in a Ceph pool rados:POOL, or null:
+              Where to run; given several times, on all at once. A directory, a file, a device under
+              /dev, a modelled drive sim:MODEL (see `flushmark models`), an NBD export
+              nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in a Ceph pool rados:POOL, or
+              null:
 
           --time <TIME>
               Shorten every timed test to this, such as 30s or 250ms
@@ -215,6 +234,23 @@ fn help_of_run() {
               Run the whole suite in seconds to show that everything works; the numbers are meaningless
               and are not kept
 
+          --group <NAME>
+              Begin each test at the same moment as the other hosts of this group; they meet in the
+              PostgreSQL store
+
+          --hosts <N>
+              The number of hosts in the group
+
+          --group-wait <TIME>
+              How long to wait for hosts of the group that are missing or not ready; then the others go
+              on
+              
+              [default: 2min]
+
+          --start-at <TIME>
+              Begin the first test at this time, such as 2026-12-01T03:00:00Z, and the others at times
+              that follow from it: without a store, hosts begin together as well as their clocks agree
+
           [the options of check]
 
       -h, --help
@@ -222,6 +258,8 @@ fn help_of_run() {
 
     Examples:
       flushmark run journal --target /var/lib/ceph
+      flushmark run ceph-disk --target /dev/sdx --target /dev/sdy --destroy-data
+      flushmark run plan.toml --target /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
       flushmark run slog --target /dev/sdx --destroy-data
       flushmark run write-cache --target sim:micron-5100-eco-960gb
       flushmark run my-plan.toml --target . --format json > result.json

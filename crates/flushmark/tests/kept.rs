@@ -384,7 +384,11 @@ fn a_named_store_that_cannot_be_opened_is_refused_before_anything_is_measured() 
     insta::assert_snapshot!(refusal(&place.text("foreign.csv"), 2), @"flushmark: the store PLACE/foreign.csv is not an SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
     insta::assert_snapshot!(refusal(&place.text("target"), 2), @"flushmark: the store PLACE/target is a directory; name a file in it, such as results.db");
     insta::assert_snapshot!(refusal("/proc/results.db", 4), @"flushmark: the store /proc/results.db cannot be used: the file cannot be created: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refusal("postgres://u:secret@127.0.0.1:1/d", 4), @"flushmark: the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111)");
+    // A server may answer later.
+    let run = place.measure(TWO, &["--quiet", "--store", "postgres://u:secret@127.0.0.1:1/d"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr.lines().next().unwrap(), @"flushmark: the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111). This run will be saved to a file, and `flushmark results push` keeps it later");
+    assert!(run.stderr.contains("results push --store postgres://u@127.0.0.1:1/d` to keep it"));
 }
 
 #[test]
@@ -442,7 +446,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` to keep it");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE). This run was saved to STATE/flushmark/RUN.json; run `flushmark results push --store DISK/results.db` to keep it");
     // Runs acknowledged before are there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
@@ -520,7 +524,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let socket = server.directory().display().to_string();
     let said = run.words().replace(&file, "RUN.json").replace(&place.text("state"), "STATE");
     let said = said.replace(&socket.replace('/', "%2F"), "SOCKET").replace(&socket, "SOCKET");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run was saved to STATE/flushmark/RUN.json; run `flushmark results import STATE/flushmark/RUN.json --store postgres://postgres@SOCKET/fleet` to keep it");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run was saved to STATE/flushmark/RUN.json; run `flushmark results push --store postgres://postgres@SOCKET/fleet` to keep it");
 
     // It comes back during a run: nothing is missing.
     server.up();
@@ -535,6 +539,31 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     assert_eq!(tests, [2, 1, 2, 2]);
     let shown = place.run(&["results", "show", "last", "--store", &store, "--format", "json"]);
     assert!(shown.stdout == run.stdout, "what came back is not what was printed");
+
+    // What was saved is sent later, and completes the part that the server had.
+    let pushed = || place.run(&["results", "push", "--store", &store]);
+    let first = pushed();
+    assert_eq!((first.code, first.stderr.as_str()), (Some(0), ""));
+    assert!(first.stdout.contains(".json: kept as run "), "{}", first.stdout);
+    let tests = || -> Vec<u64> {
+        let listed = place.listed(&["--store", &store]);
+        listed.iter().map(|kept| kept["tests"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(tests(), [2, 2, 2, 2]);
+    assert_eq!(pushed().stdout, "Nothing to send.\n");
+
+    // A server that does not answer at the start costs no result either.
+    server.down();
+    let run = place.run(&["run", &plan, "--target", "null:", "--quiet", "--store", &store]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let (before, after) = run.stderr.split_once('\n').unwrap();
+    assert!(before.ends_with("and `flushmark results push` keeps it later"), "{before}");
+    assert!(after.contains("This run was saved to "), "{after}");
+    let refused = pushed();
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
+    server.up();
+    assert_eq!(pushed().code, Some(0));
+    assert_eq!(tests(), [2, 2, 2, 2, 2]);
 }
 
 /// A password on a command line is visible to everybody who can list processes.

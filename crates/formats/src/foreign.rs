@@ -139,6 +139,7 @@ impl ForeignRun {
             target: self.target,
             source: Some(self.source),
             merged_runs: None,
+            group: None,
             host: drive::HostFacts::default(),
             drive: None,
             drives: Vec::new(),

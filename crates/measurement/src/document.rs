@@ -13,6 +13,7 @@ use workload::Test;
 
 use crate::disk_counters::DiskCounters;
 use crate::finding::{Finding, Fitness, FitnessUnderEachSetting, Use};
+use crate::group::GroupRecord;
 use crate::result::TestResult;
 use crate::started_at;
 use crate::target::TargetRecord;
@@ -89,6 +90,9 @@ pub struct RunDocument {
     /// Number of runs merged into this one; `null` for an unmerged run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_runs: Option<u32>,
+    /// Other runs whose tests began at the same moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupRecord>,
     /// The machine it ran on.
     pub host: drive::HostFacts,
     /// The filesystem and drive under the target; `null` if there is none.

@@ -24,6 +24,8 @@
 //! | `database` | a database server and its settings |
 //! | `server_activity` | what a database server did in an interval, by its own counters |
 //! | `insert_benchmark` | a step of the Insert Benchmark |
+//! | `group` | runs on several targets or hosts whose tests began at the same moment |
+//! | `anonymous` | documents without what identifies a drive or a host |
 //! | `target` | what a run was made on, and its kind |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //! | [`trace_document`] | the JSON output of `flushmark trace` |
@@ -33,6 +35,7 @@
 //! `store` carry the [`RunDocument`].
 
 mod anatomy;
+mod anonymous;
 mod audit;
 pub mod ceph_document;
 mod database;
@@ -41,6 +44,7 @@ pub mod document;
 mod drive_traffic;
 pub mod drives_document;
 mod finding;
+mod group;
 mod histogram;
 pub mod host_document;
 mod insert_benchmark;
@@ -72,6 +76,7 @@ pub use document::{Outcome, RunDocument, Skipped, Source};
 pub use drive_traffic::{DriveTraffic, OperationCounts};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
+pub use group::{Agreement, GroupRecord, GroupStart, GroupTotal};
 pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
 pub use insert_benchmark::{

@@ -742,6 +742,16 @@ impl TestResult {
         self.commit_us.or(self.write_us).or(self.read_us)
     }
 
+    /// The distribution behind [`TestResult::headline_us`], if it was kept.
+    pub fn headline_histogram(&self) -> Option<&Histogram> {
+        self.headline_us()?;
+        let Histograms { commit, write, read, .. } = &self.histograms;
+        if self.commit_us.is_some() {
+            return commit.as_ref();
+        }
+        if self.write_us.is_some() { write.as_ref() } else { read.as_ref() }
+    }
+
     /// Operations per second at the end of the test: in the last window of the steady-state rule, or
     /// in the whole test if it was too short for one.
     pub fn iops_at_the_end(&self) -> f64 {

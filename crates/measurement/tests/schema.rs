@@ -143,6 +143,7 @@ fn document() -> RunDocument {
         started_at: "2026-11-20T19:30:00Z".to_owned(),
         source: None,
         merged_runs: None,
+        group: None,
         suite: "slog".to_owned(),
         smoke: false,
         target: TargetRecord::new("/var/lib/db", TargetKind::Directory),

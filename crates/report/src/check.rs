@@ -8,6 +8,7 @@ use workload::number::number;
 use crate::columns::{Column, Columns};
 use crate::distribution::distributions;
 use crate::findings::{findings, fitness};
+use crate::group::group_lines;
 use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
@@ -30,6 +31,7 @@ pub fn check_page(document: &RunDocument, look: &Look) -> String {
             + &look.finish(notes(&document.results, &document.skipped, look)),
         pictures(&document.results, look),
         traces(&document.results, look),
+        group_lines(document, look),
         findings(&document.findings, look),
         fitness(&document.fitness, look),
         if in_memory { String::new() } else { nearest(&judge::nearest(&case, NEAREST), look) },

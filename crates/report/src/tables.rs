@@ -16,6 +16,7 @@ use workload::number::latency;
 use workload::{Plan, Table};
 
 use crate::findings::{findings, fitness_under_each_setting};
+use crate::group::group_lines;
 use crate::look::Look;
 use crate::notes::notes;
 use crate::trace::traces;
@@ -54,6 +55,7 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     let sections = [
         look.finish(table + &sorts + &notes(results, skipped, look)),
         traces(results, look),
+        group_lines(document, look),
         findings(&document.findings, look),
         grades.map_or(String::new(), |grades| fitness_under_each_setting(grades, look)),
     ];

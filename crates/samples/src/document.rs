@@ -27,6 +27,7 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         started_at: "2026-11-20T19:30:00Z".to_owned(),
         source: None,
         merged_runs: None,
+        group: None,
         suite: "quick".to_owned(),
         smoke: false,
         target: TargetRecord::new("/var/lib/db", TargetKind::Directory),

@@ -11,6 +11,7 @@
 //! | `store` | the store: begin, append, finish, insert, get, tag, note, delete, copy |
 //! | `list` | filters, and the list of runs, newest first |
 //! | [`list_document`] | the list as JSON, and its schema |
+//! | `figures` | the figures of many runs at once |
 //! | `history` | the last run, and earlier runs of the same kind |
 //! | `run` | what a store records of a run besides its document |
 //! | `error` | errors, one sentence each |
@@ -26,6 +27,7 @@
 
 mod engine;
 mod error;
+mod figures;
 mod history;
 mod identity;
 mod list;
@@ -43,6 +45,7 @@ mod unwritable;
 mod writing;
 
 pub use error::{Problem, StoreError};
+pub use figures::{Figures, RunFigures, Which};
 pub use history::HostScope;
 pub use list::Filter;
 pub use list_document::ListDocument;

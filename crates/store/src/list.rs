@@ -108,7 +108,7 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
 }
 
 /// Runs per statement.
-const CHUNK: usize = 500;
+pub(crate) const CHUNK: usize = 500;
 
 /// Summaries of these runs, in this order; runs deleted in the meantime are left out.
 pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summary>, Problem> {

@@ -47,3 +47,19 @@ pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<StoredRun, Prob
     }
     Ok(StoredRun { summary, document })
 }
+
+/// The documents without their tests.
+pub(crate) fn headers(
+    engine: &mut dyn Engine,
+    runs: &[RunId],
+) -> Result<Vec<(RunId, RunDocument)>, Problem> {
+    let mut headers = Vec::with_capacity(runs.len());
+    for runs in runs.chunks(list::CHUNK) {
+        let list = runs.iter().map(RunId::to_string).collect::<Vec<_>>().join(", ");
+        let sql = format!("SELECT run, document FROM headers WHERE run IN ({list})");
+        for row in engine.query(&sql, &[])? {
+            headers.push((RunId(row.integer(0)?), unpack(row.blob(1)?)?));
+        }
+    }
+    Ok(headers)
+}

@@ -1,13 +1,16 @@
 //! The store: begin, append, finish, insert, get, tag, note, delete, copy.
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use measurement::{RunDocument, TestResult};
 use uuid::Uuid;
 
 use crate::engine::{Engine, finish};
 use crate::error::{Problem, StoreError};
+use crate::figures::{self, Figures, Which};
 use crate::history::{self, HostScope};
 use crate::identity::{self, Known};
 use crate::list::{self, Filter};
@@ -16,7 +19,7 @@ use crate::migrations::{MIGRATIONS, migrate};
 use crate::packing::digest;
 use crate::postgres::Postgres;
 use crate::process;
-use crate::reading::{expect, get, kept_tests};
+use crate::reading::{self, expect, get, kept_tests};
 use crate::run::{End, Origin, RunId, State, StoredRun, Summary, Tag};
 use crate::sqlite::Sqlite;
 use crate::writing::{self, Entry};
@@ -253,6 +256,20 @@ impl Store {
             let ids = list::ids(engine, filter)?;
             list::summaries(engine, &ids)
         })
+    }
+
+    /// The figures of complete runs of known hosts that began within this time.
+    pub fn figures(
+        &mut self,
+        which: Which,
+        time: &Range<Timestamp>,
+    ) -> Result<Figures, StoreError> {
+        self.ask(|engine| figures::read(engine, which, time))
+    }
+
+    /// The documents of these runs without their tests; runs deleted in the meantime are left out.
+    pub fn headers(&mut self, runs: &[RunId]) -> Result<Vec<(RunId, RunDocument)>, StoreError> {
+        self.ask(|engine| reading::headers(engine, runs))
     }
 
     /// Numbers of the runs that match a filter, newest first.

@@ -40,6 +40,11 @@ pub enum ResultsCommand {
     Compare(CompareArgs),
     Merge(MergeArgs),
     Import(ImportArgs),
+    /// Keep the runs of this host that their store did not accept at the time
+    ///
+    /// `check` and `run` save such a run in $XDG_STATE_HOME/flushmark or ~/.local/state/flushmark.
+    /// Each file is removed once its run is kept.
+    Push,
     Export(ExportArgs),
 }
 
@@ -169,6 +174,7 @@ pub struct DeleteArgs {
 Examples:
   flushmark results import fio.json --drive 'Samsung 980 1TB'
   flushmark results import results/
+  flushmark results import collected/db7/ --host db7 --store postgres://bench@db1/flushmark
   flushmark results import forum-post.txt --dry-run --format json > result.json
   flushmark results import /mnt/old-host/results.db
   ssh nas diskinfo -wS /dev/ada1 | flushmark results import - --drive 'Intel 710'")]
@@ -185,6 +191,10 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
 
+    /// The host that measured, for results that do not come from another store
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
     /// Output format; JSON prints result documents, one per line if there are several
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -196,6 +206,7 @@ pub struct ImportArgs {
 Examples:
   flushmark results export last --format fio+ > fio.json
   flushmark results export @before @after --format csv -o both.csv
+  flushmark results export last --anonymous --format json > result-to-share.json
   flushmark results export result.json --format parquet -o tables/")]
 pub struct ExportArgs {
     /// Kept runs (12, last, last~1, @TAG) or files with result documents
@@ -206,12 +217,16 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub format: ExportFormat,
 
+    /// Leave out serial numbers, host names, identities of filesystems and clusters, and paths
+    #[arg(long)]
+    pub anonymous: bool,
+
     /// Where to write it [default: stdout]; for Parquet, a directory that is created
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
 }
 
-fn parse_moment(text: &str) -> Result<Timestamp, String> {
+pub fn parse_moment(text: &str) -> Result<Timestamp, String> {
     moment(text, Timestamp::now()).ok_or_else(|| {
         "expected a date (2026-11-20), a time (2026-11-20T18:00:00Z), or an age: 12h, 30d, 4w"
             .to_owned()

@@ -19,16 +19,19 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
     let measurement = Measurement {
         plan: &plan,
-        target: &args.path,
+        targets: std::slice::from_ref(&args.path),
+        group: &args.group,
         common: &args.common,
         keep: &args.keep,
         smoke: false,
         in_use: false,
         prepare_time_max: Some(PREPARE_TIME_MAX),
     };
-    let (document, verdict) = measurement.run(report::check_page)?;
-    let failed: Vec<String> =
-        args.fail_on.iter().filter_map(|fail_on| failure(&document, *fail_on)).collect();
+    let (documents, verdict) = measurement.run(report::check_page)?;
+    let failed: Vec<String> = documents
+        .iter()
+        .flat_map(|document| args.fail_on.iter().filter_map(|it| failure(document, *it)))
+        .collect();
     if verdict != ExitStatus::Done || failed.is_empty() {
         return Ok(verdict);
     }

@@ -10,6 +10,7 @@ pub mod drives;
 pub mod emulate;
 pub mod explain;
 pub mod fit;
+pub mod fleet;
 pub mod host;
 mod measure;
 pub mod models;

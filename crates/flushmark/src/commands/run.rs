@@ -23,19 +23,25 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         })?;
     }
     plan = shortened(plan, args.time, args.smoke);
-    if let (None, Some(error)) = (&args.target, &plan.targets_differ) {
+    if let (true, Some(error)) = (args.target.is_empty(), &plan.targets_differ) {
         return Err(WrongUse(error.to_string()).into());
     }
-    let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
-        WrongUse(
+    let targets = match (&args.target[..], &plan.target) {
+        ([], Some(target)) => std::slice::from_ref(target),
+        (targets, _) => targets,
+    };
+    if targets.is_empty() {
+        return Err(WrongUse(
             "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL, \
              --target nbd://HOST/EXPORT, --target rbd:POOL/IMAGE or --target null:"
                 .to_owned(),
         )
-    })?;
+        .into());
+    }
     let measurement = Measurement {
         plan: &plan,
-        target: &target,
+        targets,
+        group: &args.group,
         common: &args.common,
         keep: &args.keep,
         smoke: args.smoke,

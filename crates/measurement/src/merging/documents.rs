@@ -45,6 +45,7 @@ impl RunDocument {
             smoke: first.smoke,
             target,
             source: source(runs),
+            group: None,
             merged_runs: Some(runs.iter().map(|run| run.merged_runs.unwrap_or(1)).sum()),
             host: if same(runs, machine) {
                 first.host.clone()

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use compare::{Comparison, Group};
 use measurement::RunDocument;
 use report::Figures;
@@ -13,6 +14,7 @@ use super::super::measure::Measurement;
 use super::super::{look, print, run as run_command};
 use crate::args::ceph::{AccessArgs, BenchArgs, CacheChoice};
 use crate::args::export::PrintFormat;
+use crate::args::group::GroupArgs;
 use crate::exit::{ExitStatus, WrongUse};
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
@@ -50,14 +52,18 @@ fn measure(
 ) -> anyhow::Result<(RunDocument, ExitStatus)> {
     let measurement = Measurement {
         plan,
-        target: &target.to_string(),
+        targets: &[target.to_string()],
+        group: &GroupArgs::default(),
         common: &args.common,
         keep: &args.keep,
         smoke: args.smoke,
         in_use: false,
         prepare_time_max: None,
     };
-    measurement.run(|document, look| report::run_page(plan, document, look))
+    let (documents, ended) =
+        measurement.run(|document, look| report::run_page(plan, document, look))?;
+    let document = documents.into_iter().next().context("nothing was measured")?;
+    Ok((document, ended))
 }
 
 /// Options after the target's name that reach the same cluster.

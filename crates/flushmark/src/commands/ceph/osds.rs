@@ -58,7 +58,8 @@ pub fn run(args: &OsdsArgs) -> anyhow::Result<ExitStatus> {
         keep: &args.keep,
     };
     let (completed, kept) = measurement.run(&progress)?;
-    let delivered = deliver(&completed.document, &args.delivery, |document| {
+    let document = &completed.document;
+    let delivered = deliver(std::slice::from_ref(document), &args.delivery, || {
         report::ceph_osds_page(document, &look)
     });
     kept.report(&progress);

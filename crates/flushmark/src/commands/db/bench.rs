@@ -139,7 +139,8 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     judge(&mut document, None);
     let completed = completed(document, error);
     let kept = keeping.finish(&completed);
-    let delivered = deliver(&completed.document, &args.delivery, |document| {
+    let document = &completed.document;
+    let delivered = deliver(std::slice::from_ref(document), &args.delivery, || {
         report::insert_benchmark_page(document, &look)
     });
     kept.report(&progress);

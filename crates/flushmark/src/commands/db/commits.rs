@@ -34,7 +34,9 @@ const SUITE: &str = "db-commits";
 pub fn run(args: &CommitsArgs) -> anyhow::Result<ExitStatus> {
     expect_output(&args.delivery)?;
     let (completed, delivered) = measured(args, |document, look| {
-        deliver(document, &args.delivery, |document| report::database_commits_page(document, look))
+        deliver(std::slice::from_ref(document), &args.delivery, || {
+            report::database_commits_page(document, look)
+        })
     })?;
     let ended = completed.end()?;
     delivered.map(|()| ended.1)

@@ -81,7 +81,8 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     let error = failure.filter(|_| document.results.is_empty()).map(Into::into);
     let completed = Completed { document, verdict, error };
     let kept = keeping.finish(&completed);
-    let delivered = deliver(&completed.document, &args.delivery, |document| {
+    let document = &completed.document;
+    let delivered = deliver(std::slice::from_ref(document), &args.delivery, || {
         report::database_watch_page(document, &look)
     });
     kept.report(&progress);

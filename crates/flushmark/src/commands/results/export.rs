@@ -14,13 +14,20 @@ use crate::selection::select;
 
 pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> {
     let selected = select(&args.results, store)?;
-    let documents: Vec<RunDocument> =
+    let mut documents: Vec<RunDocument> =
         selected.into_iter().flat_map(|selected| selected.documents).collect();
     if documents.iter().all(|document| document.results.is_empty()) {
         return Err(WrongUse(
             "nothing to export: the selected results have no measured test".to_owned(),
         )
         .into());
+    }
+    if args.anonymous {
+        documents = documents
+            .iter()
+            .map(RunDocument::anonymous)
+            .collect::<Result<_, _>>()
+            .context("cannot make the result anonymous")?;
     }
     match (args.format.text(), &args.output) {
         (Some(format), None) => print(&export::text(&documents, format)?)?,

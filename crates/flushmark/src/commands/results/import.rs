@@ -74,7 +74,7 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     }
     if let Some(store) = &mut store {
         for batch in read.chunks_mut(BATCH) {
-            keep(store, batch)?;
+            keep(store, batch, args.host.as_deref())?;
         }
     }
     match args.format {
@@ -119,11 +119,12 @@ fn judge_foreign(documents: &mut [RunDocument]) {
 
 /// Keeps what was read and records the run numbers. A document that was kept before has its old
 /// number.
-fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
+fn keep(store: &mut Store, files: &mut [FileRead], host: Option<&str>) -> anyhow::Result<()> {
     let documents: Vec<&RunDocument> =
         files.iter().flat_map(|file| &file.imported.documents).collect();
-    // The output of other tools does not name the machine.
-    let mut inserted = store.insert_all(&documents, &Origin::default())?.into_iter();
+    // Documents and the output of other tools do not name the machine.
+    let origin = Origin { host: host.map(str::to_owned) };
+    let mut inserted = store.insert_all(&documents, &origin)?.into_iter();
     for file in files {
         let runs =
             inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {

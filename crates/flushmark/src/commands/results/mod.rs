@@ -7,6 +7,7 @@ mod import;
 mod list;
 mod mark;
 mod merge;
+mod push;
 mod show;
 
 use crate::args::results::{ResultsArgs, ResultsCommand};
@@ -22,6 +23,7 @@ pub fn run(args: &ResultsArgs) -> anyhow::Result<ExitStatus> {
         ResultsCommand::Compare(compare) => compare::run(compare, &args.store),
         ResultsCommand::Merge(merge) => merge::run(merge, &args.store),
         ResultsCommand::Import(import) => import::run(import, &args.store),
+        ResultsCommand::Push => push::run(&args.store),
         ResultsCommand::Export(export) => export::run(export, &args.store),
     }
 }

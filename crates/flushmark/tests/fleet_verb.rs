@@ -1,0 +1,145 @@
+//! `flushmark fleet`: the drives of many hosts compared.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Run, flushmark};
+use drive::{Backing, BlockDevice, WriteCache};
+use measurement::RunDocument;
+use samples::machine::{self, write};
+use store::{Location, Origin, Store};
+use workload::SyncMethod::Fsync;
+
+/// A `check` on a host's drive that needs so long for a flush, after changes to the drive.
+fn checked(week: i64, flush_us: f64, change: impl Fn(&mut BlockDevice)) -> RunDocument {
+    let machine = machine::consumer_nvme();
+    let mut place = machine.place.unwrap();
+    let Backing::BlockDevice(device) = &mut place.backing else { panic!("a drive") };
+    device.firmware = Some("5B2QGXA7".to_owned());
+    change(device);
+    let at = jiff::Timestamp::from_second(1_790_000_000 + week * 604_800).unwrap();
+    RunDocument {
+        started_at: at.to_string(),
+        drive: Some(place),
+        host: machine.host,
+        ..samples::document(vec![write(Fsync, 20.0, flush_us).result()])
+    }
+}
+
+struct Fleet {
+    directory: tempfile::TempDir,
+}
+
+impl Fleet {
+    /// Keeps these runs, each of a host.
+    fn of(runs: impl IntoIterator<Item = (String, RunDocument)>) -> Fleet {
+        let fleet = Fleet { directory: tempfile::tempdir().unwrap() };
+        let location = Location::Sqlite(fleet.directory.path().join("results.db"));
+        let mut store = Store::open(&location).unwrap();
+        for (host, mut document) in runs {
+            let Some(place) = &mut document.drive else { panic!("a place") };
+            let Backing::BlockDevice(device) = &mut place.backing else { panic!("a drive") };
+            device.serial = Some(format!("S{host}"));
+            store.insert(&document, &Origin { host: Some(host) }).unwrap();
+        }
+        fleet
+    }
+
+    fn run(&self, words: &[&str]) -> Run {
+        let mut command = flushmark();
+        command
+            .arg("fleet")
+            .args(words)
+            .arg("--store")
+            .arg(self.directory.path().join("results.db"));
+        Run::of(command.env("COLUMNS", "160").output().unwrap())
+    }
+}
+
+/// Within 4 % of the usual, and different for each host and week.
+fn usual(host: i64, week: i64) -> f64 {
+    2900.0 * (1.0 + ((host * 7 + week * 5) % 9 - 4) as f64 / 100.0)
+}
+
+#[test]
+fn outliers_are_named_with_what_differs() {
+    let fleet = Fleet::of((0..30).map(|host| {
+        let document = match host {
+            7 => checked(0, 9_000.0, |device| device.queue.scheduler = Some("bfq".to_owned())),
+            8 => checked(0, 12_000.0, |device| {
+                device.queue.write_cache = Some(WriteCache::WriteThrough);
+            }),
+            9 => checked(0, 6_000.0, |_| ()),
+            29 => checked(0, 9_000.0, |device| device.model = Some("another".to_owned())),
+            _ => checked(0, usual(host, 0), |_| ()),
+        };
+        (format!("db{host:02}"), document)
+    }));
+    let found = fleet.run(&["outliers"]);
+    assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(found.stdout, @"
+    3 of 29 drives are slower than others of their model:
+
+      host  drive  test                           p50    usual  slower  what differs
+      db08  Sdb08  randwrite 4 KiB, fsync=1,    12 ms  2.95 ms    4.1x  write cache off (usually
+                   depth 1, jobs 1                                      on)
+      db07  Sdb07  randwrite 4 KiB, fsync=1,  9.03 ms  2.95 ms    3.1x  I/O scheduler bfq
+                   depth 1, jobs 1                                      (usually none)
+      db09  Sdb09  randwrite 4 KiB, fsync=1,  6.02 ms  2.95 ms    2.0x  no known fact
+                   depth 1, jobs 1
+
+    Compared within model, suite and filesystem: 29 figures, limit 2.9 robust deviations.
+    One drive was not compared: fewer than 8 of its kind were measured.
+    ");
+    insta::assert_snapshot!(fleet.run(&["outliers", "--model", "other"]).stdout, @"
+    No drive is slower than others of its model (0 compared).
+    One drive was not compared: fewer than 8 of its kind were measured.
+    ");
+    insta::assert_snapshot!(fleet.run(&["outliers", "--suite", "wal"]).stdout, @"No drive is slower than others of its model (0 compared).");
+}
+
+#[test]
+fn drift_is_dated_and_comes_with_what_changed() {
+    let fleet = Fleet::of((0..20).flat_map(|host| {
+        (0..10).map(move |week| {
+            let slow = if week >= 6 { 2.0 } else { 1.0 };
+            let document = match host {
+                3 => checked(week, usual(host, week) * slow, |device| {
+                    let firmware = if week >= 6 { "6B2QGXA7" } else { "5B2QGXA7" };
+                    device.firmware = Some(firmware.to_owned());
+                }),
+                4 => checked(week, usual(host, week) * (1.0 + week as f64 * 0.2), |_| ()),
+                _ => checked(week, usual(host, week), |_| ()),
+            };
+            (format!("db{host:02}"), document)
+        })
+    }));
+    let found = fleet.run(&["drift"]);
+    assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(found.stdout, @"
+    2 of 20 drives became slower:
+
+      host  drive  test                  since (UTC)   before    since  slower  how        what changed then
+      db04  Sdb04  quick: randwrite      2026-10-05   3.22 ms  8.51 ms    2.6x  gradually  no known fact
+                   4 KiB, fsync=1,
+                   depth 1, jobs 1
+      db03  Sdb03  quick: randwrite      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7
+                   4 KiB, fsync=1,                                                         to 6B2QGXA7
+                   depth 1, jobs 1
+    ");
+    // Before that time, nothing had happened.
+    insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"No drive became slower (20 with a history).");
+}
+
+#[test]
+fn nothing_to_compare() {
+    let nothing = Fleet::of([]);
+    insta::assert_snapshot!(nothing.run(&["outliers"]).stdout, @"No drive is slower than others of its model (0 compared).");
+    insta::assert_snapshot!(nothing.run(&["drift"]).stdout, @"No drive became slower (0 with a history).");
+    let mut absent = flushmark();
+    absent.args(["fleet", "outliers", "--store", "/nowhere/results.db"]);
+    let refused = Run::of(absent.output().unwrap());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("does not exist"), "{}", refused.stderr);
+}

@@ -1,0 +1,55 @@
+//! Starts by the time of day.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+/// Between the end of a test and the start of the next one, so that files can be prepared.
+pub const PAUSE: Duration = Duration::from_secs(10);
+
+/// The moment of each start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    start: Timestamp,
+    /// From the first start.
+    offsets: Vec<Duration>,
+}
+
+impl Schedule {
+    /// For tests that take so long, with pauses between them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let start = "2026-12-01T03:00:00Z".parse().unwrap();
+    /// let schedule = together::Schedule::new(start, &[Duration::from_secs(20); 3]);
+    /// assert_eq!(schedule.at(2).unwrap().to_string(), "2026-12-01T03:01:00Z");
+    /// assert_eq!(schedule.at(3), None);
+    /// ```
+    pub fn new(start: Timestamp, tests: &[Duration]) -> Schedule {
+        let offsets = tests.iter().scan(Duration::ZERO, |offset, &time| {
+            let own = *offset;
+            *offset += time + PAUSE;
+            Some(own)
+        });
+        Schedule { start, offsets: offsets.collect() }
+    }
+
+    pub fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// The moment of a test's start; `None` if there are not so many.
+    pub fn at(&self, test: usize) -> Option<Timestamp> {
+        let offset = *self.offsets.get(test)?;
+        self.start.checked_add(jiff::SignedDuration::try_from(offset).ok()?).ok()
+    }
+
+    /// The same by the clock that does not jump. A moment that is past, or has none, is now.
+    pub(crate) fn moment(&self, test: usize) -> Instant {
+        let now = Instant::now();
+        let ahead = self.at(test).map(|at| at.duration_since(Timestamp::now()));
+        let ahead = ahead.and_then(|ahead| Duration::try_from(ahead).ok());
+        ahead.map_or(now, |ahead| now + ahead)
+    }
+}

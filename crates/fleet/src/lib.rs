@@ -8,9 +8,9 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`specimen`] | one drive as one run found it |
-//! | [`outliers`] | drives that are slower than others of their kind |
-//! | [`drift`] | drives that became slower than they were |
+//! | `specimen` | one drive as one run found it |
+//! | `outliers` | drives that are slower than others of their kind |
+//! | `drift` | drives that became slower than they were |
 //! | `facts` | facts of a run's document |
 //! | `cause` | facts that differ from those of the others |
 //! | `robust` | medians, deviations, limits |

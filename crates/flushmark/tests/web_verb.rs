@@ -274,7 +274,7 @@ fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
         (told["process"].as_u64(), told["expected_s"].as_f64()),
         (Some(u64::from(child.id())), Some(60.0))
     );
-    let name = format!("flushmark-live-{}.json", child.id());
+    let name = format!("flushmark-live-{}-0.json", child.id());
     let mode = std::fs::metadata(runtime.path().join(&name)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(interrupt(child, "-INT", SOON).code, Some(130));

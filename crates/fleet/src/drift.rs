@@ -47,8 +47,8 @@ pub struct Drift {
 pub fn drifts(histories: &[History]) -> Vec<Drift> {
     let splits = |history: &History| (history.len() + 1).saturating_sub(2 * RUNS_MIN);
     let limit = limit(histories.iter().map(splits).sum(), FALSE_ALARM);
-    // A deviation from a few runs is often far too small by chance, so that of a usual drive is the
-    // least that is assumed for each.
+    // The deviation of a few runs is often far too small by chance. Each is taken to be at least
+    // that of a usual drive.
     let usual = median(histories.iter().filter(|history| splits(history) > 0).filter_map(noise));
     let floor = usual.unwrap_or_default().max(FLOOR);
     let mut found: Vec<Drift> = histories

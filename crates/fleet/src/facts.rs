@@ -57,6 +57,28 @@ fn only_drive(place: &Place) -> Option<&BlockDevice> {
     }
 }
 
+/// Facts that differ between two runs of a drive, with the value before and after.
+pub fn changes(
+    before: &BTreeMap<Fact, FactValue>,
+    after: &BTreeMap<Fact, FactValue>,
+) -> Vec<(Fact, FactValue, FactValue)> {
+    /// A drive's temperature varies by this much anyway.
+    const WARMER: f64 = 10.0;
+    let differs = |before: &FactValue, after: &FactValue| match (before, after) {
+        (FactValue::Number { value: before, .. }, FactValue::Number { value: after, .. }) => {
+            after - before > WARMER
+        }
+        _ => before != after,
+    };
+    after
+        .iter()
+        .filter_map(|(&fact, after)| {
+            let before = before.get(&fact)?;
+            differs(before, after).then(|| (fact, before.clone(), after.clone()))
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +93,27 @@ mod tests {
         assert!(shown.iter().any(|line| line.starts_with("kernel: ")), "{shown:?}");
         assert!(shown.iter().any(|line| line.starts_with("I/O scheduler: ")), "{shown:?}");
         assert!(facts(&samples::document(Vec::new())).len() < shown.len());
+    }
+
+    #[test]
+    fn a_change_is_another_word_or_a_number_that_rose_much() {
+        let word = |text: &str| FactValue::Word(text.to_owned());
+        let degrees = |value: f64| FactValue::Number { value, unit: " °C" };
+        let of = |firmware: &str, temperature: f64| {
+            BTreeMap::from([
+                (Fact::Firmware, word(firmware)),
+                (Fact::Temperature, degrees(temperature)),
+            ])
+        };
+        assert_eq!(changes(&of("1", 40.0), &of("1", 49.0)), []);
+        assert_eq!(
+            changes(&of("1", 40.0), &of("2", 51.0)),
+            [
+                (Fact::Firmware, word("1"), word("2")),
+                (Fact::Temperature, degrees(40.0), degrees(51.0)),
+            ]
+        );
+        // What was not known before is no change.
+        assert_eq!(changes(&BTreeMap::new(), &of("1", 90.0)), []);
     }
 }

@@ -24,6 +24,6 @@ pub mod specimen;
 
 pub use cause::Cause;
 pub use drift::{Drift, History, Shape, drifts};
-pub use facts::facts;
+pub use facts::{changes, facts};
 pub use outliers::{Outlier, Outliers, outliers};
 pub use specimen::{Fact, FactValue, Kind, Specimen};

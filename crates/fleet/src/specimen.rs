@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Specimen {
     pub host: String,
-    /// The drive's serial number, or else the target: what tells this host's drives apart.
+    /// The drive's serial number or, without one, the target; unique on its host.
     pub name: String,
     pub kind: Kind,
     /// The median of the headline latency of each test, in microseconds.

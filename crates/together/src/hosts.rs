@@ -1,13 +1,12 @@
 //! Hosts that meet in a PostgreSQL database.
 //!
-//! Each host joins a group, and announces each test that it is ready for. Whoever sees first that
-//! nobody is missing, or that the time is up, writes down the moment of the start, by the server's
-//! clock; all others find it there. A host shows that it lives by a lock of its connection, which
+//! Each host joins a group, and announces each test that it is ready for. The first host
+//! to see that nobody is missing, or that the time is up, records the moment of the start, by the
+//! server's clock; all others read it there. A host shows that it lives by a lock of its connection, which
 //! ends with it.
 
 use std::time::{Duration, Instant};
 
-use database::ConnectError;
 use jiff::Timestamp;
 use postgres::Client;
 use uuid::Uuid;
@@ -117,12 +116,6 @@ impl ServerClock {
     }
 }
 
-/// Whether a test can begin.
-enum Answer {
-    Begins(Instant),
-    Stopped,
-}
-
 /// A start, as all hosts reported it.
 pub(crate) struct Reported {
     /// This host's start, by the server's clock.
@@ -176,11 +169,7 @@ impl Hosts {
         test: usize,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Instant>, String> {
-        match self.answer(test, is_stopped) {
-            Ok(Answer::Begins(moment)) => Ok(Some(moment)),
-            Ok(Answer::Stopped) => Ok(None),
-            Err(error) => Err(said(error)),
-        }
+        self.agreed(test, is_stopped).map_err(said)
     }
 
     /// Reports when this host began a test.
@@ -209,11 +198,11 @@ impl Hosts {
         self.client.batch_execute("NOTIFY flushmark_group")
     }
 
-    fn answer(
+    fn agreed(
         &mut self,
         test: usize,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Answer, postgres::Error> {
+    ) -> Result<Option<Instant>, postgres::Error> {
         self.set(Position::ready_for(test))?;
         let arrived = Instant::now();
         loop {
@@ -223,10 +212,10 @@ impl Hosts {
             )?;
             if let Some(row) = found {
                 self.clock = server_clock(&mut self.client)?;
-                return Ok(Answer::Begins(self.clock.instant(row.get(0))));
+                return Ok(Some(self.clock.instant(row.get(0))));
             }
             if is_stopped() {
-                return Ok(Answer::Stopped);
+                return Ok(None);
             }
             if self.nobody_is_missing(test)? || arrived.elapsed() > self.group.patience {
                 self.decide(test)?;
@@ -424,12 +413,6 @@ fn refused(error: postgres::Error) -> Problem {
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn said(error: postgres::Error) -> String {
     database::said(&error)
-}
-
-impl From<ConnectError> for Problem {
-    fn from(error: ConnectError) -> Problem {
-        Problem::Unreachable(error)
-    }
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Measurement<'_> {
         Ok((documents, ended))
     }
 
-    /// What would be noticed only after minutes of measuring.
+    /// Refuses what would otherwise fail only after minutes of measuring.
     fn expect_fit(&self) -> Result<(), WrongUse> {
         let is_fio = matches!(self.common.delivery.format, PrintFormat::Fio | PrintFormat::FioPlus);
         if is_fio && self.targets.len() > 1 {
@@ -101,7 +101,7 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// Opens all targets and tells what they are.
+    /// Opens all targets, and prints what is known of them.
     fn ready(&self, look: &Look) -> anyhow::Result<Vec<OnTarget>> {
         let &Measurement { plan, targets, common, keep, smoke, in_use, .. } = self;
         let mut opened = Vec::new();

@@ -6,9 +6,10 @@
 use samples::document::{checked, modelled};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use measurement::{Histogram, RunDocument, TargetKind, TestResult};
 use store::{
-    End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag,
+    End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Which,
 };
 
 /// Locations of two stores of one kind that do not exist yet.
@@ -19,7 +20,7 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 19] = [
+pub const CHECKS: [(&str, Check); 20] = [
     ("reading creates no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
@@ -38,6 +39,7 @@ pub const CHECKS: [(&str, Check); 19] = [
     ("deleting", deleting),
     ("missing runs", what_is_not_there),
     ("stores are copied by identity", stores_are_copied_by_identity),
+    ("figures of many runs", figures_of_many_runs),
     ("many open a new store at once", many_open_a_new_store_at_once),
 ];
 
@@ -520,6 +522,38 @@ fn what_is_not_there(place: &Place) {
         assert!(matches!(problem, Problem::NoRun(run) if run == id), "{problem:?}");
     }
     assert_eq!(found(&mut store, &Filter::default()), []);
+}
+
+fn figures_of_many_runs(place: &Place) {
+    let mut store = open(&place.here);
+    let always = Timestamp::UNIX_EPOCH..Timestamp::MAX;
+    assert!(store.figures(Which::All, &always).unwrap().runs.is_empty());
+    let old = keep(&mut store, &at(checked(), "2026-01-02T00:00:00Z", "quick"), &from("db1"));
+    let new = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "quick"), &from("db1"));
+    let other = keep(&mut store, &at(checked(), "2026-01-09T00:00:00Z", "wal"), &from("db1"));
+    // Nobody knows whose drive this is.
+    keep(&mut store, &at(checked(), "2026-03-02T00:00:00Z", "quick"), &Origin::default());
+    // One that is still being measured.
+    store.begin(&at(checked(), "2026-03-03T00:00:00Z", "quick"), &from("db1")).unwrap();
+    let mut ids = |which, time: &std::ops::Range<Timestamp>| -> Vec<RunId> {
+        store.figures(which, time).unwrap().runs.iter().map(|run| run.id).collect()
+    };
+    assert_eq!(ids(Which::All, &always), [old, other, new]);
+    assert_eq!(ids(Which::Newest, &always), [other, new]);
+    let january = Timestamp::UNIX_EPOCH.."2026-02-01T00:00:00Z".parse().unwrap();
+    assert_eq!(ids(Which::Newest, &january), [old, other]);
+    let figures = store.figures(Which::Newest, &january).unwrap();
+    let run = &figures.runs[0];
+    assert_eq!((run.host.as_str(), run.suite.as_str()), ("db1", "quick"));
+    assert_eq!(run.drive, store::DriveName::of(&checked()).into_iter().next());
+    for (result, &(name, p50_us)) in checked().results.iter().zip(&run.tests) {
+        assert_eq!((&figures.names[name], p50_us), (&result.test, result.p50_us()));
+    }
+    assert_eq!(run.tests.len(), checked().results.len());
+    let headers = store.headers(&[new, old]).unwrap();
+    assert_eq!(headers.len(), 2);
+    assert!(headers.iter().all(|(_, header)| header.results.is_empty()));
+    assert!(headers.iter().all(|(_, header)| header.host == checked().host));
 }
 
 fn stores_are_copied_by_identity(place: &Place) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{Fact, FactValue, Kind, Specimen};
+use fleet::{Kind, Specimen};
 use jiff::Timestamp;
 use measurement::RunDocument;
 use store::{Figures, RunFigures, RunId, Store, Which};
@@ -27,7 +27,7 @@ fn model(run: &RunFigures) -> Option<&str> {
     run.drive.as_ref()?.model.as_deref()
 }
 
-/// The drive's serial number, or else the target: what tells a host's drives apart.
+/// The drive's serial number or, without one, the target; unique on its host.
 pub fn name(run: &RunFigures) -> &str {
     run.drive.as_ref().and_then(|drive| drive.serial.as_deref()).unwrap_or(&run.target)
 }
@@ -51,26 +51,4 @@ pub fn specimen(run: &RunFigures, names: &[String], header: &RunDocument) -> Spe
         p50_us: run.tests.iter().map(|&(name, p50_us)| (names[name].clone(), p50_us)).collect(),
         facts: fleet::facts(header),
     }
-}
-
-/// Facts that differ between two runs of a drive, with the value before and after.
-pub fn changes(
-    before: &BTreeMap<Fact, FactValue>,
-    after: &BTreeMap<Fact, FactValue>,
-) -> Vec<(Fact, FactValue, FactValue)> {
-    /// A drive's temperature varies by this much anyway.
-    const WARMER: f64 = 10.0;
-    let differs = |before: &FactValue, after: &FactValue| match (before, after) {
-        (FactValue::Number { value: before, .. }, FactValue::Number { value: after, .. }) => {
-            after - before > WARMER
-        }
-        _ => before != after,
-    };
-    after
-        .iter()
-        .filter_map(|(&fact, after)| {
-            let before = before.get(&fact)?;
-            differs(before, after).then(|| (fact, before.clone(), after.clone()))
-        })
-        .collect()
 }

@@ -63,7 +63,7 @@ pub fn run(choice: &ChoiceArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus>
             since: after.at,
             before_us,
             since_us,
-            changes: chosen::changes(&facts[0], &facts[1]),
+            changes: fleet::changes(&facts[0], &facts[1]),
         });
     }
     let drives: std::collections::BTreeSet<_> =

@@ -5,9 +5,11 @@
 
 use samples::document::checked;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blame::Blame;
 use measurement::RunDocument;
@@ -355,7 +357,7 @@ fn a_store_on_a_full_disk_is_not_called_read_only() {
     let place = Place::new();
     let mount = Mount::new(place.directory.path(), &["-t", "tmpfs", "-o", "size=512k", "tmpfs"]);
     Store::open(&place.location()).unwrap().insert(&checked(), &Origin::default()).unwrap();
-    std::fs::write(place.directory.path().join("fill"), vec![1; 512 << 10]).unwrap_err();
+    fill(place.directory.path(), 512 << 10);
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "it can be read");
     let error = store
@@ -364,6 +366,24 @@ fn a_store_on_a_full_disk_is_not_called_read_only() {
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space or name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
+}
+
+/// Fills a filesystem of `size` bytes until what can be seen in it uses all of it. Being refused a
+/// write is not enough: a process that another test is just starting may hold a deleted file, whose
+/// space is free again a moment later.
+fn fill(directory: &Path, size: u64) {
+    let used = || -> u64 {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().metadata().unwrap().blocks() * 512).sum()
+    };
+    let fill = directory.join("fill");
+    let mut fill = fs::File::options().create(true).append(true).open(fill).unwrap();
+    let begun = Instant::now();
+    while used() < size {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{} of {size} bytes used", used());
+        let _ = fill.write_all(&[1; 4096]);
+    }
+    fill.write_all(&[1]).unwrap_err();
 }
 
 /// A mount that is unmounted when dropped.

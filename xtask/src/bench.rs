@@ -1,5 +1,6 @@
 //! Times and sizes on this machine, compared with their limits.
 
+pub mod fleet;
 pub mod import;
 pub mod report;
 pub mod store;

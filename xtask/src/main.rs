@@ -75,6 +75,8 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
+    /// Time of answers over a fleet of very many hosts, and rate at which its runs are kept
+    Fleet(bench::fleet::Options),
     /// Time of `results import` for a directory of fio JSON+ files
     Import(bench::import::Options),
     /// Time to make a report of a real fsync-study and to open it in Chromium
@@ -132,6 +134,7 @@ fn run(task: Task) -> anyhow::Result<()> {
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
+        Task::Bench { what: Bench::Fleet(options) } => bench::fleet::run(&options),
         Task::Bench { what: Bench::Import(options) } => bench::import::run(&options),
         Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::robust::median;
 use crate::specimen::{Fact, FactValue, Specimen};
 
@@ -11,7 +14,7 @@ const RARE: f64 = 0.25;
 const HIGH: f64 = 0.99;
 
 /// A fact that may be the cause.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cause {
     pub fact: Fact,
     pub value: FactValue,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use drive::{Backing, BlockDevice, Place, WriteCache};
 use measurement::RunDocument;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::specimen::{Fact, FactValue};
 
@@ -57,11 +59,19 @@ fn only_drive(place: &Place) -> Option<&BlockDevice> {
     }
 }
 
-/// Facts that differ between two runs of a drive, with the value before and after.
-pub fn changes(
+/// A fact that differs between two runs of a drive.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    pub fact: Fact,
+    pub before: FactValue,
+    pub after: FactValue,
+}
+
+/// Facts that differ between two runs of a drive.
+pub(crate) fn changes(
     before: &BTreeMap<Fact, FactValue>,
     after: &BTreeMap<Fact, FactValue>,
-) -> Vec<(Fact, FactValue, FactValue)> {
+) -> Vec<Change> {
     /// A drive's temperature varies by this much anyway.
     const WARMER: f64 = 10.0;
     let differs = |before: &FactValue, after: &FactValue| match (before, after) {
@@ -74,7 +84,11 @@ pub fn changes(
         .iter()
         .filter_map(|(&fact, after)| {
             let before = before.get(&fact)?;
-            differs(before, after).then(|| (fact, before.clone(), after.clone()))
+            differs(before, after).then(|| Change {
+                fact,
+                before: before.clone(),
+                after: after.clone(),
+            })
         })
         .collect()
 }
@@ -109,8 +123,8 @@ mod tests {
         assert_eq!(
             changes(&of("1", 40.0), &of("2", 51.0)),
             [
-                (Fact::Firmware, word("1"), word("2")),
-                (Fact::Temperature, degrees(40.0), degrees(51.0)),
+                Change { fact: Fact::Firmware, before: word("1"), after: word("2") },
+                Change { fact: Fact::Temperature, before: degrees(40.0), after: degrees(51.0) },
             ]
         );
         // What was not known before is no change.

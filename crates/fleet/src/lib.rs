@@ -8,22 +8,37 @@
 //!
 //! | module | content |
 //! | --- | --- |
+//! | `summary` | latencies of many runs added up |
 //! | `specimen` | one drive as one run found it |
 //! | `outliers` | drives that are slower than others of their kind |
 //! | `drift` | drives that became slower than they were |
+//! | `change` | where a series of latencies rises |
 //! | `facts` | facts of a run's document |
 //! | `cause` | facts that differ from those of the others |
+//! | `table` | the cost of a sync, host by host |
+//! | `scaling` | what more hosts add |
 //! | `robust` | medians, deviations, limits |
+//! | `document` | all of these as JSON |
 
 mod cause;
-pub mod drift;
+mod change;
+pub mod document;
+mod drift;
 mod facts;
 pub mod outliers;
 mod robust;
-pub mod specimen;
+mod scaling;
+mod specimen;
+mod summary;
+mod table;
 
 pub use cause::Cause;
-pub use drift::{Drift, History, Shape, drifts};
-pub use facts::{changes, facts};
+pub use change::Shape;
+pub use document::{Answer, FleetDocument};
+pub use drift::{Drift, Drifts};
+pub use facts::{Change, facts};
 pub use outliers::{Outlier, Outliers, outliers};
-pub use specimen::{Fact, FactValue, Kind, Specimen};
+pub use scaling::{Scaling, Step, Together, scaling};
+pub use specimen::{Fact, FactValue, Kind, Specimen, specimens};
+pub use summary::{By, HostFigure, Summary, SummaryRow, Summing};
+pub use table::{Place, Table, TableRow, table};

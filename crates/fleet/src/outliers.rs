@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cause::{Cause, causes};
 use crate::robust::{Spread, limit};
 use crate::specimen::{Kind, Specimen};
@@ -16,10 +19,13 @@ const FALSE_ALARM: f64 = 0.05;
 const FLOOR: f64 = 0.03;
 
 /// A drive that is slower than others of its kind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
-    /// Its position among the specimens.
-    pub specimen: usize,
+    pub host: String,
+    /// The drive's serial number or, without one, the target.
+    pub drive: String,
+    #[serde(flatten)]
+    pub kind: Kind,
     /// The test in which it differs most.
     pub test: String,
     /// Its median latency in that test, and that of its kind, in microseconds.
@@ -34,10 +40,12 @@ pub struct Outlier {
 }
 
 /// What a comparison of all drives found.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Outliers {
     /// The slowest, relative to its kind, first.
     pub found: Vec<Outlier>,
+    /// Drives that were compared.
+    pub compared: usize,
     /// Figures that were compared.
     pub comparisons: usize,
     /// The score above which a drive is reported.
@@ -80,8 +88,11 @@ pub fn outliers(specimens: &[Specimen]) -> Outliers {
             .filter(|&&other| other != at)
             .map(|&other| (&specimens[other], highest[other]))
             .collect();
+        let Specimen { host, name, kind, .. } = &specimens[at];
         found.push(Outlier {
-            specimen: at,
+            host: host.clone(),
+            drive: name.clone(),
+            kind: kind.clone(),
             test: worst.test.to_owned(),
             p50_us: worst.p50_us,
             usual_us: worst.usual_us,
@@ -93,7 +104,8 @@ pub fn outliers(specimens: &[Specimen]) -> Outliers {
     found.sort_by(|one, other| {
         (other.p50_us / other.usual_us).total_cmp(&(one.p50_us / one.usual_us))
     });
-    Outliers { found, comparisons, limit, not_compared }
+    let compared = specimens.len() - not_compared;
+    Outliers { found, compared, comparisons, limit, not_compared }
 }
 
 struct Scored<'a> {
@@ -168,7 +180,7 @@ mod tests {
     #[test]
     fn a_fleet_without_slow_drives_raises_no_alarm() {
         let found = outliers(&fleet(3000));
-        assert_eq!((found.found.len(), found.comparisons, found.not_compared), (0, 6000, 0));
+        assert_eq!((found.found.len(), found.comparisons, found.compared), (0, 6000, 3000));
         assert!((4.2..4.4).contains(&found.limit), "{}", found.limit);
     }
 
@@ -183,21 +195,21 @@ mod tests {
         slow(18, Fact::Firmware, FactValue::Word("0.9".to_owned()));
         slow(19, Fact::Temperature, FactValue::Number { value: 71.0, unit: " °C" });
         let found = outliers(&fleet).found;
-        let mut named: Vec<(usize, Fact, String, String)> = found
+        let mut named: Vec<(String, Fact, String, String)> = found
             .iter()
             .map(|outlier| {
                 let cause = &outlier.causes[0];
                 assert_eq!((outlier.test.as_str(), outlier.peers), ("write + fsync", 1000));
                 assert_eq!(outlier.causes.len(), 1, "{:?}", outlier.causes);
                 let (value, usual) = (cause.value.to_string(), cause.usual.to_string());
-                (outlier.specimen, cause.fact, value, usual)
+                (outlier.drive.clone(), cause.fact, value, usual)
             })
             .collect();
         named.sort();
         let text = |text: &str| text.to_owned();
-        assert_eq!(named[0], (17, Fact::WriteCache, text("off"), text("on")));
-        assert_eq!((named[1].0, named[1].1, named[1].2.as_str()), (18, Fact::Firmware, "0.9"));
-        assert_eq!(named[2], (19, Fact::Temperature, text("71 °C"), text("38 °C")));
+        assert_eq!(named[0], (text("S17"), Fact::WriteCache, text("off"), text("on")));
+        assert_eq!(named[1], (text("S18"), Fact::Firmware, text("0.9"), text("1.1")));
+        assert_eq!(named[2], (text("S19"), Fact::Temperature, text("71 °C"), text("38 °C")));
     }
 
     #[test]

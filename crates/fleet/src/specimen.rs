@@ -1,7 +1,14 @@
 //! One drive as one run found it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+
+use measurement::RunDocument;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::{Figures, RunFigures, RunId};
+
+use crate::facts::facts;
 
 /// A drive in a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +22,38 @@ pub struct Specimen {
     pub facts: BTreeMap<Fact, FactValue>,
 }
 
+impl Specimen {
+    /// The drive of a run, whose tests have these names, from its document without tests.
+    fn of(run: &RunFigures, names: &[String], header: &RunDocument) -> Specimen {
+        let mount = header.drive.as_ref().and_then(|place| place.mount.as_ref());
+        let filesystem = mount.map_or("no filesystem", |mount| mount.fs_type.as_str());
+        let model = run.drive.as_ref().and_then(|drive| drive.model.clone());
+        Specimen {
+            host: run.host.clone(),
+            name: name(run).to_owned(),
+            kind: Kind {
+                model: model.unwrap_or_default(),
+                usage: format!("{} on {filesystem}", run.suite),
+            },
+            p50_us: run.tests.iter().map(|&(name, p50)| (names[name].clone(), p50)).collect(),
+            facts: facts(header),
+        }
+    }
+}
+
+/// The drives of these runs; runs whose document was deleted in the meantime are left out.
+pub fn specimens(figures: &Figures, headers: &HashMap<RunId, RunDocument>) -> Vec<Specimen> {
+    let runs = figures.runs.iter();
+    runs.filter_map(|run| Some(Specimen::of(run, &figures.names, headers.get(&run.id)?))).collect()
+}
+
+/// What a drive is called: its serial number or, without one, the target; unique on its host.
+pub(crate) fn name(run: &RunFigures) -> &str {
+    run.drive.as_ref().and_then(|drive| drive.serial.as_deref()).unwrap_or(&run.target)
+}
+
 /// What drives must have in common to be compared.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Kind {
     /// The drive's model.
     pub model: String,
@@ -27,7 +64,8 @@ pub struct Kind {
 /// Something about a drive or its host that may make it slow.
 ///
 /// In the order in which they are named as a cause if several differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Fact {
     WriteCache,
     Firmware,
@@ -57,7 +95,9 @@ impl Fact {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// What is known of a fact.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum FactValue {
     Word(String),
     /// Higher is worse.

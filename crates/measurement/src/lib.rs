@@ -77,7 +77,7 @@ pub use drive_traffic::{DriveTraffic, OperationCounts};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 pub use group::{Agreement, GroupRecord, GroupStart, GroupTotal};
-pub use histogram::{HIGHEST_NS, Histogram, HistogramError, LatencySummary};
+pub use histogram::{BytesError, HIGHEST_NS, Histogram, HistogramError, LatencySummary};
 pub use host_document::HostDocument;
 pub use insert_benchmark::{
     DriveCosts, InsertBenchmarkStep, OperationCosts, OperationKind, RATE_SHARE_MIN,

@@ -44,7 +44,15 @@ impl Server {
     /// # Panics
     /// If it is installed but does not start.
     pub fn start(test: &str) -> Option<Server> {
-        let mut server = Server::set_up(test)?;
+        Server::start_in(&std::env::temp_dir(), test)
+    }
+
+    /// Like [`Server::start`], with its files in a new directory in `place`.
+    ///
+    /// # Panics
+    /// If it is installed but does not start.
+    pub fn start_in(place: &Path, test: &str) -> Option<Server> {
+        let mut server = Server::set_up(test, place)?;
         server.up();
         Some(server)
     }
@@ -59,7 +67,7 @@ impl Server {
             eprintln!("skipped: {test}: `openssl` not found (package openssl)");
             return None;
         }
-        let mut server = Server::set_up(test)?;
+        let mut server = Server::set_up(test, &std::env::temp_dir())?;
         let certificate = Certificate::make(server.directory.path());
         if is_root() {
             let files = [&certificate.certificate, &certificate.key];
@@ -73,7 +81,7 @@ impl Server {
         Some(server)
     }
 
-    fn set_up(test: &str) -> Option<Server> {
+    fn set_up(test: &str, place: &Path) -> Option<Server> {
         if !Path::new(PROGRAMS).join("initdb").exists() {
             eprintln!("skipped: {test}: PostgreSQL 15 not found (package postgresql-15)");
             return None;
@@ -85,7 +93,7 @@ impl Server {
             );
             return None;
         }
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir_in(place).unwrap();
         let password = directory.path().join("password");
         std::fs::write(&password, PASSWORD).unwrap();
         if is_root() {

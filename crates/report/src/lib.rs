@@ -93,7 +93,7 @@ pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use findings::{confidence_words, evidence_words};
 pub use fit::{FitRow, fit_page};
-pub use fleet::{DriftRow, drift_page, outliers_page};
+pub use fleet::{fleet_page, fleet_table_markdown};
 pub use group::group_totals;
 pub use host::host_page;
 pub use import::{ImportedFile, copied_line, import_page};

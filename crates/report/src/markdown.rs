@@ -104,7 +104,7 @@ fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
 
 /// A table whose columns `left` are aligned left and the others right, each as wide as its widest
 /// cell.
-fn table(rows: &[Vec<String>], left: &[usize]) -> String {
+pub(crate) fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     let width = |column: usize| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3)
     };

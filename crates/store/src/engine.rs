@@ -3,6 +3,7 @@
 //! The store's statements are written once, in the SQL that both databases understand, with `$1`,
 //! `$2`... as parameters.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::error::Problem;
@@ -124,9 +125,9 @@ pub(crate) trait Engine: Send {
     /// Begins a transaction that reads from one snapshot.
     fn begin_reading(&mut self) -> Result<(), Problem>;
 
-    /// Begins a transaction that stores a document unless it is already stored. Only one process at
-    /// a time can be in one.
-    fn begin_insert(&mut self) -> Result<(), Problem>;
+    /// Begins a transaction that stores documents unless they are already stored. Only one process
+    /// at a time can be in one with the same key.
+    fn begin_insert(&mut self, keys: &BTreeSet<i32>) -> Result<(), Problem>;
 
     /// Begins the transaction that changes the schema. Only one process at a time can be in one.
     fn begin_migration(&mut self) -> Result<(), Problem>;

@@ -1,12 +1,13 @@
 //! The figures of many runs at once, without their documents.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use measurement::Histogram;
 
 use crate::engine::Engine;
 use crate::error::Problem;
+use crate::list::{self, Filter};
 use crate::run::{DriveName, RunId};
 
 /// Which of the complete runs of each host, suite and target to read.
@@ -44,15 +45,19 @@ pub struct Figures {
 pub(crate) fn read(
     engine: &mut dyn Engine,
     which: Which,
-    time: &Range<Timestamp>,
+    filter: &Filter,
 ) -> Result<Figures, Problem> {
-    let between = [time.start.as_microsecond().into(), time.end.as_microsecond().into()];
-    let of_time = "state = 'complete' AND host IS NOT NULL AND at_us >= $1 AND at_us < $2";
+    let Some(conditions) = list::conditions(engine, filter)? else {
+        return Ok(Figures::default());
+    };
+    let known = ["state = 'complete'".to_owned(), "host IS NOT NULL".to_owned()];
+    let matching = [&known[..], &conditions.sql].concat().join(" AND ");
+    let values = conditions.values;
     let wanted = match which {
-        Which::All => format!("SELECT id FROM runs WHERE {of_time}"),
+        Which::All => format!("SELECT id FROM runs WHERE {matching}"),
         Which::Newest => format!(
             "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY host, suite, target ORDER \
-             BY at_us DESC, id DESC) AS place FROM runs WHERE {of_time}) AS placed WHERE place = 1"
+             BY at_us DESC, id DESC) AS place FROM runs WHERE {matching}) AS placed WHERE place = 1"
         ),
     };
     let mut names: Vec<String> = Vec::new();
@@ -66,7 +71,7 @@ pub(crate) fn read(
     );
     let mut runs = Vec::new();
     let mut at: HashMap<i64, usize> = HashMap::new();
-    for row in engine.query(&sql, &between)? {
+    for row in engine.query(&sql, &values)? {
         let id = row.integer(0)?;
         at.insert(id, runs.len());
         runs.push(RunFigures {
@@ -81,12 +86,16 @@ pub(crate) fn read(
         });
     }
     let sql = format!(
-        "SELECT run, min(model), min(serial) FROM drives WHERE run IN ({wanted}) GROUP BY run \
+        "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN ({wanted}) GROUP BY run \
          HAVING count(*) = 1"
     );
-    for row in engine.query(&sql, &between)? {
+    for row in engine.query(&sql, &values)? {
         if let Some(&at) = at.get(&row.integer(0)?) {
-            let drive = DriveName { model: row.maybe_text(1)?, serial: row.maybe_text(2)? };
+            let drive = DriveName {
+                model: row.maybe_text(1)?,
+                serial: row.maybe_text(2)?,
+                firmware: row.maybe_text(3)?,
+            };
             runs[at].drive = Some(drive);
         }
     }
@@ -94,11 +103,63 @@ pub(crate) fn read(
         "SELECT run, name, p50_us FROM tests WHERE run IN ({wanted}) AND p50_us IS NOT NULL ORDER \
          BY run, position"
     );
-    for row in engine.query(&sql, &between)? {
+    for row in engine.query(&sql, &values)? {
         let (at, name) = (at.get(&row.integer(0)?), places.get(&row.integer(1)?));
         if let (Some(&at), Some(&name)) = (at, name) {
             runs[at].tests.push((name, row.real(2)?));
         }
     }
     Ok(Figures { runs, names })
+}
+
+/// Passes on the distribution of each test's headline latency, in the order of the runs and of the
+/// tests in each.
+pub(crate) fn latencies(
+    engine: &mut dyn Engine,
+    runs: &[RunId],
+    mut each: impl FnMut(RunId, &str, &Histogram),
+) -> Result<(), Problem> {
+    let mut names: HashMap<i64, String> = HashMap::new();
+    for row in engine.query("SELECT id, name FROM names", &[])? {
+        names.insert(row.integer(0)?, row.text(1)?.to_owned());
+    }
+    for runs in runs.chunks(list::CHUNK) {
+        let list = runs.iter().map(RunId::to_string).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "SELECT run, name, histogram FROM latencies WHERE run IN ({list}) ORDER BY run, position"
+        );
+        let rows = engine.query(&sql, &[])?;
+        let mut of_run: BTreeMap<RunId, Vec<usize>> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            of_run.entry(RunId(row.integer(0)?)).or_default().push(at);
+        }
+        for &run in runs {
+            for &at in of_run.get(&run).into_iter().flatten() {
+                let damaged = |cause| Problem::Damaged(format!("run {run}: {cause}"));
+                let name = names.get(&rows[at].integer(1)?);
+                let name = name.ok_or_else(|| damaged("a test has no name".to_owned()))?;
+                let histogram = Histogram::from_bytes(rows[at].blob(2)?);
+                each(run, name, &histogram.map_err(|error| damaged(error.to_string()))?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The complete runs that began together, oldest group first.
+pub(crate) fn groups(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<Vec<RunId>>, Problem> {
+    let Some(conditions) = list::conditions(engine, filter)? else { return Ok(Vec::new()) };
+    let known = ["state = 'complete'".to_owned(), "group_id IS NOT NULL".to_owned()];
+    let matching = [&known[..], &conditions.sql].concat().join(" AND ");
+    let sql = format!("SELECT group_id, id FROM runs WHERE {matching} ORDER BY at_us, id");
+    let mut groups: Vec<Vec<RunId>> = Vec::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
+    for row in engine.query(&sql, &conditions.values)? {
+        let at = *at.entry(row.text(0)?.to_owned()).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[at].push(RunId(row.integer(1)?));
+    }
+    Ok(groups)
 }

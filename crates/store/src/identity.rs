@@ -5,12 +5,14 @@
 //! does, with the same facts of the same second and the same first tests, histograms included.
 
 use measurement::RunDocument;
+use sha2::{Digest as _, Sha256};
 
 use crate::engine::Engine;
 use crate::error::Problem;
 use crate::list;
 use crate::reading::get;
 use crate::run::RunId;
+use crate::writing::Entry;
 
 /// A document as a store has it.
 pub(crate) enum Known {
@@ -19,6 +21,15 @@ pub(crate) enum Known {
     Whole(RunId),
     /// The first part of it, as this run, which is no longer being measured.
     Half(RunId),
+}
+
+/// What two documents have in common if one may be the other, or its first part: processes that
+/// insert documents with one key take turns.
+pub(crate) fn key(document: &RunDocument, entry: &Entry<'_>) -> i32 {
+    let began = document.began().map(|at| format!("{at} {}", document.suite));
+    let text = began.as_deref().or(entry.digest.as_deref()).unwrap_or_default();
+    let digest = Sha256::digest(text);
+    i32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
 }
 
 /// Looks for the document with this digest.

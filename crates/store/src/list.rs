@@ -42,8 +42,17 @@ fn containing(part: &str) -> Value {
     Value::from(format!("%{escaped}%").as_str())
 }
 
-/// Numbers of the matching runs, newest first.
-pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, Problem> {
+/// What SQL checks of a filter: conditions on `runs`, and the values of their parameters.
+pub(crate) struct Conditions {
+    pub(crate) sql: Vec<String>,
+    pub(crate) values: Vec<Value>,
+}
+
+/// The conditions of a filter; `None` if no run can match.
+pub(crate) fn conditions(
+    engine: &mut dyn Engine,
+    filter: &Filter,
+) -> Result<Option<Conditions>, Problem> {
     let mut values: Vec<Value> = Vec::new();
     let mut conditions: Vec<String> = Vec::new();
     let mut add = |condition: &str, value: Value| {
@@ -86,7 +95,7 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
             .map(|row| row.integer(0).map(|id| id.to_string()))
             .collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         // Evaluated for each run in order, so the search ends when enough are found.
         conditions.push(format!(
@@ -94,17 +103,23 @@ pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, 
             names.join(", ")
         ));
     }
-    let narrowed = if conditions.is_empty() {
+    Ok(Some(Conditions { sql: conditions, values }))
+}
+
+/// Numbers of the matching runs, newest first.
+pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, Problem> {
+    let Some(conditions) = conditions(engine, filter)? else { return Ok(Vec::new()) };
+    let narrowed = if conditions.sql.is_empty() {
         String::new()
     } else {
-        format!("WHERE {}", conditions.join(" AND "))
+        format!("WHERE {}", conditions.sql.join(" AND "))
     };
     let limit = i64::from(filter.limit.unwrap_or(u32::MAX));
     let sql = format!(
         "SELECT id FROM runs {narrowed} ORDER BY at_us DESC, id DESC LIMIT {limit} OFFSET {}",
         filter.skip
     );
-    engine.query(&sql, &values)?.iter().map(|row| row.integer(0)).collect()
+    engine.query(&sql, &conditions.values)?.iter().map(|row| row.integer(0)).collect()
 }
 
 /// Runs per statement.
@@ -117,10 +132,15 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
         let list = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let mut drives: HashMap<i64, Vec<DriveName>> = HashMap::new();
         let sql = format!(
-            "SELECT run, model, serial FROM drives WHERE run IN ({list}) ORDER BY run, position"
+            "SELECT run, model, serial, firmware FROM drives WHERE run IN ({list}) ORDER BY run, \
+             position"
         );
         for row in engine.query(&sql, &[])? {
-            let drive = DriveName { model: row.maybe_text(1)?, serial: row.maybe_text(2)? };
+            let drive = DriveName {
+                model: row.maybe_text(1)?,
+                serial: row.maybe_text(2)?,
+                firmware: row.maybe_text(3)?,
+            };
             drives.entry(row.integer(0)?).or_default().push(drive);
         }
         let mut tags: HashMap<i64, Vec<Tag>> = HashMap::new();

@@ -3,36 +3,56 @@
 
 mod problem;
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use postgres::Client;
 use postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
+use postgres::{Client, Statement};
 
 use crate::engine::{Dialect, Engine, Row, Value};
 use crate::error::Problem;
 
 /// Key of the advisory lock for schema changes; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
-/// Key of the advisory lock for finding and storing documents; one higher.
-const INSERT_KEY: i64 = 0x464C_534E;
+/// First half of the keys of the locks for finding and storing documents; one higher.
+const INSERT_KEY: i32 = 0x464C_534E;
 /// First half of the keys of runs' locks; the second half is the run's number.
 const RUN_KEY: i32 = 0x464C_534D;
 
 pub(crate) struct Postgres {
     client: Client,
     wait: Duration,
+    /// By their text.
+    prepared: HashMap<String, Statement>,
 }
+
+/// Statements of more than this many texts are prepared again.
+const PREPARED_MAX: usize = 256;
 
 impl Postgres {
     pub(crate) fn open(url: &str, wait: Duration) -> Result<Postgres, Problem> {
         let client = database::connect_postgres(url, None, wait)?;
-        let mut engine = Postgres { client, wait };
+        let mut engine = Postgres { client, wait, prepared: HashMap::new() };
         engine.batch(&format!(
             "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET \
              client_min_messages = warning",
             wait.as_millis()
         ))?;
         Ok(engine)
+    }
+
+    /// A statement that is used again: its values are not part of its text.
+    fn prepare(&mut self, sql: &str) -> Result<Statement, Problem> {
+        if let Some(statement) = self.prepared.get(sql) {
+            return Ok(statement.clone());
+        }
+        if self.prepared.len() >= PREPARED_MAX {
+            self.prepared.clear();
+        }
+        let statement =
+            self.client.prepare(sql).map_err(|error| problem::of_statement(&error, self.wait))?;
+        self.prepared.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
     }
 }
 
@@ -89,16 +109,22 @@ impl Engine for Postgres {
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem> {
+        let statement = self.prepare(sql)?;
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        self.client.execute(sql, &values).map_err(|error| problem::of_statement(&error, self.wait))
+        self.client
+            .execute(&statement, &values)
+            .map_err(|error| problem::of_statement(&error, self.wait))
     }
 
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
-        let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        let rows = self
-            .client
-            .query(sql, &values)
-            .map_err(|error| problem::of_statement(&error, self.wait))?;
+        let rows = if values.is_empty() {
+            self.client.query(sql, &[])
+        } else {
+            let statement = self.prepare(sql)?;
+            let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+            self.client.query(&statement, &values)
+        };
+        let rows = rows.map_err(|error| problem::of_statement(&error, self.wait))?;
         let cells = |row: &postgres::Row| {
             (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>()
         };
@@ -114,9 +140,9 @@ impl Engine for Postgres {
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
-    fn begin_insert(&mut self) -> Result<(), Problem> {
-        self.begin()?;
-        self.batch(&format!("SELECT pg_advisory_xact_lock({INSERT_KEY})"))
+    fn begin_insert(&mut self, keys: &BTreeSet<i32>) -> Result<(), Problem> {
+        let lock = |key: &i32| format!("; SELECT pg_advisory_xact_lock({INSERT_KEY}, {key})");
+        self.batch(&format!("BEGIN{}", keys.iter().map(lock).collect::<String>()))
     }
 
     fn begin_migration(&mut self) -> Result<(), Problem> {
@@ -206,11 +232,13 @@ mod tests {
         here.unlock_run(7).unwrap();
         assert!(!there.is_run_locked(7, "").unwrap());
 
-        // An insert and a migration can run at once, but not two of a kind.
-        here.begin_insert().unwrap();
+        // Inserts of different documents and a migration can run at once, but not two of a kind.
+        here.begin_insert(&[7, -8].into()).unwrap();
+        there.begin_insert(&[9].into()).unwrap();
+        there.batch("ROLLBACK").unwrap();
         there.begin_migration().unwrap();
         there.batch("ROLLBACK; SET lock_timeout = 200").unwrap();
-        assert!(matches!(there.begin_insert().unwrap_err(), Problem::Locked(_)));
+        assert!(matches!(there.begin_insert(&[5, -8].into()).unwrap_err(), Problem::Locked(_)));
         there.batch("ROLLBACK").unwrap();
         here.batch("ROLLBACK").unwrap();
         here.begin_migration().unwrap();

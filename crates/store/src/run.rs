@@ -144,14 +144,18 @@ pub struct DriveName {
     pub model: Option<String>,
     /// Serial number, if the user who measured had permission to read it.
     pub serial: Option<String>,
+    pub firmware: Option<String>,
 }
 
 impl DriveName {
     pub fn of(document: &RunDocument) -> Vec<DriveName> {
         let mut drives: Vec<DriveName> = Vec::new();
-        let mut add = |model: Option<String>, serial: Option<String>| {
-            let drive = DriveName { model, serial };
-            if (drive.model.is_some() || drive.serial.is_some()) && !drives.contains(&drive) {
+        let mut add = |model: Option<String>, serial: Option<String>, firmware: Option<String>| {
+            let drive = DriveName { model, serial, firmware };
+            let is_same =
+                |known: &DriveName| (&known.model, &known.serial) == (&drive.model, &drive.serial);
+            let is_named = drive.model.is_some() || drive.serial.is_some();
+            if is_named && !drives.iter().any(is_same) {
                 drives.push(drive);
             }
         };
@@ -160,12 +164,13 @@ impl DriveName {
             drive::Backing::NoBlockDevice(_) => None,
         });
         for device in beneath.iter().flat_map(|device| device.drives()) {
-            add(device.label(), device.serial.clone());
+            add(device.label(), device.serial.clone(), device.firmware.clone());
         }
         for record in document.drives.iter().filter(|record| record.device.layers.is_empty()) {
-            add(record.device.label(), record.device.serial.clone());
+            let device = &record.device;
+            add(device.label(), device.serial.clone(), device.firmware.clone());
         }
-        add(document.source.as_ref().and_then(|source| source.drive.clone()), None);
+        add(document.source.as_ref().and_then(|source| source.drive.clone()), None, None);
         drives
     }
 }

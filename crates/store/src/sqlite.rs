@@ -1,5 +1,6 @@
 //! The SQLite engine of the store.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
@@ -281,7 +282,7 @@ impl Engine for Sqlite {
         self.batch("BEGIN DEFERRED")
     }
 
-    fn begin_insert(&mut self) -> Result<(), Problem> {
+    fn begin_insert(&mut self, _keys: &BTreeSet<i32>) -> Result<(), Problem> {
         self.begin()
     }
 

@@ -1,11 +1,9 @@
 //! The store: begin, append, finish, insert, get, tag, note, delete, copy.
 
 use std::fmt;
-use std::ops::Range;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use measurement::{RunDocument, TestResult};
+use measurement::{Histogram, RunDocument, TestResult};
 use uuid::Uuid;
 
 use crate::engine::{Engine, finish};
@@ -148,17 +146,23 @@ impl Store {
         self.transaction(|engine| engine.begin(), work)
     }
 
-    fn insertion<T>(
+    fn insertion(
         &mut self,
-        work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
-    ) -> Result<T, StoreError> {
-        self.transaction(|engine| engine.begin_insert(), work)
+        entries: &[(&RunDocument, Entry<'_>)],
+    ) -> Result<Vec<Inserted>, StoreError> {
+        let keys = entries.iter().map(|(document, entry)| identity::key(document, entry)).collect();
+        self.transaction(
+            |engine| engine.begin_insert(&keys),
+            |engine| {
+                entries.iter().map(|(document, entry)| keep(engine, document, entry)).collect()
+            },
+        )
     }
 
     /// Runs the work as one transaction: all of it, or nothing.
     fn transaction<T>(
         &mut self,
-        begin: fn(&mut dyn Engine) -> Result<(), Problem>,
+        begin: impl FnOnce(&mut dyn Engine) -> Result<(), Problem>,
         work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>,
     ) -> Result<T, StoreError> {
         let engine = &mut *self.engine;
@@ -179,7 +183,8 @@ impl Store {
             tags: &[],
         };
         self.write(|engine| {
-            let id = writing::run(engine, document, &entry)?;
+            let stored = || Problem::Damaged(format!("a new identity, {}, is taken", entry.uuid));
+            let id = writing::run(engine, document, &entry)?.ok_or_else(stored)?;
             writing::tests(engine, id, 0, &document.results)?;
             engine.lock_run(id.0)?;
             Ok(id)
@@ -231,7 +236,7 @@ impl Store {
         document: &RunDocument,
         origin: &Origin,
     ) -> Result<Inserted, StoreError> {
-        self.insertion(|engine| insert(engine, document, origin))
+        Ok(self.insert_all(&[document], origin)?[0])
     }
 
     /// Stores several documents like [`Store::insert`], all or none.
@@ -240,9 +245,13 @@ impl Store {
         documents: &[&RunDocument],
         origin: &Origin,
     ) -> Result<Vec<Inserted>, StoreError> {
-        self.insertion(|engine| {
-            documents.iter().map(|document| insert(engine, document, origin)).collect()
-        })
+        let entries =
+            documents.iter().map(|document| Ok((*document, new_entry(document, origin)?)));
+        let entries: Vec<_> =
+            entries.collect::<Result<_, Problem>>().map_err(|problem| self.error(problem))?;
+        let inserted = self.insertion(&entries)?;
+        assert_eq!(inserted.len(), documents.len(), "each document has its outcome");
+        Ok(inserted)
     }
 
     /// A run with its whole document.
@@ -258,13 +267,25 @@ impl Store {
         })
     }
 
-    /// The figures of complete runs of known hosts that began within this time.
-    pub fn figures(
+    /// The figures of complete runs of known hosts that match a filter, without its limit.
+    pub fn figures(&mut self, which: Which, filter: &Filter) -> Result<Figures, StoreError> {
+        self.ask(|engine| figures::read(engine, which, filter))
+    }
+
+    /// Passes on the whole distribution of each test's headline latency, with the name of the test:
+    /// in the order of these runs, and of the tests in each.
+    pub fn latencies(
         &mut self,
-        which: Which,
-        time: &Range<Timestamp>,
-    ) -> Result<Figures, StoreError> {
-        self.ask(|engine| figures::read(engine, which, time))
+        runs: &[RunId],
+        each: impl FnMut(RunId, &str, &Histogram),
+    ) -> Result<(), StoreError> {
+        self.ask(|engine| figures::latencies(engine, runs, each))
+    }
+
+    /// The complete runs that match a filter, without its limit, and that began together with
+    /// others: each group's runs, oldest group first.
+    pub fn groups(&mut self, filter: &Filter) -> Result<Vec<Vec<RunId>>, StoreError> {
+        self.ask(|engine| figures::groups(engine, filter))
     }
 
     /// The documents of these runs without their tests; runs deleted in the meantime are left out.
@@ -351,7 +372,7 @@ impl Store {
                 copied.already += 1;
             } else {
                 match other.get(summary.id) {
-                    Ok(kept) => match self.insertion(|engine| copy(engine, &kept))? {
+                    Ok(kept) => match self.insert_copy(&kept)? {
                         Inserted::Already(_) => copied.already += 1,
                         Inserted::New(run) | Inserted::Completed(run) => copied.new.push(run),
                     },
@@ -364,6 +385,11 @@ impl Store {
         Ok(copied)
     }
 
+    fn insert_copy(&mut self, kept: &StoredRun) -> Result<Inserted, StoreError> {
+        let entry = entry_of(kept).map_err(|problem| self.error(problem))?;
+        Ok(self.insertion(&[(&kept.document, entry)])?[0])
+    }
+
     /// Returns whether this store has a complete run with this identity.
     fn has_whole(&mut self, uuid: Uuid) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM runs WHERE uuid = $1 AND state = 'complete'";
@@ -371,12 +397,8 @@ impl Store {
     }
 }
 
-fn insert(
-    engine: &mut dyn Engine,
-    document: &RunDocument,
-    origin: &Origin,
-) -> Result<Inserted, Problem> {
-    let entry = Entry {
+fn new_entry<'a>(document: &RunDocument, origin: &'a Origin) -> Result<Entry<'a>, Problem> {
+    Ok(Entry {
         uuid: Uuid::now_v7(),
         digest: Some(digest(document)?),
         at: writing::at(document),
@@ -385,15 +407,12 @@ fn insert(
         writer: None,
         note: "",
         tags: &[],
-    };
-    keep(engine, document, &entry)
+    })
 }
 
-fn copy(
-    engine: &mut dyn Engine,
-    StoredRun { summary, document }: &StoredRun,
-) -> Result<Inserted, Problem> {
-    let entry = Entry {
+/// What a run of another store is stored with here.
+fn entry_of(StoredRun { summary, document }: &StoredRun) -> Result<Entry<'_>, Problem> {
+    Ok(Entry {
         uuid: summary.uuid,
         digest: Some(digest(document)?),
         at: summary.at,
@@ -402,8 +421,7 @@ fn copy(
         writer: None,
         note: &summary.note,
         tags: &summary.tags,
-    };
-    keep(engine, document, &entry)
+    })
 }
 
 /// Stores a whole document with this entry, unless the store has it or its first part.
@@ -421,11 +439,12 @@ fn keep(
         }
         Known::No => {}
     }
-    let uuid = entry.uuid.to_string();
-    if let Some(row) = engine.one("SELECT id FROM runs WHERE uuid = $1", &[uuid.as_str().into()])? {
+    let Some(id) = writing::run(engine, document, entry)? else {
+        let uuid = entry.uuid.to_string();
+        let row = engine.one("SELECT id FROM runs WHERE uuid = $1", &[uuid.as_str().into()])?;
+        let row = row.ok_or_else(|| Problem::Damaged(format!("the run {uuid} is gone")))?;
         return Ok(Inserted::Already(RunId(row.integer(0)?)));
-    }
-    let id = writing::run(engine, document, entry)?;
+    };
     writing::tests(engine, id, 0, &document.results)?;
     Ok(Inserted::New(id))
 }

@@ -1,6 +1,6 @@
 //! Writes the rows of a run. Each function is part of a transaction of [`crate::store`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use measurement::{RunDocument, TargetKind, TestResult};
@@ -52,20 +52,45 @@ fn target(document: &RunDocument) -> String {
     }
 }
 
-/// Inserts the run without its tests.
+/// Inserts rows of as many columns each as `into` names, in a few statements.
+pub(crate) fn insert(
+    engine: &mut dyn Engine,
+    into: &str,
+    rows: Vec<Vec<Value>>,
+) -> Result<(), Problem> {
+    /// SQLite takes fewer than 32,768 parameters.
+    const ROWS: usize = 2048;
+    for rows in rows.chunks(ROWS) {
+        let mut number = 0;
+        let mut place = |_: &Value| {
+            number += 1;
+            format!("${number}")
+        };
+        let places = rows
+            .iter()
+            .map(|row| format!("({})", row.iter().map(&mut place).collect::<Vec<_>>().join(", ")))
+            .collect::<Vec<_>>()
+            .join(", ");
+        engine.execute(&format!("INSERT INTO {into} VALUES {places}"), &rows.concat())?;
+    }
+    Ok(())
+}
+
+/// Inserts the run without its tests; `None` if a run with this identity is stored.
 pub(crate) fn run(
     engine: &mut dyn Engine,
     document: &RunDocument,
     entry: &Entry<'_>,
-) -> Result<RunId, Problem> {
+) -> Result<Option<RunId>, Problem> {
     assert_eq!(
         entry.writer.is_none(),
         entry.digest.is_some(),
         "a run with a writer has no digest yet"
     );
     let row = engine.one(
-        "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+        "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note, \
+         group_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (uuid) DO \
+         NOTHING RETURNING id",
         &[
             entry.uuid.to_string().as_str().into(),
             entry.digest.as_deref().into(),
@@ -77,30 +102,51 @@ pub(crate) fn run(
             entry.state.name().into(),
             entry.writer.into(),
             entry.note.into(),
+            group(document).into(),
         ],
     )?;
-    let id = RunId(
-        row.ok_or_else(|| Problem::Damaged("a new run got no number".to_owned()))?.integer(0)?,
-    );
+    let Some(row) = row else { return Ok(None) };
+    let id = RunId(row.integer(0)?);
     engine.execute(
         "INSERT INTO headers (run, document) VALUES ($1, $2)",
         &[id.0.into(), pack_header(document)?.into()],
     )?;
-    for (position, drive) in DriveName::of(document).iter().enumerate() {
-        engine.execute(
-            "INSERT INTO drives (run, position, model, serial) VALUES ($1, $2, $3, $4)",
-            &[
-                id.0.into(),
-                (position as i64).into(),
-                drive.model.as_deref().into(),
-                drive.serial.as_deref().into(),
-            ],
-        )?;
-    }
+    let drives = DriveName::of(document).into_iter().enumerate().map(|(position, drive)| {
+        vec![
+            id.0.into(),
+            (position as i64).into(),
+            drive.model.as_deref().into(),
+            drive.serial.as_deref().into(),
+            drive.firmware.as_deref().into(),
+        ]
+    });
+    insert(engine, "drives (run, position, model, serial, firmware)", drives.collect())?;
     for tag in entry.tags {
         self::tag(engine, id, tag)?;
     }
-    Ok(id)
+    Ok(Some(id))
+}
+
+fn group(document: &RunDocument) -> Option<&str> {
+    document.group.as_ref().map(|group| group.id.as_str())
+}
+
+/// Completes the rows of a run that was stored before these columns existed.
+pub(crate) fn group_and_firmware(
+    engine: &mut dyn Engine,
+    id: RunId,
+    header: &RunDocument,
+) -> Result<(), Problem> {
+    if let Some(group) = group(header) {
+        let sql = "UPDATE runs SET group_id = $1 WHERE id = $2";
+        engine.execute(sql, &[group.into(), id.0.into()])?;
+    }
+    for (position, drive) in DriveName::of(header).iter().enumerate() {
+        let sql = "UPDATE drives SET firmware = $1 WHERE run = $2 AND position = $3";
+        let values = [drive.firmware.as_deref().into(), id.0.into(), (position as i64).into()];
+        engine.execute(sql, &values)?;
+    }
+    Ok(())
 }
 
 /// Inserts tests, the first of them at position `first`.
@@ -111,27 +157,39 @@ pub(crate) fn tests(
     results: &[TestResult],
 ) -> Result<(), Problem> {
     let names = names(engine, results)?;
+    let (mut tests, mut documents, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     for (position, result) in results.iter().enumerate() {
-        let position = Value::from((first + position) as i64);
+        let position = (first + position) as i64;
+        let name = names[result.test.as_str()];
         let headline = Headline::of(result);
-        engine.execute(
-            "INSERT INTO tests (run, name, position, is_commit, p50_us, p99_us) VALUES ($1, $2, \
-             $3, $4, $5, $6)",
-            &[
-                id.0.into(),
-                names[result.test.as_str()].into(),
-                position.clone(),
-                i64::from(headline.as_ref().is_some_and(|headline| headline.is_commit)).into(),
-                headline.as_ref().map(|headline| headline.p50_us).into(),
-                headline.as_ref().map(|headline| headline.p99_us).into(),
-            ],
-        )?;
-        engine.execute(
-            "INSERT INTO results (run, position, document) VALUES ($1, $2, $3)",
-            &[id.0.into(), position, pack_result(result)?.into()],
-        )?;
+        tests.push(vec![
+            id.0.into(),
+            name.into(),
+            position.into(),
+            i64::from(headline.as_ref().is_some_and(|headline| headline.is_commit)).into(),
+            headline.as_ref().map(|headline| headline.p50_us).into(),
+            headline.as_ref().map(|headline| headline.p99_us).into(),
+        ]);
+        documents.push(vec![id.0.into(), position.into(), pack_result(result)?.into()]);
+        latencies.extend(latency(id, position, name, result));
     }
-    Ok(())
+    insert(engine, "tests (run, name, position, is_commit, p50_us, p99_us)", tests)?;
+    insert(engine, "results (run, position, document)", documents)?;
+    insert(engine, LATENCIES, latencies)
+}
+
+/// The columns of a row that [`latency`] returns.
+pub(crate) const LATENCIES: &str = "latencies (run, position, name, histogram)";
+
+/// The row with the distribution of a test's headline latency; `None` if the test has none.
+pub(crate) fn latency(
+    id: RunId,
+    position: i64,
+    name: i64,
+    result: &TestResult,
+) -> Option<Vec<Value>> {
+    let histogram = result.headline_histogram()?;
+    Some(vec![id.0.into(), position.into(), name.into(), histogram.to_bytes().into()])
 }
 
 /// Ends a run: its findings, what was skipped, and tests after the first `kept`.
@@ -151,9 +209,15 @@ pub(crate) fn end(
         "UPDATE headers SET document = $1 WHERE run = $2",
         &[pack_header(document)?.into(), id.0.into()],
     )?;
+    // The group is known only when its runs have met.
     engine.execute(
-        "UPDATE runs SET state = $1, digest = $2, writer = NULL WHERE id = $3",
-        &[state.name().into(), digest(document)?.as_str().into(), id.0.into()],
+        "UPDATE runs SET state = $1, digest = $2, group_id = $3, writer = NULL WHERE id = $4",
+        &[
+            state.name().into(),
+            digest(document)?.as_str().into(),
+            group(document).into(),
+            id.0.into(),
+        ],
     )?;
     Ok(())
 }
@@ -163,26 +227,45 @@ pub(crate) fn end(
 fn names<'a>(
     engine: &mut dyn Engine,
     results: &'a [TestResult],
-) -> Result<BTreeMap<&'a str, i64>, Problem> {
-    let mut names: BTreeMap<&str, i64> =
-        results.iter().map(|result| (result.test.as_str(), 0)).collect();
-    for (name, id) in &mut names {
-        let find = |engine: &mut dyn Engine| {
-            engine.one("SELECT id FROM names WHERE name = $1", &[(*name).into()])
-        };
-        let mut row = find(engine)?;
-        if row.is_none() {
-            engine.execute(
-                "INSERT INTO names (name) VALUES ($1) ON CONFLICT (name) DO NOTHING",
-                &[(*name).into()],
-            )?;
-            row = find(engine)?;
+) -> Result<HashMap<&'a str, i64>, Problem> {
+    let names: BTreeSet<&str> = results.iter().map(|result| result.test.as_str()).collect();
+    let mut numbers = numbers(engine, &names)?;
+    let new: Vec<&str> = names.iter().copied().filter(|name| !numbers.contains_key(name)).collect();
+    if !new.is_empty() {
+        for name in &new {
+            let sql = "INSERT INTO names (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
+            engine.execute(sql, &[(*name).into()])?;
         }
-        *id = row
-            .ok_or_else(|| Problem::Damaged("a test's name got no number".to_owned()))?
-            .integer(0)?;
+        numbers = self::numbers(engine, &names)?;
     }
-    Ok(names)
+    match names.iter().all(|name| numbers.contains_key(name)) {
+        true => Ok(numbers),
+        false => Err(Problem::Damaged("a test's name got no number".to_owned())),
+    }
+}
+
+/// The numbers of those names that have one.
+fn numbers<'a>(
+    engine: &mut dyn Engine,
+    names: &BTreeSet<&'a str>,
+) -> Result<HashMap<&'a str, i64>, Problem> {
+    /// Names per statement.
+    const NAMES: usize = 500;
+    let values: Vec<(&str, Value)> = names.iter().map(|&name| (name, name.into())).collect();
+    let mut numbers = HashMap::with_capacity(names.len());
+    for part in values.chunks(NAMES) {
+        let places: Vec<String> = (1..=part.len()).map(|place| format!("${place}")).collect();
+        let sql = format!("SELECT name, id FROM names WHERE name IN ({})", places.join(", "));
+        let wanted: Vec<Value> = part.iter().map(|(_, value)| value.clone()).collect();
+        for row in engine.query(&sql, &wanted)? {
+            // Two names may be the same text to the database, which has no NUL.
+            let kept = Value::Text(row.text(0)?.to_owned());
+            for (name, _) in part.iter().filter(|(_, value)| *value == kept) {
+                numbers.insert(*name, row.integer(1)?);
+            }
+        }
+    }
+    Ok(numbers)
 }
 
 pub(crate) fn tag(engine: &mut dyn Engine, id: RunId, tag: &Tag) -> Result<(), Problem> {

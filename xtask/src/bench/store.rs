@@ -155,15 +155,16 @@ pub(super) fn fill(path: &Path, runs: u32) -> anyhow::Result<()> {
         "PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN;
          CREATE TEMP TABLE copies (n INTEGER PRIMARY KEY);
          WITH RECURSIVE count(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM count WHERE n < 999 + {runs}) INSERT INTO copies SELECT n FROM count;
-         INSERT INTO runs SELECT n, 'x' || n, 'x' || n, at_us - n * 60000000, suite, target, 'db' || (n % 100), tool, state, NULL, '' FROM copies, runs WHERE id = 1;
+         INSERT INTO runs SELECT n, 'x' || n, 'x' || n, at_us - n * 60000000, suite, target, 'db' || (n % 100), tool, state, NULL, '', NULL FROM copies, runs WHERE id = 1;
          UPDATE runs SET uuid = printf('00000000-0000-0000-0000-%012d', id) WHERE id >= 1000;
          INSERT INTO headers SELECT n, document FROM copies, headers WHERE run = 1;
-         INSERT INTO drives SELECT n, 0, 'Model ' || (n % 10), printf('SN%06d', n) FROM copies;
+         INSERT INTO drives SELECT n, 0, 'Model ' || (n % 10), printf('SN%06d', n), NULL FROM copies;
          INSERT INTO tags SELECT n, 'fleet' FROM copies WHERE n % 1000 = 0;
          INSERT INTO tests SELECT n, name, position, is_commit, p50_us, p99_us FROM copies, tests WHERE run = 1;
          INSERT INTO names (name) VALUES ('only in the oldest');
          INSERT INTO tests SELECT 999 + {runs}, id, 1000, 0, NULL, NULL FROM names WHERE name = 'only in the oldest';
          INSERT INTO results SELECT n, position, document FROM copies, results WHERE run = 1;
+         INSERT INTO latencies SELECT n, position, name, histogram FROM copies, latencies WHERE run = 1;
          COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"
     ))?;
     println!("{:<44} {:>8.0} s", "filling", begun.elapsed().as_secs_f64());

@@ -1,6 +1,7 @@
 //! `cargo xtask bench web`: response times of `flushmark web` over very many runs, from the request
 //! to the last byte.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -68,13 +69,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 /// A `flushmark web` process that ends when this is dropped.
-struct Server {
+pub(super) struct Server {
     process: Child,
     host: String,
 }
 
 impl Server {
-    fn start(program: &Path, store: &Path) -> anyhow::Result<Server> {
+    pub(super) fn start(program: &Path, store: impl AsRef<OsStr>) -> anyhow::Result<Server> {
         let mut command = Command::new(program);
         command
             .args(["web", "--listen", "0", "--store"])
@@ -94,7 +95,7 @@ impl Server {
     }
 
     /// Size of a page in bytes.
-    fn get(&self, path: &str) -> anyhow::Result<usize> {
+    pub(super) fn get(&self, path: &str) -> anyhow::Result<usize> {
         let mut stream = TcpStream::connect(&self.host)?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host)?;
         let mut answer = Vec::new();

@@ -1,18 +1,23 @@
 //! Arguments of `flushmark fleet`.
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use jiff::Timestamp;
+use store::{Filter, Tag};
 
+use super::Format;
 use super::results::parse_moment;
 use super::store::StoreArgs;
 
-/// Compare the drives of many hosts
+/// Add up, compare and follow the runs of many hosts
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
+  flushmark fleet summary --by model --since 30d
   flushmark fleet outliers --store postgres://bench@db1/fleet
   flushmark fleet outliers --model PM9A3 --since 30d
-  flushmark fleet drift --since 26w")]
+  flushmark fleet drift --since 26w
+  flushmark fleet table --format markdown
+  flushmark fleet scaling --suite quick")]
 pub struct FleetArgs {
     #[command(subcommand)]
     pub command: FleetCommand,
@@ -23,20 +28,103 @@ pub struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
+    /// Show percentiles of each test over all hosts
+    ///
+    /// Each host's newest run of each suite on each target is added up: percentiles are those of all
+    /// operations together, from the whole distributions.
+    Summary(SummaryArgs),
     /// Show drives that are slower than others of their model, and what differs
     ///
     /// Each drive's newest run is compared with those of the same model, suite and filesystem.
     Outliers(ChoiceArgs),
     /// Show drives that became slower than they were, since when, and what changed then
     Drift(ChoiceArgs),
+    /// Show the mean latency of fsync and fdatasync after 16 KiB and 2 MiB, host by host
+    ///
+    /// Looks at tests with one job, such as those of `fsync-study` and `quick`, and takes the newest
+    /// run of each filesystem that has one.
+    Table(TableArgs),
+    /// Show what each test made with one, two and more hosts at once
+    ///
+    /// Looks at runs with --group. Of groups with the same name and number of hosts, the newest
+    /// counts.
+    Scaling(ChoiceArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SummaryArgs {
+    /// What is added up: all hosts, the drives of each model, or each host
+    #[arg(long, value_enum, default_value_t = By::All)]
+    pub by: By,
+
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+}
+
+/// What `--by` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    All,
+    Model,
+    Host,
+}
+
+impl From<By> for fleet::By {
+    fn from(by: By) -> fleet::By {
+        match by {
+            By::All => fleet::By::All,
+            By::Model => fleet::By::Model,
+            By::Host => fleet::By::Host,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct TableArgs {
+    #[command(flatten)]
+    pub runs: RunsArgs,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub format: TableFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    Text,
+    Markdown,
+    Json,
+}
+
+/// Which runs to look at, and how to show the answer.
+#[derive(Debug, clap::Args)]
+pub struct ChoiceArgs {
+    #[command(flatten)]
+    pub runs: RunsArgs,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 /// Which runs to look at.
 #[derive(Debug, clap::Args)]
-pub struct ChoiceArgs {
+pub struct RunsArgs {
     /// Only drives whose model contains this
     #[arg(long, value_name = "TEXT")]
     pub model: Option<String>,
+
+    /// Only drives with this firmware
+    #[arg(long, value_name = "VERSION")]
+    pub firmware: Option<String>,
+
+    /// Only runs of this machine
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
+    /// Only runs with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<Tag>,
 
     /// Only runs of this suite or plan
     #[arg(long, value_name = "NAME")]
@@ -49,4 +137,18 @@ pub struct ChoiceArgs {
     /// Only runs before this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub until: Option<Timestamp>,
+}
+
+impl RunsArgs {
+    /// What the store can check of these options.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            host: self.host.clone(),
+            suite: self.suite.clone(),
+            since: self.since,
+            until: self.until,
+            tag: self.tag.clone(),
+            ..Filter::default()
+        }
+    }
 }

@@ -6,7 +6,6 @@
 use samples::document::{checked, modelled};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use measurement::{Histogram, RunDocument, TargetKind, TestResult};
 use store::{
     End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Which,
@@ -20,7 +19,7 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 20] = [
+pub const CHECKS: [(&str, Check); 21] = [
     ("reading creates no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
@@ -40,6 +39,7 @@ pub const CHECKS: [(&str, Check); 20] = [
     ("missing runs", what_is_not_there),
     ("stores are copied by identity", stores_are_copied_by_identity),
     ("figures of many runs", figures_of_many_runs),
+    ("groups of runs", runs_that_began_together),
     ("many open a new store at once", many_open_a_new_store_at_once),
 ];
 
@@ -526,7 +526,7 @@ fn what_is_not_there(place: &Place) {
 
 fn figures_of_many_runs(place: &Place) {
     let mut store = open(&place.here);
-    let always = Timestamp::UNIX_EPOCH..Timestamp::MAX;
+    let always = Filter::default();
     assert!(store.figures(Which::All, &always).unwrap().runs.is_empty());
     let old = keep(&mut store, &at(checked(), "2026-01-02T00:00:00Z", "quick"), &from("db1"));
     let new = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "quick"), &from("db1"));
@@ -535,12 +535,12 @@ fn figures_of_many_runs(place: &Place) {
     keep(&mut store, &at(checked(), "2026-03-02T00:00:00Z", "quick"), &Origin::default());
     // One that is still being measured.
     store.begin(&at(checked(), "2026-03-03T00:00:00Z", "quick"), &from("db1")).unwrap();
-    let mut ids = |which, time: &std::ops::Range<Timestamp>| -> Vec<RunId> {
-        store.figures(which, time).unwrap().runs.iter().map(|run| run.id).collect()
+    let mut ids = |which, filter: &Filter| -> Vec<RunId> {
+        store.figures(which, filter).unwrap().runs.iter().map(|run| run.id).collect()
     };
     assert_eq!(ids(Which::All, &always), [old, other, new]);
     assert_eq!(ids(Which::Newest, &always), [other, new]);
-    let january = Timestamp::UNIX_EPOCH.."2026-02-01T00:00:00Z".parse().unwrap();
+    let january = Filter { until: "2026-02-01T00:00:00Z".parse().ok(), ..Filter::default() };
     assert_eq!(ids(Which::Newest, &january), [old, other]);
     let figures = store.figures(Which::Newest, &january).unwrap();
     let run = &figures.runs[0];
@@ -554,6 +554,61 @@ fn figures_of_many_runs(place: &Place) {
     assert_eq!(headers.len(), 2);
     assert!(headers.iter().all(|(_, header)| header.results.is_empty()));
     assert!(headers.iter().all(|(_, header)| header.host == checked().host));
+    let suite = Filter { suite: Some("wal".to_owned()), ..Filter::default() };
+    let figures = store.figures(Which::Newest, &suite).unwrap();
+    assert_eq!(figures.runs.iter().map(|run| run.id).collect::<Vec<_>>(), [other]);
+    let never = Filter { test: Some("never measured".to_owned()), ..Filter::default() };
+    assert_eq!(store.figures(Which::Newest, &never).unwrap().runs, []);
+    // The distributions come in the order asked for, whatever the order of the runs' numbers.
+    let mut passed_on: Vec<(RunId, String, Histogram)> = Vec::new();
+    let mut each = |run, test: &str, histogram: &Histogram| {
+        passed_on.push((run, test.to_owned(), histogram.clone()));
+    };
+    store.latencies(&[new, old], &mut each).unwrap();
+    let document = checked();
+    let expected: Vec<(RunId, String, Histogram)> = [new, old]
+        .into_iter()
+        .flat_map(|run| {
+            let timed = document.results.iter().filter_map(move |result| {
+                Some((run, result.test.clone(), result.headline_histogram()?.clone()))
+            });
+            timed.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(!expected.is_empty());
+    assert!(passed_on == expected, "other distributions than those of the documents");
+}
+
+fn runs_that_began_together(place: &Place) {
+    let mut store = open(&place.here);
+    let of = |group: Option<&str>, started_at: &str| RunDocument {
+        group: group.map(|id| measurement::GroupRecord {
+            id: id.to_owned(),
+            name: Some("nfs".to_owned()),
+            member: "db1".to_owned(),
+            agreement: measurement::Agreement::Store,
+            expected: Some(2),
+            clock_error_us: None,
+            starts: Vec::new(),
+            notes: Vec::new(),
+        }),
+        ..at(checked(), started_at, "quick")
+    };
+    assert!(store.groups(&Filter::default()).unwrap().is_empty());
+    let mut keep =
+        |group, started_at: &str| self::keep(&mut store, &of(group, started_at), &from("db1"));
+    let late = keep(Some("one"), "2026-03-02T00:00:02Z");
+    let early = keep(Some("one"), "2026-03-02T00:00:01Z");
+    let before = keep(Some("another"), "2026-03-01T00:00:00Z");
+    keep(None, "2026-03-03T00:00:00Z");
+    // A run does not know its group when it begins.
+    let begun = RunDocument { results: Vec::new(), ..of(None, "2026-03-02T00:00:03Z") };
+    let met = store.begin(&begun, &from("db2")).unwrap();
+    store.finish(met, &of(Some("one"), "2026-03-02T00:00:03Z"), End::Complete).unwrap();
+    let all = [vec![before], vec![early, late, met]];
+    assert_eq!(store.groups(&Filter::default()).unwrap(), all);
+    let march = Filter { since: "2026-03-02T00:00:00Z".parse().ok(), ..Filter::default() };
+    assert_eq!(store.groups(&march).unwrap(), all[1..]);
 }
 
 fn stores_are_copied_by_identity(place: &Place) {

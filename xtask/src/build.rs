@@ -43,7 +43,7 @@ fn built(options: &[&str], directory: &str, program: &str) -> anyhow::Result<Pat
     binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))
 }
 
-/// Where Cargo puts what it builds.
+/// The directory in which Cargo puts what it builds.
 pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

@@ -70,7 +70,7 @@ impl Controller {
         command
     }
 
-    /// Where plans are written, and documents are collected.
+    /// The directory of plans and of collected documents.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

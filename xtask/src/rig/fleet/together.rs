@@ -6,27 +6,19 @@ use anyhow::{Context as _, ensure};
 use measurement::{GroupTotal, RunDocument, TestResult};
 use serde_json::Value;
 
-use super::{FIRST, Fleet, LAYOUT, hosts, plan, server};
+use super::{FIRST, Fleet, LAYOUT, hosts, job, plan, server};
 
 /// The totals of both sides may differ by this much.
 const DIFFERENCE_MAX: f64 = 0.05;
-
-/// The job of both sides. `overwrite` lays the file out before, so ext4 has no extents to convert.
-/// Without `cpus_allowed`, each flushmark would keep its job on the first processor, which hosts on
-/// different machines do not share.
-fn job() -> anyhow::Result<String> {
-    let processors = std::thread::available_parallelism()?.get();
-    Ok(format!(
-        "[commits]\nrw=randwrite\nbs=128k\nfdatasync=1\ndirect=1\nioengine=psync\nsize=64m\n\
-         overwrite=1\ntime_based\nruntime=3\ncpus_allowed=0-{}\n",
-        processors - 1
-    ))
-}
+/// Large enough that the drives' time, not that of the processors, decides the rate.
+const BLOCK: &str = "128k";
+/// Of each measurement.
+const SECONDS: u32 = 3;
 
 /// A run of the playbook; then fio and flushmark in turns, whose medians are compared.
 pub fn measure(fleet: &mut Fleet) -> anyhow::Result<String> {
     let agreed = by_playbook(fleet)?;
-    let fio_job = job()? + &format!("directory={FIRST}\n");
+    let fio_job = job(BLOCK, SECONDS)? + &format!("directory={FIRST}\n");
     let fio_job = plan(fleet, "fio.fio", &fio_job)?;
     for host in hosts::names() {
         let address = fleet.hosts.address(host)?;
@@ -55,7 +47,7 @@ pub fn measure(fleet: &mut Fleet) -> anyhow::Result<String> {
     };
     let (mut fio, mut ours) = (Vec::new(), Vec::new());
     for round in 0..fleet.rounds {
-        // Whoever is first finds other drives: each measurement leaves them dirtier.
+        // Each measurement leaves the drives dirtier, so the order changes.
         if round % 2 == 0 {
             fio.push(by_fio()?);
             ours.push(by_flushmark(round)?);
@@ -79,7 +71,7 @@ pub fn measure(fleet: &mut Fleet) -> anyhow::Result<String> {
 
 /// The run as a user starts it, with its documents in the store.
 fn by_playbook(fleet: &mut Fleet) -> anyhow::Result<String> {
-    let path = plan(fleet, "commits.fio", &job()?)?;
+    let path = plan(fleet, "commits.fio", &job(BLOCK, SECONDS)?)?;
     let mut arguments = vec![
         format!("flushmark_plan={}", path.display()),
         "flushmark_group=all".to_owned(),

@@ -56,22 +56,14 @@ fail() {
 "$tests/hosts.sh" start "$directory" one two three
 cd "$directory"
 export HOME=$directory/home ANSIBLE_HOME=$directory/ansible
-export ANSIBLE_COLLECTIONS_PATH=$directory/collections ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+export ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
 export ANSIBLE_PIPELINING=1
 mkdir home host_vars
 
 echo "build, lint"
-(cd "$tests/../ansible" && yamllint --strict .)
-ansible-galaxy collection build --output-path build "$tests/../ansible" >/dev/null
-ansible-galaxy collection install --offline -p collections build/*.tar.gz >/dev/null 2>&1
-(
-    cd collections/ansible_collections/flushmark/fleet
-    ansible-lint --nocolor -q --offline --profile production . 2>&1
-) || fail "ansible-lint complains"
-for playbook in install check run drives host collect; do
-    ansible-playbook --syntax-check -i inventory.ini "flushmark.fleet.$playbook" >/dev/null 2>&1 ||
-        fail "the syntax of $playbook.yml is wrong"
-done
+"$tests/collection.sh" install "$directory"
+"$tests/collection.sh" lint "$directory" || fail "the collection is not clean"
+export ANSIBLE_COLLECTIONS_PATH=$directory/collections
 
 # play STATUS PLAYBOOK ARGUMENT...: runs a playbook, which must end with this status.
 play() {
@@ -214,7 +206,7 @@ play 0 collect
 prints 'Completed: one, two, three'
 "$program" results list --store controller.db --format json >first.json
 [ "$(grep --count '"id"' first.json)" = 5 ] || fail "5 runs were measured: $(cat first.json)"
-"$program" results list --store controller.db --tag three >log
+"$program" results list --store controller.db --host three >log
 prints 'Generic enterprise NVMe'
 play 0 collect
 nothing_changed

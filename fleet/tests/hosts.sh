@@ -6,12 +6,15 @@
 #   hosts.sh plug DIRECTORY NAME
 #   hosts.sh stop DIRECTORY
 #
-# Each host has its own network namespace, joined to the others by a bridge, its own process
+# Each host has a separate network namespace, joined to the others by a bridge, its own process
 # namespace with systemd and an sshd, and its own writable copy of this machine's files (an overlay
 # in memory). Nothing that happens on a host changes this machine.
 #
 # DIRECTORY then contains `inventory.ini`, with the ordinary user `bench` of each host, who may use
 # sudo. The host at the bridge's other end, this machine, is 10.213.0.1.
+#
+# `flushmark emulate --mount` works on a host. `stop` detaches the loop devices of drives that still
+# run there; stop them before if what they lose matters.
 #
 # Needs root, and iproute2, util-linux, systemd, dbus, openssh-server, openssh-client, sudo and
 # python3 (Debian: /usr/bin/python3, and python3-apt for .deb packages).
@@ -42,9 +45,13 @@ run_host() {
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
     local device
-    for device in null zero full random urandom tty; do
+    for device in null zero full random urandom tty fuse loop-control; do
         touch "$root/dev/$device"
         mount --bind "/dev/$device" "$root/dev/$device"
+    done
+    # For emulated drives. The kernel has one set of loop devices for all hosts.
+    for device in $(seq 0 99); do
+        mknod -m 660 "$root/dev/loop$device" b 7 "$device"
     done
     mkdir "$root/dev/pts" "$root/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
@@ -196,6 +203,10 @@ stop() {
         [ -e "$file" ] || continue
         name=$(basename "$(dirname "$file")")
         pid=$(cat "$file")
+        # Of drives that were not stopped. Their names are known only while the host has its mounts.
+        local loops
+        loops=$(grep --files-with-matches --fixed-strings "$directory/$name/root/" \
+            /sys/block/loop*/loop/backing_file 2>/dev/null | cut -d / -f 4 || true)
         # With the first process of a process namespace, all of them end; --kill-child sees to it.
         kill -KILL "$pid" 2>/dev/null || true
         while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
@@ -208,6 +219,12 @@ stop() {
             sleep 0.1
         done
         [ ! -d "$cgroup" ] || echo "$cgroup is still there after $attempt attempts" >&2
+        local loop
+        for loop in $loops; do
+            # The kernel keeps the setting for the device's next user, who would get no flushes.
+            echo 'write back' >"/sys/block/$loop/queue/write_cache" || true
+            losetup --detach "/dev/$loop" || true
+        done
     done
     ip link delete "$bridge" 2>/dev/null || true
     if mountpoint --quiet "$directory"; then

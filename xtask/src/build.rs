@@ -39,8 +39,11 @@ pub fn flushmark_of_tests() -> anyhow::Result<PathBuf> {
 
 fn built(options: &[&str], directory: &str, program: &str) -> anyhow::Result<PathBuf> {
     shown("cargo", &[&["build", "--quiet"], options].concat())?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let binary = target.join(directory).join(program);
+    let binary = target_directory().join(directory).join(program);
     binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))
+}
+
+/// The directory in which Cargo puts what it builds.
+pub fn target_directory() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

@@ -5,10 +5,12 @@
 //! | `qemu` | Debian's kernel on drives of every kind |
 //! | `ceph` | a real Ceph cluster |
 //! | `databases` | databases on an emulated drive that loses power |
+//! | `fleet` | three hosts, measured with Ansible and collected in PostgreSQL |
 //! | `latency` | emulated drives compared with their models and with published figures |
 
 pub mod ceph;
 pub mod databases;
+pub mod fleet;
 pub mod latency;
 pub mod qemu;
 
@@ -31,6 +33,9 @@ pub enum Rig {
     /// PostgreSQL and MariaDB on one emulated drive after the other, compared with what `flushmark
     /// db predict` predicts from the first. Needs root, and a quiet machine of two processors
     Predict(databases::predicted::Options),
+    /// Three hosts on this machine with emulated drives, measured with Ansible, collected in
+    /// PostgreSQL, and compared with fio's clients. Needs root, and a quiet machine
+    Fleet(fleet::Options),
     /// Emulated drives measured by fio, compared with their models and with published rows. Needs
     /// root, and a quiet machine
     Latency(latency::Options),
@@ -56,6 +61,10 @@ impl Rig {
             Rig::Predict(options) => {
                 packages::install(&databases::PACKAGES)?;
                 databases::predicted::run(options)
+            }
+            Rig::Fleet(options) => {
+                packages::install(&fleet::PACKAGES)?;
+                fleet::run(options, tally)
             }
             Rig::Latency(options) => {
                 packages::install(&latency::PACKAGES)?;

@@ -118,7 +118,7 @@ impl Served {
             // was opened before, and is never replaced: a recorded drive keeps its two files, and
             // all states are of one recording.
             fuse::separate_descriptors();
-            let kernel = match fuse::attach(&place) {
+            let kernel = match fuse::attach(&place, None) {
                 Ok((kernel, mounted)) => {
                     let _ = tell.send(Ok(mounted));
                     kernel

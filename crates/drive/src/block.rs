@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mount::MountTable;
 use crate::system_root::Attributes;
-use crate::{DeviceNumber, DriveError, RbdImage, SystemRoot, Transport};
+use crate::{DeviceNumber, DriveError, RbdImage, SystemRoot, Transport, emulated};
 
 /// More layers than any real stack has. Reading a broken (or hostile) sysfs tree stops here.
 const LAYERS_MAX: usize = 256;
@@ -164,17 +164,18 @@ impl BlockDevice {
         Ok(device)
     }
 
-    /// Looks up the device under the file of each loop device in the stack, but not of a loop
-    /// device on a file of another.
+    /// Looks up what is under the file of each loop device in the stack: an emulated drive, whose
+    /// model it then has, or a device, but not what is under the file of another loop device.
     fn find_backing_devices(&mut self, root: &SystemRoot) {
         for layer in &mut self.layers {
             layer.find_backing_devices(root);
         }
-        self.backing_device = self.backing_file.as_ref().and_then(|file| {
-            let table = MountTable::read(root).ok()?;
-            let device = table.holding(file, None)?.device;
-            let place = sysfs_place(root, device)?;
-            Some(Box::new(Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new())))
+        let Some(file) = &self.backing_file else { return };
+        let Ok(table) = MountTable::read(root) else { return };
+        let Some(mount) = table.holding(file, None) else { return };
+        self.model = emulated::model(mount);
+        self.backing_device = sysfs_place(root, mount.device).map(|place| {
+            Box::new(Reader { left: LAYERS_MAX }.read(&place, mount.device, &mut Vec::new()))
         });
     }
 
@@ -543,6 +544,25 @@ mod tests {
         let below = device.backing_device.as_ref().unwrap();
         assert_eq!(below.drives()[0].name, "vda", "the drive of the filesystem with the file");
         assert_eq!(device.drives(), [&device], "which the loop device does not consist of");
+    }
+
+    #[test]
+    fn a_loop_device_on_an_emulated_drive_has_its_model() {
+        let machine = built::cloud_vm();
+        let files = [
+            ("size", "2048"),
+            ("loop/backing_file", "/run/drive-1/drive"),
+            ("queue/write_cache", "write through"),
+        ];
+        machine.disk("virtual/block/loop0", "7:0", &files);
+        machine.mounts(
+            "30 1 254:1 / / rw - ext4 /dev/vda1 rw\n\
+             40 30 0:50 / /run/drive-1 rw - fuse.flushmark flushmark:enterprise-sata rw\n",
+        );
+        let device = read(&machine, "7:0");
+        assert_eq!(device.model.as_deref(), Some("enterprise-sata (emulated)"));
+        assert_eq!(device.queue.write_cache, Some(WriteCache::WriteThrough));
+        assert_eq!(device.backing_device, None);
     }
 
     #[test]

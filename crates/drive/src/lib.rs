@@ -42,6 +42,7 @@ pub mod commands;
 mod counters;
 mod device_number;
 mod driver_address;
+pub mod emulated;
 mod error;
 mod file_identity;
 pub mod governor;

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use drive::emulated::FILESYSTEM;
 use drive::{Mount, MountTable, SystemRoot};
-
-use crate::fuse::FILESYSTEM;
 
 pub(crate) fn drive_mounts(table: &MountTable) -> impl Iterator<Item = &Mount> {
     table.mounts().iter().filter(|mount| mount.fs_type == FILESYSTEM)

@@ -23,6 +23,3 @@ pub use descriptors::separate_descriptors;
 pub use files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 pub use mount::{MountError, Mounted, attach};
 pub use server::resolved;
-
-/// The filesystem type of our mounts in the mount table.
-pub(crate) const FILESYSTEM: &str = "fuse.flushmark";

@@ -34,7 +34,8 @@ impl Access {
             (Files::File(directory) | Files::Device(directory), _) => Some(directory),
             (_, private) => private.as_ref().map(|PrivateDirectory(path)| path),
         };
-        let (kernel, mounted) = directory.map(|path| mount::attach(path)).transpose()?.unzip();
+        let attach = |path: &PathBuf| mount::attach(path, Some(config.model.name()));
+        let (kernel, mounted) = directory.map(attach).transpose()?.unzip();
         endpoints.directory = kernel
             .map(|kernel| Directory::new(kernel, counts_cuts))
             .transpose()

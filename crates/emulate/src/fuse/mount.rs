@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use drive::emulated::{self, FILESYSTEM, SOURCE};
 use rustix::fs::{Access, access};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::FILESYSTEM;
 use super::server::{self, ServerState};
 use super::wire::PAYLOAD_BYTES_MAX;
 
@@ -57,8 +57,9 @@ pub enum MountError {
     },
 }
 
-/// Mounts a FUSE directory, and returns the file for talking to the kernel.
-pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
+/// Mounts a FUSE directory, and returns the file for talking to the kernel. The mount names the
+/// model of its drive; `None` if it has several.
+pub fn attach(directory: &Path, model: Option<&str>) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
     expect_free(directory)?;
     let metadata = std::fs::metadata(directory).and_then(|metadata| {
@@ -68,6 +69,7 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
         return Err(MountError::Directory { directory: directory.to_owned(), because });
     }
     let directory = directory.canonicalize().map_err(|error| failed(error.to_string()))?;
+    let source = model.map_or_else(|| SOURCE.to_owned(), emulated::source);
     let connection = if rustix::process::geteuid().is_root() {
         let connection =
             File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
@@ -77,26 +79,24 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
         );
         let options = std::ffi::CString::new(options).map_err(|error| failed(error.to_string()))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("flushmark", &directory, FILESYSTEM, flags, options.as_c_str())
+        mount(source.as_str(), &directory, FILESYSTEM, flags, options.as_c_str())
             .map_err(|error| failed(io::Error::from(error).to_string()))?;
         connection
     } else {
-        by_helper(&directory).map_err(failed)?
+        by_helper(&directory, &source).map_err(failed)?
     };
     Ok((connection, Mounted { directory, gone: false }))
 }
 
 /// Mounts through `fusermount3`, which may mount for ordinary users and sends back the open file.
-fn by_helper(directory: &Path) -> Result<File, String> {
+fn by_helper(directory: &Path, source: &str) -> Result<File, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
     let helper = Command::new("fusermount3")
         .args([
             "-o",
-            &format!(
-                "fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"
-            ),
+            &format!("fsname={source},subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"),
             "--",
         ])
         .arg(directory)

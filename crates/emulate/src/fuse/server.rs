@@ -4,9 +4,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use drive::emulated::FILESYSTEM;
 use drive::{DeviceNumber, Mount, MountTable, SystemRoot};
 
-use super::FILESYSTEM;
 use crate::drive_mounts::places_of_drives;
 
 /// A process that has a connection open.

@@ -100,12 +100,7 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
         let mut bare = Tally::default();
         steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
         // Including those of the rigs, since packages cannot be installed side by side.
-        let rigs = [
-            &rig::qemu::PACKAGES[..],
-            &rig::ceph::PACKAGES,
-            &rig::databases::PACKAGES,
-            &rig::fleet::PACKAGES,
-        ];
+        let rigs = [&rig::qemu::PACKAGES[..], &rig::ceph::PACKAGES, &rig::databases::PACKAGES];
         let all = [&PACKAGES[..], &rigs.concat()].concat();
         steps.run("packages", || packages::install(&all))?;
         steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
@@ -143,11 +138,9 @@ const WITH_COMPONENTS: [&[(&str, Step)]; 2] = [
     &[("licences", licences), ("fuzzing", fuzz), ("Miri", miri)],
 ];
 
-/// Tests that OSDs or the drives of hosts are compared correctly need the processors for themselves.
-const ALONE: [&[(&str, Step)]; 1] = [&[
-    ("fleet rig", |tally| rig(&Rig::Fleet(rig::fleet::Options::default()), tally)),
-    ("Ceph rig", |tally| rig(&Rig::Ceph(rig::ceph::Options::default()), tally)),
-]];
+/// Tests that OSDs are compared correctly need the processors for themselves.
+const ALONE: [&[(&str, Step)]; 1] =
+    [&[("Ceph rig", |tally| rig(&Rig::Ceph(rig::ceph::Options::default()), tally))]];
 
 #[derive(Debug, Default)]
 pub struct Tally {

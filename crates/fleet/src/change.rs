@@ -19,7 +19,7 @@ const OF_MEDIAN: f64 = 1.253_314_137_315_5;
 /// The median latencies of one drive in one test, in microseconds, oldest first.
 pub(crate) type History = Vec<f64>;
 
-/// How a drive became slower.
+/// The way in which a drive became slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -71,7 +71,7 @@ fn noise(history: &History) -> Option<f64> {
     Some(Spread::of(&differences, 0.0)?.deviation / std::f64::consts::SQRT_2)
 }
 
-/// What a history looks like if the drive became slower.
+/// A history as it would be if the drive became slower.
 struct Fit {
     shape: Shape,
     first_slow: usize,

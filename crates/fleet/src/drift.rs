@@ -35,7 +35,7 @@ pub struct Drift {
     pub changes: Vec<Change>,
 }
 
-/// What a look at the histories of all drives found.
+/// Drives that became slower, among all with a history.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Drifts {
     /// The one with the largest change first.

@@ -49,7 +49,7 @@ pub struct Together {
     pub documents: Vec<RunDocument>,
 }
 
-/// What each test made with each number of hosts. A group counts as large as the hosts that have
+/// The rate of each test with each number of hosts. A group counts as large as the hosts that have
 /// stored a run of it.
 pub fn scaling(groups: &[Together]) -> Vec<Scaling> {
     let mut series: BTreeMap<(&str, &str), Vec<&Together>> = BTreeMap::new();

@@ -47,7 +47,7 @@ pub fn specimens(figures: &Figures, headers: &HashMap<RunId, RunDocument>) -> Ve
     runs.filter_map(|run| Some(Specimen::of(run, &figures.names, headers.get(&run.id)?))).collect()
 }
 
-/// What a drive is called: its serial number or, without one, the target; unique on its host.
+/// The name of a drive: its serial number or, without one, the target; unique on its host.
 pub(crate) fn name(run: &RunFigures) -> &str {
     run.drive.as_ref().and_then(|drive| drive.serial.as_deref()).unwrap_or(&run.target)
 }
@@ -95,7 +95,7 @@ impl Fact {
     }
 }
 
-/// What is known of a fact.
+/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FactValue {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Figures, RunFigures, RunId};
 
-/// Which runs are added up.
+/// The runs that are added up together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -23,7 +23,7 @@ pub enum By {
 }
 
 impl By {
-    /// What a run is added up with; `None` for its only group, or a drive without a model.
+    /// The group that a run is added to; `None` for the only one, or a drive without a model.
     fn group(self, run: &RunFigures) -> Option<&str> {
         match self {
             By::All => None,
@@ -69,7 +69,7 @@ pub struct Summary {
     pub rows: Vec<SummaryRow>,
 }
 
-/// Adds distributions up, group by group, so that only those of one group are in memory.
+/// Adds distributions up, group by group: only those of one group are in memory.
 #[derive(Debug)]
 pub struct Summing<'a> {
     by: By,

@@ -138,7 +138,7 @@ pub fn fleet_table_markdown(table: &Table) -> String {
     crate::markdown::table(&table_lines(table), &[0])
 }
 
-/// What each test made with different numbers of hosts.
+/// Rates of each test with different numbers of hosts.
 fn scaling_page(scaling: &[Scaling], look: &Look) -> String {
     if scaling.is_empty() {
         return "No complete runs of a group of hosts (`flushmark run --group`).\n".to_owned();

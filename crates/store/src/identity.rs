@@ -23,8 +23,8 @@ pub(crate) enum Known {
     Half(RunId),
 }
 
-/// What two documents have in common if one may be the other, or its first part: processes that
-/// insert documents with one key take turns.
+/// Equal for two documents if one may be the other, or its first part: processes that insert
+/// documents with one key take turns.
 pub(crate) fn key(document: &RunDocument, entry: &Entry<'_>) -> i32 {
     let began = document.began().map(|at| format!("{at} {}", document.suite));
     let text = began.as_deref().or(entry.digest.as_deref()).unwrap_or_default();

@@ -42,7 +42,7 @@ fn containing(part: &str) -> Value {
     Value::from(format!("%{escaped}%").as_str())
 }
 
-/// What SQL checks of a filter: conditions on `runs`, and the values of their parameters.
+/// A filter as SQL: conditions on `runs`, and the values of their parameters.
 pub(crate) struct Conditions {
     pub(crate) sql: Vec<String>,
     pub(crate) values: Vec<Value>,

@@ -410,7 +410,7 @@ fn new_entry<'a>(document: &RunDocument, origin: &'a Origin) -> Result<Entry<'a>
     })
 }
 
-/// What a run of another store is stored with here.
+/// The entry of a run that another store has.
 fn entry_of(StoredRun { summary, document }: &StoredRun) -> Result<Entry<'_>, Problem> {
     Ok(Entry {
         uuid: summary.uuid,

@@ -211,7 +211,7 @@ fn stores_of_every_version_are_read_and_written() {
         assert_eq!(listed[0].tags.len(), 1);
         assert_eq!(listed[0].drives, store::DriveName::of(&checked()));
         assert!(store.get(listed[0].id).unwrap().document == checked());
-        // What the first version did not have was filled in.
+        // Tables that the first version did not have are filled.
         let mut latencies = 0;
         let mut each = |_, _: &str, _: &Histogram| latencies += 1;
         store.latencies(&[listed[0].id], &mut each).unwrap();

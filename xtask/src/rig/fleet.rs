@@ -41,6 +41,7 @@ mod hosts;
 mod server;
 mod together;
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -127,11 +128,11 @@ pub struct Options {
     pub program: Option<PathBuf>,
 
     /// Measurements by each of fio and flushmark, whose medians are compared
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
-    pub rounds: u32,
+    #[arg(long, value_name = "N", default_value_t = ROUNDS)]
+    pub rounds: NonZeroU32,
 }
 
-const ROUNDS: u32 = 5;
+const ROUNDS: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 impl Default for Options {
     fn default() -> Options {
@@ -273,7 +274,7 @@ pub fn run(options: &Options, tally: &mut Tally) -> anyhow::Result<Outcome> {
     let python = packages::python("fleet", &PYTHON)?;
     let mut outcome = Outcome::default();
     let mut fleet = note("hosts", &mut outcome, || {
-        let fleet = Fleet::start(&program, &python, &interruption, options.rounds)?;
+        let fleet = Fleet::start(&program, &python, &interruption, options.rounds.get())?;
         let observed = format!("{} hosts with sshd, PostgreSQL", LAYOUT.len());
         Ok((fleet, observed))
     })?;

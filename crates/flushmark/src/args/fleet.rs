@@ -53,7 +53,7 @@ pub enum FleetCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct SummaryArgs {
-    /// What is added up: all hosts, the drives of each model, or each host
+    /// Add up all hosts, the drives of each model, or each host
     #[arg(long, value_enum, default_value_t = By::All)]
     pub by: By,
 
@@ -61,7 +61,7 @@ pub struct SummaryArgs {
     pub choice: ChoiceArgs,
 }
 
-/// What `--by` names.
+/// The values of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     All,
@@ -96,7 +96,7 @@ pub enum TableFormat {
     Json,
 }
 
-/// Which runs to look at, and how to show the answer.
+/// A choice of runs, and the output format.
 #[derive(Debug, clap::Args)]
 pub struct ChoiceArgs {
     #[command(flatten)]
@@ -107,7 +107,7 @@ pub struct ChoiceArgs {
     pub format: Format,
 }
 
-/// Which runs to look at.
+/// A choice of runs.
 #[derive(Debug, clap::Args)]
 pub struct RunsArgs {
     /// Only drives whose model contains this
@@ -140,7 +140,7 @@ pub struct RunsArgs {
 }
 
 impl RunsArgs {
-    /// What the store can check of these options.
+    /// The filter of these options, without what the store cannot check.
     pub fn filter(&self) -> Filter {
         Filter {
             host: self.host.clone(),

@@ -20,7 +20,7 @@ const WEEK_S: i64 = 604_800;
 /// When the oldest run began, in seconds since 1970: 7 September 2026.
 const BEGAN_S: i64 = 1_788_739_200;
 
-/// Why a drive is slow.
+/// The reason why a drive is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
     WriteCache,
@@ -60,7 +60,7 @@ struct Slow {
     from: u32,
 }
 
-/// What a run of each model looks like.
+/// A run of each model.
 pub(super) struct Models(Vec<RunDocument>);
 
 impl Models {

@@ -22,7 +22,7 @@ fn script() -> PathBuf {
     root().join("fleet/tests/hosts.sh")
 }
 
-/// Where the hosts and everything else of the rig is, in memory. Only one rig at a time has it.
+/// The directory of the hosts and everything else of the rig, in memory. Only one rig at a time has it.
 pub struct Directory {
     path: PathBuf,
     _lock: File,

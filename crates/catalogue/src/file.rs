@@ -22,7 +22,7 @@
 //! | `workload` | the source's name for the test or table; required |
 //! | `source`, `source_url` | the title and address of the publication; required |
 //! | `year`, `os` | when, and on which operating system |
-//! | `tool` | `fio`, `diskinfo`, `pg_test_fsync`, `fsync.py`, `hdd-speed-test` or `fsyncperf`; required |
+//! | `tool` | `fio`, `diskinfo`, `pg_test_fsync`, `fsync.py`, `hdd-speed-test`, `fsyncperf` or `flushmark`; required |
 //! | `filesystem` | `none` (a block device), `ext4`, `xfs`, `btrfs`, `zfs`, `ntfs` or `unknown` (files); required |
 //! | `calls` | `blocking` or `asynchronous` |
 //! | `direct` | `true` if the page cache was bypassed |

@@ -10,6 +10,8 @@
 //! | `table` | published tables: [`Table`] |
 //! | `row` | published tests: [`Row`] |
 //! | `file` | the TOML format of a drive, one file each under `drives/` |
+//! | `written` | writes that format |
+//! | `own` | drives that users added, beside the embedded ones |
 //! | [`model`] | the parameters of a modelled drive |
 //! | [`mod@models`] | the built-in models, one file each under `models/` |
 //! | `adjustments` | the changes of class models for drives with few published rows |
@@ -32,14 +34,18 @@ mod file;
 pub mod model;
 pub mod models;
 mod names;
+mod own;
 mod row;
 mod table;
+mod written;
 
 pub use adjustments::{Adjustment, adjustment};
 pub use drive::{Array, ArrayLevel, Class, Controller, Drive, PowerLossProtection};
-pub use file::drives;
+pub use file::{BadDriveFile, drives, parse};
 pub use model::Model;
 pub use models::models;
 pub use names::{NoSuchDrive, NoSuchModel, find, find_model, reported_as, search};
+pub use own::{Listed, NotOwn, Origin, OwnDrives};
 pub use row::{Part, PublishedSync, Quantity, Row, Statistic, WriteCache};
 pub use table::{PublishedFilesystem, Table, Tool};
+pub use written::to_toml;

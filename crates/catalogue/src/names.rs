@@ -4,6 +4,7 @@ use crate::drive::Drive;
 use crate::file::drives;
 use crate::model::Model;
 use crate::models::models;
+use crate::own::Listed;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown drive `{name}`{}; run `flushmark catalogue` for a list", suggestion(.nearest))]
@@ -35,24 +36,34 @@ fn suggestion(nearest: &[&str]) -> String {
 /// The drive with this name; letter case is ignored.
 pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     let wanted = name.trim().to_lowercase();
-    drives().iter().find(|drive| drive.is_named(&wanted)).ok_or_else(|| {
-        let names: Vec<_> = drives().iter().map(|drive| drive.name.as_str()).collect();
-        NoSuchDrive { name: name.to_owned(), nearest: nearest(&wanted, &names) }
-    })
+    drives()
+        .iter()
+        .find(|drive| drive.is_named(&wanted))
+        .ok_or_else(|| NoSuchDrive { name: name.to_owned(), nearest: similar_drives(&wanted) })
 }
 
 /// The drive with this name, or all drives with this text in a name or label, at least one; letter
 /// case is ignored.
-pub fn search(text: &str) -> Result<Vec<&'static Drive>, NoSuchDrive> {
-    find(text).map(|drive| vec![drive]).or_else(|error| {
-        let wanted = text.trim().to_lowercase();
-        let has_text = |drive: &&Drive| {
-            let names = drive.aliases.iter().chain([&drive.name, &drive.label]);
-            names.map(|name| name.to_lowercase()).any(|name| name.contains(&wanted))
-        };
-        let found: Vec<_> = drives().iter().filter(has_text).collect();
-        if found.is_empty() || wanted.is_empty() { Err(error) } else { Ok(found) }
-    })
+pub fn search<'a>(listed: &[Listed<'a>], text: &str) -> Result<Vec<Listed<'a>>, NoSuchDrive> {
+    let wanted = text.trim().to_lowercase();
+    if let Some(named) = listed.iter().find(|listed| listed.drive.is_named(&wanted)) {
+        return Ok(vec![*named]);
+    }
+    let has_text = |listed: &&Listed<'_>| {
+        let drive = listed.drive;
+        let names = drive.aliases.iter().chain([&drive.name, &drive.label]);
+        names.map(|name| name.to_lowercase()).any(|name| name.contains(&wanted))
+    };
+    let found: Vec<_> = listed.iter().filter(has_text).copied().collect();
+    if found.is_empty() || wanted.is_empty() {
+        return Err(NoSuchDrive { name: text.to_owned(), nearest: similar_drives(&wanted) });
+    }
+    Ok(found)
+}
+
+fn similar_drives(wanted: &str) -> Vec<&'static str> {
+    let names: Vec<_> = drives().iter().map(|drive| drive.name.as_str()).collect();
+    nearest(wanted, &names)
 }
 
 /// The published drives of the model that a drive reports, such as `Samsung SSD 990 PRO 2TB`. Vendor,
@@ -153,6 +164,7 @@ fn edit_distance(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own::OwnDrives;
 
     #[test]
     fn case_does_not_matter() {
@@ -163,16 +175,19 @@ mod tests {
 
     #[test]
     fn a_name_finds_one_drive_and_a_part_of_names_finds_all() {
+        let own = OwnDrives::default();
         let names = |text: &str| {
-            let found = search(text).unwrap();
-            found.into_iter().map(|drive| drive.name.as_str()).collect::<Vec<_>>()
+            let found = search(&own.with_published(), text).unwrap();
+            found.into_iter().map(|listed| listed.drive.name.as_str()).collect::<Vec<_>>()
         };
         assert_eq!(names("intel-520"), ["intel-520"]);
         assert_eq!(names("intel-520-"), ["intel-520-180gb", "intel-520-60gb"]);
         // Of an alias, and of a label.
         assert_eq!(names("t500-2tb-ext4"), ["crucial-t500-2tb"]);
         assert_eq!(names("wd wd2502"), ["wd-wd2502abys"]);
-        assert!(search("floppy").is_err() && search(" ").is_err());
+        for text in ["floppy", " "] {
+            assert!(search(&own.with_published(), text).is_err());
+        }
     }
 
     #[test]

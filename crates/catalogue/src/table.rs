@@ -58,9 +58,21 @@ pub enum Tool {
     HddSpeedTest,
     #[serde(rename = "fsyncperf")]
     Fsyncperf,
+    #[serde(rename = "flushmark")]
+    Flushmark,
 }
 
 impl Tool {
+    pub const ALL: [Tool; 7] = [
+        Tool::Fio,
+        Tool::Diskinfo,
+        Tool::PgTestFsync,
+        Tool::FsyncPy,
+        Tool::HddSpeedTest,
+        Tool::Fsyncperf,
+        Tool::Flushmark,
+    ];
+
     /// The name in data files, which is also shown to users.
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,6 +82,7 @@ impl Tool {
             Tool::FsyncPy => "fsync.py",
             Tool::HddSpeedTest => "hdd-speed-test",
             Tool::Fsyncperf => "fsyncperf",
+            Tool::Flushmark => "flushmark",
         }
     }
 }
@@ -90,6 +103,20 @@ pub enum PublishedFilesystem {
 }
 
 impl PublishedFilesystem {
+    /// The filesystem of a mount table's type; [`PublishedFilesystem::Unknown`] for one that has no
+    /// name here.
+    pub fn of_type(name: &str) -> PublishedFilesystem {
+        let known = [
+            PublishedFilesystem::Ext4,
+            PublishedFilesystem::Xfs,
+            PublishedFilesystem::Btrfs,
+            PublishedFilesystem::Zfs,
+            PublishedFilesystem::Ntfs,
+        ];
+        let found = known.into_iter().find(|filesystem| filesystem.name() == name);
+        found.unwrap_or(PublishedFilesystem::Unknown)
+    }
+
     /// The name in data files.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! The command-line arguments. Help, man page and completions are generated from these definitions.
 
+pub mod catalogue;
 pub mod ceph;
 pub mod comparison;
 pub mod crash;
@@ -20,7 +21,6 @@ pub mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use catalogue::PowerLossProtection;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
@@ -69,7 +69,7 @@ pub enum Command {
     Ceph(ceph::CephArgs),
     Fleet(fleet::FleetArgs),
     Explain(ExplainArgs),
-    Catalogue(CatalogueArgs),
+    Catalogue(catalogue::CatalogueArgs),
 }
 
 /// Adds a hint to clap's error about `flushmark sort`, which is a separate program.
@@ -349,62 +349,6 @@ pub enum Subject {
     /// RAID 5: a power cut in the middle of a stripe, then a lost drive, and a corrupted block that
     /// nobody wrote
     RaidWriteHole,
-}
-
-/// List published drive measurements with their sources
-#[derive(Debug, Parser)]
-#[command(after_help = "\
-Examples:
-  flushmark catalogue
-  flushmark catalogue samsung-990-pro-2tb
-  flushmark catalogue kingston
-  flushmark catalogue --class consumer-nvme --protected no")]
-pub struct CatalogueArgs {
-    /// A drive's name, or part of the names of several [default: all drives]
-    #[arg(value_name = "NAME")]
-    pub drive: Option<String>,
-
-    /// Only drives of this class
-    #[arg(long, value_parser = parse_class)]
-    pub class: Option<catalogue::Class>,
-
-    /// Only drives with this power-loss protection, according to their sources
-    #[arg(long, value_enum)]
-    pub protected: Option<Protected>,
-
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-}
-
-/// Power-loss protection according to the sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Protected {
-    Yes,
-    No,
-    /// Called protected, but measured as a drive without protection
-    Claimed,
-    Unknown,
-}
-
-impl Protected {
-    pub const fn is(self, protection: &PowerLossProtection) -> bool {
-        matches!(
-            (self, protection),
-            (Protected::Yes, PowerLossProtection::Yes { .. })
-                | (Protected::No, PowerLossProtection::No { .. })
-                | (Protected::Claimed, PowerLossProtection::Claimed { .. })
-                | (Protected::Unknown, PowerLossProtection::Unknown)
-        )
-    }
-}
-
-fn parse_class(name: &str) -> Result<catalogue::Class, String> {
-    let known = catalogue::Class::ALL;
-    known
-        .into_iter()
-        .find(|class| class.name() == name)
-        .ok_or_else(|| format!("expected one of {}", known.map(catalogue::Class::name).join(", ")))
 }
 
 /// Options that `check` and `run` share.

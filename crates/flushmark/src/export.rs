@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use formats::columns::Run;
 use formats::fio::write::Bins;
 use measurement::RunDocument;
 
@@ -12,7 +13,7 @@ use crate::exit::WrongUse;
 /// Mode of the metrics file: a collector runs as another user.
 pub const READABLE_BY_ALL: u32 = 0o644;
 
-/// The text of one or several runs.
+/// The text of one or several runs, of a host that is not named.
 pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, WrongUse> {
     Ok(match format {
         TextFormat::Json => match documents {
@@ -21,7 +22,11 @@ pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, Wro
         },
         TextFormat::Fio => formats::fio::write::json(one(documents)?, Bins::Without),
         TextFormat::FioPlus => formats::fio::write::json(one(documents)?, Bins::With),
-        TextFormat::Csv => formats::csv::table(documents),
+        TextFormat::Csv => {
+            let runs: Vec<Run<'_>> =
+                documents.iter().map(|document| Run { document, host: None }).collect();
+            formats::csv::table(&runs)
+        }
         TextFormat::Markdown => {
             documents.iter().map(report::markdown).collect::<Vec<_>>().join("\n")
         }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use store::{Filter, HostScope, RunId, Store, StoredRun, Tag};
+use store::{Filter, HostScope, Problem, RunId, Store, StoreError, StoredRun, Tag};
 
 use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
@@ -28,6 +28,84 @@ pub struct Selected {
     pub documents: Vec<RunDocument>,
     /// The machine that measured them all, if the store knows it and it is the same.
     pub host: Option<String>,
+}
+
+/// A result, and the machine that measured it if the store knows it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub document: RunDocument,
+    pub host: Option<String>,
+}
+
+/// A result that is not read yet.
+enum Source {
+    File(String),
+    Kept(RunId),
+}
+
+impl Source {
+    fn read(&self, store: &mut Option<Store>) -> anyhow::Result<Measured> {
+        match (self, store) {
+            (Source::Kept(run), Some(store)) => {
+                let StoredRun { summary, document } = store.get(*run)?;
+                Ok(Measured { document, host: summary.host })
+            }
+            (Source::Kept(run), None) => anyhow::bail!("run {run} has no store"),
+            (Source::File(path), _) => {
+                Ok(Measured { document: document(path, Path::new(path))?, host: None })
+            }
+        }
+    }
+}
+
+/// Selected results, each of which is read when its turn comes: there may be more than memory
+/// holds.
+pub struct Results {
+    sources: std::vec::IntoIter<Source>,
+    store: Option<Store>,
+    /// Runs that were deleted since they were selected are left out: nobody named them.
+    skips_deleted: bool,
+}
+
+impl Results {
+    /// Those that the words select, in this order.
+    pub fn named(words: &[String], place: &StoreArgs) -> anyhow::Result<Results> {
+        let mut store = None;
+        let mut sources = Vec::new();
+        for word in words {
+            sources.extend(resolve(word, place, &mut store)?);
+        }
+        Ok(Results { sources: sources.into_iter(), store, skips_deleted: false })
+    }
+
+    /// The kept runs that match a filter, oldest first.
+    pub fn matching(filter: &Filter, place: &StoreArgs) -> anyhow::Result<Results> {
+        let mut store = Reading::of(place)?.expect()?;
+        let runs = store.ids(filter)?;
+        if runs.is_empty() {
+            return Err(WrongUse(format!("no runs in {} match", store.location())).into());
+        }
+        let sources: Vec<Source> = runs.into_iter().rev().map(Source::Kept).collect();
+        Ok(Results { sources: sources.into_iter(), store: Some(store), skips_deleted: true })
+    }
+}
+
+impl Iterator for Results {
+    type Item = anyhow::Result<Measured>;
+
+    fn next(&mut self) -> Option<anyhow::Result<Measured>> {
+        loop {
+            let read = self.sources.next()?.read(&mut self.store);
+            let is_deleted = |error: &anyhow::Error| {
+                let problem = error.downcast_ref().map(|error: &StoreError| &error.problem);
+                matches!(problem, Some(Problem::NoRun(_)))
+            };
+            match read {
+                Err(error) if self.skips_deleted && is_deleted(&error) => {}
+                read => return Some(read),
+            }
+        }
+    }
 }
 
 /// The selection of a word without commas.
@@ -93,26 +171,34 @@ pub fn select(words: &[String], place: &StoreArgs) -> anyhow::Result<Vec<Selecte
 
 fn group(word: &str, place: &StoreArgs, store: &mut Option<Store>) -> anyhow::Result<Selected> {
     let (mut documents, mut hosts) = (Vec::new(), Vec::new());
+    for source in resolve(word, place, store)? {
+        let Measured { document, host } = source.read(store)?;
+        documents.push(document);
+        hosts.push(host);
+    }
+    Ok(Selected { word: word.to_owned(), documents, host: common(hosts) })
+}
+
+/// What a word with commas selects. Opens the store if it needs it.
+fn resolve(
+    word: &str,
+    place: &StoreArgs,
+    store: &mut Option<Store>,
+) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
     for part in word.split(',') {
         match Word::parse(part)? {
-            Word::File(path) => {
-                documents.push(document(part, path)?);
-                hosts.push(None);
-            }
+            Word::File(_) => sources.push(Source::File(part.to_owned())),
             kept => {
                 let store = match store {
                     Some(store) => store,
                     None => store.insert(Reading::of(place)?.expect()?),
                 };
-                for run in named(part, &kept, store)? {
-                    let kept = store.get(run)?;
-                    documents.push(kept.document);
-                    hosts.push(kept.summary.host);
-                }
+                sources.extend(named(part, &kept, store)?.into_iter().map(Source::Kept));
             }
         }
     }
-    Ok(Selected { word: word.to_owned(), documents, host: common(hosts) })
+    Ok(sources)
 }
 
 /// The host, if it is the same for all.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Run, entries, flushmark, needs_rigs, run, system};
+use common::{Run, entries, flushmark, needs_rigs, python, run, system};
 
 const SAMSUNG: &str = include_str!("../../formats/tests/fixtures/fio/samsung-980.txt");
 const PLUS: &str = include_str!("../../formats/tests/fixtures/fio/3.33-mix-plus.json");
@@ -158,7 +158,7 @@ fn stdin_is_a_file_and_several_runs_are_lines() {
 #[test]
 fn a_run_is_printed_as_programs_read_it() {
     let csv = on_null(&["--format", "csv"]);
-    assert!(csv.stdout.starts_with("run,test_number,started_at,suite,"), "{}", csv.stdout);
+    assert!(csv.stdout.starts_with("run,test_number,started_at,host,suite,"), "{}", csv.stdout);
     assert!(on_null(&["--format", "markdown"]).stdout.starts_with("**quick** (null:, flushmark "));
     assert!(on_null(&["--format", "openmetrics"]).stdout.ends_with("# EOF\n"));
     assert!(!on_null(&["--format", "fio"]).stdout.contains("\"bins\""));
@@ -299,10 +299,83 @@ fn exports_that_cannot_be_are_refused() {
     };
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet"], 2), @"flushmark: Parquet output is two files; name a directory for them with -o DIRECTORY");
     insta::assert_snapshot!(refusal(&[&result, &result, "--format", "fio"], 2), @"flushmark: fio's JSON holds a single run, but 2 were given; export them one by one");
+    insta::assert_snapshot!(refusal(&["--format", "csv"], 2), @"flushmark: nothing to export: name results, or select kept runs with --all or with options such as --since 30d");
+    for both in ["--all", "--since=30d"] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refusal(&[&result, both, "--format", "csv"], 2), @"flushmark: results are named, and kept runs are selected by options as well; use one of both");
+        }
+    }
+    insta::assert_snapshot!(refusal(&[&result, "--format", "csv", "--partition-by", "month"], 2), @"flushmark: --partition-by needs --format parquet");
     insta::assert_snapshot!(refusal(&[nothing.to_str().unwrap(), "--format", "csv"], 2), @"flushmark: nothing to export: the selected results have no measured test");
     insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` not found: it is neither a file nor a kept run (a number, last, last~1 or @TAG)");
     insta::assert_snapshot!(refusal(&[&result, "--format", "csv", "-o", "/no/such/directory/a.csv"], 4), @"flushmark: cannot write /no/such/directory/a.csv: No such file or directory (os error 2)");
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot create the directory DIR/result.json: File exists (os error 17)");
+}
+
+#[test]
+fn a_result_becomes_an_entry_of_the_catalogue() {
+    let files = directory(&[(
+        "result.json",
+        include_str!("../../measurement/tests/documents/run-1-check.json"),
+    )]);
+    let at = |name: &str| files.path().join(name).to_string_lossy().into_owned();
+    let (result, own) = (at("result.json"), at("own"));
+    let label = "--label=Example volume";
+    let add = |words: &[&str]| {
+        let run = run(&[&["catalogue", "add", &result, "--catalogue", &own], words].concat());
+        (
+            run.code,
+            run.stdout.replace(files.path().to_str().unwrap(), "DIR"),
+            run.said(files.path(), "DIR"),
+        )
+    };
+    let refusals: Vec<String> = [
+        &[][..],
+        &[label],
+        &[label, "--class", "consumer-nvme"],
+        &[label, "--class", "cloud-volume", "--name", "intel-520"],
+        &[label, "--class", "cloud-volume", "--name", "Example"],
+    ]
+    .into_iter()
+    .map(|words| {
+        let (code, stdout, stderr) = add(words);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{words:?}");
+        stderr
+    })
+    .collect();
+    insta::assert_snapshot!(refusals.join("\n"), @"
+    flushmark: the result does not say how the drive is called; name it with --label
+    flushmark: the result does not say which market the drive is made for; state it with --class (cloud-volume, cloud-local)
+    flushmark: the drive is virtual, so its class is cloud-volume or cloud-local, not consumer-nvme
+    flushmark: `intel-520` is a name in the built-in catalogue; choose another with --name
+    flushmark: invalid name `Example`: expected lower-case letters, digits and hyphens
+    ");
+    let words = [label, "--class", "cloud-volume"];
+    insta::assert_snapshot!(add(&words).1, @"example-volume: 8 rows, written to DIR/own/example-volume.toml.");
+    let file = at("own/example-volume.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(catalogue::to_toml(&catalogue::parse(&text).unwrap()), text);
+    // It is replaced only on request.
+    std::fs::write(&file, "drive = 1\n").unwrap();
+    insta::assert_snapshot!(add(&words).2, @"flushmark: DIR/own/example-volume.toml already exists; add --replace to replace it, or choose another --name");
+    // A broken file is named, and the other drives are listed.
+    let list = |words: &[&str]| run(&[&["catalogue", "--catalogue", &own], words].concat());
+    let broken = list(&["intel-520-"]);
+    assert_eq!(broken.code, Some(4));
+    assert!(broken.stdout.contains("intel-520-60gb"), "{}", broken.stdout);
+    insta::assert_snapshot!(broken.said(files.path(), "DIR"), @"flushmark: DIR/own/example-volume.toml: line 1: invalid type: integer `1`, expected a string");
+    assert_eq!(add(&[&words[..], &["--replace"]].concat()).0, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let listed = list(&["--class", "cloud-volume"]);
+    assert!(listed.stdout.contains("example-volume (own)"), "{}", listed.stdout);
+    assert_eq!(list(&["example-volume", "--format", "json"]).document()["origin"], "own");
+    assert_eq!(list(&["intel-520", "--format", "json"]).document()["origin"], "published");
+    // Modelled drives are not measured ones.
+    let modelled = at("modelled.json");
+    std::fs::write(&modelled, include_str!("../../measurement/tests/documents/run-1-model.json"))
+        .unwrap();
+    let modelled = run(&["catalogue", "add", &modelled, "--class", "disk"]);
+    insta::assert_snapshot!(modelled.stderr.trim_end(), @"flushmark: the result is of a model; the catalogue has drives that were really measured");
 }
 
 const KINDS_OF_JOBS: [&[&str]; 26] = [
@@ -531,7 +604,7 @@ fn other_programs_read_what_is_exported() {
     let prom = at("metrics/flushmark.prom");
     system("sh", &["-c", "promtool check metrics < \"$0\"", &prom]).unwrap();
     node_exporter(&metrics.to_string_lossy());
-    python(files.path(), &at("plus.json"), &at("tables"), &prom);
+    python_programs(files.path(), &at("plus.json"), &at("tables"), &prom);
 }
 
 /// node_exporter, whose collector rejects a whole file for one bad sample.
@@ -566,23 +639,10 @@ fn node_exporter(directory: &str) {
 
 /// DuckDB, pyarrow, fio-plot and the OpenMetrics parser of the Prometheus client, in a separate
 /// environment.
-fn python(place: &Path, plus: &str, tables: &str, prom: &str) {
-    const PACKAGES: [&str; 4] = ["duckdb", "pyarrow", "fio-plot", "prometheus_client"];
-    let venv = place.join("venv").to_string_lossy().into_owned();
-    let pip = format!("{venv}/bin/pip");
-    let installed = system("python3", &["-m", "venv", &venv]).and_then(|_| {
-        system(
-            &pip,
-            &[&["install", "--quiet", "--disable-pip-version-check"], &PACKAGES[..]].concat(),
-        )
-    });
-    if let Err(reason) = installed {
-        eprintln!(
-            "skipped: other_programs_read_what_is_exported (DuckDB, pyarrow, fio-plot, \
-             prometheus_client): {reason}"
-        );
-        return;
-    }
+fn python_programs(place: &Path, plus: &str, tables: &str, prom: &str) {
+    let packages = [python::DUCKDB, python::PYARROW, "fio-plot", "prometheus_client"];
+    let test = "other_programs_read_what_is_exported";
+    let Some(python) = python::with_packages(test, place, &packages) else { return };
     let script = r#"
 import sys, duckdb, pyarrow.parquet
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
@@ -600,7 +660,7 @@ text = open(prom).read()
 names = lambda families: {family.name for family in families}
 assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(openmetrics(text)), names(prometheus(text)))
 "#;
-    system(&format!("{venv}/bin/python"), &["-c", script, tables, prom]).unwrap();
+    system(&python, &["-c", script, tables, prom]).unwrap();
     // fio-plot takes whole directories.
     let plots = place.join("plots");
     std::fs::create_dir_all(&plots).unwrap();
@@ -615,7 +675,7 @@ assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(open
     );
     let depth = document["jobs"][0]["job options"]["iodepth"].as_str().unwrap();
     system(
-        &format!("{venv}/bin/fio-plot"),
+        &python.replace("/bin/python", "/bin/fio-plot"),
         &["-i", &input, "-T", "flushmark", "-l", "-r", rw, "-d", depth, "-n", jobs, "-o", &picture],
     )
     .unwrap();

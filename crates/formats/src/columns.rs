@@ -1,30 +1,29 @@
 //! The columns of result tables: one definition for CSV and Parquet, against which
 //! `docs/formats.md` is checked.
 
+use drive::BlockDevice;
+use jiff::Timestamp;
 use measurement::{
     Ended, Histogram, LatencySummary, RunDocument, SortFigures, SortRecord, TestResult,
 };
 
-/// A cell; `None` if there is no value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    Text(Option<String>),
-    /// A count or a number of bytes.
-    Whole(Option<u64>),
-    /// A measured figure.
-    Real(Option<f64>),
-    /// Yes or no.
-    Flag(Option<bool>),
+use crate::run_key::RunKey;
+
+/// A run whose tests are written as rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    pub document: &'a RunDocument,
+    /// The machine that measured, which documents do not name; `None` if it is unknown.
+    pub host: Option<&'a str>,
 }
 
 /// A row: one test with its run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// Number of the run among those written together, from 1.
-    pub run: u64,
+    pub key: RunKey,
     /// Number of the test in its run, from 1.
     pub number: u64,
-    pub document: &'a RunDocument,
+    pub run: Run<'a>,
     pub result: &'a TestResult,
 }
 
@@ -33,20 +32,44 @@ pub struct Row<'a> {
 pub struct Column {
     /// Name, with the unit last.
     pub name: &'static str,
-    /// The cell of a row, always of the same kind.
-    pub cell: fn(&Row<'_>) -> Cell,
+    pub cells: Cells,
+}
+
+/// The cells of a column by row. Its kind does not depend on the rows, so a table without any has
+/// the same columns. A cell without a value is `None`.
+#[derive(Clone, Copy)]
+pub enum Cells {
+    Text(fn(&Row<'_>) -> Option<String>),
+    /// Counts or numbers of bytes.
+    Whole(fn(&Row<'_>) -> Option<u64>),
+    /// Measured figures.
+    Real(fn(&Row<'_>) -> Option<f64>),
+    /// Yes or no.
+    Flag(fn(&Row<'_>) -> Option<bool>),
+    /// Moments.
+    Time(fn(&Row<'_>) -> Option<Timestamp>),
 }
 
 /// All tests of all runs, in order.
-pub fn rows(documents: &[RunDocument]) -> impl Iterator<Item = Row<'_>> {
-    (1..).zip(documents).flat_map(|(run, document)| {
-        (1..).zip(&document.results).map(move |(number, result)| Row {
-            run,
+pub fn rows<'a>(runs: &'a [Run<'a>]) -> impl Iterator<Item = Row<'a>> {
+    runs.iter().flat_map(|&run| {
+        let key = RunKey::of(run.document);
+        (1..).zip(&run.document.results).map(move |(number, result)| Row {
+            key,
             number,
-            document,
+            run,
             result,
         })
     })
+}
+
+/// What the drives below the target have in common: `None` if they differ, or if one of them does
+/// not report it.
+fn common(row: &Row<'_>, fact: fn(&BlockDevice) -> Option<String>) -> Option<String> {
+    let device = row.run.document.drive.as_ref()?.block_device()?;
+    let mut facts = device.drives().into_iter().map(fact);
+    let first = facts.next()??;
+    facts.all(|fact| fact.as_ref() == Some(&first)).then_some(first)
 }
 
 /// The drive: the name given at import, otherwise its model, otherwise the kernel's name.
@@ -94,22 +117,14 @@ pub fn tool(document: &RunDocument) -> &str {
     document.source.as_ref().map_or("flushmark", |source| &source.tool)
 }
 
-fn text(value: impl Into<String>) -> Cell {
-    Cell::Text(Some(value.into()))
-}
-
-const fn whole(value: u64) -> Cell {
-    Cell::Whole(Some(value))
-}
-
 /// A figure that is not finite (a rate over zero time) is left empty.
-fn real(value: Option<f64>) -> Cell {
-    Cell::Real(value.filter(|value| value.is_finite()))
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
 }
 
 macro_rules! columns {
-    ($($name:expr => |$row:ident| $cell:expr;)*) => {
-        [$(Column { name: $name, cell: |$row| $cell }),*]
+    ($($name:expr => $kind:ident |$row:ident| $cell:expr;)*) => {
+        [$(Column { name: $name, cells: Cells::$kind(|$row| $cell) }),*]
     };
 }
 
@@ -122,92 +137,110 @@ pub fn columns() -> Vec<Column> {
     columns
 }
 
-const WORK: [Column; 28] = columns! {
-    "run" => |row| whole(row.run);
-    "test_number" => |row| whole(row.number);
-    "started_at" => |row| text(&row.document.started_at);
-    "suite" => |row| text(&row.document.suite);
-    "tool" => |row| text(tool(row.document));
-    "drive" => |row| Cell::Text(drive(row.document));
-    "target" => |row| text(&row.document.target.given);
-    "test" => |row| text(&row.result.test);
-    "pattern" => |row| Cell::Text(row.result.workload.pattern.map(|pattern| pattern.name().to_owned()));
-    "read_percent" => |row| Cell::Whole(row.result.workload.read_percent.map(u64::from));
-    "block_bytes" => |row| whole(row.result.workload.block_bytes);
-    "depth" => |row| whole(u64::from(row.result.workload.depth));
-    "jobs" => |row| whole(u64::from(row.result.workload.jobs));
-    "sync" => |row| Cell::Text(row.result.workload.sync.map(|sync| sync.name().to_owned()));
-    "sync_every" => |row| whole(u64::from(row.result.workload.sync_every));
-    "drain" => |row| Cell::Flag(Some(row.result.workload.drain));
-    "steps" => |row| Cell::Text(Some(row.result.workload.steps.join("; ")).filter(|steps| !steps.is_empty()));
-    "direct" => |row| Cell::Flag(Some(row.result.workload.direct));
-    "write_cache" => |row| text(row.result.workload.write_cache.name());
-    "size_bytes" => |row| whole(row.result.workload.size_bytes);
-    "engine" => |row| text(&row.result.engine);
-    "elapsed_s" => |row| real(Some(row.result.elapsed_s));
-    "ops" => |row| whole(row.result.ops);
-    "iops" => |row| real(Some(row.result.iops));
-    "mib_per_s" => |row| real(Some(row.result.mib_per_s));
-    "commits_per_s" => |row| real(row.result.commits_per_s);
-    "ended" => |row| text(ended(&row.result.ended));
-    "notes" => |row| Cell::Text(Some(row.result.notes.join(" ")).filter(|notes| !notes.is_empty()));
+const WORK: [Column; 36] = columns! {
+    "run" => Text |row| Some(row.key.to_string());
+    "test_number" => Whole |row| Some(row.number);
+    "started_at" => Time |row| row.run.document.began();
+    "host" => Text |row| row.run.host.map(str::to_owned);
+    "suite" => Text |row| Some(row.run.document.suite.clone());
+    "tool" => Text |row| Some(tool(row.run.document).to_owned());
+    "flushmark" => Text |row| Some(row.run.document.flushmark.clone());
+    "drive" => Text |row| drive(row.run.document);
+    "model" => Text |row| common(row, |device| device.model.clone()).or_else(|| named_at_import(row));
+    "firmware" => Text |row| common(row, |device| device.firmware.clone());
+    "serial" => Text |row| common(row, |device| device.serial.clone());
+    "filesystem" => Text |row| filesystem(row.run.document);
+    "kernel" => Text |row| row.run.document.host.kernel_release.clone();
+    "target" => Text |row| Some(row.run.document.target.given.clone());
+    "target_kind" => Text |row| Some(row.run.document.target.kind.name().to_owned());
+    "test" => Text |row| Some(row.result.test.clone());
+    "pattern" => Text |row| row.result.workload.pattern.map(|pattern| pattern.name().to_owned());
+    "read_percent" => Whole |row| row.result.workload.read_percent.map(u64::from);
+    "block_bytes" => Whole |row| Some(row.result.workload.block_bytes);
+    "depth" => Whole |row| Some(u64::from(row.result.workload.depth));
+    "jobs" => Whole |row| Some(u64::from(row.result.workload.jobs));
+    "sync" => Text |row| row.result.workload.sync.map(|sync| sync.name().to_owned());
+    "sync_every" => Whole |row| Some(u64::from(row.result.workload.sync_every));
+    "drain" => Flag |row| Some(row.result.workload.drain);
+    "steps" => Text |row| Some(row.result.workload.steps.join("; ")).filter(|steps| !steps.is_empty());
+    "direct" => Flag |row| Some(row.result.workload.direct);
+    "write_cache" => Text |row| Some(row.result.workload.write_cache.name().to_owned());
+    "size_bytes" => Whole |row| Some(row.result.workload.size_bytes);
+    "engine" => Text |row| Some(row.result.engine.clone());
+    "elapsed_s" => Real |row| finite(row.result.elapsed_s);
+    "ops" => Whole |row| Some(row.result.ops);
+    "iops" => Real |row| finite(row.result.iops);
+    "mib_per_s" => Real |row| finite(row.result.mib_per_s);
+    "commits_per_s" => Real |row| row.result.commits_per_s.and_then(finite);
+    "ended" => Text |row| Some(ended(&row.result.ended));
+    "notes" => Text |row| Some(row.result.notes.join(" ")).filter(|notes| !notes.is_empty());
 };
 
 const PROOF: [Column; 8] = columns! {
-    "reads" => |row| whole(row.result.proof.reads);
-    "writes" => |row| whole(row.result.proof.writes);
-    "syncs" => |row| whole(row.result.proof.syncs);
-    "commits" => |row| whole(row.result.proof.commits);
-    "device_flushes" => |row| Cell::Whole(row.result.proof.device.and_then(|device| device.flushes));
-    "flushes_per_commit" => |row| real(row.result.flushes_per_commit());
-    "cpu_user_s" => |row| real(Some(row.result.cpu.user_s));
-    "cpu_system_s" => |row| real(Some(row.result.cpu.system_s));
+    "reads" => Whole |row| Some(row.result.proof.reads);
+    "writes" => Whole |row| Some(row.result.proof.writes);
+    "syncs" => Whole |row| Some(row.result.proof.syncs);
+    "commits" => Whole |row| Some(row.result.proof.commits);
+    "device_flushes" => Whole |row| row.result.proof.device.and_then(|device| device.flushes);
+    "flushes_per_commit" => Real |row| row.result.flushes_per_commit().and_then(finite);
+    "cpu_user_s" => Real |row| finite(row.result.cpu.user_s);
+    "cpu_system_s" => Real |row| finite(row.result.cpu.system_s);
 };
 
 /// Columns of sorts: parameters, work done, and time by cause.
 const SORT: [Column; 23] = columns! {
-    "sort_keys" => |row| Cell::Text(asked(row).map(|sort| sort.keys.name().to_owned()));
-    "sort_memory_bytes" => |row| Cell::Whole(asked(row).map(|sort| sort.memory_bytes));
-    "sort_runs_sync" => |row| Cell::Text(asked(row).map(|sort| sort.runs_sync.name().to_owned()));
-    "sorts" => |row| count(row, |sort| sort.sorts);
-    "sort_records" => |row| count(row, |sort| sort.records);
-    "sort_record_bytes" => |row| count(row, |sort| sort.bytes);
-    "sort_runs" => |row| count(row, |sort| sort.runs);
-    "sort_written_bytes" => |row| count(row, |sort| sort.written_bytes);
-    "sort_read_bytes" => |row| count(row, |sort| sort.read_bytes);
-    "sort_first_row_s" => |row| real(row.result.sort.and_then(|sort| sort.first_row_s));
-    "sort_total_s" => |row| part(row, |sort| sort.total_s());
-    "sort_own_s" => |row| part(row, |sort| sort.own_s());
-    "sort_kernel_s" => |row| part(row, |sort| sort.kernel_s());
-    "sort_drive_s" => |row| part(row, |sort| sort.drive_s());
-    "sort_waiting_s" => |row| part(row, |sort| sort.waiting_s);
-    "sort_input_s" => |row| part(row, |sort| sort.input_s);
-    "sort_sorting_s" => |row| part(row, |sort| sort.sorting_s);
-    "sort_coding_s" => |row| part(row, |sort| sort.coding_s);
-    "sort_merging_s" => |row| part(row, |sort| sort.merging_s);
-    "sort_writing_s" => |row| part(row, |sort| sort.writing_s);
-    "sort_writing_cpu_s" => |row| part(row, |sort| sort.writing_cpu_s);
-    "sort_reading_s" => |row| part(row, |sort| sort.reading_s);
-    "sort_reading_cpu_s" => |row| part(row, |sort| sort.reading_cpu_s);
+    "sort_keys" => Text |row| asked(row).map(|sort| sort.keys.name().to_owned());
+    "sort_memory_bytes" => Whole |row| asked(row).map(|sort| sort.memory_bytes);
+    "sort_runs_sync" => Text |row| asked(row).map(|sort| sort.runs_sync.name().to_owned());
+    "sorts" => Whole |row| count(row, |sort| sort.sorts);
+    "sort_records" => Whole |row| count(row, |sort| sort.records);
+    "sort_record_bytes" => Whole |row| count(row, |sort| sort.bytes);
+    "sort_runs" => Whole |row| count(row, |sort| sort.runs);
+    "sort_written_bytes" => Whole |row| count(row, |sort| sort.written_bytes);
+    "sort_read_bytes" => Whole |row| count(row, |sort| sort.read_bytes);
+    "sort_first_row_s" => Real |row| row.result.sort.and_then(|sort| sort.first_row_s).and_then(finite);
+    "sort_total_s" => Real |row| part(row, |sort| sort.total_s());
+    "sort_own_s" => Real |row| part(row, |sort| sort.own_s());
+    "sort_kernel_s" => Real |row| part(row, |sort| sort.kernel_s());
+    "sort_drive_s" => Real |row| part(row, |sort| sort.drive_s());
+    "sort_waiting_s" => Real |row| part(row, |sort| sort.waiting_s);
+    "sort_input_s" => Real |row| part(row, |sort| sort.input_s);
+    "sort_sorting_s" => Real |row| part(row, |sort| sort.sorting_s);
+    "sort_coding_s" => Real |row| part(row, |sort| sort.coding_s);
+    "sort_merging_s" => Real |row| part(row, |sort| sort.merging_s);
+    "sort_writing_s" => Real |row| part(row, |sort| sort.writing_s);
+    "sort_writing_cpu_s" => Real |row| part(row, |sort| sort.writing_cpu_s);
+    "sort_reading_s" => Real |row| part(row, |sort| sort.reading_s);
+    "sort_reading_cpu_s" => Real |row| part(row, |sort| sort.reading_cpu_s);
 };
 
 /// Columns of tests of a single OSD of a Ceph cluster.
 const OSD: [Column; 3] = columns! {
-    "osd" => |row| Cell::Whole(row.result.osd.as_ref().map(|osd| u64::from(osd.id)));
-    "host" => |row| Cell::Text(row.result.osd.as_ref().and_then(|osd| osd.host.clone()));
-    "class" => |row| Cell::Text(row.result.osd.as_ref().and_then(|osd| osd.class.clone()));
+    "osd" => Whole |row| row.result.osd.as_ref().map(|osd| u64::from(osd.id));
+    "osd_host" => Text |row| row.result.osd.as_ref().and_then(|osd| osd.host.clone());
+    "osd_class" => Text |row| row.result.osd.as_ref().and_then(|osd| osd.class.clone());
 };
+
+/// The drive's name as the user or the tool gave it.
+fn named_at_import(row: &Row<'_>) -> Option<String> {
+    row.run.document.source.as_ref()?.drive.clone()
+}
+
+/// The type of the filesystem that the target is on.
+fn filesystem(document: &RunDocument) -> Option<String> {
+    Some(document.drive.as_ref()?.mount.as_ref()?.fs_type.clone())
+}
 
 const fn asked(row: &Row<'_>) -> Option<SortRecord> {
     row.result.workload.sort
 }
 
-fn count(row: &Row<'_>, figure: impl Fn(SortFigures) -> u64) -> Cell {
-    Cell::Whole(row.result.sort.map(figure))
+fn count(row: &Row<'_>, figure: impl Fn(SortFigures) -> u64) -> Option<u64> {
+    row.result.sort.map(figure)
 }
 
-fn part(row: &Row<'_>, figure: impl Fn(SortFigures) -> f64) -> Cell {
-    real(row.result.sort.map(figure))
+fn part(row: &Row<'_>, figure: impl Fn(SortFigures) -> f64) -> Option<f64> {
+    row.result.sort.map(figure).and_then(finite)
 }
 
 /// The latency columns of each operation.
@@ -215,15 +248,15 @@ macro_rules! latencies {
     ($($operation:literal $us:ident),*) => {
         [$(
             columns! {
-                concat!($operation, "_mean_us") => |row| latency(row.result.$us, |us| us.mean);
-                concat!($operation, "_min_us") => |row| latency(row.result.$us, |us| us.min);
-                concat!($operation, "_p50_us") => |row| latency(row.result.$us, |us| us.p50);
-                concat!($operation, "_p90_us") => |row| latency(row.result.$us, |us| us.p90);
-                concat!($operation, "_p99_us") => |row| latency(row.result.$us, |us| us.p99);
-                concat!($operation, "_p99_9_us") => |row| latency(row.result.$us, |us| us.p99_9);
-                concat!($operation, "_p99_99_us") => |row| latency(row.result.$us, |us| us.p99_99);
-                concat!($operation, "_max_us") => |row| latency(row.result.$us, |us| us.max);
-                concat!($operation, "_count") => |row| Cell::Whole(row.result.$us.map(|us| us.count));
+                concat!($operation, "_mean_us") => Real |row| latency(row.result.$us, |us| us.mean);
+                concat!($operation, "_min_us") => Real |row| latency(row.result.$us, |us| us.min);
+                concat!($operation, "_p50_us") => Real |row| latency(row.result.$us, |us| us.p50);
+                concat!($operation, "_p90_us") => Real |row| latency(row.result.$us, |us| us.p90);
+                concat!($operation, "_p99_us") => Real |row| latency(row.result.$us, |us| us.p99);
+                concat!($operation, "_p99_9_us") => Real |row| latency(row.result.$us, |us| us.p99_9);
+                concat!($operation, "_p99_99_us") => Real |row| latency(row.result.$us, |us| us.p99_99);
+                concat!($operation, "_max_us") => Real |row| latency(row.result.$us, |us| us.max);
+                concat!($operation, "_count") => Whole |row| row.result.$us.map(|us| us.count);
             }
         ),*]
     };
@@ -232,8 +265,8 @@ macro_rules! latencies {
 const LATENCIES: [[Column; 9]; 4] =
     latencies!["read" read_us, "write" write_us, "sync" sync_us, "commit" commit_us];
 
-fn latency(summary: Option<LatencySummary>, figure: impl Fn(LatencySummary) -> f64) -> Cell {
-    real(summary.map(figure))
+fn latency(summary: Option<LatencySummary>, figure: impl Fn(LatencySummary) -> f64) -> Option<f64> {
+    summary.map(figure).and_then(finite)
 }
 
 fn ended(ended: &Ended) -> String {

@@ -1,22 +1,21 @@
 //! Results as CSV (RFC 4180): one row per test with every figure.
 
-use measurement::RunDocument;
-
-use crate::columns::{Cell, columns, rows};
+use crate::columns::{Cells, Row, Run, columns, rows};
 
 /// The table with its header. Lines end with CRLF as in RFC 4180; cells without a value are empty.
 ///
 /// Spreadsheets interpret a cell that begins with `=`, `+`, `-` or `@` as a formula, and names of
 /// tests, drives and paths come from outside. Such texts get a leading apostrophe, which
 /// spreadsheets interpret as "this is text". Numbers are not changed.
-pub fn table(documents: &[RunDocument]) -> String {
+pub fn table(runs: &[Run<'_>]) -> String {
     let columns = columns();
     let mut writer =
         csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     // Writing to memory does not fail, and every row has as many cells as the header.
     let _ = writer.write_record(columns.iter().map(|column| column.name));
-    for row in rows(documents) {
-        let _ = writer.write_record(columns.iter().map(|column| written((column.cell)(&row))));
+    for row in rows(runs) {
+        let cells = columns.iter().map(|column| written(&column.cells, &row).unwrap_or_default());
+        let _ = writer.write_record(cells);
     }
     writer
         .into_inner()
@@ -24,12 +23,13 @@ pub fn table(documents: &[RunDocument]) -> String {
         .unwrap_or_default()
 }
 
-fn written(cell: Cell) -> String {
-    match cell {
-        Cell::Text(text) => harmless(text.unwrap_or_default()),
-        Cell::Whole(value) => value.map(|value| value.to_string()).unwrap_or_default(),
-        Cell::Real(value) => value.map(|value| value.to_string()).unwrap_or_default(),
-        Cell::Flag(value) => value.map(|value| value.to_string()).unwrap_or_default(),
+fn written(cells: &Cells, row: &Row<'_>) -> Option<String> {
+    match cells {
+        Cells::Text(cell) => cell(row).map(harmless),
+        Cells::Whole(cell) => cell(row).map(|value| value.to_string()),
+        Cells::Real(cell) => cell(row).map(|value| value.to_string()),
+        Cells::Flag(cell) => cell(row).map(|value| value.to_string()),
+        Cells::Time(cell) => cell(row).map(|value| value.to_string()),
     }
 }
 

@@ -17,6 +17,8 @@
 //! | `markup` | tags and entities of web pages, the transfer encoding of mails |
 //! | [`columns`] | the columns of result tables |
 //! | [`csv`], [`parquet`] | those columns as CSV and Parquet |
+//! | [`lake`] | Parquet files of many runs in directories that query engines read as one table |
+//! | `run_key` | what identifies a run in tables |
 //! | [`openmetrics`] | a run, or a watched machine, as metrics for Prometheus |
 //!
 //! Imports invent nothing: what a tool does not report stays `null`, assumptions become notes of
@@ -31,15 +33,18 @@ pub mod fio;
 mod foreign;
 mod fsyncperf;
 mod import;
+pub mod lake;
 mod markup;
 pub mod openmetrics;
 mod origin;
 pub mod parquet;
 mod pasted;
 mod pg_test_fsync;
+mod run_key;
 mod sysbench;
 
 pub use encoding::decoded;
 pub use error::ImportError;
 pub use import::{Imported, import};
 pub use origin::Origin;
+pub use run_key::RunKey;

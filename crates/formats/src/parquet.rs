@@ -1,12 +1,13 @@
 //! Results as Parquet: one file with a row per test, one with a row per histogram bin.
 //!
 //! They are separate files because nearly all columns of one would be empty in the other; join them
-//! by `run` and `test_number`. The latency of a bin is its lower end in nanoseconds.
+//! by `run` and `test_number`. The latency of a bin is its lower end in nanoseconds. Every file has
+//! all columns, with the same types, however many rows it has.
 
 use std::sync::Arc;
 
-use measurement::{Histogram, RunDocument};
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use measurement::Histogram;
+use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -14,7 +15,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::columns::{Cell, columns, operations, rows};
+use crate::columns::{Cells, Column, Row, Run, columns, operations, rows};
 
 /// Name of the file with one row per test.
 pub const TESTS: &str = "tests.parquet";
@@ -27,35 +28,37 @@ pub const BINS: &str = "bins.parquet";
 pub struct NotWritten(#[from] ParquetError);
 
 /// One row per test, with the columns of [`columns`](crate::columns).
-pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
+pub fn tests(runs: &[Run<'_>]) -> Result<Vec<u8>, NotWritten> {
+    tests_with(runs, |_| true)
+}
+
+/// One row per test, with some of the columns.
+pub(crate) fn tests_with(
+    runs: &[Run<'_>],
+    is_wanted: impl Fn(&Column) -> bool,
+) -> Result<Vec<u8>, NotWritten> {
+    let rows: Vec<_> = rows(runs).collect();
     let columns = columns();
-    let mut table: Vec<(&'static str, Values)> = Vec::with_capacity(columns.len());
-    let rows: Vec<_> = rows(documents).collect();
-    for column in &columns {
-        let mut values = rows.iter().map(|row| (column.cell)(row)).peekable();
-        // Without a row the kind of a column is unknown, and a file without rows has no values to
-        // read.
-        let Some(first) = values.peek() else { continue };
-        let mut cells = Values::like(first);
-        values.for_each(|cell| cells.push(cell));
-        table.push((column.name, cells));
-    }
+    let wanted = columns.iter().filter(|column| is_wanted(column));
+    let table: Vec<_> =
+        wanted.map(|column| (column.name, Values::of(&column.cells, &rows))).collect();
     file(&table)
 }
 
 /// One row per non-empty histogram bin.
-pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
+pub fn bins(runs: &[Run<'_>]) -> Result<Vec<u8>, NotWritten> {
     let mut run = Vec::new();
     let mut number = Vec::new();
     let mut name = Vec::new();
     let mut latency_ns = Vec::new();
     let mut count = Vec::new();
-    for row in rows(documents) {
+    for row in rows(runs) {
+        let key = ByteArray::from(row.key.to_string().into_bytes());
         for operation in operations(row.result) {
             for (latency, cell_count) in
                 operation.histogram.into_iter().flat_map(Histogram::buckets)
             {
-                run.push(Some(signed(row.run)));
+                run.push(Some(key.clone()));
                 number.push(Some(signed(row.number)));
                 name.push(Some(ByteArray::from(operation.name)));
                 latency_ns.push(Some(signed(latency)));
@@ -64,7 +67,7 @@ pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
         }
     }
     file(&[
-        ("run", Values::Whole(run)),
+        ("run", Values::Text(run)),
         ("test_number", Values::Whole(number)),
         ("operation", Values::Text(name)),
         ("latency_ns", Values::Whole(latency_ns)),
@@ -83,47 +86,38 @@ enum Values {
     Whole(Vec<Option<i64>>),
     Real(Vec<Option<f64>>),
     Flag(Vec<Option<bool>>),
+    /// Microseconds since 1970, UTC.
+    Time(Vec<Option<i64>>),
 }
 
 impl Values {
-    fn like(cell: &Cell) -> Values {
-        match cell {
-            Cell::Text(_) => Values::Text(Vec::new()),
-            Cell::Whole(_) => Values::Whole(Vec::new()),
-            Cell::Real(_) => Values::Real(Vec::new()),
-            Cell::Flag(_) => Values::Flag(Vec::new()),
-        }
-    }
-
-    /// Adds a cell, which must be of the column's kind.
-    fn push(&mut self, cell: Cell) {
-        match (self, cell) {
-            (Values::Text(values), Cell::Text(value)) => {
-                values.push(value.map(|text| ByteArray::from(text.into_bytes())));
+    fn of(cells: &Cells, rows: &[Row<'_>]) -> Values {
+        let text = |text: String| ByteArray::from(text.into_bytes());
+        let rows = rows.iter();
+        match cells {
+            Cells::Text(cell) => Values::Text(rows.map(|row| cell(row).map(text)).collect()),
+            Cells::Whole(cell) => Values::Whole(rows.map(|row| cell(row).map(signed)).collect()),
+            Cells::Real(cell) => Values::Real(rows.map(cell).collect()),
+            Cells::Flag(cell) => Values::Flag(rows.map(cell).collect()),
+            Cells::Time(cell) => {
+                Values::Time(rows.map(|row| cell(row).map(|time| time.as_microsecond())).collect())
             }
-            (Values::Whole(values), Cell::Whole(value)) => values.push(value.map(signed)),
-            (Values::Real(values), Cell::Real(value)) => values.push(value),
-            (Values::Flag(values), Cell::Flag(value)) => values.push(value),
-            (values, cell) => {
-                debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical());
-            }
-        }
-    }
-
-    fn physical(&self) -> Physical {
-        match self {
-            Values::Text(_) => Physical::BYTE_ARRAY,
-            Values::Whole(_) => Physical::INT64,
-            Values::Real(_) => Physical::DOUBLE,
-            Values::Flag(_) => Physical::BOOLEAN,
         }
     }
 
     fn field(&self, name: &str) -> Result<Type, ParquetError> {
-        let text = matches!(self, Values::Text(_)).then_some(LogicalType::String);
-        Type::primitive_type_builder(name, self.physical())
+        let (physical, logical) = match self {
+            Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Values::Whole(_) => (Physical::INT64, None),
+            Values::Real(_) => (Physical::DOUBLE, None),
+            Values::Flag(_) => (Physical::BOOLEAN, None),
+            Values::Time(_) => {
+                (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS)))
+            }
+        };
+        Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(text)
+            .with_logical_type(logical)
             .build()
     }
 
@@ -141,7 +135,7 @@ impl Values {
                 let (levels, values) = packed(cells);
                 column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
             }
-            Values::Whole(cells) => {
+            Values::Whole(cells) | Values::Time(cells) => {
                 let (levels, values) = packed(cells);
                 column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
             }

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
+use formats::columns::Run;
 use formats::fio::write::{Bins, json};
 use formats::import;
 use measurement::{Finding, Fitness, Grade, RunDocument, SortFigures, TestResult, Use};
@@ -18,6 +19,11 @@ use parquet::record::Field;
 
 fn own() -> [RunDocument; 2] {
     [samples::document::checked(), samples::document::modelled()]
+}
+
+/// The runs of these documents, of an unknown host.
+fn runs(documents: &[RunDocument]) -> Vec<Run<'_>> {
+    documents.iter().map(|document| Run { document, host: None }).collect()
 }
 
 fn fio(name: &str) -> RunDocument {
@@ -191,7 +197,7 @@ fn csv_has_one_row_per_test_and_no_formula() {
     let mut documents = own();
     documents[0].results[0].test = "=HYPERLINK(\"http://example.org\"),x".to_owned();
     documents[0].results[1].test = "two\nlines, \"quoted\"".to_owned();
-    let text = formats::csv::table(&documents);
+    let text = formats::csv::table(&runs(&documents));
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().unwrap().clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
@@ -215,12 +221,12 @@ fn osds_are_told_apart_by_columns_and_labels() {
         (osd.host, osd.class) = (Some("a \"b\"".to_owned()), None);
     }
     let documents = [samples::document(results)];
-    let text = formats::csv::table(&documents);
+    let text = formats::csv::table(&runs(&documents));
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().unwrap().clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     let cells = |row: usize| {
-        ["osd", "host", "class"].map(|name| {
+        ["osd", "osd_host", "osd_class"].map(|name| {
             rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()
         })
     };
@@ -240,7 +246,7 @@ fn osds_are_told_apart_by_columns_and_labels() {
 #[test]
 fn parquet_rows_are_the_results_and_their_bins() {
     let documents = own();
-    let tests = rows(&formats::parquet::tests(&documents).unwrap());
+    let tests = rows(&formats::parquet::tests(&runs(&documents)).unwrap());
     let results: Vec<&TestResult> =
         documents.iter().flat_map(|document| &document.results).collect();
     assert_eq!(tests.len(), results.len());
@@ -253,7 +259,7 @@ fn parquet_rows_are_the_results_and_their_bins() {
         assert_eq!(row["direct"], Field::Bool(result.workload.direct));
         assert_eq!(row["ops"], Field::Long(result.ops as i64));
     }
-    let bins = rows(&formats::parquet::bins(&documents).unwrap());
+    let bins = rows(&formats::parquet::bins(&runs(&documents)).unwrap());
     let counts = bins.iter().map(|row| match row["count"] {
         Field::Long(count) => count as u64,
         ref other => panic!("{other:?}"),
@@ -271,7 +277,7 @@ fn parquet_rows_are_the_results_and_their_bins() {
 fn parquet_says_who_wrote_it_and_holds_what_is_too_large() {
     let mut document = own()[0].clone();
     document.results[0].ops = u64::MAX;
-    let bytes = formats::parquet::tests(&[document]).unwrap();
+    let bytes = formats::parquet::tests(&runs(&[document])).unwrap();
     assert_eq!(rows(&bytes)[0]["ops"], Field::Long(i64::MAX));
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&bytes).unwrap();
@@ -440,7 +446,7 @@ fn a_sort_s_figures_are_in_every_table_and_in_the_metrics() {
         first_row_s: Some(2.75),
         ..SortFigures::default()
     });
-    let rows = rows(&formats::parquet::tests(std::slice::from_ref(&document)).unwrap());
+    let rows = rows(&formats::parquet::tests(&runs(std::slice::from_ref(&document))).unwrap());
     for (column, figure) in
         [("sort_total_s", 5.25), ("sort_own_s", 2.0), ("sort_kernel_s", 1.0), ("sort_drive_s", 2.0)]
     {

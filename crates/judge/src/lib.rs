@@ -16,6 +16,7 @@
 //! | [`database()`] | are the commits of a database server durable, and what limits them? |
 //! | [`audit()`] | which host settings slow commits down or endanger them? One file per subject under `audit/` |
 //! | [`trace()`] | what do traced commits show? One file per subject under `trace/` |
+//! | [`catalogue_entry()`] | can a result become an entry of the catalogue, and what does it say? |
 //! | [`nearest()`] | which published drives does the storage resemble? |
 //! | `flush_path` | what happens to a sync on its way to the medium, as far as it can be observed? |
 //! | `physics` | how long do media take? With sources |
@@ -37,6 +38,7 @@
 mod audit;
 mod cache_setting;
 mod case;
+mod catalogue_entry;
 mod cluster;
 mod database;
 mod drives;
@@ -57,6 +59,7 @@ mod tests;
 
 pub use audit::audit;
 pub use case::Case;
+pub use catalogue_entry::{EntryDetails, NotAnEntry, catalogue_entry};
 pub use cluster::{
     OsdRow, Standing, cluster, falsifies_measurement, measured_osds, osd_rows, standings,
 };

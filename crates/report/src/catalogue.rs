@@ -1,6 +1,8 @@
 //! The catalogue of published measurements.
 
-use catalogue::{Class, Drive, Part, PowerLossProtection, Quantity, Row, Statistic, Table};
+use catalogue::{
+    Class, Drive, Listed, Origin, Part, PowerLossProtection, Quantity, Row, Statistic, Table,
+};
 use workload::number::{latency, number, throughput};
 
 use crate::columns::{Column, Columns};
@@ -10,15 +12,16 @@ use crate::look::Look;
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 /// A drive with its best published small commit.
-struct Listed<'a> {
+struct Line<'a> {
+    origin: Origin,
     drive: &'a Drive,
     best_us: Option<f64>,
     /// All of its small commits are doubtful.
     is_doubtful: bool,
 }
 
-impl Listed<'_> {
-    fn of(drive: &Drive) -> Listed<'_> {
+impl Line<'_> {
+    fn of(Listed { origin, drive }: Listed<'_>) -> Line<'_> {
         let best = |doubtful: bool| {
             let rows = drive.rows().filter(|(table, row)| {
                 table.doubt.is_some() == doubtful && row.block_bytes <= SMALL_BYTES_MAX
@@ -27,31 +30,32 @@ impl Listed<'_> {
         };
         let sound = best(false);
         let is_doubtful = sound.is_none();
-        Listed { drive, best_us: sound.or_else(|| best(true)), is_doubtful }
+        Line { origin, drive, best_us: sound.or_else(|| best(true)), is_doubtful }
     }
 }
 
 /// Drives by class, one line each, those with the fastest commits first.
-pub fn catalogue(drives: &[&Drive], look: &Look) -> String {
-    let mut table = Columns::<Listed<'_>>::new()
-        .with(Column::left("name"), |listed| listed.drive.name.clone())
-        .with(Column::left("protected"), |listed| listed.drive.power_loss_protection.label())
-        .with(Column::right("rows"), |listed| listed.drive.rows().count().to_string())
-        .with(Column::right("sources").may_drop(1), |listed| {
-            listed.drive.sources().len().to_string()
+pub fn catalogue(drives: &[Listed<'_>], look: &Look) -> String {
+    let mut table = Columns::<Line<'_>>::new()
+        .with(Column::left("name"), |line| match line.origin {
+            Origin::Published => line.drive.name.clone(),
+            Origin::Own => format!("{} (own)", line.drive.name),
         })
-        .with(Column::right("best commit"), |listed| {
-            let mark = if listed.is_doubtful { "?" } else { "" };
-            listed.best_us.map(|us| format!("{mark}{}", latency(us)))
+        .with(Column::left("protected"), |line| line.drive.power_loss_protection.label())
+        .with(Column::right("rows"), |line| line.drive.rows().count().to_string())
+        .with(Column::right("sources").may_drop(1), |line| line.drive.sources().len().to_string())
+        .with(Column::right("best commit"), |line| {
+            let mark = if line.is_doubtful { "?" } else { "" };
+            line.best_us.map(|us| format!("{mark}{}", latency(us)))
         });
     for class in Class::ALL {
-        let of_class = drives.iter().filter(|drive| drive.class == class);
-        let mut listed: Vec<Listed<'_>> = of_class.map(|drive| Listed::of(drive)).collect();
-        let order = |listed: &Listed<'_>| listed.best_us.unwrap_or(f64::INFINITY);
-        listed.sort_by(|one, other| order(one).total_cmp(&order(other)));
-        if !listed.is_empty() {
+        let of_class = drives.iter().filter(|listed| listed.drive.class == class);
+        let mut lines: Vec<Line<'_>> = of_class.map(|listed| Line::of(*listed)).collect();
+        let order = |line: &Line<'_>| line.best_us.unwrap_or(f64::INFINITY);
+        lines.sort_by(|one, other| order(one).total_cmp(&order(other)));
+        if !lines.is_empty() {
             table.group(class.label());
-            listed.iter().for_each(|listed| table.row(listed));
+            lines.iter().for_each(|line| table.row(line));
         }
     }
     let drives = match drives.len() {
@@ -67,7 +71,7 @@ pub fn catalogue(drives: &[&Drive], look: &Look) -> String {
 }
 
 /// One drive: every published row, by source and table.
-pub fn drive(drive: &Drive, look: &Look) -> String {
+pub fn drive(Listed { origin, drive }: Listed<'_>, look: &Look) -> String {
     let mut text = look.heading(&drive.label);
     let mut line = |label: &str, words: &str| {
         text += &look.hanging(&format!("  {label:<12}"), words);
@@ -89,6 +93,9 @@ pub fn drive(drive: &Drive, look: &Look) -> String {
             catalogue::Controller::Hardware => "by a RAID controller",
         };
         line("array", &format!("{} of {}, {controller}", array.level.label(), array.members));
+    }
+    if origin == Origin::Own {
+        line("origin", "your own entry");
     }
     line("protected", &protection(&drive.power_loss_protection));
     for table in &drive.tables {
@@ -161,9 +168,21 @@ fn published(table: &Table, look: &Look) -> String {
 mod tests {
     use super::*;
 
+    fn published(name: &str) -> Listed<'static> {
+        Listed { origin: Origin::Published, drive: ::catalogue::find(name).unwrap() }
+    }
+
+    #[test]
+    fn own_entries_are_marked() {
+        let own = Listed { origin: Origin::Own, ..published("samsung-980-1tb") };
+        assert!(catalogue(&[own], &Look::plain()).contains("samsung-980-1tb (own)"));
+        let page = drive(own, &Look::plain());
+        assert!(page.contains("origin      your own entry"), "{page}");
+    }
+
     #[test]
     fn the_list_has_classes_and_the_fastest_first() {
-        let named = |name: &str| ::catalogue::find(name).unwrap();
+        let named = published;
         let drives = [
             named("samsung-980-1tb"),
             named("micron-5100-eco-960gb"),
@@ -192,7 +211,8 @@ mod tests {
 
     #[test]
     fn the_whole_list_fits_80_columns() {
-        let drives: Vec<_> = ::catalogue::drives().iter().collect();
+        let drives = ::catalogue::OwnDrives::default();
+        let drives = drives.with_published();
         let look = Look { columns: 80, ..Look::plain() };
         let list = catalogue(&drives, &look);
         assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
@@ -207,7 +227,7 @@ mod tests {
 
     #[test]
     fn one_drive_has_its_tables_by_source_with_doubts() {
-        let page = |name: &str| drive(::catalogue::find(name).unwrap(), &Look::plain());
+        let page = |name: &str| drive(published(name), &Look::plain());
         insta::assert_snapshot!(page("kioxia-cd6-3840gb"), @"
         Kioxia CD6 3840 GB
           name        kioxia-cd6-3840gb

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use formats::lake::{InvalidPartitioning, Partitioning};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -51,6 +52,21 @@ pub enum ResultsCommand {
 /// List kept runs, newest first
 #[derive(Debug, Parser)]
 pub struct ListArgs {
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// Show at most this many, the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: u32,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Conditions for kept runs, all of which must hold.
+#[derive(Debug, Clone, clap::Args)]
+pub struct FilterArgs {
     /// Only runs of this machine
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
@@ -86,18 +102,10 @@ pub struct ListArgs {
     /// Only runs on targets whose path or name contains this
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
-
-    /// Show at most this many, the newest; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: u32,
-
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
 }
 
-impl ListArgs {
-    /// The filter of these options, without the limit.
+impl FilterArgs {
+    /// The filter of these options, without a limit.
     pub fn filter(&self) -> Filter {
         Filter {
             host: self.host.clone(),
@@ -207,15 +215,29 @@ Examples:
   flushmark results export last --format fio+ > fio.json
   flushmark results export @before @after --format csv -o both.csv
   flushmark results export last --anonymous --format json > result-to-share.json
-  flushmark results export result.json --format parquet -o tables/")]
+  flushmark results export result.json --format parquet -o tables/
+  flushmark results export --since 30d --format parquet --partition-by month,host -o lake/")]
 pub struct ExportArgs {
     /// Kept runs (12, last, last~1, @TAG) or files with result documents
-    #[arg(value_name = "RESULT", required = true)]
+    #[arg(value_name = "RESULT")]
     pub results: Vec<String>,
+
+    /// All kept runs. To select those that meet conditions, use the options that `results list`
+    /// has: --host, --drive, --suite, --test, --since, --until, --tag, --note and --target
+    #[arg(long)]
+    pub all: bool,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
 
     /// The format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+
+    /// For Parquet: add each run to the tables `tests` and `bins` in this directory, in
+    /// subdirectories by month, host, or both
+    #[arg(long, value_name = "KEYS", value_parser = parse_partitioning)]
+    pub partition_by: Option<Partitioning>,
 
     /// Leave out serial numbers, host names, identities of filesystems and clusters, and paths
     #[arg(long)]
@@ -224,6 +246,10 @@ pub struct ExportArgs {
     /// Where to write it [default: stdout]; for Parquet, a directory that is created
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+}
+
+fn parse_partitioning(text: &str) -> Result<Partitioning, String> {
+    text.parse().map_err(|error: InvalidPartitioning| error.to_string())
 }
 
 pub fn parse_moment(text: &str) -> Result<Timestamp, String> {

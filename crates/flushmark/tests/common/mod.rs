@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod cluster;
+pub mod python;
 pub mod served;
 
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_flushmark");
 /// The program under test.
 pub fn flushmark() -> Command {
     let mut command = Command::new(PROGRAM);
-    // Tests must not write to a developer's own store.
-    command.env("FLUSHMARK_STORE", "none");
+    // Tests must neither write to a developer's own store nor read their catalogue.
+    command.env("FLUSHMARK_STORE", "none").env("FLUSHMARK_CATALOGUE", "/nonexistent");
     command
 }
 

@@ -16,7 +16,7 @@ pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
             // One extra, to know whether there are more.
             let limit =
                 Some(args.limit).filter(|&limit| limit > 0).map(|limit| limit.saturating_add(1));
-            (store.list(&Filter { limit, ..args.filter() })?, store.location().clone())
+            (store.list(&Filter { limit, ..args.filter.filter() })?, store.location().clone())
         }
     };
     let more = args.limit > 0 && runs.len() > args.limit as usize;
@@ -26,7 +26,7 @@ pub fn run(args: &ListArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
     match args.format {
         Format::Json => print(&report::run_list_json(&runs))?,
         Format::Text if !runs.is_empty() => print(&report::run_list(&runs, more, &look()))?,
-        Format::Text if args.filter() == Filter::default() => {
+        Format::Text if args.filter.filter() == Filter::default() => {
             exit::complain(&format!(
                 "no runs in {location}; `flushmark check` and `flushmark run` keep their results \
                  there"

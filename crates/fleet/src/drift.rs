@@ -1,6 +1,6 @@
 //! Drives that became slower than they were.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use measurement::RunDocument;
@@ -102,7 +102,7 @@ impl Drifts {
     }
 
     /// Fills in what changed, from documents without their tests.
-    pub fn explain(&mut self, headers: &HashMap<RunId, RunDocument>) {
+    pub fn explain(&mut self, headers: &BTreeMap<RunId, RunDocument>) {
         for drift in &mut self.found {
             let [before, after] =
                 drift.runs.map(|run| headers.get(&run).map(facts).unwrap_or_default());

@@ -1,6 +1,6 @@
 //! One drive as one run found it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use measurement::RunDocument;
@@ -42,7 +42,7 @@ impl Specimen {
 }
 
 /// The drives of these runs; runs whose document was deleted in the meantime are left out.
-pub fn specimens(figures: &Figures, headers: &HashMap<RunId, RunDocument>) -> Vec<Specimen> {
+pub fn specimens(figures: &Figures, headers: &BTreeMap<RunId, RunDocument>) -> Vec<Specimen> {
     let runs = figures.runs.iter();
     runs.filter_map(|run| Some(Specimen::of(run, &figures.names, headers.get(&run.id)?))).collect()
 }

@@ -130,16 +130,12 @@ impl<'a> Summing<'a> {
         }
         let Some(&(_, p50_us)) = run.tests.iter().find(|(own, _)| *own == name) else { return };
         let suite = run.suite.as_str();
-        let known = self.tests.iter_mut().find(|it| (it.suite, it.name) == (suite, name));
-        let test = match known {
-            Some(test) => test,
-            None => {
-                let new = Test { suite, name, histogram: Histogram::new(), runs: Vec::new() };
-                self.tests.push(new);
-                let last = self.tests.len() - 1;
-                &mut self.tests[last]
-            }
-        };
+        let is_same = |test: &Test<'_>| (test.suite, test.name) == (suite, name);
+        let place = self.tests.iter().position(is_same).unwrap_or_else(|| {
+            self.tests.push(Test { suite, name, histogram: Histogram::new(), runs: Vec::new() });
+            self.tests.len() - 1
+        });
+        let test = &mut self.tests[place];
         test.histogram.merge(histogram);
         test.runs.push((at, p50_us));
     }

@@ -167,6 +167,7 @@ mod tests {
             drives: vec![DriveName {
                 model: Some("Samsung SSD 980 PRO 1TB".to_owned()),
                 serial: Some("S5GX".to_owned()),
+                firmware: None,
             }],
             suite: "quick".to_owned(),
             target: "/srv/pg".to_owned(),

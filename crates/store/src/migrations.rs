@@ -83,7 +83,7 @@ fn fill_latencies(engine: &mut dyn Engine) -> Result<(), Problem> {
             let [run, position, name] = [0, 1, 2].map(|column| row.integer(column));
             rows.extend(writing::latency(RunId(run?), position?, name?, &result));
         }
-        writing::insert(engine, writing::LATENCIES, rows)?;
+        writing::insert(engine, writing::LATENCIES, &rows)?;
     }
     Ok(())
 }
@@ -112,6 +112,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
+    use crate::engine::Value;
     use crate::postgres::Postgres;
     use crate::sqlite::Sqlite;
 
@@ -165,9 +166,9 @@ mod tests {
         ] {
             let rows = old.query(&format!("SELECT {columns} FROM {table}"), &[]).unwrap();
             assert!(!rows.is_empty(), "{table}");
-            let rows = rows.into_iter().map(|row| row.0).collect();
+            let rows: Vec<Vec<Value>> = rows.into_iter().map(|row| row.0).collect();
             let into = format!("{table} ({columns}) OVERRIDING SYSTEM VALUE");
-            writing::insert(&mut engine, &into, rows).unwrap();
+            writing::insert(&mut engine, &into, &rows).unwrap();
         }
         migrate(&mut engine, MIGRATIONS, false).unwrap();
         let mut count = |table: &str| {

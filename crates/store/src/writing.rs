@@ -56,7 +56,7 @@ fn target(document: &RunDocument) -> String {
 pub(crate) fn insert(
     engine: &mut dyn Engine,
     into: &str,
-    rows: Vec<Vec<Value>>,
+    rows: &[Vec<Value>],
 ) -> Result<(), Problem> {
     /// SQLite takes fewer than 32,768 parameters.
     const ROWS: usize = 2048;
@@ -120,7 +120,8 @@ pub(crate) fn run(
             drive.firmware.as_deref().into(),
         ]
     });
-    insert(engine, "drives (run, position, model, serial, firmware)", drives.collect())?;
+    let drives: Vec<Vec<Value>> = drives.collect();
+    insert(engine, "drives (run, position, model, serial, firmware)", &drives)?;
     for tag in entry.tags {
         self::tag(engine, id, tag)?;
     }
@@ -173,9 +174,9 @@ pub(crate) fn tests(
         documents.push(vec![id.0.into(), position.into(), pack_result(result)?.into()]);
         latencies.extend(latency(id, position, name, result));
     }
-    insert(engine, "tests (run, name, position, is_commit, p50_us, p99_us)", tests)?;
-    insert(engine, "results (run, position, document)", documents)?;
-    insert(engine, LATENCIES, latencies)
+    insert(engine, "tests (run, name, position, is_commit, p50_us, p99_us)", &tests)?;
+    insert(engine, "results (run, position, document)", &documents)?;
+    insert(engine, LATENCIES, &latencies)
 }
 
 /// The columns of a row that [`latency`] returns.
@@ -238,9 +239,10 @@ fn names<'a>(
         }
         numbers = self::numbers(engine, &names)?;
     }
-    match names.iter().all(|name| numbers.contains_key(name)) {
-        true => Ok(numbers),
-        false => Err(Problem::Damaged("a test's name got no number".to_owned())),
+    if names.iter().all(|name| numbers.contains_key(name)) {
+        Ok(numbers)
+    } else {
+        Err(Problem::Damaged("a test's name got no number".to_owned()))
     }
 }
 

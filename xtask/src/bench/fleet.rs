@@ -148,7 +148,7 @@ fn fill_postgres(fleet: &Fleet, location: &Location, server: Server) -> anyhow::
 
 /// Keeps runs until none is left. While the server is away, the same run is tried again.
 fn keep(fleet: &Fleet, location: &Location, next: &AtomicU32) -> anyhow::Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_mins(1);
     let mut store = Store::open(location)?;
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);

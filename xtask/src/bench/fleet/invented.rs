@@ -197,8 +197,8 @@ fn varied(result: &TestResult, factor: f64) -> TestResult {
             commit: varied(&of.commit),
         },
         series: result.series.clone(),
-        proof: result.proof.clone(),
-        cpu: result.cpu.clone(),
+        proof: result.proof,
+        cpu: result.cpu,
         ended: result.ended.clone(),
         notes: Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! The runs that a fleet verb looks at.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use measurement::RunDocument;
 use store::{DriveName, Figures, RunId, Store, Which};
@@ -33,6 +33,6 @@ pub fn of_models(store: &mut Store, choice: &RunsArgs, which: Which) -> anyhow::
 }
 
 /// The documents of these runs without their tests.
-pub fn headers(store: &mut Store, runs: &[RunId]) -> anyhow::Result<HashMap<RunId, RunDocument>> {
+pub fn headers(store: &mut Store, runs: &[RunId]) -> anyhow::Result<BTreeMap<RunId, RunDocument>> {
     Ok(store.headers(runs)?.into_iter().collect())
 }

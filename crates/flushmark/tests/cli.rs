@@ -41,7 +41,7 @@ fn help() {
 
     Clusters and fleets:
       ceph       Examine and measure a Ceph cluster, or size a planned one
-      fleet      Compare the drives of many hosts
+      fleet      Add up, compare and follow the runs of many hosts
 
     Prove:
       verify     Prove that acknowledged writes survive a power loss

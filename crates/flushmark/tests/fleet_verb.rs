@@ -155,10 +155,38 @@ fn latencies_of_all_hosts_are_added_up() {
         });
         (format!("db{host:02}"), document)
     }));
-    insta::assert_snapshot!(fleet.run(&["summary"]).stdout, @"");
-    insta::assert_snapshot!(fleet.run(&["summary", "--by", "model", "--since", "2026-10-01"]).stdout, @"");
-    insta::assert_snapshot!(fleet.run(&["summary", "--by", "host", "--host", "db05"]).stdout, @"");
-    insta::assert_snapshot!(fleet.run(&["summary", "--firmware", "none such"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["summary"]).stdout, @"
+    12 runs of 12 hosts, the newest of each suite and target (2026-09-21 to 2026-12-07, UTC)
+
+    quick
+      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB,         12      36,000  2.92 ms  9.36 ms  9.48 ms  2.81 ms (db00)  9.03 ms (db05)
+      fsync=1, depth 1,
+      jobs 1
+    ");
+    insta::assert_snapshot!(fleet.run(&["summary", "--by", "model", "--since", "2026-10-01"]).stdout, @"
+    10 runs of 10 hosts, the newest of each suite and target (2026-10-05 to 2026-12-07, UTC)
+
+    Samsung SSD 980 1TB: quick
+      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB,          7      21,000  2.95 ms  9.41 ms  9.48 ms  2.83 ms (db04)  9.03 ms (db05)
+      fsync=1, depth 1,
+      jobs 1
+
+    another: quick
+      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB,          3       9,000  2.89 ms  3.12 ms  3.13 ms  2.81 ms (db09)  2.98 ms (db06)
+      fsync=1, depth 1,
+      jobs 1
+    ");
+    insta::assert_snapshot!(fleet.run(&["summary", "--by", "host", "--host", "db05"]).stdout, @"
+    1 run of 1 host, the newest of each suite and target (2026-10-26, UTC)
+
+    db05: quick
+      test                                       operations      p50      p99      max
+      randwrite 4 KiB, fsync=1, depth 1, jobs 1       3,000  9.03 ms  9.47 ms  9.48 ms
+    ");
+    insta::assert_snapshot!(fleet.run(&["summary", "--firmware", "none such"]).stdout, @"No complete run of a known host.");
 }
 
 #[test]
@@ -173,9 +201,26 @@ fn the_cost_of_a_sync_host_by_host() {
         place.mount.as_mut().unwrap().fs_type = fs.to_owned();
         ("db1".to_owned(), document)
     }));
-    insta::assert_snapshot!(fleet.run(&["table"]).stdout, @"");
-    insta::assert_snapshot!(fleet.run(&["table", "--format", "markdown"]).stdout, @"");
-    insta::assert_snapshot!(Fleet::of([]).run(&["table"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["table"]).stdout, @"
+    mean sync latency, one job                  db1                  db1
+    drive                       Samsung SSD 980 1TB  Samsung SSD 980 1TB
+    filesystem                                 ext4                  xfs
+    fsync after 16 KiB                       890 µs               770 µs
+    fdatasync after 16 KiB                   742 µs               641 µs
+    fsync after 2 MiB                        890 µs               770 µs
+    fdatasync after 2 MiB                    742 µs               641 µs
+    ");
+    insta::assert_snapshot!(fleet.run(&["table", "--format", "markdown"]).stdout, @"
+    | mean sync latency, one job |                 db1 |                 db1 |
+    |----------------------------|--------------------:|--------------------:|
+    | drive                      | Samsung SSD 980 1TB | Samsung SSD 980 1TB |
+    | filesystem                 |                ext4 |                 xfs |
+    | fsync after 16 KiB         |              890 µs |              770 µs |
+    | fdatasync after 16 KiB     |              742 µs |              641 µs |
+    | fsync after 2 MiB          |              890 µs |              770 µs |
+    | fdatasync after 2 MiB      |              742 µs |              641 µs |
+    ");
+    insta::assert_snapshot!(Fleet::of([]).run(&["table"]).stdout, @"No run has a test with one job that syncs after each write of 16 KiB or 2 MiB; `flushmark run fsync-study` has.");
 }
 
 #[test]
@@ -197,8 +242,15 @@ fn groups_of_different_sizes_show_where_more_hosts_add_nothing() {
             (format!("db{host}"), document)
         })
     }));
-    insta::assert_snapshot!(fleet.run(&["scaling"]).stdout, @"");
-    insta::assert_snapshot!(fleet.run(&["scaling", "--suite", "wal"]).stdout, @"");
+    insta::assert_snapshot!(fleet.run(&["scaling"]).stdout, @"
+    nfs, quick: randwrite 4 KiB, fsync=1, depth 1, jobs 1
+      hosts  per second  MiB/s  each host  of the fewest      p50      p99  began (UTC)
+          1       2,381   9.30      2,381          100 %   420 µs   441 µs  2026-09-28 14:13
+          2       4,000   15.6      2,000           84 %   500 µs   525 µs  2026-10-05 14:13
+          4       1,980   7.74        495           21 %  2.02 ms  2.12 ms  2026-10-19 14:13
+    More than 2 hosts add less than a tenth to the rate.
+    ");
+    insta::assert_snapshot!(fleet.run(&["scaling", "--suite", "wal"]).stdout, @"No complete runs of a group of hosts (`flushmark run --group`).");
 }
 
 #[test]

@@ -167,7 +167,8 @@ fn scaling_page(scaling: &[Scaling], look: &Look) -> String {
             })
             .of(steps, look);
         text += &match saturated_at {
-            Some(hosts) => format!("More than {hosts} add less than a tenth to the rate.\n"),
+            Some(1) => "A second host adds less than a tenth to the rate.\n".to_owned(),
+            Some(hosts) => format!("More than {hosts} hosts add less than a tenth to the rate.\n"),
             None if steps.len() < 2 => "One number of hosts shows no limit.\n".to_owned(),
             None => "The rate rises up to the largest number of hosts.\n".to_owned(),
         };

@@ -233,8 +233,8 @@ fn the_documented_queries_answer_with_the_figures_of_the_documents() {
     let answers: Vec<Vec<Vec<String>>> = answers
         .into_iter()
         .map(|rows| {
-            let text = |cell: &Value| cell.as_str().unwrap_or_default().to_owned();
-            rows.iter().map(|row| row.iter().map(text).collect()).collect()
+            let written = |cell: &Value| cell.as_str().unwrap_or_default().to_owned();
+            rows.iter().map(|row| row.iter().map(written).collect()).collect()
         })
         .collect();
     // The first two only define the tables.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use measurement::Histogram;
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -100,7 +101,7 @@ impl Values {
             Cells::Real(cell) => Values::Real(rows.map(cell).collect()),
             Cells::Flag(cell) => Values::Flag(rows.map(cell).collect()),
             Cells::Time(cell) => {
-                Values::Time(rows.map(|row| cell(row).map(|time| time.as_microsecond())).collect())
+                Values::Time(rows.map(|row| cell(row).map(Timestamp::as_microsecond)).collect())
             }
         }
     }

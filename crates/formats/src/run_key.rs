@@ -32,8 +32,8 @@ impl RunKey {
         ];
         texts.into_iter().for_each(|text| add(text.as_bytes()));
         add(&document.merged_runs.unwrap_or_default().to_le_bytes());
-        let tests = if began.is_some() { 1 } else { usize::MAX };
-        for result in document.results.iter().take(tests) {
+        let counted = if began.is_some() { 1 } else { usize::MAX };
+        for result in document.results.iter().take(counted) {
             add(result.test.as_bytes());
             for figure in figures(result) {
                 add(&figure.to_le_bytes());

@@ -216,12 +216,12 @@ mod tests {
         let look = Look { columns: 80, ..Look::plain() };
         let list = catalogue(&drives, &look);
         assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
-        assert!(drives.iter().all(|drive| list.contains(&format!("  {} ", drive.name))));
-        for drive in drives {
-            let page = super::drive(drive, &look);
+        assert!(drives.iter().all(|listed| list.contains(&format!("  {} ", listed.drive.name))));
+        for listed in drives {
+            let page = super::drive(listed, &look);
             let words = |line: &str| line.split_whitespace().count();
             let too_wide = page.lines().find(|line| line.chars().count() > 80 && words(line) > 1);
-            assert_eq!(too_wide, None, "{}", drive.name);
+            assert_eq!(too_wide, None, "{}", listed.drive.name);
         }
     }
 

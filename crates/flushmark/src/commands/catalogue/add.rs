@@ -1,6 +1,7 @@
 //! `flushmark catalogue add`: makes an entry of a measured result.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use catalogue::{NotOwn, OwnDrives};
@@ -40,21 +41,7 @@ pub fn run(args: &AddArgs) -> anyhow::Result<ExitStatus> {
         NotOwn::Taken(_) => WrongUse(format!("{error} with --name")),
         other => WrongUse(other.to_string()),
     })?;
-    let path = match &args.output {
-        Some(path) => path.clone(),
-        None => {
-            let directory = own::directory(&args.own).ok_or_else(|| {
-                WrongUse(
-                    "no directory for the entry: neither XDG_DATA_HOME nor HOME is set; name one \
-                     with --catalogue, or a file with -o"
-                        .to_owned(),
-                )
-            })?;
-            fs::create_dir_all(&directory)
-                .with_context(|| format!("cannot create the directory {}", directory.display()))?;
-            directory.join(format!("{}.toml", drive.name))
-        }
-    };
+    let path = args.output.clone().map_or_else(|| in_own_directory(args, &drive.name), Ok)?;
     if path.exists() && !args.replace {
         return Err(WrongUse(format!(
             "{} already exists; add --replace to replace it, or choose another --name",
@@ -68,4 +55,18 @@ pub fn run(args: &AddArgs) -> anyhow::Result<ExitStatus> {
     let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
     print(&format!("{}: {rows}, written to {}.\n", drive.name, path.display()))?;
     Ok(ExitStatus::Done)
+}
+
+/// The file of this name in the directory of own entries, which is created.
+fn in_own_directory(args: &AddArgs, name: &str) -> anyhow::Result<PathBuf> {
+    let directory = own::directory(&args.own).ok_or_else(|| {
+        WrongUse(
+            "no directory for the entry: neither XDG_DATA_HOME nor HOME is set; name one with \
+             --catalogue, or a file with -o"
+                .to_owned(),
+        )
+    })?;
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
+    Ok(directory.join(format!("{name}.toml")))
 }

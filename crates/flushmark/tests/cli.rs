@@ -31,7 +31,7 @@ fn help() {
       cache      Show, switch or restore a drive's volatile write cache
       trace      Show where a commit spends its time, layer by layer
       watch      Show writes and flushes second by second, and who commits
-      catalogue  List published drive measurements with their sources, and add your own
+      catalogue  List published drive measurements, and add your own
 
     Model and emulate:
       models     List the modelled drives, or print one as a model file

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use super::Format;
 use super::store::StoreArgs;
 
-/// List published drive measurements with their sources, and add your own
+/// List published drive measurements, and add your own
 #[derive(Debug, Parser)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -262,7 +262,8 @@ mod tests {
               "drives": [
                 {
                   "model": "Samsung SSD 980 PRO 1TB",
-                  "serial": "S5GX"
+                  "serial": "S5GX",
+                  "firmware": null
                 }
               ],
               "suite": "quick",

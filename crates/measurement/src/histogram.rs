@@ -215,9 +215,9 @@ impl Histogram {
         Ok(Histogram(Counts::Sparse(recorded(&ours).collect())))
     }
 
-    /// A compact form to keep in a database, which is read a hundred times as fast as
-    /// [`to_text`](Histogram::to_text)'s: for each non-empty bucket its distance from the one
-    /// before, and its count, as LEB128.
+    /// A compact form to keep in a database, which is read without decompression and without a
+    /// counter for every bucket: for each non-empty bucket its distance from the one before, and its
+    /// count, as LEB128.
     ///
     /// ```
     /// use measurement::Histogram;

@@ -86,8 +86,8 @@ pub(crate) fn read(
         });
     }
     let sql = format!(
-        "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN ({wanted}) GROUP BY run \
-         HAVING count(*) = 1"
+        "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN ({wanted}) \
+         GROUP BY run HAVING count(*) = 1"
     );
     for row in engine.query(&sql, &values)? {
         if let Some(&at) = at.get(&row.integer(0)?) {

@@ -1,11 +1,9 @@
 //! Arguments of `flushmark fleet`.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use jiff::Timestamp;
-use store::{Filter, Tag};
 
 use super::Format;
-use super::results::parse_moment;
+use super::results::FilterArgs;
 use super::store::StoreArgs;
 
 /// Add up, compare and follow the runs of many hosts
@@ -118,37 +116,6 @@ pub struct RunsArgs {
     #[arg(long, value_name = "VERSION")]
     pub firmware: Option<String>,
 
-    /// Only runs of this machine
-    #[arg(long, value_name = "NAME")]
-    pub host: Option<String>,
-
-    /// Only runs with this tag
-    #[arg(long, value_name = "TAG")]
-    pub tag: Option<Tag>,
-
-    /// Only runs of this suite or plan
-    #[arg(long, value_name = "NAME")]
-    pub suite: Option<String>,
-
-    /// Only runs from this time on: 2026-11-20, 2026-11-20T18:00:00Z, or 12h, 30d, 4w ago
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
-    pub since: Option<Timestamp>,
-
-    /// Only runs before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
-    pub until: Option<Timestamp>,
-}
-
-impl RunsArgs {
-    /// The filter of these options, without what the store cannot check.
-    pub fn filter(&self) -> Filter {
-        Filter {
-            host: self.host.clone(),
-            suite: self.suite.clone(),
-            since: self.since,
-            until: self.until,
-            tag: self.tag.clone(),
-            ..Filter::default()
-        }
-    }
+    #[command(flatten)]
+    pub filter: FilterArgs,
 }

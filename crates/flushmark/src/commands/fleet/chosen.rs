@@ -9,7 +9,7 @@ use crate::args::fleet::RunsArgs;
 
 /// Figures of the runs that were chosen.
 pub fn figures(store: &mut Store, choice: &RunsArgs, which: Which) -> anyhow::Result<Figures> {
-    let mut figures = store.figures(which, &choice.filter())?;
+    let mut figures = store.figures(which, &choice.filter.filter())?;
     figures.runs.retain(|run| is_chosen(choice, run.drive.as_ref()));
     Ok(figures)
 }

@@ -13,7 +13,7 @@ use crate::keeping::Reading;
 pub fn run(choice: &ChoiceArgs, place: &StoreArgs) -> anyhow::Result<()> {
     let mut store = Reading::of(place)?.expect()?;
     let mut groups = Vec::new();
-    for runs in store.groups(&choice.runs.filter())? {
+    for runs in store.groups(&choice.runs.filter.filter())? {
         groups.extend(together(&mut store, &runs, choice)?);
     }
     show(choice.format, Answer::Scaling(fleet::scaling(&groups)))

@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use formats::columns::Run;
 use formats::fio::write::{Bins, json};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -11,8 +12,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         for document in &imported.documents {
             let _ = json(document, Bins::With);
         }
-        let _ = formats::csv::table(&imported.documents);
+        let runs: Vec<Run<'_>> = imported
+            .documents
+            .iter()
+            .map(|document| Run { document, host: Some("fuzz") })
+            .collect();
+        let _ = formats::csv::table(&runs);
         let _ = formats::openmetrics::text(&imported.documents);
-        assert!(formats::parquet::tests(&imported.documents).is_ok() && formats::parquet::bins(&imported.documents).is_ok());
+        assert!(formats::parquet::tests(&runs).is_ok() && formats::parquet::bins(&runs).is_ok());
     }
 });

@@ -7,11 +7,15 @@ use workload::{Plan, Room};
 pub fn check(text: &str, parsed: Result<Plan, PlanError>) {
     match parsed {
         Ok(plan) => {
-            let names: std::collections::HashSet<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
+            let names: std::collections::HashSet<&str> =
+                plan.tests.iter().map(|test| test.name.as_str()).collect();
             assert!(!names.is_empty() && names.len() == plan.tests.len(), "names are unique");
             let room = Room::Whole(1 << 40);
-            assert!(plan.tests.iter().all(|test| test.work.size_bytes(room) > 0), "each test has \
-                something to work on");
+            assert!(
+                plan.tests.iter().all(|test| test.work.size_bytes(room) > 0),
+                "each test has \
+                something to work on"
+            );
             assert_eq!(plan.clone().smoke().tests.len(), plan.tests.len());
             let _ = plan.requested_time();
         }

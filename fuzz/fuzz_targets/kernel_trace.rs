@@ -20,7 +20,9 @@ fn analyse(scope: &Scope, events: impl Iterator<Item = Event>) {
     for anatomy in summary.finish(|_| None, |device| device.to_string()) {
         let drawn = &anatomy.longest;
         let ends = drawn.stages.last().map_or(0, |stage| stage.to_ns);
-        assert!(ends == drawn.ns && drawn.stages.windows(2).all(|two| two[0].to_ns == two[1].from_ns));
+        assert!(
+            ends == drawn.ns && drawn.stages.windows(2).all(|two| two[0].to_ns == two[1].from_ns)
+        );
     }
 }
 

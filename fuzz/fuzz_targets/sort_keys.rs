@@ -8,7 +8,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut rows: Vec<(&[u8], usize)> = bytes.split(|&byte| byte == parts).zip(0..).collect();
     // Partitions large enough to be sampled and distributed come of few bytes by repetition.
     let copies = (4096 / (bytes.len() + 1)).max(1);
-    rows = rows.iter().cycle().take(rows.len() * copies).enumerate().map(|(index, row)| (row.0, index)).collect();
+    rows = rows
+        .iter()
+        .cycle()
+        .take(rows.len() * copies)
+        .enumerate()
+        .map(|(index, row)| (row.0, index))
+        .collect();
     let mut expected = rows.clone();
     expected.sort();
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.0).collect();

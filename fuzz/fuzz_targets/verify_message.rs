@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use verify::message::{Framed, frame, parse, unframe};
 use verify::Ledger;
+use verify::message::{Framed, frame, parse, unframe};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Framed::Whole(_, _, taken) = unframe(bytes) {

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `place` | everything about one path: start here |
 //! | `mount` | `/proc/self/mountinfo`: the mount that contains a path; `mount_options`: the options that affect durability |
-//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus; `driver_address`: the names of drives in the kernel's tracepoints |
+//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus; `link`: its speed; `driver_address`: the names of drives in the kernel's tracepoints |
 //! | `rbd` | an image of a Ceph cluster that is mapped as a block device |
 //! | `inventory` | every disk of the machine: start here for `flushmark drives`; `usage`: partitions and filesystems on a disk; `health`: its health |
 //! | `cache_views` | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
@@ -49,6 +49,7 @@ pub mod governor;
 mod health;
 pub mod host;
 mod inventory;
+mod link;
 mod loop_devices;
 mod mount;
 mod mount_options;
@@ -77,6 +78,7 @@ pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};
 pub use inventory::{DriveRecord, Inventory, drives};
+pub use link::Link;
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};

@@ -280,3 +280,26 @@ fn json_follows_its_schema() {
         }
     }
 }
+
+#[test]
+fn all_answers_are_one_page() {
+    let fleet = Fleet::of((0..12).map(|host| {
+        let us = if host == 3 { 9_000.0 } else { usual(host, 0) };
+        (format!("db{host:02}<b>"), checked(0, us, |_| ()))
+    }));
+    let page = fleet.directory.path().join("fleet.html");
+    let made = fleet.run(&["report", "-o", page.to_str().unwrap()]);
+    assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
+    assert!(made.stdout.contains("fleet.html: 12 hosts, 12 runs, "), "{}", made.stdout);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(pages::is_report(&text));
+    for part in ["Fleet of 12 hosts", "Slower than others of their model", "db03&lt;b&gt;", "3.1×"]
+    {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(!text.contains("db03<b>"), "names are text");
+    std::fs::write(&page, "something else").unwrap();
+    let refused = fleet.run(&["report", "-o", page.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "something else");
+}

@@ -33,12 +33,16 @@ pub fn group_totals(documents: &[RunDocument], look: &Look) -> String {
 
 /// How far apart the runs of a group began; empty for a run that was made alone.
 pub(crate) fn group_lines(document: &RunDocument, look: &Look) -> String {
-    let Some(group) = &document.group else { return String::new() };
     let mut text = String::new();
-    for sentence in sentences(group) {
+    for sentence in group_sentences(document) {
         text += &look.hanging_in(anstyle::Style::new(), "", &sentence);
     }
     look.finish(text)
+}
+
+/// The same as sentences; none for a run that was made alone.
+pub fn group_sentences(document: &RunDocument) -> Vec<String> {
+    document.group.as_ref().map(sentences).unwrap_or_default()
 }
 
 fn sentences(group: &GroupRecord) -> Vec<String> {

@@ -13,7 +13,7 @@
 //! | `zones` | the zones of a zoned drive |
 //! | `counters` | what a device has done so far, including flushes; `wear`: what a drive has written to its medium |
 //! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
-//! | [`host`] | kernel, CPU, memory, hypervisor, clock |
+//! | [`host`] | kernel, CPU, memory, hypervisor, clock; `wall_clock`: how well the time of day is known |
 //!
 //! This crate only collects facts: `judge` decides what they mean for a commit, and `report` prints
 //! them.
@@ -61,6 +61,7 @@ pub mod signature;
 mod system_root;
 mod transport;
 mod usage;
+mod wall_clock;
 mod wear;
 mod zones;
 
@@ -89,5 +90,6 @@ pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, sign
 pub use system_root::SystemRoot;
 pub use transport::Transport;
 pub use usage::{MountedOn, Usage};
+pub use wall_clock::WallClock;
 pub use wear::{MediumWrites, Wear, WrittenBytes};
 pub use zones::{DriveZone, ZoneCondition, report_zones};

@@ -132,6 +132,21 @@ fn drift_is_dated_and_comes_with_what_changed() {
     insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"No drive became slower (20 with a history).");
 }
 
+/// The name of a pod is new with each run.
+#[test]
+fn a_container_has_the_name_that_it_is_given() {
+    let fleet = Fleet::of([]);
+    let plan = "pattern = \"write\"\nsync = \"fsync\"\ncount = 20\nsize = \"1MiB\"\n";
+    let plan = common::plan(fleet.directory.path(), &format!("[[test]]\n{plan}"));
+    let mut command = flushmark();
+    command.args(["run", &plan, "--quiet", "--target"]).arg(fleet.directory.path());
+    command.arg("--store").arg(fleet.directory.path().join("results.db"));
+    let done = Run::of(command.env("FLUSHMARK_HOST", "node7").output().unwrap());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let summary = fleet.run(&["summary", "--host", "node7"]).stdout;
+    assert!(summary.starts_with("1 run of 1 host"), "{summary}");
+}
+
 #[test]
 fn nothing_to_compare() {
     let nothing = Fleet::of([]);
